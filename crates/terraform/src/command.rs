@@ -52,6 +52,8 @@ pub enum Step {
     Apply,
     /// `terraform force-unlock`.
     Unlock,
+    /// `terraform providers schema`.
+    Schemas,
     /// `terraform output`.
     Output,
     /// `terraform workspace list`.
@@ -103,6 +105,7 @@ impl Step {
                 "-lock=true",
             ],
             Self::Unlock => vec!["force-unlock", "-force"],
+            Self::Schemas => vec!["providers", "schema", "-no-color", "-json"],
             Self::Output => vec!["output", "-no-color", "-json"],
             Self::Workspaces => vec!["workspace", "list", "-no-color"],
             Self::PullState => vec!["state", "pull", "-no-color"],
@@ -165,6 +168,7 @@ impl fmt::Display for Step {
             Self::Plan => "plan",
             Self::Apply => "apply",
             Self::Unlock => "unlock",
+            Self::Schemas => "providers-schema",
             Self::Output => "output",
             Self::Workspaces => "workspace-list",
             Self::PullState => "state-pull",

@@ -24,6 +24,9 @@ pub(crate) const FINGERPRINT_FILE: &str = "cts-initialised";
 /// Where Terraform keeps versions and checksums of providers, in the task directory.
 pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
 
+/// Takes the place of what identifies a lock file where there is none.
+pub(crate) const NO_LOCK: &str = "-";
+
 /// What [`Terraform::prepare`] had to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preparation {
@@ -45,6 +48,8 @@ impl Terraform {
     /// declared variables, the content of a local module, the version of Terraform, the lock file. `init` is left out
     /// where another task of the same shape has just had the same one. `validate` is left out when a root module that
     /// differs only in the task's name and description, with the same known module content, was valid before.
+    ///
+    /// Where the form of a provider's arguments is open, the schema of the provider decides after `init`, and `main.tf` is written anew.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]; an interrupted preparation starts from the beginning next time.
@@ -75,6 +80,8 @@ impl Terraform {
         }
         Self::select_workspace(attempt)?;
         Self::write_outputs(attempt, root.outputs.as_ref()).await?;
+        let formed = self.formed(attempt, root).await?;
+        let root = formed.as_ref().unwrap_or(root);
         let known_valid = root
             .validation_shape
             .is_some_and(|shape| self.is_known_valid(shape));
@@ -84,7 +91,7 @@ impl Terraform {
                 self.remember_valid(shape);
             }
         }
-        let record = format!("{fingerprint} {}", lock_digest(attempt));
+        let record = format!("{fingerprint} {}", lock_digest(attempt.directory.path()));
         write_if_different(&fingerprint_file(attempt), &record)
             .map_err(|error| failed(attempt, Step::Init, error))?;
         Ok(if taken_over {
@@ -111,16 +118,18 @@ impl Terraform {
 /// Whether the record of the last initialisation fits. That of an earlier version does not name the lock file.
 fn is_current(record: &str, fingerprint: &str, attempt: &Attempt) -> bool {
     match record.split_once(' ') {
-        Some((known, lock)) => known == fingerprint && lock == lock_digest(attempt),
+        Some((known, lock)) => {
+            known == fingerprint && lock == lock_digest(attempt.directory.path())
+        }
         None => record == fingerprint,
     }
 }
 
-/// Identifies the content of the lock file; a dash if there is none.
-fn lock_digest(attempt: &Attempt) -> String {
-    match fs::read(attempt.directory.path().join(LOCK_FILE)) {
+/// Identifies the content of the lock file in a task directory.
+pub(crate) fn lock_digest(directory: &Path) -> String {
+    match fs::read(directory.join(LOCK_FILE)) {
         Ok(content) => Digest::of(&content).to_string(),
-        Err(_) => "-".to_owned(),
+        Err(_) => NO_LOCK.to_owned(),
     }
 }
 

@@ -15,6 +15,7 @@ mod variables_tf;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use cts_core::{Backend, Digest, EngineKind, FAKE_SYNC, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
@@ -24,6 +25,7 @@ pub use tfvars::render_tfvars;
 pub(crate) use credentials::BACKEND_CONFIG;
 pub(crate) use outputs_tf::{OUTPUTS_TF, WantedOutputs};
 
+use crate::provider_forms::ProviderForms;
 use crate::state::backend_module;
 use expression::is_identifier;
 pub(crate) use header::GENERATED_NOTICE;
@@ -71,6 +73,9 @@ impl fmt::Debug for RenderSettings {
     }
 }
 
+/// Has the blocks for Terraform, the providers and the module.
+const MAIN_TF: &str = "main.tf";
+
 /// One generated file. Its text may hold secrets, so `Debug` shows only name and length.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
@@ -102,7 +107,7 @@ impl fmt::Debug for GeneratedFile {
 }
 
 /// Every generated file of a task except `terraform.tfvars`: what depends on configuration alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct RootModule {
     /// The files, in the order in which they are written.
     pub files: Vec<GeneratedFile>,
@@ -112,7 +117,9 @@ pub struct RootModule {
     pub(crate) backend_module: GeneratedFile,
     /// Outputs of the module, for a file that is written after `init`.
     pub(crate) outputs: Option<WantedOutputs>,
-    /// Identifies everything that `init` depends on, and the outputs.
+    /// Of what it was rendered, where the form of a provider's argument is open.
+    open_forms: Option<Arc<OpenForms>>,
+    /// Identifies everything that `init` depends on, and the outputs. Forms of arguments are not among that.
     pub(crate) init_fingerprint: Digest,
     /// Identifies what `init` depends on, whatever the task is called; only for a module whose content is known.
     pub(crate) init_shape: Option<Digest>,
@@ -121,7 +128,30 @@ pub struct RootModule {
     pub(crate) validation_shape: Option<Digest>,
 }
 
+/// What the forms of arguments are filled into.
+#[derive(Debug)]
+struct OpenForms {
+    definition: TaskDefinition,
+    settings: RenderSettings,
+}
+
 impl RootModule {
+    /// Whether arguments of providers may be nested blocks or attributes, as far as the configuration says.
+    pub(crate) fn has_open_forms(&self) -> bool {
+        self.open_forms.is_some()
+    }
+
+    /// The same with arguments as `forms` has them; `None` if it is right as it is.
+    pub(crate) fn with_forms(&self, forms: &ProviderForms) -> Option<Self> {
+        let OpenForms {
+            definition,
+            settings,
+        } = &**self.open_forms.as_ref()?;
+        // What was rendered once is rendered again.
+        let formed = render_with_forms(definition, settings, Some(forms)).ok()?;
+        (formed.file(MAIN_TF) != self.file(MAIN_TF)).then_some(formed)
+    }
+
     /// Text of the file called `name`, if the task has it.
     pub fn file(&self, name: &str) -> Option<&str> {
         self.files
@@ -150,7 +180,16 @@ pub fn render_root_module(
     definition: &TaskDefinition,
     settings: &RenderSettings,
 ) -> Result<RootModule, RenderError> {
-    let providers = task_providers(definition, settings)?;
+    render_with_forms(definition, settings, None)
+}
+
+/// The same where `forms` decides which arguments of providers are nested blocks, if the configuration does not.
+pub fn render_with_forms(
+    definition: &TaskDefinition,
+    settings: &RenderSettings,
+    forms: Option<&ProviderForms>,
+) -> Result<RootModule, RenderError> {
+    let providers = task_providers(definition, settings, forms)?;
     for name in definition.variables.keys() {
         require_identifier("variable", name)?;
     }
@@ -161,6 +200,13 @@ pub fn render_root_module(
 
     let title = Title::of(definition);
     let main = main_tf::render(&title, definition, settings, &providers)?;
+    let unformed = match forms {
+        Some(_) => {
+            let providers = task_providers(definition, settings, None)?;
+            main_tf::render(&title, definition, settings, &providers)?
+        }
+        None => main.clone(),
+    };
     let variables = variables_tf::render(&title, definition, settings, &providers);
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
     let values = tfvars::render_provider_values(&title, &providers);
@@ -171,7 +217,7 @@ pub fn render_root_module(
     let module_digest = definition.module_digest.map(|digest| digest.to_string());
     let of_init = [
         version.as_str(),
-        &main,
+        &unformed,
         &variables,
         module_variables.as_deref().unwrap_or_default(),
         module_digest.as_deref().unwrap_or_default(),
@@ -210,7 +256,7 @@ pub fn render_root_module(
         .iter()
         .any(|provider| !provider.arguments.is_empty());
     let mut files = vec![
-        GeneratedFile::new("main.tf", main),
+        GeneratedFile::new(MAIN_TF, main),
         GeneratedFile::new("variables.tf", variables),
         GeneratedFile::new("terraform.tfvars.tmpl", template),
         GeneratedFile {
@@ -223,6 +269,13 @@ pub fn render_root_module(
         files.push(GeneratedFile::new("variables.module.tf", contents));
         files.push(GeneratedFile::new("variables.auto.tfvars", values));
     }
+    let is_open = providers.iter().any(main_tf::has_open_forms);
+    let open_forms = is_open.then(|| {
+        Arc::new(OpenForms {
+            definition: definition.clone(),
+            settings: settings.clone(),
+        })
+    });
     let outputs = (!definition.outputs.is_empty())
         .then(|| WantedOutputs::new(&title, &definition.module, &definition.outputs));
     Ok(RootModule {
@@ -233,6 +286,7 @@ pub fn render_root_module(
             ..GeneratedFile::new("main.tf.json", backend_module(&settings.backend))
         },
         outputs,
+        open_forms,
         init_fingerprint,
         init_shape,
         validation_shape,
@@ -246,12 +300,16 @@ struct TaskProvider<'a> {
     arguments: Vec<(&'a str, &'a Value)>,
     /// Paths of those that are written as blocks.
     blocks: Option<&'a BTreeSet<Vec<String>>>,
+    /// Where it comes from, as in `required_providers`.
+    source: String,
+    forms: Option<&'a ProviderForms>,
 }
 
 /// The providers of a task, each name once, sorted; without the one that Terraform does not know.
 fn task_providers<'a>(
     definition: &'a TaskDefinition,
     settings: &'a RenderSettings,
+    forms: Option<&'a ProviderForms>,
 ) -> Result<Vec<TaskProvider<'a>>, RenderError> {
     let mut providers = Vec::<TaskProvider<'a>>::with_capacity(definition.providers.len());
     for id in &definition.providers {
@@ -269,10 +327,19 @@ fn task_providers<'a>(
             name: &id.name,
             arguments,
             blocks: block.map(|block| &block.blocks),
+            source: source_of(&id.name, settings),
+            forms,
         });
     }
     providers.sort_unstable_by_key(|provider| provider.name);
     Ok(providers)
+}
+
+/// The source of a provider; without one Terraform takes that of the vendor.
+fn source_of(provider: &str, settings: &RenderSettings) -> String {
+    let required = settings.required_providers.get(provider);
+    let source = required.and_then(|required| required.get("source")?.as_str());
+    source.map_or_else(|| format!("hashicorp/{provider}"), str::to_owned)
 }
 
 fn require_identifier(what: &'static str, name: &str) -> Result<(), RenderError> {

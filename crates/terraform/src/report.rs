@@ -219,9 +219,12 @@ impl Seen {
             Step::Validate => Some(&mut phases.validate),
             Step::Plan => Some(&mut phases.plan),
             Step::Apply => Some(&mut phases.apply),
-            Step::Unlock | Step::Output | Step::Workspaces | Step::PullState | Step::PushState => {
-                None
-            }
+            Step::Unlock
+            | Step::Schemas
+            | Step::Output
+            | Step::Workspaces
+            | Step::PullState
+            | Step::PushState => None,
         };
         if let Some(phase) = phase {
             *phase = Some(phase.unwrap_or_default() + took);

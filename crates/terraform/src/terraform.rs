@@ -23,6 +23,7 @@ use crate::output::Discard;
 use crate::plugin_cache::{self, CacheLock};
 use crate::prepare;
 use crate::process::{self, Ended, Job, StdoutUse};
+use crate::provider_forms::ProviderForms;
 use crate::render::{BACKEND_CONFIG, GeneratedFile, RootModule};
 use crate::shared_init::SharedInit;
 use crate::state::{BACKEND_FILE, Purpose, ScratchDirectory, forget_same_backend, keep_backend};
@@ -49,6 +50,8 @@ pub struct Terraform {
     tuning: Tuning,
     /// Shapes of root modules that were found valid in this process.
     pub(crate) validated: Mutex<HashSet<Digest>>,
+    /// Forms of providers' arguments, by lock file.
+    pub(crate) forms: Mutex<HashMap<String, Arc<ProviderForms>>>,
     /// What `init` has made, for tasks of the same shape.
     pub(crate) shared_init: SharedInit,
     /// Held during `init` with a shared plugin cache, which Terraform does not lock itself.
@@ -83,6 +86,7 @@ impl Terraform {
             supervisors,
             tuning: Tuning::default(),
             validated: Mutex::new(HashSet::new()),
+            forms: Mutex::default(),
             shared_init: SharedInit::default(),
             plugin_cache: Turn::default(),
             directories: Mutex::default(),

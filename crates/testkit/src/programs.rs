@@ -32,6 +32,12 @@ pub fn tofu_path() -> PathBuf {
     find("CTS_TEST_TOFU", "tofu")
 }
 
+/// The plugin of Terraform to test with (`crates/testkit/restapi`): `CTS_TEST_RESTAPI`, else
+/// `terraform-provider-restapi` on `PATH`.
+pub fn restapi_path() -> PathBuf {
+    find("CTS_TEST_RESTAPI", "terraform-provider-restapi")
+}
+
 /// A program of the Postgres to test with, such as `initdb`: in the directory `CTS_TEST_POSTGRES_BIN`,
 /// else on `PATH`, else in the newest of the directories that Debian installs.
 pub fn postgres_path(name: &str) -> PathBuf {

@@ -27,6 +27,7 @@ mod module_variables;
 mod outside;
 mod passes;
 pub(crate) mod provider_environment;
+mod provider_forms;
 mod refusal;
 mod registry_module;
 mod restart;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::expression::{indent, is_identifier, quoted, value, write_assignments};
 use super::header::{Title, write_comment};
 use super::{RenderError, RenderSettings, TaskProvider, require_identifier, sorted};
+use crate::provider_forms::Form;
 
 /// Provider arguments that are part of the provider's variable but not of its block.
 const NOT_IN_BLOCK: [&str; 2] = ["alias", "auto_commit"];
@@ -116,20 +117,19 @@ fn write_arguments(
 /// The members of an object, by name.
 type Members<'a> = Vec<(&'a str, &'a Value)>;
 
-/// The nested blocks that the argument at `path` is written as, each with the expression of its value. An unknown form
-/// is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#variables-and-providers).
+/// The nested blocks that the argument at `path` is written as, each with the expression of its value.
 fn bodies<'a>(
     provider: &TaskProvider<'_>,
     argument: &'a Value,
     value: &str,
     path: &[String],
 ) -> Option<Vec<(String, Members<'a>)>> {
-    let is_block = provider.blocks.is_some_and(|blocks| blocks.contains(path));
+    if form(provider, argument, path) == Form::Attribute {
+        return None;
+    }
     match argument {
-        Value::Object(_) if is_block || path.len() == 1 => {
-            Some(vec![(value.to_owned(), members(argument)?)])
-        }
-        Value::Array(elements) if is_block => {
+        Value::Object(_) => Some(vec![(value.to_owned(), members(argument)?)]),
+        Value::Array(elements) => {
             let bodies = elements.iter().enumerate();
             bodies
                 .map(|(index, element)| Some((format!("{value}[{index}]"), members(element)?)))
@@ -137,6 +137,50 @@ fn bodies<'a>(
         }
         _ => None,
     }
+}
+
+/// How the argument at `path` is written: as the configuration says, else as the provider's schema does. If neither is
+/// known, a map is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#the-root-module).
+fn form(provider: &TaskProvider<'_>, argument: &Value, path: &[String]) -> Form {
+    if is_said_to_be_a_block(provider, path) {
+        return Form::Block;
+    }
+    let known = provider
+        .forms
+        .and_then(|forms| forms.form(&provider.source, path));
+    known.unwrap_or(if argument.is_object() && path.len() == 1 {
+        Form::Block
+    } else {
+        Form::Attribute
+    })
+}
+
+fn is_said_to_be_a_block(provider: &TaskProvider<'_>, path: &[String]) -> bool {
+    provider.blocks.is_some_and(|blocks| blocks.contains(path))
+}
+
+/// Whether the configuration leaves the form of an argument open.
+pub(super) fn has_open_forms(provider: &TaskProvider<'_>) -> bool {
+    let arguments = provider.arguments.iter();
+    let mut in_block = arguments.filter(|(name, _value)| !NOT_IN_BLOCK.contains(name));
+    in_block.any(|(name, argument)| is_open(provider, argument, &mut vec![(*name).to_owned()]))
+}
+
+fn is_open(provider: &TaskProvider<'_>, argument: &Value, path: &mut Vec<String>) -> bool {
+    let bodies: Vec<_> = match argument {
+        Value::Object(body) => vec![body],
+        Value::Array(elements) => elements.iter().filter_map(Value::as_object).collect(),
+        _ => return false,
+    };
+    if !is_said_to_be_a_block(provider, path) {
+        return !bodies.is_empty();
+    }
+    bodies.into_iter().flatten().any(|(name, member)| {
+        path.push(name.clone());
+        let open = is_open(provider, member, path);
+        path.pop();
+        open
+    })
 }
 
 /// Members of an argument that is written as a nested block. A map with other keys than identifiers
