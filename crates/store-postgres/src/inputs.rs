@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use cts_core::{Content, Digest, FrozenInput};
+use cts_core::{Content, Digest, FrozenInput, TaskName};
 use cts_store::{EncodedContents, StoreError, StoredInput};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, PgTransaction, Row as _};
@@ -59,6 +59,41 @@ pub(crate) fn stored(row: &PgRow) -> Result<StoredInput, StoreError> {
     let contents = contents.into_iter();
     let contents = contents.map(|content| cell("contents", "hash").parse(&content));
     Ok(StoredInput::Contents(contents.collect::<Result<_, _>>()?))
+}
+
+pub(crate) async fn applied(
+    connection: &mut PgConnection,
+    names: &[TaskName],
+) -> Result<Vec<(TaskName, Digest)>, StoreError> {
+    let names: Vec<&str> = names.iter().map(TaskName::as_str).collect();
+    let rows: Vec<(String, String)> = sqlx::query_as(
+        "-- applied_inputs; indexes runs_one_running, runs_results
+        SELECT name, hash
+        FROM (SELECT t.name, coalesce(
+                  (SELECT r.input_hash FROM runs r
+                   WHERE r.status = 'running' AND r.task_name = t.name
+                     AND r.incarnation = t.incarnation AND r.kind = 'apply'),
+                  (SELECT r.input_hash FROM runs r
+                   WHERE r.status IN ('succeeded', 'failed') AND r.status = 'succeeded'
+                     AND r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
+                   ORDER BY r.created_at DESC, r.id DESC LIMIT 1)) AS hash
+              FROM tasks t WHERE t.name = ANY ($1)) applied
+        WHERE hash IS NOT NULL",
+    )
+    .bind(names)
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("read what was applied last"))?;
+    let rows = rows.iter().map(|(name, hash)| {
+        let cell = |table, column| Cell {
+            table,
+            column,
+            row: name,
+        };
+        let hash = cell("runs", "input_hash").parse(hash)?;
+        Ok((cell("tasks", "name").parse(name)?, hash))
+    });
+    rows.collect()
 }
 
 pub(crate) async fn contents(

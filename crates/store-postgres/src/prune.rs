@@ -96,15 +96,23 @@ async fn surplus(
             (0, coalesce(t.incarnation - 1, 9223372036854775807))) AS life (first, last)
         CROSS JOIN (VALUES ('apply', $2), ('plan', $3), ('check', $3)) AS k (kind, kept)
         CROSS JOIN LATERAL (
-            (SELECT r.id FROM runs r
+            (SELECT r.id, r.status, r.incarnation, r.created_at FROM runs r
              WHERE r.status IN ('succeeded', 'failed') AND r.task_name = n.name AND r.kind = k.kind
                AND r.incarnation BETWEEN life.first AND life.last
              ORDER BY r.incarnation DESC, r.created_at DESC, r.id DESC OFFSET k.kept)
             UNION ALL
-            (SELECT r.id FROM runs r
+            (SELECT r.id, r.status, r.incarnation, r.created_at FROM runs r
              WHERE r.status = 'cancelled' AND r.task_name = n.name AND r.kind = k.kind
                AND r.incarnation BETWEEN life.first AND life.last
              ORDER BY r.incarnation DESC, r.created_at DESC, r.id DESC OFFSET k.kept)) surplus
+        WHERE $2 = 0 OR k.kind <> 'apply' OR surplus.status <> 'succeeded'
+           OR surplus.incarnation IS DISTINCT FROM t.incarnation
+           OR EXISTS (
+               SELECT FROM runs newer
+               WHERE newer.status IN ('succeeded', 'failed') AND newer.status = 'succeeded'
+                 AND newer.kind = 'apply' AND newer.task_name = n.name
+                 AND newer.incarnation = surplus.incarnation
+                 AND (newer.created_at, newer.id) > (surplus.created_at, surplus.id))
         LIMIT $4",
     )
     .bind(names)
@@ -153,6 +161,12 @@ async fn outdated(
                           AND newer.task_name = r.task_name AND newer.incarnation = r.incarnation
                           AND (newer.created_at, newer.id) > (r.created_at, r.id)
                         LIMIT $4) later) = $4
+                   AND (r.status <> 'succeeded' OR EXISTS (
+                       SELECT FROM runs newer
+                       WHERE newer.status IN ('succeeded', 'failed') AND newer.status = 'succeeded'
+                         AND newer.kind = 'apply' AND newer.task_name = r.task_name
+                         AND newer.incarnation = r.incarnation
+                         AND (newer.created_at, newer.id) > (r.created_at, r.id)))
               END
         ORDER BY r.finished_at, r.id
         LIMIT $5",

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cts_core::{Content, Digest, FrozenInput, InstanceCounts};
+use cts_core::{Content, Digest, FrozenInput, InstanceCounts, TaskName};
 use cts_store::{EncodedContents, StoreError, StoredInput};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
@@ -60,6 +60,41 @@ pub(crate) fn stored(row: &SqliteRow) -> Result<StoredInput, StoreError> {
     let content = row.try_get("content").map_err(&read)?;
     let bytes = cell("inputs", "content").decoded(encoding, content)?;
     Ok(StoredInput::OnePiece(bytes))
+}
+
+pub(crate) async fn applied(
+    executor: impl SqliteExecutor<'_>,
+    names: &[TaskName],
+) -> Result<Vec<(TaskName, Digest)>, StoreError> {
+    let rows: Vec<(String, String)> = sqlx::query_as(
+        "-- applied_inputs; indexes runs_one_running, runs_ended
+        SELECT name, hash
+        FROM (SELECT t.name, coalesce(
+                  (SELECT r.input_hash FROM runs r
+                   WHERE r.status = 'running' AND r.task_name = t.name
+                     AND r.incarnation = t.incarnation AND r.kind = 'apply'),
+                  (SELECT r.input_hash FROM runs r
+                   WHERE r.status IN ('succeeded', 'failed', 'cancelled')
+                     AND (r.status = 'cancelled') = 0 AND r.status = 'succeeded'
+                     AND r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
+                   ORDER BY r.created_at DESC, r.id DESC LIMIT 1)) AS hash
+              FROM tasks t WHERE t.name IN (SELECT value FROM json_each(?)))
+        WHERE hash IS NOT NULL",
+    )
+    .bind(serde_json::json!(names).to_string())
+    .fetch_all(executor)
+    .await
+    .map_err(failed_to("read what was applied last"))?;
+    let rows = rows.iter().map(|(name, hash)| {
+        let cell = |table, column| Cell {
+            table,
+            column,
+            row: name,
+        };
+        let hash = cell("runs", "input_hash").parse(hash)?;
+        Ok((cell("tasks", "name").parse(name)?, hash))
+    });
+    rows.collect()
 }
 
 pub(crate) async fn contents(

@@ -54,16 +54,17 @@ async fn old_runs(
     now: i64,
 ) -> Result<Vec<String>, StoreError> {
     sqlx::query_scalar(
-        "-- prune: old runs; indexes events_run, events_task; earlier tasks of a name count together
+        "-- prune: old runs; indexes events_run, events_task, runs_ended; earlier tasks of a name count together
         SELECT id
-        FROM (SELECT r.id, r.kind, r.status, r.finished_at, t.name IS NOT NULL AS there,
+        FROM (SELECT r.id, r.task_name, r.incarnation, r.kind, r.status, r.created_at, r.finished_at,
+                     t.name IS NOT NULL AS there,
                      row_number() OVER (
                          PARTITION BY r.task_name, t.name IS NULL, r.kind, r.status = 'cancelled'
                          ORDER BY r.created_at DESC, r.id DESC) AS place
               FROM runs r
               LEFT JOIN tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation
               WHERE r.status IN ('succeeded', 'failed', 'cancelled')) old
-        WHERE place > CASE kind WHEN 'apply' THEN ?1 ELSE ?2 END
+        WHERE (place > CASE kind WHEN 'apply' THEN ?1 ELSE ?2 END
            OR finished_at < ?3
               AND NOT (there AND kind = 'apply' AND status <> 'cancelled' AND place <= ?4)
               AND NOT (there AND kind = 'apply' AND status = 'cancelled' AND EXISTS (
@@ -71,7 +72,13 @@ async fn old_runs(
                   WHERE e.run_id = old.id AND ?4 > (
                       SELECT count(*) FROM events newer
                       WHERE newer.task_name = e.task_name AND newer.incarnation = e.incarnation
-                        AND newer.position > e.position)))",
+                        AND newer.position > e.position))))
+          AND NOT (?1 > 0 AND there AND kind = 'apply' AND status = 'succeeded' AND NOT EXISTS (
+              SELECT 1 FROM runs newer
+              WHERE newer.status IN ('succeeded', 'failed', 'cancelled')
+                AND (newer.status = 'cancelled') = 0 AND newer.status = 'succeeded'
+                AND newer.task_name = old.task_name AND newer.incarnation = old.incarnation
+                AND newer.kind = 'apply' AND (newer.created_at, newer.id) > (old.created_at, old.id)))",
     )
     .bind(retention.runs)
     .bind(retention.runs.min(PLANS_KEPT))

@@ -13,6 +13,8 @@ use async_trait::async_trait;
 use crate::Store;
 
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
+pub mod applied_inputs;
+#[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod archives;
 #[expect(missing_docs, reason = "the names of the behaviours say what they are")]
 pub mod bundles;
@@ -289,6 +291,13 @@ macro_rules! store_suite {
                 more_runs_and_lines_go_than_one_transaction_takes,
                 the_last_applied_input_outlives_its_run,
                 the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
+            }
+            applied_inputs {
+                an_applied_input_stays_while_a_newer_one_is_queued_or_failed,
+                a_plan_applies_nothing,
+                a_later_task_of_the_same_name_has_no_applied_input,
+                an_applied_input_outlives_a_new_definition_and_a_restart,
+                pruning_keeps_the_applied_input_however_many_runs_failed,
             }
             deliveries {
                 attempts_and_retries_are_one_delivery,

@@ -321,7 +321,8 @@ pub struct LogPage {
 pub struct Retention {
     /// So many of each task, and of all earlier tasks of a name together: the newest. Plans, checks and cancelled runs,
     /// which have no event, are counted apart, so that they push out no result; of plans and checks no more than
-    /// [`PLANS_KEPT`](crate::PLANS_KEPT).
+    /// [`PLANS_KEPT`](crate::PLANS_KEPT). Of a task that is there the run that it applied last stays too, however many failed
+    /// since, unless this is 0: its [input](crate::Store::applied_inputs) may still be needed.
     pub runs: u32,
     /// Those that have ended longer ago go too; but of a task that is there the newest results stay that its status is
     /// made of, [`EVENTS_KEPT`](cts_core::EVENTS_KEPT).

@@ -385,6 +385,13 @@ pub trait Store:
     /// What is stored of a frozen input.
     async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
 
+    /// For each of these tasks the input that is being applied, else the one that was applied last; in any order. A lease
+    /// or a failed run does not take it away, unlike the input that counts as applied. Tasks that were never applied are left out.
+    async fn applied_inputs(
+        &self,
+        names: &[TaskName],
+    ) -> Result<Vec<(TaskName, Digest)>, StoreError>;
+
     /// Those of these contents of inputs that are stored, in any order.
     async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
 

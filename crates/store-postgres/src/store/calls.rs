@@ -335,6 +335,13 @@ impl Store for PostgresStore {
         call!(&self.pool, c => inputs::read(c, hash))
     }
 
+    async fn applied_inputs(
+        &self,
+        names: &[TaskName],
+    ) -> Result<Vec<(TaskName, Digest)>, StoreError> {
+        call!(&self.pool, c => inputs::applied(c, names))
+    }
+
     async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError> {
         call!(&self.pool, c => inputs::contents(c, hashes))
     }

@@ -206,6 +206,8 @@ impl Calls {
             }
             store.read_log(lease.run, 5, 100).await.unwrap().unwrap();
             store.input(lease.input).await.unwrap();
+            let names = [lease.task.clone()];
+            store.applied_inputs(&names).await.unwrap();
             store.run(lease.run).await.unwrap().unwrap();
             store.complete(completion(&lease, outcome)).await.unwrap();
             store.task_state(&lease.task).await.unwrap().unwrap();

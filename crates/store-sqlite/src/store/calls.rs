@@ -349,6 +349,13 @@ impl Store for SqliteStore {
         inputs::read(&self.pools.reader, hash).await
     }
 
+    async fn applied_inputs(
+        &self,
+        names: &[TaskName],
+    ) -> Result<Vec<(TaskName, Digest)>, StoreError> {
+        inputs::applied(&self.pools.reader, names).await
+    }
+
     async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError> {
         inputs::contents(&self.pools.reader, hashes).await
     }

@@ -200,6 +200,7 @@ faulty! {
     fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
     fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
     fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
+    fn applied_inputs(&self, names: &[TaskName]) -> Result<Vec<(TaskName, Digest)>, StoreError>;
     fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
     fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
