@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
 use crate::guard::InstanceCounts;
+use crate::held_keys::{HeldKey, HeldKeys, UnreadableKeys};
 use crate::input::{Content, FrozenInput};
 use crate::task::TaskDefinition;
 use crate::view::{Item, ItemKind, ViewId, ViewSnapshot};
@@ -13,15 +14,41 @@ use crate::view::{Item, ItemKind, ViewId, ViewSnapshot};
 #[derive(Debug, Clone, Default)]
 pub struct ViewItems {
     items: Vec<Item>,
+    /// Keys without a value that can be passed on, sorted.
+    unreadable: Vec<Arc<str>>,
     frozen: OnceLock<Arc<Content>>,
 }
 
 impl ViewItems {
     /// The items of a snapshot, in module order.
     pub fn of(snapshot: &ViewSnapshot) -> Self {
+        let mut shown = Self::default();
+        for item in snapshot.items.values() {
+            match item {
+                Item::UnreadableKey(key) => shown.unreadable.push(Arc::clone(key)),
+                readable => shown.items.push(readable.clone()),
+            }
+        }
+        shown
+    }
+
+    /// Keys without a value that can be passed on, sorted.
+    pub fn unreadable(&self) -> &[Arc<str>] {
+        &self.unreadable
+    }
+
+    /// The same items with the kept value of each unreadable key; without the keys that are left out.
+    fn with_held(&self, view: &ViewId, held: &HeldKeys) -> Self {
+        let kept = self.unreadable.iter();
+        let kept = kept.filter_map(|key| match held.of(view, key)? {
+            HeldKey::Kept(pair) => Some(Item::Key(Arc::clone(pair))),
+            HeldKey::LeftOut => None,
+        });
+        let mut items: Vec<Item> = self.items.iter().cloned().chain(kept).collect();
+        items.sort_by_cached_key(Item::key);
         Self {
-            items: snapshot.items.values().cloned().collect(),
-            frozen: OnceLock::new(),
+            items,
+            ..Self::default()
         }
     }
 
@@ -54,36 +81,57 @@ pub struct CompleteInput {
     views: Vec<Arc<ViewItems>>,
 }
 
-/// Some views of a task have no snapshot.
+/// Some data of a task is not known: a view has no snapshot, or a key has no value that can be passed on and nothing is kept of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} of the task's views have no snapshot", missing.len())]
+#[error(
+    "{} of the task's views have no snapshot, and {} have keys that cannot be read",
+    missing.len(),
+    unreadable.len()
+)]
 pub struct IncompleteInput {
-    /// These views, in module order; at least one.
+    /// Views without a snapshot, in module order.
     pub missing: Vec<ViewId>,
+    /// Keys of the other views, in module order.
+    pub unreadable: Vec<UnreadableKeys>,
 }
 
 impl CompleteInput {
-    /// The data of a task from what each of its views showed last, in module order.
+    /// The data of a task from what each of its views showed last, in module order. An unreadable key has the value that
+    /// `held` has for it, or is left out if `held` says so. `held` is `None` for a task that was never applied.
     ///
     /// # Errors
-    /// If `shown` has nothing for a view of the task; all such views are named.
+    /// If `shown` has nothing for a view of the task, or `held` nothing for an unreadable key; all are named.
     pub fn new(
         definition: Arc<TaskDefinition>,
         shown: impl Fn(&ViewId) -> Option<Arc<ViewItems>>,
+        held: Option<&HeldKeys>,
     ) -> Result<Self, IncompleteInput> {
         let mut views = Vec::new();
         let mut missing = Vec::new();
+        let mut unreadable = Vec::new();
         for dependency in definition.dependencies() {
-            let id = dependency.view.id();
-            match shown(&id) {
-                Some(view) => views.push(view),
-                None => missing.push(id),
+            let view = dependency.view.id();
+            match shown(&view) {
+                None => missing.push(view),
+                Some(shown) if shown.unreadable.is_empty() => views.push(shown),
+                Some(shown) => match held {
+                    Some(held) if held.covers(&view, &shown.unreadable) => {
+                        views.push(Arc::new(shown.with_held(&view, held)));
+                    }
+                    _ => unreadable.push(UnreadableKeys {
+                        view,
+                        keys: shown.unreadable.clone(),
+                    }),
+                },
             }
         }
-        if missing.is_empty() {
+        if missing.is_empty() && unreadable.is_empty() {
             Ok(Self { definition, views })
         } else {
-            Err(IncompleteInput { missing })
+            Err(IncompleteInput {
+                missing,
+                unreadable,
+            })
         }
     }
 
@@ -150,10 +198,10 @@ mod tests {
     fn every_view_without_a_snapshot_is_named_and_an_empty_snapshot_is_one() {
         let empty = Arc::new(ViewItems::of(&ViewSnapshot::new::<Item>(1, [])));
         let read = |id: &ViewId| (id.as_str() == "health.service(web)").then(|| Arc::clone(&empty));
-        let incomplete = CompleteInput::new(on(&["web", "db", "api"]), read).unwrap_err();
+        let incomplete = CompleteInput::new(on(&["web", "db", "api"]), read, None).unwrap_err();
         let missing: Vec<_> = incomplete.missing.iter().map(ViewId::as_str).collect();
         assert_eq!(missing, ["health.service(api)", "health.service(db)"]);
-        let complete = CompleteInput::new(on(&["web"]), read).unwrap();
+        let complete = CompleteInput::new(on(&["web"]), read, None).unwrap();
         let frozen = complete.freeze(Digest::of(b"s")).unwrap();
         let contents = frozen.contents.iter().map(|content| &*content.bytes);
         assert_eq!(RunInput::thaw(contents).unwrap().services, []);
@@ -186,7 +234,7 @@ mod tests {
                 let is_web = id.as_str() == "health.service(web)";
                 Some(Arc::clone(if is_web { web } else { api }))
             };
-            let complete = CompleteInput::new(on(&["web", "api"]), shown).unwrap();
+            let complete = CompleteInput::new(on(&["web", "api"]), shown, None).unwrap();
             complete.freeze(Digest::of(b"s")).unwrap()
         };
         let [first, again, other] =
@@ -214,7 +262,8 @@ mod tests {
         assert_eq!(thaw(&[]), "the input has no contents");
         assert_eq!(thaw(&[b"[]"]), "content 0 of the input cannot be read");
         let empty = Arc::new(ViewItems::default());
-        let complete = CompleteInput::new(on(&["web"]), |_| Some(Arc::clone(&empty))).unwrap();
+        let complete =
+            CompleteInput::new(on(&["web"]), |_| Some(Arc::clone(&empty)), None).unwrap();
         let head = &complete.freeze(Digest::of(b"s")).unwrap().contents[0]
             .bytes
             .clone();

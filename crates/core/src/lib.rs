@@ -33,6 +33,7 @@ mod event;
 mod excerpt;
 pub mod go;
 mod guard;
+mod held_keys;
 pub mod hidden;
 mod housekeeping;
 mod identity;
@@ -83,6 +84,7 @@ pub use excerpt::excerpt;
 pub use guard::{
     Baseline, Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkGuard, losses_text,
 };
+pub use held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use housekeeping::{LogSpace, housekeeping_wait};
 pub use identity::{
     ArchiveId, EventId, Incarnation, InvalidName, LeaderEpoch, LeaseEpoch, RunId, TaskName,

@@ -36,6 +36,21 @@ struct KnownView {
     triggers: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     problem: Option<KnownProblem>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unreadable: Option<KnownUnreadable>,
+}
+
+/// Keys of a view that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct KnownUnreadable {
+    /// Names the first of them, and says how many more there are.
+    keys: String,
+    /// The task was never applied, and waits for their values.
+    #[serde(default)]
+    waits: bool,
+    /// Names those of them that are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
 }
 
 /// Why changes of a view are not seen.

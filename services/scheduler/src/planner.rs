@@ -19,18 +19,22 @@
 //!   input gives it back with [`Planner::postpone`]. Who fails to store it keeps the frozen input;
 //! * a task that a guard holds back is looked at again when its input changes, or when the store says that it is held
 //!   no more;
+//! * a key that cannot be read has the value that the task applied last. The leader reads that from the store
+//!   ([`Planner::wanted_inputs`]); before that, and while the task was never applied, its input is not complete;
 //! * a request is carried out once, as soon as the input is complete, or it is overdue once. A request to
 //!   apply that is overdue leaves a trigger, so that the task is applied when its input is complete.
 
 mod agenda;
 mod entry;
+mod kept;
 mod problem;
 mod reconcile;
 mod task_snapshot;
 mod ticks;
+mod unreadable;
 mod view_problem;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -45,6 +49,7 @@ use self::entry::Entry;
 pub(crate) use self::entry::{Decided, Decision};
 pub(crate) use self::reconcile::{DesiredTask, TaskMode};
 pub(crate) use self::task_snapshot::TaskSnapshot;
+pub(crate) use self::unreadable::{AppliedInput, NewlyHeld, WantedInput};
 pub(crate) use self::view_problem::ViewProblem;
 
 #[derive(Debug)]
@@ -52,6 +57,10 @@ pub(crate) struct Planner {
     tasks: BTreeMap<TaskName, Entry>,
     agenda: Agenda,
     views: HashMap<ViewId, WatchedView>,
+    /// Views with unreadable keys.
+    unreadable: BTreeSet<ViewId>,
+    /// Tasks with unreadable keys whose applied input is not known yet.
+    unknown: BTreeSet<TaskName>,
     request_timeout: Duration,
     /// It was compared with the stored tasks before.
     reconciled: bool,
@@ -63,6 +72,8 @@ pub(crate) struct Planner {
 struct WatchedView {
     source: View,
     snapshot: Option<ViewSnapshot>,
+    /// Keys of the snapshot that cannot be read, sorted.
+    unreadable: Vec<Arc<str>>,
     /// The items of the snapshot, once an input has needed them.
     shown: OnceLock<Arc<ViewItems>>,
     changed_at: Duration,
@@ -124,8 +135,8 @@ pub(crate) enum DueData {
 pub(crate) struct Overdue {
     pub(crate) task: TaskName,
     pub(crate) requested: RequestedRun,
-    /// What nothing is known of.
-    pub(crate) missing: Vec<ViewId>,
+    /// Data that is missing; `None` if it came at the last moment.
+    pub(crate) incomplete: Option<IncompleteInput>,
     /// One of them, of which Consul has refused to say anything, and its words.
     pub(crate) refusal: Option<(ViewId, String)>,
 }
@@ -144,6 +155,8 @@ impl Planner {
             tasks: BTreeMap::new(),
             agenda: Agenda::default(),
             views: HashMap::new(),
+            unreadable: BTreeSet::new(),
+            unknown: BTreeSet::new(),
             request_timeout: Duration::MAX,
             reconciled: false,
             changes: 0,
@@ -216,6 +229,7 @@ impl Planner {
             Some(before) => !before.items.keys().eq(after.items.keys()),
             None => gets_other_names,
         };
+        let has_other_unreadable = view.note_unreadable(&after);
         view.snapshot = Some(after);
         if view.problem.take().is_some() {
             self.changes += 1;
@@ -226,6 +240,9 @@ impl Planner {
         view.changed_at = now;
         view.shown.take();
         self.changes += 1;
+        if has_other_unreadable {
+            self.unreadable_changed(id);
+        }
         let views = &self.views;
         let tasks = views.get(id).map(|view| &view.tasks);
         for (name, trigger) in tasks.into_iter().flatten() {
@@ -237,11 +254,11 @@ impl Planner {
                 Trigger::OtherNames => has_other_names,
                 Trigger::Nothing => false,
             };
-            if at_hand.is_none() {
-                entry.set_complete(is_complete(views, entry), now);
-            } else if runs {
+            if at_hand.is_some() && runs {
                 entry.changed(now);
             }
+            entry.set_complete(is_complete(views, entry), now);
+            entry.refuse_without_values();
             self.agenda.note(name, entry);
         }
         Ok(())
@@ -291,7 +308,7 @@ impl Planner {
                     due.overdue.push(Overdue {
                         task: name.clone(),
                         requested,
-                        missing: missing(views, entry),
+                        incomplete: incomplete(views, entry),
                         refusal: refusal.clone(),
                     });
                 }
@@ -340,19 +357,25 @@ impl Planner {
 
 fn is_complete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> bool {
     let mut views_of_task = entry.views.iter();
-    views_of_task.all(|(id, _trigger)| views.get(id).is_some_and(|view| view.snapshot.is_some()))
+    views_of_task.all(|(id, _trigger)| {
+        let view = views.get(id).filter(|view| view.snapshot.is_some());
+        view.is_some_and(|view| entry.keeps(id, &view.unreadable))
+    })
 }
 
-fn missing(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Vec<ViewId> {
-    match complete_input(views, entry) {
-        Ok(_complete) => Vec::new(),
-        Err(IncompleteInput { missing }) => missing,
-    }
+fn incomplete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Option<IncompleteInput> {
+    complete_input(views, entry).err()
 }
 
-/// Why Consul refuses to say what is missing, if it does.
+/// Why Consul refuses to say what is missing, if it does. An unreadable value of a task that was never applied counts as
+/// refused.
 fn refusal(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Option<(ViewId, String)> {
     entry.views.iter().find_map(|(id, _trigger)| {
+        if entry.was_never_applied()
+            && let Some(view) = views.get(id).filter(|view| !view.unreadable.is_empty())
+        {
+            return Some((id.clone(), unreadable::refusal_text(&view.unreadable)));
+        }
         let view = views.get(id).filter(|view| view.snapshot.is_none())?;
         let problem = view.problem.as_ref().filter(|problem| problem.refused)?;
         Some((id.clone(), problem.text.clone()))
@@ -363,7 +386,8 @@ fn complete_input(
     views: &HashMap<ViewId, WatchedView>,
     entry: &Entry,
 ) -> Result<CompleteInput, IncompleteInput> {
-    CompleteInput::new(Arc::clone(&entry.definition), |id| views.get(id)?.shown())
+    let definition = Arc::clone(&entry.definition);
+    CompleteInput::new(definition, |id| views.get(id)?.shown(), entry.held_keys())
 }
 
 fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {

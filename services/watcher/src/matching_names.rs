@@ -47,7 +47,7 @@ pub(crate) fn matching<'a>(
 ) -> impl Iterator<Item = (&'a ItemKey, &'a Item)> {
     names.items.iter().filter(|(_key, item)| match item {
         Item::Service(service) => regexp.is_match(&service.name),
-        Item::Instance(_) | Item::Key(_) => false,
+        Item::Instance(_) | Item::Key(_) | Item::UnreadableKey(_) => false,
     })
 }
 

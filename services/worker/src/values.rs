@@ -320,16 +320,20 @@ impl ValueSources {
             datacenter: path.datacenter.clone(),
             namespace: String::new(),
         });
-        let answer = self.consul.read(&query, 0).await;
-        let answer = answer.map_err(|error| Cause::Consul {
+        let failed = |error| Cause::Consul {
             source_name: source.clone(),
             error: Box::new(error),
-        })?;
+        };
+        let answer = self.consul.read(&query, 0).await.map_err(failed)?;
         let pairs = answer.items.into_iter().filter_map(|item| match item {
-            Item::Key(pair) => Some((pair.key.clone(), pair.value.clone())),
+            Item::Key(pair) => Some(Ok((pair.key.clone(), pair.value.clone()))),
+            Item::UnreadableKey(key) => Some(Err(failed(ConsulError::UnusableValue {
+                key: key.as_ref().to_owned(),
+                problem: "is not text in UTF-8, or longer than 2 MiB",
+            }))),
             Item::Instance(_) | Item::Service(_) => None,
         });
-        Ok(pairs.collect())
+        pairs.collect()
     }
 }
 

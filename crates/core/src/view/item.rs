@@ -43,6 +43,9 @@ pub enum Item {
     Service(Arc<CatalogService>),
     /// A key.
     Key(Arc<KeyValue>),
+    /// A key whose value cannot be passed on. An input never has it
+    /// (docs/runs.md#keys-without-a-readable-value).
+    UnreadableKey(Arc<str>),
 }
 
 /// Identifies an item inside its view; the order is the one in which a module gets items.
@@ -61,6 +64,7 @@ impl Item {
             Self::Instance(instance) => ItemKey::Instance(instance.key()),
             Self::Service(service) => ItemKey::Name(service.name.clone()),
             Self::Key(pair) => ItemKey::Name(pair.key.clone()),
+            Self::UnreadableKey(key) => ItemKey::Name(key.as_ref().to_owned()),
         }
     }
 }

@@ -639,7 +639,7 @@ pub enum ObstacleKind {
     Disabled = 1,
     /// It is being deleted.
     Deleting = 2,
-    /// Data of Consul that has not been read yet.
+    /// Data of Consul that has not been read yet, or cannot be passed on.
     InputIncomplete = 3,
     /// The end of the buffer period.
     Buffering = 4,
@@ -653,7 +653,7 @@ pub enum ObstacleKind {
     NoFreeSlot = 8,
     /// A scheduler that leads.
     NoLeader = 9,
-    /// Data of Consul whose changes are not seen now. What was read before is in force.
+    /// Data of Consul whose changes are not seen now, or cannot be passed on. What was read or applied before is in force.
     ViewUnreadable = 12,
     /// The release of what a guard holds back, or the return of the instances.
     Held = 13,

@@ -236,6 +236,10 @@ pub struct Subscribe {
     /// Views of keys.
     #[prost(message, repeated, tag = "5")]
     pub consul_kv_views: ::prost::alloc::vec::Vec<ConsulKvView>,
+    /// The caller understands ViewDelta.unreadable_keys. Without it a view of keys with an unreadable one is reported as a
+    /// failure, and what was sent of it stays in force.
+    #[prost(bool, tag = "6")]
+    pub takes_unreadable_keys: bool,
 }
 /// Names views to follow no longer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -302,6 +306,10 @@ pub struct ViewDelta {
     /// Names in the catalog, or keys, that are gone.
     #[prost(string, repeated, tag = "11")]
     pub removed_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Keys that are there, and whose values cannot be passed on: they are not text in UTF-8, or too long. Each stays so
+    /// until it comes with a value or is removed.
+    #[prost(string, repeated, tag = "12")]
+    pub unreadable_keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Consul could not be asked about a view. The last snapshot stays in force.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

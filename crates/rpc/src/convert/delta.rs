@@ -75,6 +75,7 @@ enum Part {
     Instance(proto::ServiceInstance),
     Service(proto::CatalogService),
     Key(proto::KeyValue),
+    UnreadableKey(String),
     GoneInstance(proto::InstanceKey),
     GoneName(String),
 }
@@ -91,6 +92,7 @@ impl From<&Item> for Part {
                 key: pair.key.clone(),
                 value: pair.value.clone(),
             }),
+            Item::UnreadableKey(key) => Self::UnreadableKey(key.as_ref().to_owned()),
         }
     }
 }
@@ -114,7 +116,7 @@ impl Part {
             Self::Service(service) => service.encoded_len(),
             Self::Key(pair) => pair.encoded_len(),
             Self::GoneInstance(key) => key.encoded_len(),
-            Self::GoneName(name) => name.len(),
+            Self::UnreadableKey(name) | Self::GoneName(name) => name.len(),
         }
     }
 
@@ -123,6 +125,7 @@ impl Part {
             Self::Instance(instance) => delta.upserts.push(instance),
             Self::Service(service) => delta.catalog_services.push(service),
             Self::Key(pair) => delta.keys.push(pair),
+            Self::UnreadableKey(key) => delta.unreadable_keys.push(key),
             Self::GoneInstance(key) => delta.removals.push(key),
             Self::GoneName(name) => delta.removed_names.push(name),
         }
@@ -171,6 +174,7 @@ pub fn append_part(whole: &mut proto::ViewDelta, part: proto::ViewDelta) {
     whole.upserts.extend(part.upserts);
     whole.catalog_services.extend(part.catalog_services);
     whole.keys.extend(part.keys);
+    whole.unreadable_keys.extend(part.unreadable_keys);
     whole.removals.extend(part.removals);
     whole.removed_names.extend(part.removed_names);
 }
@@ -184,6 +188,8 @@ pub fn delta_from_wire(delta: proto::ViewDelta) -> ViewDelta {
         .map(|proto::CatalogService { name, tags }| Item::from(CatalogService { name, tags }));
     let keys = delta.keys.into_iter();
     let keys = keys.map(|proto::KeyValue { key, value }| Item::from(KeyValue { key, value }));
+    let unreadable = delta.unreadable_keys.into_iter();
+    let unreadable = unreadable.map(|key| Item::UnreadableKey(key.into()));
     let gone = delta.removals.into_iter();
     let gone =
         gone.map(|proto::InstanceKey { node, id }| ItemKey::Instance(InstanceKey { node, id }));
@@ -191,7 +197,11 @@ pub fn delta_from_wire(delta: proto::ViewDelta) -> ViewDelta {
     ViewDelta {
         base: delta.base_revision,
         revision: delta.revision,
-        upserts: instances.chain(services).chain(keys).collect(),
+        upserts: instances
+            .chain(services)
+            .chain(keys)
+            .chain(unreadable)
+            .collect(),
         removals: gone.chain(gone_names).collect(),
     }
 }
@@ -263,6 +273,11 @@ mod tests {
         for upserts in [
             vec![service.into()],
             vec![long.into(), pair("${a}".into()).into()],
+            vec![
+                pair("x".repeat(CHUNK_BYTES)).into(),
+                Item::UnreadableKey("odd\n".into()),
+                Item::UnreadableKey("y".repeat(CHUNK_BYTES).into()),
+            ],
         ] {
             let delta = ViewDelta {
                 base: Some(1),

@@ -128,7 +128,7 @@ fn naming<F: Fixture>(scene: &Scene<F>, name: &str, bundle: Digest) -> EnqueueRe
         condition: Condition::NoCondition,
         ..spec(name).definition
     };
-    let complete = CompleteInput::new(Arc::new(definition), |_view| None);
+    let complete = CompleteInput::new(Arc::new(definition), |_view| None, None);
     let complete = complete.expect("it has no views");
     let input = complete.freeze(Digest::of(b"settings"));
     EnqueueRequest {

@@ -356,7 +356,7 @@ fn frozen(instances: u32) -> FrozenInput {
     let snapshot = ViewSnapshot::new(1, (0..instances).map(instance));
     let shown = Arc::new(ViewItems::of(&snapshot));
     let definition = Arc::new(spec("a").definition);
-    let input = CompleteInput::new(definition, |_| Some(Arc::clone(&shown)));
+    let input = CompleteInput::new(definition, |_| Some(Arc::clone(&shown)), None);
     let input = input.expect("all views are read").freeze(Digest::of(b"s"));
     input.expect("it can be frozen")
 }

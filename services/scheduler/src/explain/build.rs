@@ -12,7 +12,9 @@ use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
 
-use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
+use super::{
+    DecisionKind, Known, KnownDecision, KnownProblem, KnownUnreadable, KnownView, Written,
+};
 use crate::grpc::wire::run_to_wire;
 use crate::leader::untaken::candidate;
 use crate::liveness::FORGOTTEN_AFTER;
@@ -247,6 +249,16 @@ impl Facts {
             let text = format!("changes are not seen, and the data read before is used; {problem}");
             add(ObstacleKind::ViewUnreadable, text, None);
         }
+        for view in &known.views {
+            if let Some(unreadable) = &view.unreadable {
+                let kind = if unreadable.waits {
+                    ObstacleKind::InputIncomplete
+                } else {
+                    ObstacleKind::ViewUnreadable
+                };
+                add(kind, unreadable_text(&view.name, unreadable), None);
+            }
+        }
         if let Some(until) = known.buffered_until.filter(|until| *until > self.now) {
             let text = "changes are held back until its buffer period ends".to_owned();
             add(ObstacleKind::Buffering, text, Some(until));
@@ -298,6 +310,23 @@ fn obstacle(kind: ObstacleKind, text: String, until: Option<DateTime<Utc>>) -> p
         kind: kind.into(),
         text,
         until: until.map(convert::timestamp_to_wire),
+    }
+}
+
+/// The text of an obstacle for keys that cannot be read.
+fn unreadable_text(view: &str, unreadable: &KnownUnreadable) -> String {
+    let KnownUnreadable {
+        keys,
+        waits,
+        left_out,
+    } = unreadable;
+    let text = format!("values of {view} are not text in UTF-8, or longer than 2 MiB: {keys}");
+    match left_out {
+        _ if *waits => format!("{text}; the task was never applied, and waits for them"),
+        None => format!("{text}; the values that were applied last are used"),
+        Some(left_out) => format!(
+            "{text}; the values that were applied last are used, and keys without one are left out: {left_out}"
+        ),
     }
 }
 

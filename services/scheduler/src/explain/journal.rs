@@ -15,7 +15,9 @@ use cts_store::{LeaderError, Store};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::{DecisionKind, Known, KnownDecision, KnownProblem, KnownView, Written};
+use super::{
+    DecisionKind, Known, KnownDecision, KnownProblem, KnownUnreadable, KnownView, Written,
+};
 use crate::leader::term::Term;
 use crate::planner::{Decided, Decision, TaskSnapshot};
 
@@ -137,6 +139,11 @@ impl Journal {
                 since: problem.since,
                 next_try: problem.next_try,
                 last_answer: problem.last_answer,
+            }),
+            unreadable: view.unreadable.as_ref().map(|status| KnownUnreadable {
+                keys: status.keys.clone(),
+                waits: status.waits,
+                left_out: status.left_out.clone(),
             }),
         });
         Known {

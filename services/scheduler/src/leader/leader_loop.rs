@@ -1,5 +1,6 @@
 //! The loop that turns changes and requests into queued runs: one planner, one writer.
 
+mod applied;
 mod enqueue;
 mod poll_schedule;
 mod refresh;
@@ -122,7 +123,9 @@ impl LeaderLoop {
 
     /// When there is something to write.
     fn next_writing(&self) -> Option<Instant> {
-        let due = if self.settled && self.unsaved.is_empty() {
+        let is_idle =
+            self.settled && self.unsaved.is_empty() && !self.planner.lacks_applied_input();
+        let due = if is_idle {
             self.started.checked_add(self.planner.next_due()?)
         } else {
             Some(self.started)

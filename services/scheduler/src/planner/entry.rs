@@ -9,6 +9,7 @@ use cts_core::{
     BufferPeriod, RunId, ShrinkGuard, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
 };
 
+use super::kept::Kept;
 use super::ticks::Ticks;
 use super::{RequestedRun, TaskMode};
 
@@ -30,6 +31,8 @@ pub(super) struct Entry {
     pub(super) refused: bool,
     /// It was there at the beginning, and no change of it has been frozen yet.
     first: bool,
+    /// Values of its unreadable keys; `None` before the applied input was read from the store.
+    pub(super) kept: Option<Kept>,
     /// Not to be frozen before; set when freezing failed.
     postponed_until: Duration,
     /// An input was frozen since the planner was compared with the stored tasks.
@@ -108,6 +111,7 @@ impl Entry {
             complete: false,
             refused: false,
             first: false,
+            kept: None,
             postponed_until: Duration::ZERO,
             frozen_meanwhile: false,
             requests: Vec::new(),
@@ -131,6 +135,11 @@ impl Entry {
 
     pub(super) fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// Ends the wait of requests if a task that was never applied has an unreadable key: it has no value to keep.
+    pub(super) fn refuse_without_values(&mut self) {
+        self.refused |= !self.complete && self.was_never_applied();
     }
 
     /// Brings it in line with what is stored; the views are the caller's.

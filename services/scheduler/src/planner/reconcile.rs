@@ -89,12 +89,14 @@ impl Planner {
             if let Some(entry) = self.tasks.get_mut(name) {
                 entry.note_held(task.held, now);
                 entry.ask(&task.requests, deadline);
+                entry.refuse_without_values();
                 self.agenda.note(name, entry);
             }
         }
         for name in gone {
             if let Some(mut entry) = self.tasks.remove(&name) {
                 self.agenda.forget(&name, &mut entry);
+                self.unknown.remove(&name);
                 let views = entry.views.into_iter();
                 dropped.extend(views.map(|(id, _trigger)| (id, name.clone())));
                 self.changes += 1;
@@ -111,7 +113,9 @@ impl Planner {
         self.link(&name, &entry);
         entry.set_complete(is_complete(&self.views, &entry), now);
         self.agenda.note(&name, &mut entry);
+        let task = name.clone();
         self.tasks.insert(name, entry);
+        self.note_unknown(&task);
         self.changes += 1;
     }
 
@@ -140,6 +144,7 @@ impl Planner {
             self.changes += 1;
         }
         self.tasks.insert(name.clone(), entry);
+        self.note_unknown(name);
         dropped
     }
 
@@ -148,6 +153,7 @@ impl Planner {
             let view = self.views.entry(view.id()).or_insert_with(|| WatchedView {
                 source: view,
                 snapshot: None,
+                unreadable: Vec::new(),
                 shown: OnceLock::new(),
                 changed_at: Duration::ZERO,
                 tasks: BTreeMap::new(),
@@ -162,6 +168,7 @@ impl Planner {
             view.tasks.remove(name);
             if view.tasks.is_empty() {
                 self.views.remove(id);
+                self.unreadable.remove(id);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::{TaskName, Trigger, ViewId};
 
+use super::unreadable::UnreadableStatus;
 use super::{Decided, Planner, ViewProblem};
 
 /// What the planner knows of a task. Times are those of the planner's clock.
@@ -29,6 +30,8 @@ pub(crate) struct ViewStatus<'a> {
     pub(crate) triggers: bool,
     /// Why changes are not seen now.
     pub(crate) problem: Option<&'a ViewProblem>,
+    /// Its keys that cannot be read, if there are any.
+    pub(crate) unreadable: Option<UnreadableStatus>,
 }
 
 impl Planner {
@@ -48,6 +51,7 @@ impl Planner {
                 }),
                 triggers: entry.is_active() && *trigger != Trigger::Nothing,
                 problem: self.views.get(id).and_then(|view| view.problem.as_ref()),
+                unreadable: self.unreadable_status(entry, id),
             });
             TaskSnapshot {
                 task,

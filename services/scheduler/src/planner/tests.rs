@@ -4,6 +4,7 @@ mod later;
 mod partial;
 mod sequences;
 mod triggers;
+mod unreadable;
 
 use cts_core::{BufferPeriod, Condition, Digest, Item, RunInput, ServiceInstance};
 use cts_testkit::fixtures::{self, instance};

@@ -24,6 +24,7 @@ mod settings;
 mod setup;
 mod tasks;
 mod terraform_states;
+mod unreadable_keys;
 mod untaken;
 mod updates;
 mod waits;

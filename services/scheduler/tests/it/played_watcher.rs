@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cts_core::{ServiceInstance, View, ViewId, ViewSnapshot};
+use cts_core::{Item, ServiceInstance, View, ViewId, ViewSnapshot};
 use cts_proto::watch::v1 as proto;
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_service_server::WatchService;
@@ -27,6 +27,8 @@ struct Scene {
     revision: u64,
     /// `None` keeps silent about every view.
     instances: Option<Vec<ServiceInstance>>,
+    /// Of every view of keys; `None` keeps silent.
+    keys: Option<Vec<Item>>,
     /// Views that nothing is said of.
     hidden: BTreeSet<ViewId>,
     /// Views that cannot be read, with what is said of that.
@@ -47,6 +49,14 @@ impl PlayedWatcher {
         self.scene.send_modify(|scene| {
             scene.revision += 1;
             scene.instances = Some(instances);
+        });
+    }
+
+    /// Shows these keys in every view of keys.
+    pub(crate) fn show_keys(&self, keys: Vec<Item>) {
+        self.scene.send_modify(|scene| {
+            scene.revision += 1;
+            scene.keys = Some(keys);
         });
     }
 
@@ -167,12 +177,13 @@ impl Played {
                 event: Some(proto::watch_response::Event::Failure(failure)),
             });
         }
-        let Some(instances) = &scene.instances else {
-            return;
-        };
-        let snapshot = ViewSnapshot::new(scene.revision, instances.clone());
-        let delta = snapshot.delta_from(None);
+        let instances = scene.instances.clone();
+        let instances = instances.map(|shown| shown.into_iter().map(Item::from).collect());
         for view in views.iter().filter(|view| !scene.hidden.contains(view)) {
+            let of_keys = view.as_str().starts_with("kv.");
+            let shown: &Option<Vec<Item>> = if of_keys { &scene.keys } else { &instances };
+            let Some(shown) = shown else { continue };
+            let delta = ViewSnapshot::new(scene.revision, shown.clone()).delta_from(None);
             let messages = convert::delta_to_wire(view, self.views[view], &delta);
             self.ready
                 .extend(messages.into_iter().map(|delta| proto::WatchResponse {

@@ -136,7 +136,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         [instance("w", 1).into()],
     )));
     let definition = Arc::new(spec.definition.clone());
-    let complete = CompleteInput::new(definition, |_view| Some(Arc::clone(&shown))).unwrap();
+    let complete = CompleteInput::new(definition, |_view| Some(Arc::clone(&shown)), None).unwrap();
     let request = EnqueueRequest {
         task: spec.name().clone(),
         input: complete.freeze(settings).unwrap(),

@@ -31,6 +31,14 @@ impl LeaderLoop {
         }
         let now = self.started.elapsed();
         self.planner.tick(now, self.clock.now(), &self.next_tick);
+        let wanted = self.planner.wanted_inputs(now);
+        if let Err(error) = self.note_applied(wanted).await {
+            tracing::error!(error = %Chain(&error), "cannot read what was applied last, trying again");
+            self.not_before = Some(Instant::now() + STORE_RETRY);
+            return;
+        }
+        // What was read may have made a task due.
+        let now = self.started.elapsed();
         let Due { tasks, overdue } = self.planner.take_due(now);
         for task in std::mem::take(&mut self.unfrozen)
             .into_values()
@@ -279,7 +287,13 @@ fn not_complete(overdue: &Overdue, request_timeout: Duration) -> String {
             overdue.task
         );
     }
-    let missing: Vec<&str> = overdue.missing.iter().map(ViewId::as_str).collect();
+    let incomplete = overdue.incomplete.as_ref();
+    let missing = incomplete.into_iter().flat_map(|incomplete| {
+        let missing = incomplete.missing.iter();
+        let unreadable = incomplete.unreadable.iter();
+        missing.chain(unreadable.map(|unreadable| &unreadable.view))
+    });
+    let missing: Vec<&str> = missing.map(ViewId::as_str).collect();
     format!(
         "error initializing task {}: the data that it needs was not complete within {}s; nothing is known of {}",
         overdue.task,

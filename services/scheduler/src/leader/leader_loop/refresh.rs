@@ -51,6 +51,10 @@ impl LeaderLoop {
                     watches.set_views(self.planner.views());
                 }
                 seen.note(stored);
+                let wanted = self.planner.all_wanted_inputs();
+                if let Err(error) = self.note_applied(wanted).await {
+                    tracing::warn!(error = %Chain(&error), "cannot read what was applied last, trying again");
+                }
             }
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "cannot look for changed tasks, trying again");

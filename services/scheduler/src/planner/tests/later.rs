@@ -97,7 +97,10 @@ fn a_request_whose_input_stays_incomplete_is_overdue_after_its_patience() {
     let expected = Overdue {
         task: spec.name().clone(),
         requested: plan,
-        missing: vec![id("api")],
+        incomplete: Some(IncompleteInput {
+            missing: vec![id("api")],
+            unreadable: Vec::new(),
+        }),
         refusal: None,
     };
     assert_eq!(overdue, [expected]);

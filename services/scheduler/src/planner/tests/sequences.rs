@@ -175,7 +175,7 @@ impl Model {
             }
         }
         for overdue in &due.overdue {
-            assert!(!overdue.missing.is_empty());
+            assert!(overdue.incomplete.is_some());
             for task in &mut self.tasks {
                 let open = |open: &RequestedRun| open.run == overdue.requested.run;
                 let apply = task.requests.extract_if(.., |requested| open(requested));

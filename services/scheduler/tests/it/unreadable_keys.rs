@@ -1,0 +1,331 @@
+//! Keys whose values cannot be passed on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::runs::RunKind;
+use cts_core::{
+    Condition, ConsulKvCondition, Item, KeyValue, KvQuery, ModuleInput, ShrinkGuard, TaskSpec,
+};
+use cts_proto::run::v1 as run;
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::{ObstacleKind, RunMode};
+use cts_scheduler::{Mode, Options};
+use cts_store::Store;
+use tonic::Code;
+
+use crate::calls::{checked, failed, on_services, refused};
+use crate::faulty_store::{Fault, FaultyStore};
+use crate::setup::{Setup, instance, member, store_in, task};
+
+fn prefix() -> KvQuery {
+    KvQuery {
+        path: "a/".to_owned(),
+        recurse: true,
+        ..KvQuery::default()
+    }
+}
+
+fn on_keys(name: &str) -> TaskSpec {
+    let mut spec = task(name);
+    spec.definition.condition = Condition::ConsulKv(ConsulKvCondition {
+        query: prefix(),
+        use_as_module_input: true,
+    });
+    spec
+}
+
+/// Keys with their values, and those that have none.
+fn keys(keys: &[(&str, Option<&str>)]) -> Vec<Item> {
+    let keys = keys.iter().map(|&(key, value)| match value {
+        Some(value) => Item::from(KeyValue {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        }),
+        None => Item::UnreadableKey(key.into()),
+    });
+    keys.collect()
+}
+
+/// A scheduler of `t`, which is on keys.
+async fn over(store: Arc<impl Store + 'static>, mode: Mode) -> Setup {
+    let options = Options {
+        mode,
+        ..Options::alone(vec![on_keys("t")], member())
+    };
+    Setup::over(store, options).await
+}
+
+impl Setup {
+    /// What the run of a lease gets of the keys.
+    async fn keys_of(&self, lease: &run::Lease) -> Vec<(String, String)> {
+        let input = self.input(lease).await;
+        let pairs = input.consul_kv.iter();
+        pairs
+            .map(|pair| (pair.key.clone(), pair.value.clone()))
+            .collect()
+    }
+
+    /// Leases the next run, which must have these keys.
+    async fn begins(&self, expected: &[(&str, &str)]) -> run::Lease {
+        let lease = self.acquired().await;
+        let keys = self.keys_of(&lease).await;
+        let keys: Vec<_> = keys.iter().map(|(key, value)| (&**key, &**value)).collect();
+        assert_eq!(keys, expected);
+        lease
+    }
+
+    /// Applies the next run, which must have these keys.
+    async fn applies(&self, expected: &[(&str, &str)]) {
+        let lease = self.begins(expected).await;
+        self.applied(&lease).await;
+    }
+
+    async fn obstacle(&self, kind: ObstacleKind) -> String {
+        self.until(async |setup| {
+            let request = proto::ExplainTaskRequest { name: "t".into() };
+            let response = setup.tasks.clone().explain_task(request).await.unwrap();
+            let explanation = response.into_inner().explanation.unwrap();
+            let mut obstacles = explanation.obstacles.into_iter();
+            let found = obstacles.find(|obstacle| obstacle.kind() == kind)?;
+            found.text.contains("UTF-8").then_some(found.text)
+        })
+        .await
+    }
+}
+
+#[tokio::test]
+async fn the_others_go_on_and_the_key_keeps_its_value_also_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let setup = over(Arc::clone(&store), Mode::Daemon).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some("x"))]));
+    setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", None)]));
+    setup.nothing_runs().await;
+    let told = setup.obstacle(ObstacleKind::ViewUnreadable).await;
+    assert!(
+        told.contains("kv.list(a/)") && told.contains("\"a/odd\""),
+        "{told}"
+    );
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", None)]));
+    setup.applies(&[("a/1", "2"), ("a/odd", "x")]).await;
+    drop(setup);
+
+    let setup = over(Arc::clone(&store), Mode::Daemon).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", None)]));
+    setup.nothing_runs().await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", None)]));
+    setup.applies(&[("a/1", "3"), ("a/odd", "x")]).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", Some("x"))]));
+    setup.nothing_runs().await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", Some("y"))]));
+    setup.applies(&[("a/1", "3"), ("a/odd", "y")]).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", None)]));
+    setup.nothing_runs().await;
+    setup.watcher.show_keys(keys(&[("a/1", Some("3"))]));
+    setup.applies(&[("a/1", "3")]).await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_never_applied_is_left_out_of_a_task_that_was() {
+    let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
+    setup.watcher.show_keys(keys(&[("a/1", Some("1"))]));
+    setup.applies(&[("a/1", "1")]).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", None)]));
+    setup.nothing_runs().await;
+    let told = setup.obstacle(ObstacleKind::ViewUnreadable).await;
+    assert!(told.contains("left out: \"a/odd\""), "{told}");
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", None)]));
+    setup.applies(&[("a/1", "2")]).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", Some("x"))]));
+    setup.applies(&[("a/1", "2"), ("a/odd", "x")]).await;
+}
+
+#[tokio::test]
+async fn a_task_that_was_never_applied_waits_and_begins_when_it_can() {
+    let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("1")), ("a/\n[ERROR] odd", None)]));
+    let told = setup.obstacle(ObstacleKind::InputIncomplete).await;
+    assert!(
+        told.contains("kv.list(a/)")
+            && told.contains(r#""a/\n[ERROR] odd""#)
+            && told.contains("waits"),
+        "{told}"
+    );
+    setup.nothing_runs().await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("2")), ("a/\n[ERROR] odd", Some("x"))]));
+    setup
+        .applies(&[("a/\n[ERROR] odd", "x"), ("a/1", "2")])
+        .await;
+}
+
+/// The run that is under way has another value of the key than the one before.
+#[tokio::test]
+async fn the_value_of_a_run_that_is_under_way_stays_if_it_succeeds() {
+    let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some("x"))]));
+    setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
+    for (round, succeeds) in [("2", true), ("3", false)] {
+        setup
+            .watcher
+            .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some(round))]));
+        let lease = setup.begins(&[("a/1", "1"), ("a/odd", round)]).await;
+        setup
+            .watcher
+            .show_keys(keys(&[("a/1", Some(round)), ("a/odd", None)]));
+        let told = setup.obstacle(ObstacleKind::ViewUnreadable).await;
+        assert!(told.contains("\"a/odd\""), "{told}");
+        if succeeds {
+            setup.applied(&lease).await;
+            setup.applies(&[("a/1", round), ("a/odd", round)]).await;
+            setup
+                .watcher
+                .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some(round))]));
+            setup.applies(&[("a/1", "1"), ("a/odd", round)]).await;
+        } else {
+            setup.complete(&lease, failed("broken")).await.unwrap();
+            setup
+                .until(async |setup| {
+                    let lease = setup.acquire(Duration::from_secs(5)).await?;
+                    let keys = setup.keys_of(&lease).await;
+                    let applied = keys[1].1 == "2";
+                    if applied {
+                        setup.applied(&lease).await;
+                    } else {
+                        setup.complete(&lease, failed("broken")).await.unwrap();
+                    }
+                    applied.then_some(())
+                })
+                .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_creation_names_the_key_that_it_lacks() {
+    let setup = Setup::new(Vec::new(), Duration::from_mins(1)).await;
+    setup.watcher.show_keys(keys(&[("a/odd", None)]));
+    let condition = proto::ConsulKvCondition {
+        query: Some(proto::KvQuery {
+            path: "a/".to_owned(),
+            recurse: true,
+            ..proto::KvQuery::default()
+        }),
+        use_as_module_input: true,
+    };
+    let declared = proto::Task {
+        condition: Some(proto::Condition {
+            kind: Some(proto::condition::Kind::ConsulKv(condition)),
+        }),
+        ..on_services("new", &[])
+    };
+    for mode in [RunMode::Now, RunMode::Inspect, RunMode::Unspecified] {
+        let refusal = setup.create(declared.clone(), mode).await.unwrap_err();
+        assert_eq!(
+            refused(&refusal),
+            (Code::FailedPrecondition, "not_initialized")
+        );
+        let text = refusal.message();
+        assert!(
+            text.contains("kv.list(a/)") && text.contains("\"a/odd\""),
+            "{text}"
+        );
+        assert_eq!(setup.get("new").await, None);
+    }
+    setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));
+    let (created, ()) = tokio::join!(
+        setup.create(declared, RunMode::Unspecified),
+        setup.does(run::RunKind::Check, checked()),
+    );
+    created.unwrap();
+}
+
+#[tokio::test]
+async fn a_pass_over_a_task_that_was_never_applied_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    for kind in [RunKind::Apply, RunKind::Plan] {
+        let setup = over(Arc::clone(&store), Mode::OnRequest).await;
+        setup.watcher.show_keys(keys(&[("a/odd", None)]));
+        let name = on_keys("t").name().clone();
+        setup.requests.request(&name, kind).await.unwrap();
+        let ended = setup.ends(1).await;
+        assert_eq!(ended["t"].status(), run::RunStatus::Failed);
+    }
+    // One that was applied keeps its values in a pass too.
+    let setup = over(Arc::clone(&store), Mode::Daemon).await;
+    setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));
+    setup.applies(&[("a/odd", "x")]).await;
+    drop(setup);
+    let setup = over(Arc::clone(&store), Mode::OnRequest).await;
+    setup.watcher.show_keys(keys(&[("a/odd", None)]));
+    let name = on_keys("t").name().clone();
+    setup.requests.request(&name, RunKind::Apply).await.unwrap();
+    setup.applies(&[("a/odd", "x")]).await;
+}
+
+#[tokio::test]
+async fn a_module_input_keeps_its_value_too() {
+    let mut spec = task("t");
+    spec.definition.module_inputs = vec![ModuleInput::ConsulKv(prefix())];
+    spec.guard = ShrinkGuard::default();
+    let setup = Setup::new(vec![spec], Duration::from_mins(1)).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));
+    setup.applies(&[("a/odd", "x")]).await;
+    setup.watcher.show_keys(keys(&[("a/odd", None)]));
+    setup.watcher.show(vec![instance("w", 2)]);
+    setup.applies(&[("a/odd", "x")]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_say_what_was_applied_is_asked_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = FaultyStore::over(store_in(directory.path()).await);
+    let setup = over(Arc::clone(&store), Mode::Daemon).await;
+    setup
+        .watcher
+        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some("x"))]));
+    setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
+    for method in ["applied_inputs", "input", "contents"] {
+        store.fail(method, &[Fault::Refused; 2]);
+        setup
+            .watcher
+            .show_keys(keys(&[("a/1", Some(method)), ("a/odd", None)]));
+        setup.applies(&[("a/1", method), ("a/odd", "x")]).await;
+        setup
+            .watcher
+            .show_keys(keys(&[("a/1", Some(method)), ("a/odd", Some("x"))]));
+        setup.nothing_runs().await;
+        assert!(store.has_failed(method), "{method}");
+    }
+}
