@@ -82,7 +82,7 @@ pub enum ConsulError {
         /// The name of a service, or a key.
         name: String,
     },
-    /// No module could get the value of a key.
+    /// The value of a key cannot be used.
     #[error("the value of key {key:?} {problem}")]
     UnusableValue {
         /// The key.

@@ -18,31 +18,26 @@ struct Pair {
     value: Option<String>,
 }
 
-/// The keys in a body of `/v1/kv/<path>`. A single value that is no text refuses all of them:
-/// without it a module would take away what belongs to its key.
+/// The keys in a body of `/v1/kv/<path>`. A key whose value is not text in UTF-8, or too long, has no value here: without
+/// the key a module would take away what belongs to it.
 pub(crate) fn decode(body: &[u8]) -> Result<Vec<Item>, ConsulError> {
     let pairs: Vec<Pair> = serde_json::from_slice(body).map_err(ConsulError::Decode)?;
-    pairs
-        .into_iter()
-        .map(|pair| item(pair).map(Item::from))
-        .collect()
+    pairs.into_iter().map(item).collect()
 }
 
-fn item(Pair { key, value }: Pair) -> Result<KeyValue, ConsulError> {
-    let unusable = |key: &str, problem: &'static str| ConsulError::UnusableValue {
-        key: key.to_owned(),
-        problem,
-    };
+/// Fails without base64, which Consul always writes.
+fn item(Pair { key, value }: Pair) -> Result<Item, ConsulError> {
     let Ok(bytes) = BASE64_STANDARD.decode(value.unwrap_or_default()) else {
-        return Err(unusable(&key, "is not in base64"));
+        let problem = "is not in base64";
+        return Err(ConsulError::UnusableValue { key, problem });
     };
     if bytes.len() > LONGEST_VALUE {
-        return Err(unusable(&key, "is longer than 2 MiB"));
+        return Ok(Item::UnreadableKey(key.into()));
     }
-    match String::from_utf8(bytes) {
-        Ok(value) => Ok(KeyValue { key, value }),
-        Err(_bytes) => Err(unusable(&key, "is not text in UTF-8")),
-    }
+    Ok(match String::from_utf8(bytes) {
+        Ok(value) => Item::from(KeyValue { key, value }),
+        Err(_bytes) => Item::UnreadableKey(key.into()),
+    })
 }
 
 #[cfg(test)]
@@ -66,20 +61,32 @@ mod tests {
         assert_eq!(decode(b"[]").unwrap(), []);
     }
 
+    fn three(value: &str) -> String {
+        format!(
+            r#"[{{"Key":"a","Value":"MQ=="}},{{"Key":"b","Value":"{value}"}},{{"Key":"c","Value":null}}]"#
+        )
+    }
+
     #[test]
-    fn what_is_no_text_is_refused_with_the_name_of_its_key() {
-        let long = format!(
-            "\"{}\"",
-            BASE64_STANDARD.encode(vec![b'x'; LONGEST_VALUE + 1])
-        );
-        for (written, problem) in [
-            ("\"gA==\"", "is not text in UTF-8"),
-            ("\"?\"", "is not in base64"),
-            (long.as_str(), "is longer than 2 MiB"),
-        ] {
-            let error = decode(body(written).as_bytes()).unwrap_err().to_string();
-            assert_eq!(error, format!("the value of key \"a/b\" {problem}"));
+    fn a_value_that_is_no_text_leaves_its_key_without_one_and_the_others_as_they_are() {
+        let long = BASE64_STANDARD.encode(vec![b'x'; LONGEST_VALUE + 1]);
+        for odd in ["gA==", "/////w==", &long] {
+            let items = decode(three(odd).as_bytes()).unwrap();
+            let [Item::Key(_), Item::UnreadableKey(key), Item::Key(_)] = &items[..] else {
+                panic!("{items:?}");
+            };
+            assert_eq!(&**key, "b");
         }
+    }
+
+    #[test]
+    fn a_value_that_consul_would_not_write_refuses_the_answer() {
+        let error = decode(three("?").as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "the value of key \"b\" is not in base64");
+    }
+
+    #[test]
+    fn bodies_that_are_no_list_of_keys_are_refused() {
         for body in [
             "",
             "null",

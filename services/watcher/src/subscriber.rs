@@ -16,7 +16,7 @@ use futures::StreamExt as _;
 use futures::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll, Stream};
 use tonic::Status;
 
-use self::subscription::{Messages, ViewEnded, updates};
+use self::subscription::{Messages, Terms, ViewEnded, updates};
 use crate::views::Views;
 
 /// The messages for a subscriber that sends `requests`. A subscriber that has said all it wants to say
@@ -124,9 +124,12 @@ where
     fn obey(&mut self, request: WatchRequest) -> Result<(), Status> {
         match request.change {
             Some(Change::Subscribe(subscribe)) => {
-                let id = subscribe.subscription_id;
+                let terms = Terms {
+                    id: subscribe.subscription_id,
+                    takes_unreadable_keys: subscribe.takes_unreadable_keys,
+                };
                 for view in views_from_wire(subscribe)? {
-                    self.subscribe(view, id);
+                    self.subscribe(view, terms);
                 }
             }
             Some(Change::Unsubscribe(unsubscribe)) => {
@@ -142,9 +145,9 @@ where
         Ok(())
     }
 
-    fn subscribe(&mut self, view: View, subscription: u64) {
+    fn subscribe(&mut self, view: View, terms: Terms) {
         let id = view.id();
-        let followed = updates(id.clone(), self.views.subscribe(view), subscription).boxed();
+        let followed = updates(id.clone(), self.views.subscribe(view), terms).boxed();
         let (followed, updates) = stream::abortable(followed);
         self.changes.push(followed);
         // An older subscription to the same view ends only here, so the poller goes on.

@@ -1,6 +1,7 @@
 //! How what a poller finds changes the state of its view.
 
 mod unreadable;
+mod unreadable_keys;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use cts_core::{Item, ItemKey, ItemKind, ViewId, ViewSnapshot, excerpt};
 use tokio::time::Instant;
 
 use self::unreadable::Unreadable;
+use self::unreadable_keys::UnreadableKeys;
 use crate::state::{Failure, StateSender, ViewState};
 
 /// Characters of a failure's message that are kept.
@@ -21,6 +23,7 @@ pub(crate) struct Publisher {
     id: ViewId,
     state: StateSender,
     unreadable: Unreadable,
+    unreadable_keys: UnreadableKeys,
     /// The HTTP statuses of the present row of failures, `None` for what is no answer.
     warned: BTreeSet<Option<u16>>,
     /// It was warned about, and Consul says so still.
@@ -44,6 +47,7 @@ impl Publisher {
             id,
             state,
             unreadable: Unreadable::default(),
+            unreadable_keys: UnreadableKeys::default(),
             warned: BTreeSet::new(),
             lost_rights: false,
             hold_filtered: false,
@@ -143,6 +147,9 @@ impl Publisher {
         let changed = self.state.shows(Some(items), None, Some(now));
         // After the sending: a log line must not delay a change.
         self.unreadable.note(&self.id, unreadable, kept);
+        if let Some(snapshot) = self.state.now().snapshot.filter(|_| changed) {
+            self.unreadable_keys.note(&self.id, &snapshot);
+        }
         self.warned.clear();
         if let Some(warning) = self.if_empty.filter(|_| is_empty_from_the_start) {
             tracing::warn!(view.id = %self.id, "{warning}");

@@ -58,24 +58,49 @@ async fn a_prefix_is_any_beginning_of_a_key() {
     assert!(none.items.is_empty() && none.index > Some(0));
 }
 
+/// How each key is shown: with its value, or without one that can be read.
+fn shown(items: &[Item]) -> Vec<(String, Option<&str>)> {
+    let shown = items.iter().map(|item| match item {
+        Item::Key(pair) => (pair.key.clone(), Some(pair.value.as_str())),
+        Item::UnreadableKey(key) => (key.to_string(), None),
+        other => panic!("no key but {other:?}"),
+    });
+    shown.collect()
+}
+
 #[tokio::test]
-async fn a_value_that_is_no_text_is_named_and_ends_when_it_is_replaced() {
+async fn a_value_that_is_no_text_hides_no_other_key() {
     let consul = ConsulAgent::start().await;
     consul.kv_put("a/good", "x").await;
     consul.kv_put("a/odd", vec![0xff, 0]).await;
+    let of = |good: Option<&'static str>, odd| {
+        let keys = [("a/good".to_owned(), good), ("a/odd".to_owned(), odd)];
+        keys.to_vec()
+    };
     let mut poll = Poll::follow(client(&consul.address()), key("a/", true));
-    let (message, failures, _) = poll.failure().await;
-    assert_eq!(
-        (message.as_str(), failures),
-        ("the value of key \"a/odd\" is not text in UTF-8", 1)
-    );
-    consul.kv_put("a/odd", "y").await;
-    while let cts_consul::PollEvent::Failure { .. } = poll.next().await {}
+    assert_eq!(shown(&poll.items().await), of(Some("x"), None));
+    consul.kv_put("a/good", "y").await;
+    assert_eq!(shown(&poll.items().await), of(Some("y"), None));
+    consul.kv_put("a/odd", "z").await;
+    assert_eq!(shown(&poll.items().await), of(Some("y"), Some("z")));
+    consul.kv_put("a/odd", vec![0xc3]).await;
+    assert_eq!(shown(&poll.items().await), of(Some("y"), None));
+    let single = client(&consul.address())
+        .read(&key("a/odd", false), 0)
+        .await;
+    let single = single.unwrap().items;
+    assert_eq!(shown(&single), [("a/odd".to_owned(), None)]);
+    consul.kv_delete("a/odd").await;
+    assert_eq!(pairs(&poll.items().await), [("a/good", "y")]);
+}
+
+/// Consul writes its answers as JSON, which has no bytes.
+#[tokio::test]
+async fn a_name_that_is_no_text_arrives_with_replacement_characters() {
+    let consul = ConsulAgent::start().await;
+    consul.kv_put("a/%ff", "x").await;
     let read = client(&consul.address()).read(&key("a/", true), 0).await;
-    assert_eq!(
-        pairs(&read.unwrap().items),
-        [("a/good", "x"), ("a/odd", "y")]
-    );
+    assert_eq!(pairs(&read.unwrap().items), [("a/\u{fffd}", "x")]);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::{ViewId, ViewSnapshot};
+use cts_core::{Item, ViewId, ViewSnapshot, keys_text};
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::{self as proto, WatchResponse};
 use cts_rpc::convert::{delta_to_wire, duration_to_wire};
@@ -16,25 +16,35 @@ use crate::views::SubscribedView;
 /// Messages that must be sent in a row.
 pub(super) type Messages = Vec<WatchResponse>;
 
+/// How a subscriber follows a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// The subscriber's name for the subscription.
+    pub(super) id: u64,
+    /// The subscriber understands keys without a value. An earlier version would take them for deleted.
+    pub(super) takes_unreadable_keys: bool,
+}
+
 /// The view's poller is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ViewEnded;
 
 /// From the full snapshot on, what changes in the view; ends after an error. The messages are made when
-/// the stream is polled, from the state of that moment. Each carries the subscriber's `id` of the
+/// the stream is polled, from the state of that moment. Each carries the subscriber's id of the
 /// subscription.
 pub(super) fn updates(
     view_id: ViewId,
     view: SubscribedView,
-    id: u64,
+    terms: Terms,
 ) -> impl Stream<Item = Result<Messages, ViewEnded>> + Send {
     let subscription = view.state().map(|state| Subscription {
-        id,
+        terms,
         view_id,
         state,
         _view: view,
         sent: None,
         failing: false,
+        unsendable: None,
     });
     stream::unfold(subscription, |subscription| async move {
         let mut subscription = subscription?;
@@ -46,8 +56,7 @@ pub(super) fn updates(
 }
 
 struct Subscription {
-    /// The subscriber's name for it.
-    id: u64,
+    terms: Terms,
     view_id: ViewId,
     _view: SubscribedView,
     state: watch::Receiver<ViewState>,
@@ -55,6 +64,8 @@ struct Subscription {
     sent: Option<Arc<ViewSnapshot>>,
     /// The last message was a failure.
     failing: bool,
+    /// Beginning of the time in which the subscriber would not understand the snapshot.
+    unsendable: Option<Instant>,
 }
 
 impl Subscription {
@@ -64,11 +75,15 @@ impl Subscription {
             failure,
             answered,
         } = self.state.borrow_and_update().clone();
+        let now = Instant::now();
+        let not_taken = self.not_taken(snapshot.as_deref(), now);
+        let failure = failure.or(not_taken);
+        let snapshot = snapshot.filter(|_| self.unsendable.is_none());
         let mut messages = snapshot.map_or_else(Vec::new, |snapshot| self.catch_up(snapshot));
         match failure {
             Some(failure) => {
                 self.failing = true;
-                messages.push(self.failure(&failure, answered, Instant::now()));
+                messages.push(self.failure(&failure, answered, now));
             }
             None if self.failing => {
                 self.failing = false;
@@ -81,6 +96,30 @@ impl Subscription {
         messages
     }
 
+    /// The failure that the subscriber gets in the place of a snapshot that it would not understand.
+    fn not_taken(&mut self, snapshot: Option<&ViewSnapshot>, now: Instant) -> Option<Arc<Failure>> {
+        let shown = snapshot.filter(|_| !self.terms.takes_unreadable_keys);
+        let mut items = shown.into_iter().flat_map(|shown| shown.items.values());
+        let odd = items.find_map(|item| match item {
+            Item::UnreadableKey(key) => Some(Arc::clone(key)),
+            _ => None,
+        });
+        let Some(key) = odd else {
+            self.unsendable = None;
+            return None;
+        };
+        Some(Arc::new(Failure {
+            message: format!(
+                "the value of key {} is not text in UTF-8, or longer than 2 MiB",
+                keys_text([&*key])
+            ),
+            refused: false,
+            failures: 1,
+            since: *self.unsendable.get_or_insert(now),
+            next_try: now,
+        }))
+    }
+
     fn catch_up(&mut self, snapshot: Arc<ViewSnapshot>) -> Messages {
         let delta = snapshot.delta_from(self.sent.as_deref());
         // Also when the data has changed and changed back in the meantime.
@@ -88,7 +127,7 @@ impl Subscription {
             return Vec::new();
         }
         self.sent = Some(snapshot);
-        delta_to_wire(&self.view_id, self.id, &delta)
+        delta_to_wire(&self.view_id, self.terms.id, &delta)
             .into_iter()
             .map(|part| response(Event::Delta(part)))
             .collect()
@@ -103,7 +142,7 @@ impl Subscription {
             failures: failure.failures,
             refused: failure.refused,
             retry_after: Some(duration_to_wire(retry_after)),
-            subscription_id: self.id,
+            subscription_id: self.terms.id,
             failing_for: Some(since(failure.since)),
             since_answer: answered.map(since),
         }))
@@ -117,7 +156,7 @@ impl Subscription {
             base_revision: Some(revision),
             revision,
             complete: true,
-            subscription_id: self.id,
+            subscription_id: self.terms.id,
             part_number: 1,
             ..Default::default()
         })))

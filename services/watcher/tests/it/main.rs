@@ -11,6 +11,7 @@ mod random;
 mod refusals;
 mod rig;
 mod sharing;
+mod unreadable_keys;
 
 use std::time::Duration;
 

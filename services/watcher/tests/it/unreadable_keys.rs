@@ -1,0 +1,127 @@
+//! Keys whose values cannot be passed on.
+
+use cts_core::{Item, ItemKey, KvQuery, View, ViewSnapshot};
+use cts_proto::watch::v1::Subscribe;
+use cts_proto::watch::v1::watch_request::Change;
+use cts_rpc::convert::subscribe_to_wire;
+use cts_testkit::ConsulAgent;
+
+use crate::rig::{Rig, Subscriber, Update};
+
+fn keys(path: &str, recurse: bool) -> View {
+    View::ConsulKv(KvQuery {
+        path: path.to_owned(),
+        recurse,
+        ..KvQuery::default()
+    })
+}
+
+/// Keys with their values, and without one where it cannot be passed on.
+fn shown(snapshot: &ViewSnapshot) -> Vec<(&str, Option<&str>)> {
+    let shown = snapshot.items.iter().map(|(key, item)| match (key, item) {
+        (ItemKey::Name(key), Item::Key(pair)) => (key.as_str(), Some(pair.value.as_str())),
+        (ItemKey::Name(key), Item::UnreadableKey(_)) => (key.as_str(), None),
+        other => panic!("no key but {other:?}"),
+    });
+    shown.collect()
+}
+
+/// Subscribes as a scheduler of an earlier version.
+fn subscribe_as_before(subscriber: &Subscriber, view: &View) {
+    let subscribe = Subscribe {
+        takes_unreadable_keys: false,
+        ..subscribe_to_wire([view.clone()], 0)
+    };
+    subscriber.send(Some(Change::Subscribe(subscribe)));
+}
+
+async fn failure(subscriber: &mut Subscriber) -> String {
+    match subscriber.update().await {
+        Update::Failure(failure) => failure.message,
+        Update::Delta { snapshot, .. } => panic!("{snapshot:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_other_keys_of_its_prefix_go_on() {
+    let consul = ConsulAgent::start().await;
+    consul.kv_put("a/good", "1").await;
+    consul.kv_put("a/odd", vec![0xff]).await;
+    let rig = Rig::start(&consul.address());
+    let mut subscriber = rig.subscriber().await;
+    subscriber.subscribe([&keys("a/", true)]);
+    let (base, snapshot) = subscriber.delta().await;
+    assert_eq!(base, None);
+    assert_eq!(shown(&snapshot), [("a/good", Some("1")), ("a/odd", None)]);
+    consul.kv_put("a/good", "2").await;
+    let (_, snapshot) = subscriber.delta().await;
+    assert_eq!(shown(&snapshot), [("a/good", Some("2")), ("a/odd", None)]);
+    // Other bytes that cannot be passed on either are no change.
+    consul.kv_put("a/odd", vec![0xfe]).await;
+    consul.kv_put("a/odd", "x").await;
+    let (_, snapshot) = subscriber.delta().await;
+    assert_eq!(shown(&snapshot)[1], ("a/odd", Some("x")));
+    consul.kv_put("a/odd", vec![0xff]).await;
+    assert_eq!(shown(&subscriber.delta().await.1)[1], ("a/odd", None));
+    consul.kv_delete("a/odd").await;
+    assert_eq!(shown(&subscriber.delta().await.1), [("a/good", Some("2"))]);
+}
+
+#[tokio::test]
+async fn a_key_that_is_watched_alone_is_shown_without_a_value() {
+    let consul = ConsulAgent::start().await;
+    consul.kv_put("odd", vec![0xff]).await;
+    let rig = Rig::start(&consul.address());
+    let mut subscriber = rig.follower(&keys("odd", false)).await;
+    let view = keys("odd", false).id();
+    let snapshot = subscriber.snapshot(view.as_str()).unwrap();
+    assert_eq!(shown(snapshot), [("odd", None)]);
+    consul.kv_put("odd", "x").await;
+    assert_eq!(shown(&subscriber.delta().await.1), [("odd", Some("x"))]);
+}
+
+#[tokio::test]
+async fn a_subscriber_that_would_miss_the_key_keeps_what_it_has_and_hears_why() {
+    let consul = ConsulAgent::start().await;
+    consul.kv_put("a/good", "1").await;
+    consul.kv_put("a/odd", "x").await;
+    let rig = Rig::start(&consul.address());
+    let mut subscriber = rig.subscriber().await;
+    subscribe_as_before(&subscriber, &keys("a/", true));
+    let all = [("a/good", Some("1")), ("a/odd", Some("x"))];
+    assert_eq!(shown(&subscriber.delta().await.1), all);
+    consul.kv_put("a/odd", vec![0xff]).await;
+    let told = "the value of key \"a/odd\" is not text in UTF-8, or longer than 2 MiB";
+    assert_eq!(failure(&mut subscriber).await, told);
+    consul.kv_put("a/good", "2").await;
+    assert_eq!(failure(&mut subscriber).await, told);
+    // Another one that comes now has nothing to keep.
+    let mut late = rig.subscriber().await;
+    subscribe_as_before(&late, &keys("a/", true));
+    assert_eq!(failure(&mut late).await, told);
+    consul.kv_put("a/odd", "x").await;
+    let all = [("a/good", Some("2")), ("a/odd", Some("x"))];
+    for subscriber in [&mut subscriber, &mut late] {
+        assert_eq!(shown(&subscriber.delta().await.1), all);
+    }
+}
+
+#[tokio::test]
+async fn thousands_of_unreadable_keys_arrive() {
+    let consul = ConsulAgent::start().await;
+    for part in 0..50_u32 {
+        let of_part = (0..64).map(|number| {
+            let key = format!("a/{part}-{number}-{}", "x".repeat(400));
+            serde_json::json!({"KV": {"Verb": "set", "Key": key, "Value": "/w=="}})
+        });
+        let body = serde_json::Value::Array(of_part.collect()).to_string();
+        consul.put("/v1/txn", body).await;
+    }
+    let rig = Rig::start(&consul.address());
+    let mut subscriber = rig.subscriber().await;
+    subscriber.subscribe([&keys("a/", true)]);
+    let (_, snapshot) = subscriber.delta().await;
+    let shown = shown(&snapshot);
+    assert_eq!(shown.len(), 3200);
+    assert!(shown.iter().all(|(_key, value)| value.is_none()));
+}
