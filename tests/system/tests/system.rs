@@ -38,4 +38,5 @@ mod separate_services;
 mod state_moves;
 mod termination;
 mod token_rights;
+mod unreadable_keys;
 mod vault;
