@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use crate::client_tls::ClientTls;
 use crate::transport::Transport;
 
-pub(crate) use address::without_slash;
+pub(crate) use address::{has_path, without_slash};
 pub(crate) use decode::decode_consul;
 
 /// How Consul is reached.

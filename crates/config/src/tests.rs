@@ -18,6 +18,7 @@ mod modules;
 mod outside;
 mod properties;
 mod providers;
+mod published;
 mod reports;
 mod secrets;
 mod service_blocks;

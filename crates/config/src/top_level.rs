@@ -57,8 +57,10 @@ pub(crate) fn decode(
     let buffer_period = BufferPeriod::global(buffer_setting);
     let tls = decode_tls(top.block("tls"), context.current_dir);
     let syslog = decode_syslog(top.block("syslog"));
+    let consul = top.block("consul");
+    let consul_place = consul.as_ref().and_then(Block::place).cloned();
     let consul = decode_consul(
-        top.block("consul"),
+        consul,
         environment,
         context.current_dir,
         &format!(
@@ -72,6 +74,7 @@ pub(crate) fn decode(
     let in_cloud = driver
         .as_ref()
         .is_some_and(|driver| driver.has("terraform-cloud"));
+    let driver_place = driver.as_ref().and_then(Block::place).cloned();
     let (driver, terraform_cloud) =
         decode_driver(driver, &consul, environment, context.current_dir);
     let providers = decode_providers(top.repeated("terraform_provider"), environment, sink);
@@ -119,6 +122,14 @@ pub(crate) fn decode(
         decoder.decode(block);
     }
     let tasks = decoder.finish();
+    // Watchers and gateways have no use for a backend.
+    let needs_backend = !in_cloud && (driver_place.is_some() || !tasks.is_empty());
+    if needs_backend && let Err(refusal) = driver.require_reachable_backend() {
+        match consul_place.or(driver_place) {
+            Some(place) => sink.error(&place, refusal.to_string()),
+            None => sink.error_outside(refusal.to_string()),
+        }
+    }
     refuse_shared_commits(&tasks, &providers, sink);
     warn_of_unknown_providers(&tasks, &providers, sink);
     check_references(&tasks, &webhooks, database.is_some(), sink);

@@ -1,17 +1,18 @@
-//! Which arguments of providers are nested blocks, as their schemas say (docs/terraform.md#the-root-module).
+//! Which arguments of providers are nested blocks, as their schemas say (docs/terraform.md#maintf).
 //!
 //! Asked for after `init`, and only where a configuration leaves the form open. It is kept for each lock file: in the task directory and,
 //! for tasks with the same one, in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use cts_core::Chain;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use tokio::task::spawn_blocking;
 
 use crate::attempt::Attempt;
@@ -48,8 +49,12 @@ pub struct ProviderForms(BTreeMap<String, Body>);
 /// What a block takes.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Body {
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    attributes: BTreeMap<String, Ignored>,
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeSet::is_empty",
+        deserialize_with = "names"
+    )]
+    attributes: BTreeSet<String>,
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
@@ -64,13 +69,34 @@ struct NestedBlock {
     block: Body,
 }
 
-/// Something that says nothing here.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-struct Ignored {}
+/// Names in a list, as they are kept, or of the members of an object, as Terraform prints them.
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
+    deserializer.deserialize_any(Names)
+}
 
-impl<'de> Deserialize<'de> for Ignored {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_ignored| Self {})
+struct Names;
+
+impl<'de> Visitor<'de> for Names {
+    type Value = BTreeSet<String>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("names, or an object with members of these names")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some(name) = list.next_element()? {
+            names.insert(name);
+        }
+        Ok(names)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some((name, IgnoredAny)) = members.next_entry()? {
+            names.insert(name);
+        }
+        Ok(names)
     }
 }
 
@@ -112,7 +138,7 @@ impl ProviderForms {
         }
         if body.blocks.contains_key(name) {
             Some(Form::Block)
-        } else if body.attributes.contains_key(name) {
+        } else if body.attributes.contains(name) {
             Some(Form::Attribute)
         } else {
             None
@@ -151,7 +177,7 @@ impl Terraform {
     }
 
     /// The root module with the forms that the schemas of its providers have, written anew; `None` if it is right as it is. The directory must be
-    /// initialised. Where the schemas cannot be had the forms stay open, as in the original (docs/compatibility.md#terraform).
+    /// initialised. Where the schemas cannot be had the forms stay open, as in the original (docs/terraform.md#maintf).
     pub(crate) async fn formed(
         &self,
         attempt: &Attempt,

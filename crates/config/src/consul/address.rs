@@ -13,9 +13,32 @@ pub(crate) fn without_slash(mut address: String) -> String {
     address
 }
 
+/// Whether there is a path behind the host of an address without slashes at its end.
+pub(crate) fn has_path(address: &str) -> bool {
+    let behind_scheme = match address.split_once("://") {
+        Some(("unix", _path_of_socket)) => return false,
+        Some((_scheme, rest)) => rest,
+        None => address,
+    };
+    behind_scheme.contains('/')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_told_from_hosts_and_sockets() {
+        for (address, expected) in [
+            ("127.0.0.1:8500", false),
+            ("https://consul.example.net", false),
+            ("unix:///run/consul.sock", false),
+            ("https://proxy/consul", true),
+            ("proxy:8500/consul", true),
+        ] {
+            assert_eq!(has_path(address), expected, "{address}");
+        }
+    }
 
     #[test]
     fn only_slashes_at_the_end_go() {

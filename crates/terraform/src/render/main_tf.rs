@@ -140,7 +140,7 @@ fn bodies<'a>(
 }
 
 /// How the argument at `path` is written: as the configuration says, else as the provider's schema does. If neither is
-/// known, a map is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#the-root-module).
+/// known, a map is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#maintf).
 fn form(provider: &TaskProvider<'_>, argument: &Value, path: &[String]) -> Form {
     if is_said_to_be_a_block(provider, path) {
         return Form::Block;

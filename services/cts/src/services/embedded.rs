@@ -96,6 +96,7 @@ impl Embedded {
         } else {
             Shape::Embedded
         };
+        config.driver.require_reachable_backend()?;
         if shape == Shape::Cluster || config.high_availability.is_some() {
             config.driver.require_shared_backend()?;
         }

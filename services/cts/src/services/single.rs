@@ -121,6 +121,7 @@ pub(crate) async fn run_worker(
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     config.driver.require_shared_backend()?;
+    config.driver.require_reachable_backend()?;
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
     let working_dir = working_dir.map_or_else(

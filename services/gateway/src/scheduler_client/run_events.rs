@@ -3,12 +3,13 @@
 //! The gateway takes every change at once and keeps the newest [`KEPT`] for followers that read slowly, so that none of
 //! them holds the connection up to which others belong. A follower that is further behind is cut off.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cts_proto::run::v1::FollowRunsResponse;
 use tokio::sync::Mutex;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender, channel};
+use tokio::task::JoinSet;
 use tonic::{Status, Streaming};
 
 use super::{CallError, RunClient};
@@ -20,8 +21,15 @@ const KEPT: usize = 4096;
 #[derive(Debug, Clone)]
 pub(crate) struct RunEvents {
     runs: RunClient,
+    current: Arc<Mutex<Calls>>,
+}
+
+/// The call of the scheduler; it ends with the gateway.
+#[derive(Debug, Default)]
+struct Calls {
     /// There while the scheduler tells of changes.
-    current: Arc<Mutex<Option<Sender<Change>>>>,
+    changes: Option<Sender<Change>>,
+    tasks: JoinSet<()>,
 }
 
 /// A change, or why there are no more.
@@ -52,40 +60,52 @@ impl RunEvents {
     /// Changes of all runs from now on.
     pub(crate) async fn follow(&self) -> Result<Following, CallError> {
         let mut current = self.current.lock().await;
-        if let Some(changes) = &*current {
+        if let Some(changes) = &current.changes {
             return Ok(Following(changes.subscribe()));
         }
         let messages = self.runs.follow("").await?;
         let (changes, following) = channel(KEPT);
-        *current = Some(changes.clone());
-        tokio::spawn(self.clone().pass_on(messages, changes));
+        current.changes = Some(changes.clone());
+        // The one before has ended.
+        while current.tasks.try_join_next().is_some() {}
+        let passing = pass_on(Arc::downgrade(&self.current), messages, changes);
+        current.tasks.spawn(passing);
         Ok(Following(following))
     }
+}
 
-    /// Until the last follower has gone, or the scheduler tells of no more.
-    async fn pass_on(self, mut messages: Streaming<FollowRunsResponse>, changes: Sender<Change>) {
-        let end = loop {
-            tokio::select! {
-                message = messages.message() => match message {
-                    // Nobody may be there to take it.
-                    Ok(Some(change)) => drop(changes.send(Ok(Arc::new(change)))),
-                    Ok(None) => break None,
-                    Err(status) => break Some(status),
-                },
-                () = changes.closed() => {
-                    let mut current = self.current.lock().await;
-                    if changes.receiver_count() == 0 {
-                        *current = None;
-                        return;
-                    }
+/// Until the last follower has gone, or the scheduler tells of no more.
+async fn pass_on(
+    current: Weak<Mutex<Calls>>,
+    mut messages: Streaming<FollowRunsResponse>,
+    changes: Sender<Change>,
+) {
+    let end = loop {
+        tokio::select! {
+            message = messages.message() => match message {
+                // Nobody may be there to take it.
+                Ok(Some(change)) => drop(changes.send(Ok(Arc::new(change)))),
+                Ok(None) => break None,
+                Err(status) => break Some(status),
+            },
+            () = changes.closed() => {
+                let Some(current) = current.upgrade() else {
+                    return;
+                };
+                let mut current = current.lock().await;
+                if changes.receiver_count() == 0 {
+                    current.changes = None;
+                    return;
                 }
             }
-        };
-        // Who comes now needs another call.
-        *self.current.lock().await = None;
-        if let Some(status) = end {
-            drop(changes.send(Err(status)));
         }
+    };
+    // Who comes now needs another call.
+    if let Some(current) = current.upgrade() {
+        current.lock().await.changes = None;
+    }
+    if let Some(status) = end {
+        drop(changes.send(Err(status)));
     }
 }
 

@@ -72,6 +72,9 @@ mod tests {
 
     const PROXY: &str = "10.0.0.1";
 
+    /// A peer, the headers of its request, and its client.
+    type Case<'a> = (&'a str, &'a [(&'static str, &'a str)], Option<&'a str>);
+
     fn of(peer: &str, lines: &[(&'static str, &str)]) -> Option<String> {
         let clients = Clients::new(vec!["10.0.0.0/24".parse().unwrap()]);
         let headers = lines
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_client_is_the_last_address_that_is_no_proxys() {
-        let cases: [(&str, &[(&str, &str)], Option<&str>); 12] = [
+        let cases: [Case<'_>; 12] = [
             ("192.0.2.7", &[], Some("192.0.2.7")),
             (
                 "192.0.2.7",

@@ -83,7 +83,7 @@ pub(crate) const LIMITS: Limits = Limits {
 };
 
 /// Is trusted to say for whom it asks.
-const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
+const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 impl Stage {
     /// A gateway in front of `tasks`, as it is beside its scheduler.

@@ -1,10 +1,11 @@
 //! Streams whose items are read from the store while a client takes them.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 
 use futures::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::task::JoinSet;
 
 /// The same items, read by a task of their own, one ahead of the client.
 ///
@@ -12,24 +13,36 @@ use tokio_stream::wrappers::ReceiverStream;
 /// client with a connection of the database in its hands, and a few clients that take nothing would have all of them.
 pub(crate) fn read_ahead<T: Send + 'static>(
     stream: impl Stream<Item = T> + Send + 'static,
-) -> ReceiverStream<T> {
+) -> ReadAhead<T> {
     let (items, received) = mpsc::channel(1);
-    tokio::spawn(async move {
-        let reading = async {
-            let mut stream = pin!(stream);
-            while let Ok(room) = items.reserve().await
-                && let Some(item) = stream.next().await
-            {
-                room.send(item);
-            }
-        };
-        tokio::select! {
-            () = reading => {}
-            // What is read for nobody ends.
-            () = items.closed() => {}
+    let mut reader = JoinSet::new();
+    reader.spawn(async move {
+        let mut stream = pin!(stream);
+        while let Ok(room) = items.reserve().await
+            && let Some(item) = stream.next().await
+        {
+            room.send(item);
         }
     });
-    ReceiverStream::new(received)
+    ReadAhead {
+        received,
+        _reader: reader,
+    }
+}
+
+/// Items that are read ahead. Reading ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ReadAhead<T> {
+    received: mpsc::Receiver<T>,
+    _reader: JoinSet<()>,
+}
+
+impl<T> Stream for ReadAhead<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.received.poll_recv(cx)
+    }
 }
 
 #[cfg(test)]

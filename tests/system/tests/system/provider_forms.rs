@@ -1,4 +1,4 @@
-//! Arguments of providers whose form the configuration leaves open (docs/terraform.md#the-root-module), with a real
+//! Arguments of providers whose form the configuration leaves open (docs/terraform.md#maintf), with a real
 //! provider: `headers` is an attribute there, `oauth_client_credentials` a block with an attribute in it.
 
 use std::fs;
@@ -108,7 +108,8 @@ fn install(site: &mut Site) {
     )
     .unwrap();
     let text = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = {mirror:?}\n  }}\n}}\n"
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        mirror.display()
     );
     site.write("mirror.tfrc", &text);
     let configuration = site.path().join("mirror.tfrc");

@@ -112,20 +112,19 @@ impl Log {
     }
 
     async fn part(&mut self) -> Part {
-        let mut call = match self.call.take() {
-            Some(call) => call,
-            None => {
-                let follow = self.answer.endless.is_some();
-                match self.runs.log(&self.run, self.position, follow).await {
-                    Ok(call) => call,
-                    Err(error) => {
-                        tracing::warn!(
-                            request_id = %self.id,
-                            error = %Chain(&error),
-                            "a log broke off because its rest cannot be read"
-                        );
-                        return Part::Failed(Status::unavailable("the rest of the log is missing"));
-                    }
+        let mut call = if let Some(call) = self.call.take() {
+            call
+        } else {
+            let follow = self.answer.endless.is_some();
+            match self.runs.log(&self.run, self.position, follow).await {
+                Ok(call) => call,
+                Err(error) => {
+                    tracing::warn!(
+                        request_id = %self.id,
+                        error = %Chain(&error),
+                        "a log broke off because its rest cannot be read"
+                    );
+                    return Part::Failed(Status::unavailable("the rest of the log is missing"));
                 }
             }
         };

@@ -1,0 +1,200 @@
+//! Configurations as people publish and report them: what they rely on, in the forms that they use.
+
+use serde_json::{Value, json};
+
+use super::Sandbox;
+
+/// A sandbox with everything that the configurations name.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("m/main.tf", super::module());
+    sandbox.write(
+        "tenant/main.tf",
+        format!(
+            "{}\nvariable \"tenant\" {{}}\nvariable \"port\" {{}}\nvariable \"enabled\" {{\n  type    = bool\n  default = null\n}}\n",
+            super::module()
+        ),
+    );
+    sandbox.write("one.tfvars", "tenant=\"one\"\nport=8443");
+    sandbox.write(
+        "nia/input.tf",
+        "tenant = \"two\"\nport = 80\nenabled = null\n",
+    );
+    sandbox.write("comments.tfvars", "# nothing is set\n// nor here");
+    sandbox
+}
+
+fn loaded(text: &str) -> Value {
+    let sandbox = sandbox();
+    sandbox.write("a.hcl", text);
+    match sandbox.load(&["a.hcl"]) {
+        Ok(loaded) => crate::dump_json(&loaded.config),
+        Err(crate::ConfigError::Problems(report)) => panic!("{text}\n{}", report.render()),
+        Err(other) => panic!("{text}\n{other:?}"),
+    }
+}
+
+#[test]
+fn each_is_accepted_with_its_meaning() {
+    let cases: [(&str, &str, Value); 16] = [
+        (
+            r#"service {
+                 name = "rest"
+                 filter = "\"dev\" in Service.Tags"
+                 cts_user_defined_meta = {
+                   vs-port = 80,
+                   vs-proto = "tcp"
+                   on = true
+                 }
+               }
+               task { name = "t" enabled = true, module = "./m" services = ["rest"] variable_files = [] }"#,
+            "/task/0/enabled",
+            json!(true),
+        ),
+        (
+            r#"task { name = "t" module = "./m"
+                 condition "schedule" { cron = "*/4 * * * * * *" }
+                 module_input "consul-kv" { path = "lb/a" }
+                 module_input "services" { names = ["web"] } }"#,
+            "/task/0/condition/schedule/cron",
+            json!("*/4 * * * * * *"),
+        ),
+        (
+            r#"driver "terraform" { required_providers {
+                 null = { source = "hashicorp/null" },
+                 local = { source = "hashicorp/local" } } }"#,
+            "/driver/terraform/required_providers/local/source",
+            json!("hashicorp/local"),
+        ),
+        (
+            r#"terraform_provider "null" { alias = "fw1" }
+               task { name = "edge-lb" source = "./m" services = ["web"] providers = ["null.fw1"] }"#,
+            "/task/0/providers/0",
+            json!("null.fw1"),
+        ),
+        (
+            r#"task { name = "one" source = "./tenant" services = ["web"] variable_files = ["one.tfvars"] }
+               task { name = "two" source = "./tenant" services = ["web"] variable_files = ["nia/input.tf"] }"#,
+            "/task/0/module",
+            json!("./tenant"),
+        ),
+        (
+            r#"task { name = "t" module = "./tenant" condition "services" { names = ["web"] } variable_files = "one.tfvars" }"#,
+            "/task/0/name",
+            json!("t"),
+        ),
+        (
+            r#"/* terraform_provider "zpa" { a = "{{ with secret \"k/z\" }}{{ . }}{{ end }}" } */
+               vault {}
+               terraform_provider "null" {}
+               task { name = "t" module = "./x/../m/" providers = ["null"] variable_files = ["comments.tfvars"]
+                      condition "services" { regexp = ".*" } }"#,
+            "/task/0/module",
+            json!("./x/../m/"),
+        ),
+        (
+            r#"terraform_provider "azurerm" { features { key_vault { purge = true } } }"#,
+            "/terraform_provider/0/azurerm/features",
+            json!("(hidden)"),
+        ),
+        (
+            r#"terraform_provider "thunder" { address = "" partition = "" }"#,
+            "/terraform_provider/0/thunder/partition",
+            json!("(hidden)"),
+        ),
+        (
+            r#"task { name = "t" module = "./m" condition "services" { names = ["web"]
+                 filter = "\"env=prod\" in Service.Tags and \"a b&c=d\" in Service.Tags" } }"#,
+            "/task/0/condition/services/filter",
+            json!("\"env=prod\" in Service.Tags and \"a b&c=d\" in Service.Tags"),
+        ),
+        (
+            r#"task { name = "t" module = "./m" condition "consul-kv" { path = "quote/a\"b" } }"#,
+            "/task/0/condition/consul-kv/path",
+            json!("quote/a\"b"),
+        ),
+        (
+            r#"task { name = "t" module = "./m" condition "consul-kv" { path = "pct/%2Fv9%2F" recurse = true } }"#,
+            "/task/0/condition/consul-kv/path",
+            json!("pct/%2Fv9%2F"),
+        ),
+        (
+            r#"task { name = "t" module = "./m" condition "consul-kv" { path = "grö/ße" } }"#,
+            "/task/0/condition/consul-kv/path",
+            json!("grö/ße"),
+        ),
+        (
+            r#"consul { address = "http://127.0.0.1:8500/" }"#,
+            "/driver/terraform/backend/consul/address",
+            json!("http://127.0.0.1:8500"),
+        ),
+        (
+            r#"driver "terraform" { backend "consul" { scheme = "https" } }"#,
+            "/driver/terraform/backend/consul/scheme",
+            json!("https"),
+        ),
+        (
+            r#"task { name = "t" module = "./m" condition "catalog-services" { regexp = "web" use_as_module_input = false }
+                 module_input "services" { names = ["web"] } }"#,
+            "/task/0/condition/catalog-services/use_as_module_input",
+            json!(false),
+        ),
+    ];
+    for (text, place, expected) in cases {
+        let dumped = loaded(text);
+        assert_eq!(dumped.pointer(place), Some(&expected), "{text}\n{dumped:#}");
+    }
+}
+
+#[test]
+fn each_mistake_is_found_where_it_stands() {
+    for (text, line, words) in [
+        (
+            "provider \"panos\" {}\n",
+            1,
+            "it was removed in 0.1: use `terraform_provider`",
+        ),
+        (
+            "driver \"terraform\" {\n  working_dir = \"x\"\n}",
+            2,
+            "use `working_dir` at the top level",
+        ),
+        (
+            "consul {\n  address = \"http://proxy/consul\"\n}\ntask {\n  name = \"t\"\n  module = \"./m\"\n  \
+             condition \"services\" { names = [\"web\"] }\n}",
+            1,
+            "Terraform takes the path of an address for a part of its host",
+        ),
+        (
+            "service {\n  name = \"a\"\n}\nservice {\n  name = \"a\"\n}\n",
+            4,
+            "unique service IDs are required",
+        ),
+        (
+            "task {\n  name = \"t\"\n  source = \"m\"\n  services = [\"web\"]\n}",
+            3,
+            "./m",
+        ),
+        (
+            "task {\n  name = \"t\"\n  module = \"./m\"\n  services = [\"web\"]\n  variable_files = [\"none.tfvars\"]\n}",
+            5,
+            "none.tfvars",
+        ),
+    ] {
+        let sandbox = sandbox();
+        sandbox.write("a.hcl", text);
+        let report = sandbox.refused_files(&["a.hcl"]);
+        let shown = report.render();
+        assert!(shown.contains(words), "{text}\n{shown}");
+        let lines: Vec<_> = report.problems().iter().map(crate::Problem::line).collect();
+        assert!(lines.contains(&Some(line)), "{text}\n{lines:?}\n{shown}");
+    }
+}
+
+#[test]
+fn a_watcher_behind_a_path_needs_no_backend() {
+    loaded("consul { address = \"http://proxy/consul\" }\nservices { plaintext = true }");
+    loaded(
+        "consul { address = \"http://proxy/consul\" }\ndriver \"terraform\" { backend \"local\" {} }",
+    );
+}
