@@ -78,8 +78,8 @@ mod tests {
         let held = Arc::new(());
         let holds = Arc::clone(&held);
         let silent = stream::once(async move {
-            let _holds = holds;
             pending::<()>().await;
+            drop(holds);
         });
         let ahead = read_ahead(silent);
         sleep(Duration::from_secs(1)).await;
