@@ -1,4 +1,4 @@
-//! What resets of the storage have removed.
+//! Archives of the rows that resets of the storage have removed.
 
 use chrono::{DateTime, Utc};
 use cts_core::ArchiveId;
@@ -6,7 +6,7 @@ use cts_core::ArchiveId;
 /// Archives that are kept, at most: a process that is started with a reset each time must not fill the disk.
 pub const ARCHIVES_KEPT: u32 = 10;
 
-/// What one reset has removed.
+/// Summary of an archive: the rows that one reset has removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
     /// Identity.

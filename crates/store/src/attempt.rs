@@ -77,7 +77,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Of a row of `runs` with the columns of its task; `tried` says whether the input was tried, and
+    /// Reads a row of `runs` with the columns of its task; `tried` says whether the input was tried, and
     /// `newer_waits` whether a run to apply is queued.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a leased run";
@@ -125,7 +125,8 @@ impl Attempt {
         self.ended(completion, after, now)
     }
 
-    /// Ends because its lease has expired. It counts as a failed one if the lease could have been renewed.
+    /// Ends the attempt because its lease has expired. The attempt counts as failed if the lease could have
+    /// been renewed.
     pub fn lost(
         mut self,
         completion: &Completion,
@@ -250,28 +251,28 @@ impl Attempt {
     }
 }
 
-/// What the end of an attempt changes.
+/// Changes that the end of an attempt makes to its run and its task.
 #[derive(Debug)]
 pub struct AttemptEnd<'c> {
-    /// What has ended.
+    /// The completion that ended the attempt.
     pub completion: &'c Completion,
     /// The task.
     pub task: TaskName,
-    /// What the run is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// Its input.
     pub input: Digest,
-    /// What went wrong in its attempts, oldest first.
+    /// Errors of the run's attempts, oldest first.
     pub errors: Vec<String>,
     /// Its status from now on.
     pub status: RunStatus,
-    /// What else is to be written of the run, and what of its task.
+    /// Further writes to the run and to its task.
     pub writes: AttemptWrites<'c>,
-    /// What becomes of the task.
+    /// Change of the task.
     pub task_after: TaskAfterRun,
 }
 
-/// What is written when an attempt ends.
+/// Writes at the end of an attempt.
 #[derive(Debug)]
 pub enum AttemptWrites<'c> {
     /// The input is applied and tried, and has not failed.
@@ -294,12 +295,12 @@ pub enum AttemptWrites<'c> {
         /// Time until it is due.
         wait: Duration,
     },
-    /// The run goes back to the queue and is not due before its task is deleted once more, which shows that its
-    /// destruction is suspended. It begins with all its attempts then.
+    /// The run goes back to the queue and is not due before its task is deleted once more, which shows that
+    /// its destruction is suspended. Once it is due again, it starts with all its attempts.
     Suspend,
     /// The run ends, and only that.
     Close {
-        /// What it has planned.
+        /// The plan, if the run made one.
         plan: Option<&'c Plan>,
     },
 }

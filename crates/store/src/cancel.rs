@@ -41,7 +41,7 @@ pub struct CancelledRun {
     pub run: RunId,
     /// Its task.
     pub task: TaskName,
-    /// What it is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// Its status now: cancelled, running while its worker stops it, or queued if it is a suspended destruction.
     pub status: RunStatus,
@@ -63,13 +63,13 @@ impl CancelledRun {
             status: RunStatus::Cancelled,
             worker: None,
             event: None,
-            // What it was to create is discarded.
+            // The task that the request was to create is discarded.
             tasks_changed: true,
         }
     }
 }
 
-/// What has become of the order to stop a leased run.
+/// State of the order to stop a leased run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CancelState {
     /// The worker that holds the lease.
@@ -85,7 +85,7 @@ pub struct CancelState {
 }
 
 impl CancelState {
-    /// Of a row of `runs` with `cancel_force`, `ordered_micros` and the flags `noted` and `renewed`.
+    /// Reads a row of `runs` with `cancel_force`, `ordered_micros` and the flags `noted` and `renewed`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let row = Fields::new(row, "read a cancelled run", "runs").keyed_by_id("id")?;
         Ok(Self {
@@ -119,7 +119,7 @@ fn micros(span: i64) -> Duration {
     Duration::from_micros(u64::try_from(span).unwrap_or_default())
 }
 
-/// What the rules need to know of a run that is to be cancelled.
+/// Input of the rules for a run that is to be cancelled.
 #[derive(Debug)]
 pub struct CancelSituation {
     answer: CancelledRun,
@@ -129,7 +129,7 @@ pub struct CancelSituation {
     event_config: Option<EventConfig>,
 }
 
-/// What is written of a run that is cancelled.
+/// The answer and the writes for a run that is cancelled.
 #[derive(Debug)]
 pub struct CancelPlan {
     /// The answer.
@@ -143,7 +143,7 @@ pub struct CancelPlan {
 pub enum CancelWrites {
     /// The queued run ends, with the event of the answer if there is one.
     Withdraw {
-        /// What went wrong in its attempts, oldest first, and that it was withdrawn.
+        /// Errors of the run's attempts, oldest first, and that it was withdrawn.
         errors: Vec<String>,
         /// Its input is withheld.
         withholds: bool,
@@ -160,8 +160,8 @@ pub enum CancelWrites {
 }
 
 impl CancelSituation {
-    /// Of a row of `runs` with `ordered_micros`, how long ago the first order was given, and of its task, if that is there,
-    /// `phase`, `event_config` and whether it `is_suspended`.
+    /// Reads a row of `runs` with `ordered_micros` (time since the first order) and, if its task exists, the
+    /// task's `phase`, `event_config` and whether it `is_suspended`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a run to be cancelled";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;

@@ -50,7 +50,8 @@ pub fn encoded_plan(
     })
 }
 
-/// What an attempt did as it is stored, `summary` and `findings`, as much of it as is kept; `operation` is for the error.
+/// Encodes the details of an attempt as they are stored, `summary` and `findings`, cut to the size that is
+/// kept. `operation` is for the error.
 pub fn encoded_details(
     operation: &'static str,
     details: Option<&RunDetails>,
@@ -64,7 +65,7 @@ pub fn encoded_details(
     Ok((Some(summary), Some(findings)))
 }
 
-/// Which cell a value was read from, for errors.
+/// The cell that a value was read from, for errors.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'a> {
     /// The table.
@@ -135,7 +136,7 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
-    /// What becomes of a task when the run of its creation ends.
+    /// Parses what happens to a task when the run of its creation ends.
     pub fn creation(self, text: &str) -> Result<Creation, StoreError> {
         [Creation::Keep, Creation::Discard]
             .into_iter()
@@ -143,7 +144,7 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
-    /// What a requested run is for.
+    /// Parses the kind of a requested run.
     pub fn run_kind(self, text: &str) -> Result<RunKind, StoreError> {
         RunKind::ENQUEUED
             .into_iter()
@@ -184,7 +185,7 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
-    /// What a task says of its timeouts, from its JSON; `None` where that cannot say anything of them.
+    /// Reads a task's own timeouts from its JSON; `None` if that JSON does not contain any.
     pub fn timeouts(self, spec: Option<&str>) -> Result<TaskTimeouts, StoreError> {
         #[derive(serde::Deserialize)]
         struct Timed {

@@ -16,7 +16,7 @@ pub struct Member {
     pub incarnation: Incarnation,
     /// Name of its registration with Consul.
     pub service_name: String,
-    /// What it advertises to the others, if anything.
+    /// Address that it advertises to the others, if any.
     pub address: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub struct WorkerState {
 pub struct QueueDepth {
     /// Queued runs of enabled tasks, and plans, checks and requested runs of any, due or not.
     pub queued: u64,
-    /// Those of them that a worker could have now: due, and no run of their task is running.
+    /// Queued runs that a worker could lease now: due, and without a running run of their task.
     pub ready: u64,
     /// Running runs.
     pub running: u64,
@@ -81,7 +81,7 @@ pub struct QueueDepth {
 /// Runs that a worker could have had for a while, by what they require of it and which settings it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingRuns {
-    /// What they require.
+    /// Requirement of these runs.
     pub requirement: Requirement,
     /// The settings that their worker must have.
     pub settings: Option<u64>,
@@ -106,7 +106,7 @@ pub enum Hint {
         run: RunId,
         /// The task.
         task: TaskName,
-        /// What the run is for.
+        /// Kind of the run.
         #[serde(default)]
         kind: RunKind,
         /// Its status.

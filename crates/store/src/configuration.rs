@@ -7,20 +7,20 @@ use cts_core::{
     ConfigurationFingerprint, Incarnation, OtherMember, TaskSpec, Verdict, complete_modules, judge,
 };
 
-/// What a member registers of its files when it starts.
+/// The part of its files that a member registers when it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
     /// Task blocks in the order of the files, with their modules found out.
     pub tasks: Vec<TaskSpec>,
-    /// What they are compared by.
+    /// Fingerprint by which the task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
     /// Other settings that the members of a cluster should have in common, by name; without secrets.
     pub settings: BTreeMap<String, String>,
 }
 
 impl Configuration {
-    /// What a store holds of it as JSON; `None` if that is missing, or of a program that knew tasks
-    /// differently.
+    /// Decodes a stored configuration from its JSON columns; `None` if one is missing, or was written by a
+    /// program with a different definition of a task.
     pub fn understood(
         fingerprint: Option<&str>,
         tasks: Option<&str>,
@@ -41,7 +41,7 @@ pub struct MemberConfiguration {
     pub id: String,
     /// The life that has registered it.
     pub incarnation: Incarnation,
-    /// What its task blocks are compared by.
+    /// Fingerprint by which its task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
     /// Its other settings.
     pub settings: BTreeMap<String, String>,
@@ -56,7 +56,7 @@ pub struct ConfigurationInForce {
     pub number: u64,
     /// The task blocks. A leader [brings them into the tasks](crate::Store::replace_config_tasks).
     pub tasks: Vec<TaskSpec>,
-    /// What they are compared by.
+    /// Fingerprint by which the task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
     /// Id of the member whose start has decided it, or `cts config apply` with its machine.
     pub decided_by: String,
@@ -64,17 +64,18 @@ pub struct ConfigurationInForce {
     pub decided_at: DateTime<Utc>,
 }
 
-/// A configuration that is to be in force, whatever those of the members are ([`Store::put_in_force`]).
+/// A configuration that is to be in force, whatever the configurations of the members are
+/// ([`Store::put_in_force`]).
 ///
-/// What the API has changed or deleted of the tasks that it names lasts no longer: they become what is declared when
-/// a leader [brings it in](crate::Store::replace_config_tasks).
+/// Changes and deletions over the API of the tasks that it names end: these tasks become as declared when a
+/// leader [brings it in](crate::Store::replace_config_tasks).
 ///
 /// [`Store::put_in_force`]: crate::Store::put_in_force
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppliedConfiguration {
-    /// It.
+    /// The configuration.
     pub configuration: Configuration,
-    /// Who has decided it.
+    /// Origin of the decision, as in the configuration in force.
     pub decided_by: String,
     /// Number of the one that it takes the place of; zero for none.
     pub number: u64,
@@ -83,8 +84,9 @@ pub struct AppliedConfiguration {
 }
 
 impl AppliedConfiguration {
-    /// What is put in force in the place of `in_force`: with the content of modules that are not on the machine of
-    /// who has decided, where that one knows it. `None` if it is another one than the one that was meant.
+    /// Returns the configuration to put in force in the place of `in_force`. Modules that are missing on the
+    /// deciding machine get their content from `in_force`, if it has that. `None` if `in_force` does not have
+    /// the number that was meant.
     pub fn completed(
         &self,
         in_force: Option<&ConfigurationInForce>,
@@ -101,10 +103,10 @@ impl AppliedConfiguration {
     }
 }
 
-/// What became of a configuration when it was registered.
+/// Result of registering a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registered {
-    /// What was decided.
+    /// The verdict.
     pub verdict: Verdict,
     /// Number of the configuration in force; zero if there is none.
     pub number: u64,
@@ -113,9 +115,9 @@ pub struct Registered {
 /// Another member, as a store finds it when one registers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherConfiguration {
-    /// What it has registered, if anything that this program understands.
+    /// The configuration that it has registered, if this program can decode it.
     pub configuration: Option<Configuration>,
-    /// It was seen since the one that asks has registered.
+    /// Whether it was seen since the calling member registered.
     pub seen_since: bool,
 }
 

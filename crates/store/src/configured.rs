@@ -1,4 +1,4 @@
-//! What the tasks of a configuration make of those that are stored. For implementations.
+//! Rules for bringing the tasks of a configuration into the stored tasks. For implementations.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ pub struct StoredDeclaration {
 }
 
 impl StoredDeclaration {
-    /// Of a row of `tasks`.
+    /// Reads a row of `tasks`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let row = Fields::new(row, OPERATION, "tasks").keyed("name")?;
         Ok(Self {
@@ -54,7 +54,7 @@ pub fn name(row: &dyn Columns) -> Result<TaskName, StoreError> {
     row.parse("name")
 }
 
-/// What the configuration declares.
+/// Digest of a task's declaration in the configuration.
 pub fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
     task.declaration().map_err(|error| StoreError::Database {
         operation: "encode a task",
@@ -69,33 +69,33 @@ pub struct Declarations {
     deleted: HashMap<String, Digest>,
 }
 
-/// What becomes of one task of a configuration.
+/// Result for one task of a configuration.
 #[derive(Debug)]
 pub enum Configured {
     /// The API has deleted what is declared.
     StaysDeleted,
     /// The task of this name is being deleted.
     Postponed,
-    /// It stays what the API has made of it, at the place and with the module that it has now.
+    /// The task stays as the API changed it, with the source location and the module that this reading found.
     Lasts {
-        /// What is stored of it from now on, and its revision, if that is something else.
+        /// The task to store and its revision, if the task differs from the stored one.
         refreshed: Option<Box<(TaskSpec, u64)>>,
-        /// What is queued to be applied is withdrawn.
+        /// Reason for withdrawing its queued apply.
         withdraws: Option<Withdrawal>,
     },
-    /// It becomes what is declared, whatever it was.
+    /// The task becomes as declared, whatever it was.
     TakesEffect {
-        /// What is declared.
+        /// Digest of the declaration.
         declaration: Digest,
         /// Its revision, if there is such a task.
         revision: Option<u64>,
-        /// What is queued to be applied is withdrawn.
+        /// Reason for withdrawing its queued apply.
         withdraws: Option<Withdrawal>,
     },
 }
 
 impl Declarations {
-    /// Of all rows.
+    /// Collects all stored declarations and deletions.
     pub fn new(stored: Vec<StoredDeclaration>, deleted: Vec<(String, Digest)>) -> Self {
         let stored = stored.into_iter().map(|task| (task.name.clone(), task));
         Self {
@@ -104,7 +104,7 @@ impl Declarations {
         }
     }
 
-    /// What becomes of `task`.
+    /// Decides what becomes of `task`.
     pub fn configure(&self, task: &TaskSpec) -> Result<Configured, StoreError> {
         let name = task.name().as_str();
         let stored = self.stored.get(name);
@@ -122,7 +122,7 @@ impl Declarations {
         }
         if declared == Declared::Lasts
             && let Some(stored) = stored
-            // What cannot be read is of a program that knew tasks differently.
+            // A spec that cannot be decoded was written by a program with a different definition of a task.
             && let Ok(spec) = serde_json::from_str::<TaskSpec>(&stored.spec)
         {
             let refreshed = spec.refreshed_by(task);

@@ -27,14 +27,14 @@ pub enum StoredInput {
 pub struct InputContents(BTreeMap<Digest, Arc<Content>>);
 
 impl InputContents {
-    /// What the inputs of these requests consist of.
+    /// Collects the contents of the inputs of these requests.
     pub fn of(requests: &[EnqueueRequest]) -> Self {
         let contents = requests.iter().flat_map(|request| &request.input.contents);
         let contents = contents.map(|content| (content.hash, Arc::clone(content)));
         Self(contents.collect())
     }
 
-    /// Those that the store is to be asked for: all, or none if they are encoded faster than that.
+    /// Hashes to look up in the store: all, or none if encoding the contents is faster than asking.
     pub fn worth_asking(&self) -> Vec<Digest> {
         if is_few(&self.0) {
             return Vec::new();
@@ -42,9 +42,9 @@ impl InputContents {
         self.0.keys().copied().collect()
     }
 
-    /// Those that are not known in the form in which they are stored.
+    /// Encodes the contents whose hashes are not `known`, in the form in which they are stored.
     ///
-    /// Made before the transaction that needs them begins: large ones take their time.
+    /// Called before the transaction that needs them begins, because encoding large ones takes long.
     ///
     /// # Errors
     /// If a content cannot be compressed.

@@ -1,4 +1,4 @@
-//! What a new timeline of the database leaves in doubt, as a trait of every store.
+//! Doubts about the data on a new timeline of the database, as a trait of every store.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use cts_core::{JournalPart, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 
 use crate::error::{LeaderError, StoreError};
 
-/// What a new timeline of the database leaves in doubt.
+/// Doubts about the data on a new timeline of the database.
 ///
-/// After a failover or a restore the last commits may be missing, so no input counts as applied. Workers report
-/// their journals, and a task is trusted if every worker that was alive vouches for it: then its input counts as applied again.
-/// A store whose database has no timelines keeps the answers below.
+/// After a failover or a restore the last commits may be missing, so no input counts as applied. Workers
+/// report their journals, and a task is trusted if every worker that was alive vouches for it: then its input
+/// counts as applied again. A store whose database has no timelines keeps the default answers below.
 #[async_trait]
 pub trait Continuity: Sync {
-    /// What workers have to know for their journals.
+    /// The timeline that workers need for their journals.
     async fn timeline(&self) -> Result<Timeline, StoreError> {
         Ok(Timeline::default())
     }
@@ -48,32 +48,32 @@ pub struct Timeline {
     pub now: Option<DateTime<Utc>>,
 }
 
-/// What a part of a journal has shown.
+/// Result of reading a part of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Vouched {
     /// Tasks of which the database has forgotten an attempt.
     pub forgotten: Vec<TaskName>,
-    /// Those of them that are enabled and counted as applied already, because the part has come late.
+    /// Enabled tasks among `forgotten` that counted as applied already, because the part has come late.
     pub too_late: Vec<TaskName>,
     /// Leases of attempts whose end was confirmed and is forgotten: nothing is at work under them.
     pub ended: Vec<(RunId, WorkerId, LeaseEpoch)>,
 }
 
-/// What is in doubt.
+/// Result of settling the doubts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     /// Nothing.
     Settled,
-    /// It is not decided yet.
+    /// The doubts are not decided yet.
     Open,
-    /// It is decided with this call: every worker has vouched.
+    /// This call decides: every worker has vouched.
     Trusted {
         /// So many tasks are trusted.
         trusted: u64,
         /// So many run once.
         untrusted: u64,
     },
-    /// It is decided with this call: all tasks run once.
+    /// This call decides: all tasks run once.
     Distrusted {
         /// Workers that were alive and have not vouched.
         silent: Vec<WorkerId>,

@@ -35,7 +35,7 @@ pub fn stored_task(row: &dyn Columns) -> Result<StoredTask, StoreError> {
     })
 }
 
-/// What shows whether a task has changed.
+/// Reads the mark that shows whether a task has changed.
 pub fn task_mark(row: &dyn Columns) -> Result<TaskMark, StoreError> {
     let row = Fields::new(row, "read a task", "tasks").keyed("name")?;
     Ok(TaskMark {
@@ -90,7 +90,7 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
     })
 }
 
-/// What a task keeps of its state, as JSON in one column.
+/// Reads a task's record of its state, as JSON in one column.
 fn leased_state(row: &Fields<'_>) -> Result<StateRecord, StoreError> {
     /// The members of that JSON.
     #[derive(Deserialize)]
@@ -127,7 +127,7 @@ fn known_state(
     })
 }
 
-/// What a task keeps of its state, of a row of `tasks`.
+/// Reads the record of the Terraform state from a row of `tasks`.
 pub fn state_record(row: &dyn Columns) -> Result<StateRecord, StoreError> {
     state_of(&Fields::new(row, "read what is known of a state", "tasks").keyed("name")?)
 }
@@ -175,7 +175,7 @@ fn delivery(row: &Fields<'_>) -> Result<Option<Delivery>, StoreError> {
 /// A leased run that waits, or is about to apply.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait {
-    /// What decides whether it may.
+    /// Input of the decision whether it may apply.
     pub context: WaitContext,
     /// Another task of its concurrency group is applying.
     pub group_busy: bool,

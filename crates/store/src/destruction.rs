@@ -10,16 +10,16 @@ use crate::cell::Cell;
 use crate::error::StoreError;
 use crate::task::StoredTask;
 
-/// What is to become of the infrastructure of a task that is deleted.
+/// Fate of the infrastructure of a task that is deleted.
 ///
-/// What destroys it is a run with the input of the newest run of the task that applied, or may have; without one there is
-/// nothing to be destroyed. It outlives every death, and is given up by nothing but a deletion that retains, a
-/// configuration that no longer has the task, and a reset.
+/// To destroy it, a run gets the input of the newest run of the task that applied, or may have; without such
+/// a run nothing is destroyed. The destruction outlives every death. Only a deletion that retains, a
+/// configuration that no longer has the task, and a reset end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// It stays, also if it is being destroyed.
+    /// The infrastructure stays, even if it is being destroyed.
     Retain,
-    /// What the task says itself.
+    /// The setting `on_delete` of the task decides.
     AsTaskSays {
         /// Id of the run that destroys it, if there is to be one.
         run: RunId,
@@ -36,7 +36,7 @@ impl Deletion {
     }
 }
 
-/// What is stored of the kind of a run, in the columns `kind` and `destroys`.
+/// Values of the columns `kind` and `destroys` for the kind of a run.
 pub const fn stored_kind(kind: RunKind) -> (&'static str, Option<&'static str>) {
     match kind {
         RunKind::Destroy => (RunKind::Check.as_str(), Some("apply")),

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 use crate::model::{EnqueueRequest, Enqueued, Unchanged};
 
-/// What the rules need to know of the task of a request.
+/// Input of the rules about the task of a request.
 #[derive(Debug)]
 pub struct Situation {
     runs: TaskRuns,
@@ -30,18 +30,18 @@ pub struct Situation {
     held: Option<Hold>,
 }
 
-/// What becomes of a request: its answer, and what is to be written, in this order.
+/// Plan for a request: its answer, and the writes, in this order.
 #[derive(Debug)]
 pub struct EnqueuePlan {
     /// The answer.
     pub answer: Enqueued,
     /// The input has to have all its attempts again.
     pub not_tried: bool,
-    /// What is queued to be applied is cancelled.
+    /// The queued apply is cancelled.
     pub cancels: bool,
     /// The run of the request is queued.
     pub inserts: Option<NewPlace>,
-    /// What is queued to be applied gets this input, and all its attempts.
+    /// The queued apply gets this input, and all its attempts.
     pub replaces: bool,
     /// The inputs before have failed, and this one has not.
     pub begins_anew: bool,
@@ -49,25 +49,25 @@ pub struct EnqueuePlan {
     pub ends_withholding: bool,
     /// An input needed no run.
     pub skips: bool,
-    /// What is stored of the guard changes.
+    /// Change of the stored state of the shrink limit.
     pub guard: Option<GuardChange>,
 }
 
-/// What is to be stored of the guard of a task.
+/// Stored state of a task's shrink limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardChange {
     /// Why its newest input is not applied.
     pub held: Option<Hold>,
-    /// What is left of a release.
+    /// Rest of a release that is not applied yet.
     pub released: Option<InstanceCounts>,
-    /// What was applied is not compared with any more, since the task has no guard.
+    /// The applied instances are not compared with any more, since the task has no shrink limit.
     pub forgets: bool,
 }
 
 /// Where a new run is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewPlace {
-    /// It carries out an open request, and has one attempt.
+    /// The run carries out an open request, and has one attempt.
     pub requested: bool,
     /// When the run was due whose place it takes, in microseconds since 1970.
     pub place: Option<i64>,
@@ -83,7 +83,7 @@ pub fn instances_of(hashes: &[Digest], contents: &[Content]) -> Option<InstanceC
     InstanceCounts::of_contents(bytes?)
 }
 
-/// Of a row with `applied_instances`, `running_instances` and `released_instances`.
+/// Reads a row with `applied_instances`, `running_instances` and `released_instances`.
 fn baseline(row: &Fields<'_>) -> Result<Baseline, StoreError> {
     Ok(Baseline {
         applied: row.json_if_any("applied_instances")?,
@@ -92,7 +92,7 @@ fn baseline(row: &Fields<'_>) -> Result<Baseline, StoreError> {
     })
 }
 
-/// What a guard makes of a task, to be looked at again when an attempt has ended.
+/// State of a task under the shrink limit, to be evaluated again after an attempt has ended.
 #[derive(Debug)]
 pub struct GuardedTask {
     spec: String,
@@ -101,7 +101,8 @@ pub struct GuardedTask {
 }
 
 impl GuardedTask {
-    /// Of a row of `tasks` with `spec`, `held`, `applied_instances`, `running_instances` and `released_instances`.
+    /// Reads a row of `tasks` with `spec`, `held`, `applied_instances`, `running_instances` and
+    /// `released_instances`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let task = Fields::new(row, "look at a guard", "tasks").keyed("name")?;
         Ok(Self {
@@ -111,9 +112,10 @@ impl GuardedTask {
         })
     }
 
-    /// What is to be written, if anything.
+    /// Evaluates the shrink limit again and returns the change to write, if any.
     pub fn again(&self) -> Option<GuardChange> {
-        // What cannot be read is of a program that knew tasks differently, and the next input decides.
+        // A spec that cannot be decoded was written by a program with a different definition of a task; the
+        // next input decides.
         let guard = serde_json::from_str::<TaskSpec>(&self.spec).ok()?.guard;
         let baseline = Baseline {
             released: self.baseline.settled(guard),
@@ -129,7 +131,7 @@ impl GuardedTask {
         })
     }
 
-    /// What is stored after a release: the baseline, and what had held the task.
+    /// Values to store after a release: what blocked the task, and the baseline.
     pub fn release(self) -> Option<(Hold, Baseline)> {
         let hold = self.held?;
         let baseline = self.baseline.release(&hold);
@@ -138,9 +140,14 @@ impl GuardedTask {
 }
 
 impl Situation {
-    /// Of a row of `tasks` with `has_failed`, `queued_id`, `queued_input`, `queued_no_retry` and `queued_due` of what is queued to be
-    /// applied, `running_input` and `running_withdrawn` of what is being applied, `earlier` and `earlier_requested` of the run that has the id
-    /// of the request, `waiting_due` of what is leased to be applied and waits, and `request_open`; `held`, `applied_instances` and `running_instances` of what was applied last and is being applied, and `released_instances`.
+    /// Reads a row of `tasks` with these columns:
+    ///
+    /// * the task: `has_failed`, `held`, `released_instances`, and `applied_instances` of the newest apply
+    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry` and `queued_due`
+    /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
+    /// * its leased apply that waits: `waiting_due`
+    /// * the run with the id of the request: `earlier` and `earlier_requested`
+    /// * the request: `request_open`
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read the runs of a task";
         let task = Fields::new(row, operation, "tasks").keyed("name")?;
@@ -209,7 +216,7 @@ impl Situation {
                 situation.carry_out(decision, request, &mut plan);
                 situation.note_hold(decision, request, &mut plan, now);
             } else {
-                // What applies nothing is queued beside whatever there is.
+                // A run that applies nothing is queued in addition to any other runs.
                 let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
                 plan.answer.queued = queued.then_some(request.run);
                 let is_new = decision == EnqueueDecision::Enqueue;
@@ -258,7 +265,7 @@ impl Situation {
             }
             EnqueueDecision::Supersede => {
                 plan.cancels = true;
-                // Who takes the place of a queued run takes its place in the queue as well.
+                // A run that replaces a queued run takes its place in the queue.
                 plan.inserts = Some(self.new_place(self.queued_due));
                 answer.cancelled = answer.queued.replace(request.run);
             }

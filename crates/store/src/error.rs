@@ -20,7 +20,7 @@ pub enum StoreError {
     /// The database did not answer, or refused; trying again may help.
     #[error("the database failed to {operation}")]
     Database {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
         /// Why it failed.
         #[source]
@@ -35,7 +35,7 @@ pub enum StoreError {
         column: &'static str,
         /// The row's key.
         row: String,
-        /// What is wrong with it.
+        /// The error in the stored value.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
@@ -102,16 +102,16 @@ pub enum TaskError {
         /// The run of its creation.
         run: RunId,
     },
-    /// It is not idle.
+    /// The task is not idle.
     #[error("the task is active")]
     Busy,
-    /// It is not the version that was meant.
+    /// The task does not have the revision that was meant.
     #[error("the task has revision {current}")]
     Revision {
         /// The revision it has.
         current: u64,
     },
-    /// It is being deleted.
+    /// The task is being deleted.
     #[error("the task is being deleted")]
     Deleting,
     /// Nothing is to be decided about its Terraform state.
@@ -120,10 +120,10 @@ pub enum TaskError {
     /// Its Terraform state cannot be that of this task, which is there itself.
     #[error("the task {0} is still there")]
     StillThere(TaskName),
-    /// It has lost more than the caller of a release has seen.
+    /// The task has lost more than the caller of a release has seen.
     #[error("the task has lost more meanwhile")]
     LostMore {
-        /// What holds it now.
+        /// Losses that block the task now.
         losses: Vec<Loss>,
     },
     /// The store itself failed.

@@ -54,7 +54,7 @@ pub struct Fields<'r> {
 }
 
 impl<'r> Fields<'r> {
-    /// Of a row without a key.
+    /// Fields of a row without a key.
     pub fn new(row: &'r dyn Columns, operation: &'static str, table: &'static str) -> Self {
         Self {
             row,
@@ -64,13 +64,13 @@ impl<'r> Fields<'r> {
         }
     }
 
-    /// The same, whose key is a text.
+    /// Sets a text column as the key.
     pub fn keyed(self, column: &'static str) -> Result<Self, StoreError> {
         let key = Cow::Borrowed(self.text(column)?);
         Ok(Self { key, ..self })
     }
 
-    /// The same, whose key is an id.
+    /// Sets an id column as the key.
     pub fn keyed_by_id(self, column: &'static str) -> Result<Self, StoreError> {
         let key = match self.there(column, self.row.id(column))? {
             StoredId::Uuid(id) => Cow::Owned(id.to_string()),
@@ -79,7 +79,7 @@ impl<'r> Fields<'r> {
         Ok(Self { key, ..self })
     }
 
-    /// The same, whose key is a number.
+    /// Sets a number column as the key.
     pub fn keyed_by_number(self, column: &'static str) -> Result<Self, StoreError> {
         let key = Cow::Owned(self.integer(column)?.to_string());
         Ok(Self { key, ..self })
@@ -189,7 +189,7 @@ impl<'r> Fields<'r> {
         self.cell(column).parse(self.text(column)?)
     }
 
-    /// The same, or none.
+    /// Parses a text, or returns `None` for NULL.
     pub fn parse_if_any<T>(&self, column: &'static str) -> Result<Option<T>, StoreError>
     where
         T: FromStr,
@@ -198,7 +198,7 @@ impl<'r> Fields<'r> {
         self.parse_under(column, column)
     }
 
-    /// The same of a column that has another name in the answer.
+    /// Parses a text, or returns `None` for NULL; the column is named `alias` in the result.
     pub fn parse_under<T>(
         &self,
         alias: &'static str,
@@ -239,7 +239,7 @@ impl<'r> Fields<'r> {
         self.cell(column).time(self.integer(column)?)
     }
 
-    /// The same, or none.
+    /// The moment of microseconds since 1970, or `None` for NULL.
     pub fn time_if_any(&self, column: &'static str) -> Result<Option<DateTime<Utc>>, StoreError> {
         let micros = self.integer_if_any(column)?;
         micros
@@ -257,12 +257,12 @@ impl<'r> Fields<'r> {
         self.cell(column).phase(self.text(column)?)
     }
 
-    /// What a requested run is for.
+    /// The kind of a requested run.
     pub fn run_kind(&self, column: &'static str) -> Result<RunKind, StoreError> {
         self.cell(column).run_kind(self.text(column)?)
     }
 
-    /// What a run is for, from its two columns.
+    /// The kind of a run, from its two columns.
     pub fn kind_of_run(&self) -> Result<RunKind, StoreError> {
         let (kind, destroys) = (self.text("kind")?, self.text_if_any("destroys")?);
         kind_of_run(self.cell("kind"), kind, destroys)
@@ -287,7 +287,7 @@ impl<'r> Fields<'r> {
         )
     }
 
-    /// What an attempt did, from its two columns. A list leaves the second one out.
+    /// Details of an attempt, from its two columns. Lists leave the second one out.
     pub fn details(&self) -> Result<Option<RunDetails>, StoreError> {
         let Some(summary) = self.text_if_any("summary")? else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What the holder of a lease says and asks in its course, as a trait of every store.
+//! Calls by the holder of a lease, as a trait of every store.
 
 use std::time::Duration;
 
@@ -20,13 +20,14 @@ pub fn recorded_by((run, epoch): (RunId, LeaseEpoch), moved: bool) -> String {
     format!("{run}/{epoch}/{kind}")
 }
 
-/// What the holder of a lease says and asks in its course. Every method is one transaction, as those of
+/// Calls by the holder of a lease while it works on the run. Every method is one transaction, as those of
 /// [`Store`](crate::Store) are.
 #[async_trait]
 pub trait HeldLeases {
-    /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. It never gets shorter:
-    /// the answer of an earlier call may be on its way to a holder who counts on it. A lease that has expired but
-    /// was not taken back is in force again: its task has nothing else running. Returns the order to stop that the run has.
+    /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. The lease never
+    /// gets shorter: the answer of an earlier call may be on its way to a holder that relies on it. A lease
+    /// that has expired but was not taken back is in force again, because its task has nothing else running.
+    /// Returns the run's order to stop, if it has one.
     async fn renew(
         &self,
         run: RunId,
@@ -44,9 +45,9 @@ pub trait HeldLeases {
         epoch: LeaseEpoch,
     ) -> Result<Option<CancelOrder>, LeaseError>;
 
-    /// Notes that a leased run [waits](cts_core::runs::wait_end) for something outside of cts, `waiting_for` it, for people.
-    /// It belongs to no concurrency group from now on. The waits under one lease are numbered from 1. Safe to repeat: a call
-    /// that comes when this wait is over changes nothing.
+    /// Notes that a leased run [waits](cts_core::runs::wait_end) for something outside of cts; `waiting_for`
+    /// describes it to people. From then on the run belongs to no concurrency group. The waits under one
+    /// lease are numbered from 1. Safe to repeat: a call that comes when this wait is over changes nothing.
     async fn suspend(
         &self,
         run: RunId,

@@ -32,7 +32,7 @@ pub struct RemovedLogs {
     pub bytes: u64,
 }
 
-/// What the leader does now and then, and the space of logs.
+/// Regular housekeeping by the leader, and the space of logs.
 #[async_trait]
 pub trait Housekeeping {
     /// When housekeeping was done last, by the time of the store and whoever did it.

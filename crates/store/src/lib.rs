@@ -1,9 +1,8 @@
-//! What the scheduler keeps: the [`Store`] trait, its values and its errors.
+//! Storage of the scheduler: the [`Store`] trait, its values and its errors.
 //!
-//! The trait knows no database. An implementation makes every method one transaction, takes its time
-//! from one clock (its database's, or one that tests move), and passes the suite in `conformance`
-//! (feature of that name), which is the definition of the behaviour: a second implementation is put
-//! under it unchanged.
+//! The trait does not depend on a database. An implementation makes every method one transaction, takes its
+//! time from one clock (its database's, or one that tests move), and passes the suite in `conformance`
+//! (feature of that name), which defines the behaviour: a second implementation runs it unchanged.
 #![warn(missing_docs)]
 
 mod archive;

@@ -29,19 +29,18 @@ pub struct EnqueueRequest {
     /// Id of the run, if there is to be a new one. A plan is always a new one, and so is a run that was
     /// requested under this id.
     pub run: RunId,
-    /// What the run is for.
+    /// Kind of the run.
     pub kind: RunKind,
-    /// What an input means that is applied already. A plan is made whatever is applied, and so is a requested
-    /// run.
+    /// Whether an input that is applied already needs a run. Plans and requested runs ignore this.
     pub unchanged: Unchanged,
-    /// What the task may lose, and what it would have; `None` for a task without a guard.
+    /// The shrink limit and the instances of the input; `None` for a task without a shrink limit.
     pub guarded: Option<Guarded>,
 }
 
 /// An input of a task that is guarded against the loss of instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guarded {
-    /// What the task may lose.
+    /// The shrink limit.
     pub guard: ShrinkGuard,
     /// The instances of the input.
     pub counts: InstanceCounts,
@@ -53,9 +52,9 @@ pub enum Unchanged {
     /// The task's own `skip_unchanged` says.
     #[default]
     AsTaskSays,
-    /// It needs none: a new leader looks at what is the case, nothing has changed.
+    /// No run: a new leader looks at all tasks, and nothing has changed.
     Skip,
-    /// It needs one: a pass over all tasks was asked for.
+    /// A run: a pass over all tasks was requested.
     Run,
 }
 
@@ -66,7 +65,7 @@ pub struct Claim {
     pub worker: WorkerId,
     /// Names the call among those of this worker; empty for a worker that does not name them.
     pub request: String,
-    /// What it can do; only runs of tasks whose requirement this meets are leased to it.
+    /// Capabilities of the worker; only runs of tasks whose requirement they meet are leased to it.
     pub capabilities: Capabilities,
     /// Only runs of these kinds are leased to it.
     pub kinds: RunKinds,
@@ -78,12 +77,12 @@ pub struct Claim {
     pub time_to_live: Duration,
 }
 
-/// What became of a frozen input.
+/// Result of enqueueing a frozen input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enqueued {
     /// The task.
     pub task: TaskName,
-    /// What the rules said; `None` if the task is unknown, is being created or deleted, or is disabled and
+    /// Decision of the rules; `None` if the task is unknown, is being created or deleted, or is disabled and
     /// the run is to apply; a requested run is queued unless its task is being deleted. `None` as well if the
     /// request was refused.
     pub decision: Option<EnqueueDecision>,
@@ -91,8 +90,8 @@ pub struct Enqueued {
     pub queued: Option<RunId>,
     /// A run that was queued and has become pointless.
     pub cancelled: Option<RunId>,
-    /// The services that have lost more instances than the task may lose. It is held then, unless the run was
-    /// requested.
+    /// Services that have lost more instances than the shrink limit allows. The task is then blocked, unless
+    /// the run was requested.
     pub losses: Vec<Loss>,
 }
 
@@ -103,7 +102,7 @@ pub struct Lease {
     pub run: RunId,
     /// The task.
     pub task: TaskName,
-    /// What the run is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// The worker that it was granted to.
     pub holder: WorkerId,
@@ -115,9 +114,9 @@ pub struct Lease {
     pub attempt: u32,
     /// How long its steps may take, where the task says so itself.
     pub timeouts: TaskTimeouts,
-    /// What the task keeps of its Terraform state, without conflict and time.
+    /// The task's record of its Terraform state, without conflict and time.
     pub state: StateRecord,
-    /// What it delivers to the receivers of webhooks, if it applies.
+    /// Delivery to the receivers of webhooks, if the run applies.
     pub delivery: Option<Delivery>,
 }
 
@@ -140,18 +139,18 @@ pub struct Completion {
     pub jitter: f64,
     /// The last lines of the attempt's log, stored with its end.
     pub log: Vec<LogLine>,
-    /// What the attempt did, if its worker has said; it takes the place of what an earlier attempt did.
+    /// Details of the attempt, if its worker reported them; they replace those of an earlier attempt.
     pub details: Option<RunDetails>,
     /// The task's Terraform state after the attempt, if its worker has said.
     pub state: Option<TerraformState>,
 }
 
-/// What followed a completion.
+/// Result of a completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completed {
     /// The task.
     pub task: TaskName,
-    /// What the run is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// Status of the run now.
     pub status: RunStatus,
@@ -163,7 +162,7 @@ pub struct Completed {
     pub tasks_changed: bool,
 }
 
-/// Which runs are listed.
+/// Filter for lists of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunFilter {
     /// Only those of this task.
@@ -176,7 +175,7 @@ pub struct RunFilter {
     pub limit: u32,
 }
 
-/// What the store may need to take back one lease, and does not make itself.
+/// Ids and jitter that the store may need to take back one lease, because it makes none itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TakeBack {
     /// Id of the event, if the run ends with one.
@@ -187,7 +186,7 @@ pub struct TakeBack {
     pub jitter: f64,
 }
 
-/// What an attempt is reported to have failed with whose lease has expired. For implementations.
+/// Error of an attempt whose lease has expired. For implementations.
 pub fn lost_lease_error(worker: &str) -> String {
     format!(
         "worker {worker} lost its lease: it died, stood still or reached no scheduler before it could report how the attempt ended"
@@ -202,7 +201,7 @@ pub struct Requeued {
     pub run: RunId,
     /// The task.
     pub task: TaskName,
-    /// What the run is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// Its status now: queued, failed or cancelled.
     pub status: RunStatus,
@@ -215,7 +214,7 @@ pub struct RunRecord {
     pub id: RunId,
     /// The task.
     pub task: TaskName,
-    /// What it is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// Whether it is a requested one with a single attempt.
     pub no_retry: bool,
@@ -229,9 +228,9 @@ pub struct RunRecord {
     pub errors: Vec<String>,
     /// The plan, of a run that is one and has succeeded.
     pub plan: Option<Plan>,
-    /// What its last attempt did that has ended, if its worker has said; in lists without the findings.
+    /// Details of its last ended attempt, if its worker reported them; in lists without the findings.
     pub details: Option<RunDetails>,
-    /// What it waits for outside of cts while it is leased, for people.
+    /// Condition outside of cts that it waits for while it is leased, described to people.
     pub waiting_for: Option<String>,
     /// When it was queued.
     pub created_at: DateTime<Utc>,
@@ -244,8 +243,8 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// What went wrong in all attempts, as an event has it: newest first. `None` if nothing has, or
-    /// if a later attempt succeeded.
+    /// Errors of all attempts in the form of an event: newest first. `None` without errors, or if a later
+    /// attempt succeeded.
     pub fn error(&self) -> Option<String> {
         if self.errors.is_empty() || self.status == RunStatus::Succeeded {
             return None;
@@ -254,7 +253,7 @@ impl RunRecord {
     }
 }
 
-/// What went wrong in several attempts, given with the oldest first, as an event has it.
+/// Joins errors, given with the oldest first, in the form of an event.
 pub(crate) fn newest_first(errors: &[String]) -> String {
     let newest_first: Vec<_> = errors.iter().rev().map(String::as_str).collect();
     newest_first.join("\n\n")
@@ -269,7 +268,7 @@ pub struct TaskState {
     pub enabled: bool,
     /// Providers of the task.
     pub providers: Vec<String>,
-    /// What the newest events say.
+    /// Status that results from the newest events.
     pub status: TaskStatus,
     /// At most [`cts_core::EVENTS_KEPT`], newest first.
     pub events: Vec<Event>,
@@ -277,7 +276,7 @@ pub struct TaskState {
     pub held: Option<Hold>,
 }
 
-/// Which of Terraform's streams a line came from.
+/// Stream of Terraform that a line came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStream {
     /// Standard output.
@@ -316,16 +315,17 @@ pub struct LogPage {
     pub ended: bool,
 }
 
-/// Which ended runs stay, see [`Store::prune`](crate::Store::prune).
+/// Limits for keeping ended runs, see [`Store::prune`](crate::Store::prune).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// So many of each task, and of all earlier tasks of a name together: the newest. Plans, checks and cancelled runs,
-    /// which have no event, are counted apart, so that they push out no result; of plans and checks no more than
-    /// [`PLANS_KEPT`](crate::PLANS_KEPT). Of a task that is there the run that it applied last stays too, however many failed
-    /// since, unless this is 0: its [input](crate::Store::applied_inputs) may still be needed.
+    /// Number of runs kept of each task, and of all earlier tasks of a name together: the newest stay. Plans,
+    /// checks and cancelled runs, which have no event, are counted apart, so that they push out no result; at
+    /// most [`PLANS_KEPT`](crate::PLANS_KEPT) plans and checks stay. Unless this is 0, an existing task also
+    /// keeps the run that it applied last, however many failed since: its
+    /// [input](crate::Store::applied_inputs) may still be needed.
     pub runs: u32,
-    /// Those that have ended longer ago go too; but of a task that is there the newest results stay that its status is
-    /// made of, [`EVENTS_KEPT`](cts_core::EVENTS_KEPT).
+    /// Runs that ended longer ago than this are removed too. An existing task keeps the newest results, from
+    /// which its status is made: [`EVENTS_KEPT`](cts_core::EVENTS_KEPT).
     pub age: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Which schemas a program accepts (CONTRIBUTING.md#compatibility). For implementations.
+//! Rules for the schemas that a program accepts (CONTRIBUTING.md#compatibility). For implementations.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum SchemaMismatch {
         /// The oldest that still fits.
         oldest: i64,
     },
-    /// It is from before the first version.
+    /// The schema is from before the first version.
     #[error("schema version {version} is older than any that this program can move on")]
     Ancient {
         /// The newest version there.
@@ -33,7 +33,7 @@ pub enum SchemaMismatch {
     },
 }
 
-/// What a database knows of its own schema.
+/// Schema information that a database stores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoredSchema {
     /// Checksums of the migrations that were applied, by number; none in an empty database.
@@ -42,7 +42,7 @@ pub struct StoredSchema {
     pub oldest: Option<i64>,
 }
 
-/// What is to be done before a program can work with a database.
+/// Steps before a program can work with a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaPlan {
     /// The schema before the first version is there, and is to be made that of the first one.

@@ -37,8 +37,9 @@ pub trait SettingsStore {
 pub struct SettingsChange {
     /// Generations that are new, or have other digests, or begin or end to be in force.
     pub generations: Vec<SettingsGeneration>,
-    /// Pairs of numbers: requested runs that are queued for workers with the first one, and queued runs that do not apply, go to
-    /// workers with the second one. What a change queues is queued anew.
+    /// Pairs of numbers, the old generation and the new one. Queued requested runs, and queued runs that do
+    /// not apply, move from workers with the first one to workers with the second one. The planner queues
+    /// changes again instead.
     pub moved: Vec<(u64, u64)>,
     /// Queued runs that get other settings.
     pub assigned: Vec<Assignment>,
@@ -53,8 +54,8 @@ impl SettingsChange {
     }
 }
 
-/// Which settings a queued run gets. Does nothing to a run that is not queued any more, or has other settings than
-/// `from` by then.
+/// Assigns settings to a queued run. Does nothing if the run is not queued any more, or has other settings
+/// than `from` by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assignment {
     /// The run.

@@ -35,11 +35,12 @@ pub type HintStream = BoxStream<'static, Hint>;
 
 /// Task, run and event state.
 ///
-/// Every method is one transaction: it has happened wholly when it returns, and not at all when it fails or its future
-/// is dropped before the commit. Times are the store's own: no clock of a caller decides when a lease is over.
+/// Every method is one transaction: all of it has happened when the method returns, and nothing of it when
+/// the method fails or its future is dropped before the commit. Times are the store's own: no clock of a
+/// caller decides when a lease is over.
 ///
-/// Duties that only the leader has take a [`LeaderEpoch`]. It is checked inside the transaction, so
-/// that the word of a replica that does not know yet that it was deposed changes nothing (P4).
+/// Duties of the leader alone take a [`LeaderEpoch`]. The transaction checks the epoch, so that the call of a
+/// replica that has not noticed yet that it was deposed changes nothing (P4).
 #[async_trait]
 pub trait Store:
     HeldLeases + Housekeeping + SettingsStore + Continuity + Send + Sync + fmt::Debug
@@ -72,11 +73,11 @@ pub trait Store:
 
     /// Registers the configuration of a member that has started, and decides by [`cts_core::judge`] whether
     /// it takes effect: if every other member that was seen within `time_to_live` has registered one that
-    /// agrees with it. Of one that is in force already, other members keep what is stored; a member that is alone
-    /// refreshes what it has found out about modules and paths.
+    /// agrees with it. If the configuration is in force already, other members keep what is stored; a member
+    /// that is alone refreshes the modules and paths that it has found out.
     ///
-    /// While the verdict is [open](cts_core::Verdict::Open) it is asked again, until `time_to_live` has
-    /// passed since the first time; repeating it after that changes nothing.
+    /// While the verdict is [open](cts_core::Verdict::Open), the member calls again, until `time_to_live` has
+    /// passed since the first call; repeating it after that changes nothing.
     async fn register_configuration(
         &self,
         member: &Member,
@@ -112,14 +113,14 @@ pub trait Store:
 
     /// Reads the tasks of the configuration into the store, in this order.
     ///
-    /// A task takes effect if the configuration declares something else than when it took effect last
-    /// ([`TaskSpec::declaration`]), and so does one that is new; one of the same name from the API becomes
-    /// it then, in whatever phase. Otherwise what the API has made of it lasts: whether it is enabled, another
-    /// declaration, its deletion. Tasks of origin `config` that are no longer there go as with
-    /// [`Store::delete_task`]: those of which something runs are being deleted until that has ended, and so
-    /// long no other task gets their name. Says what is not finished for that reason.
+    /// A task takes effect if it is new, or if the configuration declares something else than when it took
+    /// effect last ([`TaskSpec::declaration`]); an API task with the same name becomes it then, in whatever
+    /// phase. Otherwise the changes made over the API last: whether the task is enabled, another declaration,
+    /// its deletion. Tasks of origin `config` that the configuration no longer has are deleted as with
+    /// [`Store::delete_task`]: those with a running run are being deleted until it has ended, and until then
+    /// no other task gets their name. Returns what is not finished for that reason.
     ///
-    /// What is to be applied of a task that is disabled or defined otherwise by this is withdrawn as by
+    /// If this disables a task or defines it otherwise, its queued apply is withdrawn as by
     /// [`Store::change_task`].
     async fn replace_config_tasks(
         &self,
@@ -134,7 +135,7 @@ pub trait Store:
     /// All tasks that are to be seen and those that are being created, by name: only what distinguishes their versions.
     async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
 
-    /// Those of these tasks that are to be seen or are being created, in any order.
+    /// Tasks among these that are visible or are being created, in any order.
     async fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError>;
 
     /// One task that is to be seen.
@@ -143,32 +144,34 @@ pub trait Store:
     /// Begins to create a task of origin `api`, and requests its run.
     async fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
 
-    /// Changes a task that is to be seen, and returns it as it is then. Its revision increases if anything is
+    /// Changes a visible task, and returns it after the change. Its revision increases if anything is
     /// different.
     ///
-    /// What is queued to be applied is cancelled, and open requests to apply are refused, if this disables the
-    /// task or gives it another definition; of another definition there is no last applied input. A run that is
-    /// running goes on. A change whose request exists already, or its run, was made before: nothing happens.
+    /// If this disables the task or gives it another definition, queued applies are cancelled and open
+    /// requests to apply are refused; a new definition has no last applied input. A running run goes on. If
+    /// the request of the change, or its run, exists already, the change was made before: nothing happens.
     async fn change_task(
         &self,
         name: &TaskName,
         change: &TaskChange,
     ) -> Result<StoredTask, TaskError>;
 
-    /// Marks a task that is to be seen as being deleted, cancels what is queued and refuses what is
-    /// requested. It goes as soon as nothing of it runs: returns whether it is gone already. Safe to repeat
-    /// until then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a task that
-    /// is made under its name later has none of them.
+    /// Marks a visible task as being deleted, cancels its queued runs and refuses its open requests. The task
+    /// is removed as soon as none of its runs is running: returns whether it is removed already. Safe to
+    /// repeat until then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a
+    /// task that is made under its name later has none of them.
     ///
-    /// A task whose destruction is suspended goes on being destroyed, unless it is to be retained.
+    /// The destruction of a task continues if it was suspended, unless the deletion retains.
     ///
-    /// If the [deletion](Deletion) destroys its infrastructure, it goes when the run has succeeded that does. That run is queued
-    /// as soon as nothing else of the task runs, see [`Store::plan_destruction`].
+    /// If the [deletion](Deletion) destroys its infrastructure, the task is removed when the destroying run
+    /// has succeeded. That run is queued as soon as nothing else of the task runs, see
+    /// [`Store::plan_destruction`].
     async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
 
-    /// Queues a plan of what a deletion would destroy of a task that is ready, as a requested run with this id and the
-    /// input of its newest run that applied, or may have: the one that was leased last, in database time. It gets the settings in
-    /// force of the blocks that this input uses. Returns whether there is one; nothing is queued if not.
+    /// Queues a plan of what a deletion of a ready task would destroy, as a requested run with this id. Its
+    /// input is that of the newest run that applied, or may have: the one that was leased last, in database
+    /// time. The plan gets the settings in force of the blocks that this input uses. Returns whether there is
+    /// such an input; without one nothing is queued.
     async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
 
     /// Lets a task go on that a guard holds back: what the services have that hold it counts as applied from now on.
@@ -182,15 +185,16 @@ pub trait Store:
         seen: Option<&[Loss]>,
     ) -> Result<Option<Hold>, TaskError>;
 
-    /// What is known of the Terraform state of a task that is to be seen. It goes with the task: one that is made under its name
-    /// later is another one, of whose state nothing is known.
+    /// Reads the record of the Terraform state of a visible task. The record is removed with the task: a task
+    /// that is made under its name later starts without one.
     async fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError>;
 
-    /// Stores a decision about the Terraform state of a task, for its next apply or destruction, and returns what is known of it.
-    /// What is queued of the task to be applied, or to destroy, is due at once; if there is nothing, and the task is enabled, a run
-    /// of this id is requested.
+    /// Stores a decision about the Terraform state of a task, for its next apply or destruction, and returns
+    /// the record of the state. A queued apply or destruction of the task is due at once. Without one, a run
+    /// with this id is requested if the task is enabled.
     ///
-    /// [`StateDecision::Keep`] answers a conflict, and is refused without one. The state of a task that is there is its own.
+    /// [`StateDecision::Keep`] answers a conflict, and is refused without one. The state of an existing task
+    /// is its own.
     async fn decide_terraform_state(
         &self,
         name: &TaskName,
@@ -204,8 +208,9 @@ pub trait Store:
     /// The open requests, the oldest first.
     async fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
 
-    /// One request, open or refused. It goes when its run is queued: who waits asks for the request first
-    /// and then for the run, and if there is neither, its task was removed before the run was queued.
+    /// Reads one request, open or refused. The request is removed when its run is queued: a waiting caller
+    /// reads the request first and then the run; if neither exists, the task was removed before the run was
+    /// queued.
     async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
 
     /// Refuses an open request; a task that it was to create is discarded. Does nothing if there is none.
@@ -216,20 +221,20 @@ pub trait Store:
         refused: &Refused,
     ) -> Result<(), LeaderError>;
 
-    /// Removes every task with its runs, events and logs, and what the API has deleted of the configuration
-    /// (`-reset-storage`). What is removed can be read in an archive of this id, if it was anything;
-    /// the newest [`ARCHIVES_KEPT`](crate::ARCHIVES_KEPT) archives are kept. A store may move the runs into it in
-    /// parts: after a failure the tasks are gone, and the next reset moves what is left into an archive of its own.
+    /// Removes every task with its runs, events and logs, and the API's deletions of configured tasks
+    /// (`-reset-storage`). The removed rows, if any, can be read in an archive with this id; the newest
+    /// [`ARCHIVES_KEPT`](crate::ARCHIVES_KEPT) archives are kept. A store may move the runs into it in parts:
+    /// after a failure the tasks are gone, and the next reset moves the rest into an archive of its own.
     ///
-    /// A task of which something runs is being deleted instead, as with [`Store::delete_task`], and that run
-    /// stays. Says which tasks that are.
+    /// A task with a running run is being deleted instead, as with [`Store::delete_task`], and that run
+    /// stays. Returns these tasks.
     async fn reset_tasks(
         &self,
         leader: LeaderEpoch,
         archive: ArchiveId,
     ) -> Result<Unfinished, LeaderError>;
 
-    /// What resets have removed, the newest first.
+    /// Archives of resets, newest first.
     async fn archives(&self) -> Result<Vec<Archive>, StoreError>;
 
     /// Rows of an archive behind the `after`-th, at most `limit`, in their order; none if there is no such archive.
@@ -248,13 +253,14 @@ pub trait Store:
         explanations: &[(TaskName, String)],
     ) -> Result<(), LeaderError>;
 
-    /// What was noted last of a task that is to be seen.
+    /// Reads the explanation that was noted last for a visible task.
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
 
-    /// A text that is another one whenever [`Store::task_states`] may give something else. Who reads it first
-    /// and the states then has states that are as good as new while it is the same. It may change without
-    /// reason, and means nothing but in comparison with another one of this store. Only a [prune](Store::prune) to fewer
-    /// runs than a status is made of ([`cts_core::EVENTS_KEPT`]) need not change it.
+    /// Opaque version of [`Store::task_states`]. It changes whenever the states may have changed, and may
+    /// change spuriously. A caller that reads the version first and then the states can use these states
+    /// while the version is the same. Comparable only with other versions of this store. Only a
+    /// [prune](Store::prune) to fewer runs than a status is made of ([`cts_core::EVENTS_KEPT`]) need not
+    /// change it.
     async fn version(&self) -> Result<String, StoreError>;
 
     /// The states of all tasks that are to be seen by name, or of those with one status.
@@ -303,13 +309,15 @@ pub trait Store:
     /// it is with every lease that ends, however it ends.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
-    /// Cancels a run, by `force` or gently, as [`cts_core::runs::decide_cancel`] says. A queued run ends now, and so does a
-    /// request that is open; an apply of a task that is there with this event. Of a leased run the order is noted, for
-    /// [`HeldLeases::cancel_order`]: it ends with its attempt, and no other attempt follows, however that ends.
+    /// Cancels a run, by `force` or gently, as [`cts_core::runs::decide_cancel`] says. A queued run ends now,
+    /// and so does an open request; an apply of an existing task ends with this event. For a leased run the
+    /// order is noted, for
+    /// [`HeldLeases::cancel_order`]: the run ends with its attempt, and no other attempt follows, however the
+    /// attempt ends.
     ///
-    /// The input of an apply that was cancelled is withheld: it has no run until a newer one comes, the task is enabled or a run
-    /// is requested. A destruction is suspended, whether it is queued or leased: its run stays queued and is not due before
-    /// the task is deleted once more.
+    /// The input of a cancelled apply is withheld: it has no run until a newer one comes, the task is enabled
+    /// or a run is requested. A destruction is suspended, whether it is queued or leased: its run stays
+    /// queued and is not due before the task is deleted once more.
     async fn cancel_run(
         &self,
         run: RunId,
@@ -317,18 +325,19 @@ pub trait Store:
         event: EventId,
     ) -> Result<CancelledRun, CancelError>;
 
-    /// What has become of the order to stop a leased run; `None` if there is none, or no lease.
+    /// Reads the state of the order to stop a leased run; `None` without an order or a lease.
     async fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError>;
 
-    /// Takes back leases that have expired, those that ended first first and as many as there are elements in
-    /// `each`, one of which each may use; and forgets members and workers that have been silent for a day. A
-    /// caller that gets back as many as it has allowed asks again.
+    /// Takes back leases that have expired, first expired first, at most as many as `each` has elements; each
+    /// lease may use one element. Also forgets members and workers that have been silent for a day. A caller
+    /// that gets back as many as it has allowed calls again.
     ///
-    /// What follows for the run is what [`cts_core::runs::after_lost_lease`] says. An attempt counts, as one that
+    /// The rules of [`cts_core::runs::after_lost_lease`] decide about the run. An attempt counts, as one that
     /// failed with [`lost_lease_error`](crate::lost_lease_error), if schedulers have served without a gap
-    /// ([`longest_pause`](cts_core::lease::longest_pause)) since the lease was granted or renewed last; they say that they do with
-    /// [`Store::lead`]. Tasks that are being deleted go if their run was among these. Ends as well queued runs that have an order
-    /// to stop, which a scheduler of an earlier version has put back.
+    /// ([`longest_pause`](cts_core::lease::longest_pause)) since the lease was granted or renewed last; they
+    /// report that with [`Store::lead`]. Tasks that are being deleted are removed if their run was among
+    /// these. Also ends queued runs with an order to stop, which a scheduler of an earlier version has put
+    /// back.
     async fn reap(
         &self,
         leader: LeaderEpoch,
@@ -354,9 +363,9 @@ pub trait Store:
     /// require of a worker; those with the oldest first.
     async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
 
-    /// Makes queued runs due that wait to try a failed input again, of enabled tasks that want retries, and
-    /// returns their tasks by name. Of one task no more often than `at_most_every`, and of none that the configuration in
-    /// force declares otherwise until that has taken effect.
+    /// Makes queued retries of failed inputs due, for enabled tasks with retries, and returns their tasks by
+    /// name. Each task is made due no more often than `at_most_every`. A task that the configuration in force
+    /// declares otherwise is left out until the new declaration has taken effect.
     async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
 
     /// Stores the heartbeat of a worker; returns whether it is to drain, because it
@@ -382,7 +391,7 @@ pub trait Store:
     /// The bytes of a module bundle.
     async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// What is stored of a frozen input.
+    /// Reads a frozen input as it is stored.
     async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
 
     /// For each of these tasks the input that is being applied, else the one that was applied last; in any order. A lease
@@ -392,7 +401,7 @@ pub trait Store:
         names: &[TaskName],
     ) -> Result<Vec<(TaskName, Digest)>, StoreError>;
 
-    /// Those of these contents of inputs that are stored, in any order.
+    /// Reads those of these contents of inputs that are stored, in any order.
     async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
 
     /// Runs, the newest first, without the texts of their plans; also those of tasks that are being created, or
@@ -432,8 +441,8 @@ pub trait Store:
         limit: u32,
     ) -> Result<Option<LogPage>, StoreError>;
 
-    /// Which of these logs have lines behind the position beside them, have ended or are gone. One question
-    /// however many there are, and a cheap one, because it is asked again and again.
+    /// Returns the logs among these that have lines after the given position, have ended or are gone. One
+    /// cheap query for any number of logs, because it is repeated often.
     async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError>;
 
     /// Publishes hints to other processes. Where there can be none, as with a file of one process, nothing happens.

@@ -27,19 +27,19 @@ pub struct StoredTask {
     pub phase: TaskPhase,
     /// Counts its versions: 1 at first, one more with every change of what is declared of it.
     pub revision: u64,
-    /// The run that destroys its infrastructure before it goes; `None` if that is not wanted. It is queued when nothing
-    /// else of the task runs.
+    /// The run that destroys its infrastructure before the task is removed; `None` if the infrastructure is
+    /// kept. The run is queued when nothing else of the task runs.
     pub destroy_run: Option<RunId>,
     /// That run was cancelled, and goes on when the task is deleted once more.
     pub destruction_suspended: bool,
 }
 
-/// What distinguishes one version of a task from another, without the task itself.
+/// Version of a task, without the task itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMark {
     /// Its name.
     pub name: TaskName,
-    /// Which of the tasks that have had this name.
+    /// Distinguishes the tasks that have had this name.
     pub incarnation: u64,
     /// As in [`StoredTask::revision`].
     pub revision: u64,
@@ -59,7 +59,7 @@ pub struct RunRequest {
     pub run: RunId,
     /// The task.
     pub task: TaskName,
-    /// What the run is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// When it was asked for.
     pub requested_at: DateTime<Utc>,
@@ -70,13 +70,13 @@ pub struct RunRequest {
 /// Why a request is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What callers decide on.
+    /// Reason as a code, on which callers decide.
     pub code: RefusedCode,
-    /// The same for people.
+    /// Reason as a text for people.
     pub reason: String,
 }
 
-/// What kind of reason a request is refused for.
+/// Kinds of reasons for which a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusedCode {
     /// The data that its task needs was not complete in time.
@@ -101,7 +101,8 @@ impl RefusedCode {
     }
 }
 
-/// What a reading of the configuration, or a reset, has to wait for, because something of it runs.
+/// Tasks that a reading of the configuration, or a reset, has to wait for, because one of their runs is
+/// running.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unfinished {
     /// Tasks that are being deleted: they go as soon as their run has ended. By name.
@@ -116,15 +117,15 @@ pub struct Unfinished {
 pub struct NewTask {
     /// The task.
     pub spec: TaskSpec,
-    /// What becomes of it when its run has ended.
+    /// Change of the task when its run has ended.
     pub creation: Creation,
     /// Id of the run.
     pub run: RunId,
-    /// What the run is for.
+    /// Kind of the run.
     pub kind: RunKind,
 }
 
-/// What is to be changed of a task, and on what conditions; by default nothing and on none.
+/// A change of a task, and its conditions; by default no change and no conditions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskChange {
     /// Whether changes are to run it; `None` leaves that as it is, or as `spec` says.
@@ -140,7 +141,8 @@ pub struct TaskChange {
 }
 
 impl TaskChange {
-    /// What is declared of the task afterwards, if the change may be made now. For implementations.
+    /// Returns the declaration of the task after the change, if the change may be made now. For
+    /// implementations.
     pub fn accepted(
         &self,
         task: &StoredTask,

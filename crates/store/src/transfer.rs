@@ -32,7 +32,7 @@ const PAGE_ROWS: usize = 2000;
 /// A page that has so many bytes takes no further row.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// What moves, in this order: rows refer to those of earlier tables.
+/// Tables that move, in this order: rows refer to those of earlier tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// Tasks, in their order.
@@ -126,7 +126,7 @@ pub trait Export: Send {
     /// Tasks by position and name.
     fn tasks(&mut self) -> Rows<'_, TaskRow>;
 
-    /// What the API has deleted of the configuration, by name.
+    /// The API's deletions of configured tasks, by name.
     fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow>;
 
     /// The configuration in force.

@@ -112,7 +112,7 @@ pub async fn bundles_are_forgotten_after_a_week_out_of_use<F: Fixture>() {
     prune(&scene).await;
     assert!(bundle(&scene, kept).await.is_some());
     assert_eq!(bundle(&scene, stored_again).await, None);
-    // It may come back.
+    // An unused bundle can be stored again after it was removed.
     store(&scene, b"unused").await;
     prune(&scene).await;
     assert_eq!(bundle(&scene, unused).await, Some(b"unused".to_vec()));

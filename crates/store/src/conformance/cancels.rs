@@ -43,7 +43,7 @@ impl<F: Fixture> Scene<F> {
         state.expect("it can be read")
     }
 
-    /// What a new leader makes of the data.
+    /// Returns the decision about this input when a new leader looks at all tasks.
     async fn looked_at(&self, name: &str, text: &str) -> Option<cts_core::runs::EnqueueDecision> {
         let request = EnqueueRequest {
             unchanged: Unchanged::Skip,

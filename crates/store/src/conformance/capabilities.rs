@@ -1,4 +1,4 @@
-//! Which worker may have which run.
+//! Behaviours of capabilities: runs are leased only to workers that meet their requirement.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ pub async fn a_changed_requirement_counts_from_then_on<F: Fixture>() {
     scene.configure(&[spec("a")]).await;
     let lease = scene.lease().await;
     assert_eq!((lease.run, lease.task.clone()), (run, task("a")));
-    // What is leased stays leased.
+    // A leased run stays leased.
     scene
         .configure(&[requiring("a", "tofu", None, false)])
         .await;

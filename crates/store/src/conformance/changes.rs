@@ -246,7 +246,7 @@ pub async fn of_parallel_changes_of_one_revision_one_is_made<F: Fixture>() {
     }
 }
 
-/// Of several who want the task idle one has it.
+/// Lets several callers request a run of an idle task at the same time; exactly one is accepted.
 pub async fn of_parallel_requests_of_an_idle_task_one_is_accepted<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let store = scene.store();

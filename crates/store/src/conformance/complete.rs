@@ -186,7 +186,7 @@ pub async fn a_newer_input_begins_the_row_of_failures_anew<F: Fixture>() {
     let lease = scene.leased("a", "1").await;
     let wait = scene.fail_thrice(lease).await.next_due;
     assert_eq!(wait, Some(seconds(60)));
-    // It takes the place of the retry.
+    // The newer input takes the place of the retry.
     scene.enqueue("a", "2").await;
     let wait = scene.fail_thrice(scene.lease().await).await.next_due;
     assert_eq!(wait, Some(seconds(60)));

@@ -19,7 +19,7 @@ const WORKERS: usize = 8;
 const TASKS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 const ROUNDS: usize = 4;
 
-/// What the workers of the first test know together.
+/// Shared record of the workers of the first test.
 #[derive(Debug, Default)]
 struct Ledger {
     running: Mutex<BTreeSet<TaskName>>,

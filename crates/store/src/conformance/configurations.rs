@@ -1,4 +1,4 @@
-//! Which task blocks are in force.
+//! Behaviours of the task blocks in force: registering and deciding them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -274,7 +274,7 @@ pub async fn one_that_is_decided_takes_the_place_of_the_one_that_was_meant<F: Fi
             .expect("it can be read"),
         version.expect("it can be read")
     );
-    // Who has looked before that decides nothing.
+    // A decision that is based on an earlier number changes nothing.
     assert_eq!(decide(&scene, &named(&["x"]), 1, false).await, None);
     scene.restart().await;
     assert_eq!(in_force(&scene).await, Some(decided(2, &["y"], "someone")));

@@ -1,4 +1,4 @@
-//! What lasts of the API's word when the configuration is read again.
+//! Behaviours of reading the configuration again: which changes over the API last.
 
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{BundleReference, Digest, TaskOrigin, TaskPhase, TaskSpec};
@@ -52,7 +52,7 @@ pub async fn another_declaration_takes_effect<F: Fixture>() {
     scene.configure(&[spec("a")]).await;
     let stored = scene.stored("a").await.expect("the task is there");
     assert_eq!((&stored.spec, stored.revision), (&spec("a"), 4));
-    // What the API had made of it is what is declared now: nothing is new.
+    // The new declaration equals the task as the API changed it: nothing is new.
     put(&scene, &other("a")).await;
     scene.configure(&[other("a")]).await;
     let stored = scene.stored("a").await.expect("the task is there");
@@ -99,7 +99,7 @@ pub async fn a_deleted_task_stays_away<F: Fixture>() {
     assert_eq!(scene.names().await, ["a", "b"]);
     let stored = scene.stored("b").await.expect("the task is back");
     assert_eq!((stored.spec, stored.revision), (other("b"), 1));
-    // What brought it back is not deleted, and neither is what was before.
+    // The new declaration is not deleted, and the first one is not deleted any more either.
     scene.configure(&[spec("b")]).await;
     assert_eq!(scene.names().await, ["b"]);
 }
@@ -112,7 +112,7 @@ pub async fn a_deleted_task_comes_back_when_it_was_not_declared_in_between<F: Fi
     assert_eq!(scene.names().await, ["a", "b"]);
 }
 
-/// What is deleted is what the configuration declares, whatever the API had made of it.
+/// Deleting a task deletes its declaration in the configuration, whatever the API changed.
 pub async fn a_changed_and_deleted_task_stays_away<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     put(&scene, &other("a")).await;
@@ -159,7 +159,7 @@ pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture
     assert_eq!(scene.configure(&[other("a")]).await, Unfinished::default());
     let stored = scene.stored("a").await.expect("the task is there");
     assert_eq!((stored.phase, stored.spec), (TaskPhase::Ready, other("a")));
-    // It is another one: nothing is applied, and nothing has happened.
+    // The task of this name is a new one: nothing is applied, and it has no events.
     assert_eq!(scene.state("a").await.events, []);
     scene.queue("a", "1").await;
 }

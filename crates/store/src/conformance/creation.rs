@@ -79,7 +79,7 @@ pub async fn a_draft_is_shown_to_nobody_until_its_run_has_succeeded<F: Fixture>(
             (events.len(), completed.event.iter().len()),
             (applied, applied)
         );
-        // It is a task like any other now.
+        // The task is like any other now.
         scene.apply("new", "2").await;
         let drop = scene.store().drop_draft(&task("new"), run).await;
         drop.expect("a draft can be dropped");
@@ -158,7 +158,7 @@ pub async fn a_name_that_is_being_created_is_told_with_its_run<F: Fixture>() {
     assert_being_created(&scene, "new", run).await;
     scene.advance(seconds(5));
     scene.failed(&lease, "no").await;
-    // What has failed can still be read.
+    // A failed draft can still be read.
     let almost = DRAFTS_KEPT.checked_sub(MICROSECOND);
     scene.advance(almost.expect("it is longer"));
     assert_being_created(&scene, "new", run).await;

@@ -13,7 +13,7 @@ async fn assert_gone<F: Fixture>(scene: &Scene<F>, name: &str, runs: &[RunId]) {
     assert_eq!(scene.phases().await, []);
     for run in runs {
         assert_eq!(scene.find_request(*run).await, None);
-        // What was only requested never became a run.
+        // A run that was only requested has no record.
         if let Some(record) = scene.find_run(*run).await {
             assert!(record.status.is_end(), "{record:?}");
             let log = scene.store().read_log(*run, 0, 10).await;
@@ -148,7 +148,7 @@ pub async fn a_task_that_is_deleted_goes_when_its_worker_is_lost<F: Fixture>() {
     }
 }
 
-/// What is deleted does not hold up the rest.
+/// Deleting a task does not hold up the others.
 pub async fn other_tasks_stay_when_one_is_deleted<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c"]).await;
     let run = scene.apply("b", "1").await;

@@ -140,7 +140,7 @@ pub async fn the_input_that_was_leased_last_is_destroyed<F: Fixture>() {
     }
 }
 
-/// It ends in every way there is.
+/// Lets the running run end in every possible way.
 pub async fn what_runs_is_waited_for_and_then_destroyed<F: Fixture>() {
     for end in 0..5 {
         let mut scene = Scene::<F>::configured(&[destroyed("a"), spec("b")]).await;
@@ -217,7 +217,7 @@ pub async fn a_destruction_outlives_its_workers_and_processes<F: Fixture>() {
     assert_gone(&scene).await;
 }
 
-/// What it may have destroyed in part stays as it is then.
+/// Gives up a destruction; infrastructure that it may have destroyed in part stays as it is then.
 pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
     for running in [false, true] {
         for how in 0..3 {
@@ -324,7 +324,7 @@ pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {
     assert!(matches!(deleting, Err(TaskError::Deleting)), "{deleting:?}");
 }
 
-/// What is only planned for a caller ends with the caller.
+/// A plan for a caller ends with its caller.
 pub async fn a_plan_of_a_destruction_does_not_outlive_its_waiter<F: Fixture>() {
     let scene = applied::<F>().await;
     let run = scene.run_id();

@@ -1,4 +1,4 @@
-//! What attempts did, as their workers have said.
+//! Behaviours of the details that workers report about attempts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the word of a replica is worth that does not lead: nothing.
+//! Behaviours of fencing: calls of a replica that does not lead change nothing.
 
 use cts_core::LeaderEpoch;
 use cts_core::runs::RunStatus;

@@ -235,7 +235,7 @@ pub async fn small_losses_while_applies_fail_are_one_large_one<F: Fixture>() {
 pub async fn what_is_held_goes_on_when_the_run_before_it_has_ended<F: Fixture>() {
     let scene = Scene::<F>::configured(&[limited()]).await;
     apply(&scene, 8).await;
-    // It succeeds, and less is lost against its input.
+    // The running apply succeeds, and the loss is smaller against its input.
     assert_eq!(decide(&scene, 5).await, Enqueue);
     let lease = scene.lease().await;
     assert_eq!(decide(&scene, 3).await, Hold);
@@ -243,7 +243,7 @@ pub async fn what_is_held_goes_on_when_the_run_before_it_has_ended<F: Fixture>()
     let applied = scene.applied(&lease).await;
     let_go(&scene, &applied).await;
     apply(&scene, 3).await;
-    // It fails, and what was applied before it counts alone.
+    // The running apply fails, and only the input that was applied before it counts.
     assert_eq!(decide(&scene, 9).await, Enqueue);
     let lease = scene.lease().await;
     assert_eq!(decide(&scene, 3).await, Hold);

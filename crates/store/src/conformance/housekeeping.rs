@@ -170,7 +170,7 @@ pub async fn logs_of_successful_runs_go_first_and_the_oldest_of_them<F: Fixture>
     assert_eq!(events.len(), 3, "runs and events stay");
 }
 
-/// Who follows a log has read up to a line, and gets what is behind it.
+/// A reader of a log that has read up to a line gets the lines after it.
 pub async fn a_removed_log_ends_where_it_ended<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let lease = logged(&scene, "a", "1").await;

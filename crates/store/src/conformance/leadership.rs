@@ -1,4 +1,4 @@
-//! Who leads.
+//! Behaviours of the leadership and of members.
 
 use std::time::Duration;
 
@@ -168,19 +168,19 @@ pub async fn an_id_belongs_to_the_life_that_was_seen<F: Fixture>() {
     let seen = members(&scene, EVER).await;
     assert_eq!(seen[0].member, member("a"));
     assert_eq!(seen[0].silent_for, seconds(5));
-    // It was alive.
+    // The first life was alive.
     let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
     assert_eq!(renewed, resumed(1, "a", TTL));
     let just_less = TTL.checked_sub(MICROSECOND).expect("it is longer");
     scene.advance(just_less);
     let asked = scene.lead_in_life(&second, None, TTL).await;
     assert_eq!(asked, refused(just_less));
-    // It is dead, or sleeps.
+    // The first life is dead or paused.
     scene.advance(MICROSECOND);
     let taken = scene.lead_in_life(&second, None, TTL).await;
     assert_eq!(taken, leadership(2, true, "a", TTL));
     assert_eq!(members(&scene, EVER).await[0].member, second);
-    // It has slept, and takes nothing back.
+    // The first life was paused and takes nothing back.
     let awake = scene.lead_as("a", Some(epoch(1)), TTL).await;
     let in_use = Leadership {
         id_in_use: Some(Duration::ZERO),

@@ -92,7 +92,7 @@ pub async fn a_lease_tells_what_to_do<F: Fixture>() {
 
 pub async fn a_lease_tells_the_timeouts_of_its_task<F: Fixture>() {
     let mut own = spec("a");
-    // What looks like them elsewhere in a task is none.
+    // Text elsewhere in a task that looks like timeouts does not count as timeouts.
     own.definition.description = "\u{0}{\"timeouts\":{\"apply\":5}}".into();
     let mut other = spec("b");
     other

@@ -74,7 +74,7 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
     assert_eq!(state.events[0].run_id, lease.run);
     let told = state.events[0].error.clone();
     assert_eq!(told, Some(format!("{lost}\n\n{lost}\n\nno")));
-    // It comes again later, like any that failed, and other tasks go on.
+    // The input is tried again later, like that of any failed run, and other tasks go on.
     assert_eq!(scene.next_due().await, Some(seconds(60)));
     scene.leased("b", "1").await;
     assert_eq!(scene.queue_depth().await.queued, 1);
@@ -239,7 +239,8 @@ pub async fn the_log_of_a_lost_attempt_stays<F: Fixture>() {
     assert_eq!((page.lines.len(), page.ended), (1, false));
 }
 
-/// What the store remembers of lost leases: who had them, and how many seconds after the beginning they were lost.
+/// Lists the lost leases that the store remembers: their holders, and the seconds from the beginning to the
+/// loss.
 async fn remembered<F: Fixture>(scene: &Scene<F>, lease: &Lease) -> Vec<(String, i64)> {
     let lost = scene.store().lost_leases(lease.run).await;
     let lost = lost.expect("lost leases can be read");

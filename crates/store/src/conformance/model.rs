@@ -44,7 +44,7 @@ pub struct ModelEvent {
 #[derive(Debug, Clone)]
 pub struct ModelRun {
     pub task: TaskName,
-    /// Which of the tasks that have had this name.
+    /// Distinguishes the tasks that have had this name.
     incarnation: u64,
     pub kind: RunKind,
     pub no_retry: bool,
@@ -56,11 +56,11 @@ pub struct ModelRun {
     pub errors: Vec<String>,
     pub plan: Option<Plan>,
     pub epoch: u64,
-    /// Of the last lease, live or not.
+    /// Holder of the last lease, live or not.
     pub holder: String,
     /// The concurrency group of the last lease, if it was for an apply.
     pub group: Option<String>,
-    /// What it waits for outside of cts, in the last lease.
+    /// Condition outside of cts that the run waited for in the last lease.
     pub waiting_for: Option<String>,
     /// Its task was changed or disabled during the last lease.
     withdrawn: bool,
@@ -78,7 +78,7 @@ pub struct ModelRun {
 }
 
 impl ModelRun {
-    /// It takes a slot of its worker.
+    /// Whether the run takes a slot of its worker.
     pub fn is_at_work(&self) -> bool {
         self.status == RunStatus::Running && self.waiting_for.is_none()
     }
@@ -102,7 +102,7 @@ pub struct Model {
     workers: BTreeMap<String, ModelWorker>,
 }
 
-/// What follows a completion, as far as it is compared.
+/// Result of a completion, as far as it is compared.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ModelCompleted {
     pub status: RunStatus,
@@ -297,7 +297,7 @@ impl Model {
         }
     }
 
-    /// What an input of this task is compared with.
+    /// Baseline that an input of this task is compared with.
     fn baseline(&self, task: &ModelTask) -> Baseline {
         let running = self.only(task.stored.spec.name(), RunStatus::Running);
         let running = running.map(|id| &self.runs[&id]);
@@ -345,7 +345,8 @@ impl Model {
         Some(true)
     }
 
-    /// What was cancelled is not withheld once something else is wanted, or it is wanted in spite of that.
+    /// Ends withholding a cancelled input once another input is wanted, or the cancelled one in spite of
+    /// that.
     fn end_withholding(&mut self, request: &EnqueueRequest, decision: EnqueueDecision) {
         let Some(task) = self.tasks.get_mut(&request.task) else {
             return;

@@ -218,7 +218,8 @@ pub async fn inputs_are_decided_as_if_there_were_no_plans<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let planning = leased_plan(&scene, "a", "1").await;
     scene.queue_plan("a", "1").await;
-    // What is being planned is not being applied, and what is to be planned is not to be applied.
+    // A planned input is not being applied, and an input that is queued to be planned is not queued to be
+    // applied.
     let first = scene.enqueue("a", "1").await;
     assert_eq!(first.decision, Some(Enqueue));
     assert_eq!(scene.enqueue("a", "1").await.decision, Some(Keep));

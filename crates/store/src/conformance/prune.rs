@@ -216,7 +216,7 @@ async fn prune_older<F: Fixture>(scene: &Scene<F>, age: u64) -> u64 {
     pruned.expect("old runs can be forgotten")
 }
 
-/// Those of tasks that are gone have no newer runs that push them out.
+/// Runs of deleted tasks have no newer runs that push them out.
 pub async fn old_runs_go_but_not_what_a_status_is_made_of<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.created("gone").await;

@@ -100,7 +100,7 @@ pub async fn a_disabled_task_has_nothing_queued_but_may_be_running<F: Fixture>()
     });
     scene.configure(&off).await;
     assert_depth(&scene, (0, 0, 1), None).await;
-    // What was queued is withdrawn.
+    // The queued runs are withdrawn.
     scene.configure(&["a", "b"].map(spec)).await;
     assert_depth(&scene, (0, 0, 1), None).await;
     scene.queue("b", "1").await;
@@ -179,7 +179,7 @@ pub async fn a_start_makes_failed_runs_due_once_in_a_while<F: Fixture>() {
     assert!(scene.next_due().await.is_some_and(|due| due > seconds(40)));
     assert_eq!(hastened(&scene).await, ["a"]);
     assert_eq!(scene.next_due().await, Some(Duration::ZERO));
-    // What is due already is not hastened, and no run is hastened again too soon.
+    // A run that is due already is not made due again, and no run is made due again too soon.
     assert_eq!(hastened(&scene).await, [""; 0]);
     let lease = scene.lease().await;
     scene.failed(&lease, "no").await;

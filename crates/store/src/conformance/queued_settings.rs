@@ -1,4 +1,4 @@
-//! Which settings a queued run needs, whoever queued it.
+//! Behaviours of the settings that a queued run needs, however it was queued.
 
 use cts_core::runs::RunKind;
 use cts_core::settings::{SettingsGeneration, SettingsScope};
@@ -82,7 +82,8 @@ async fn assign<F: Fixture>(scene: &Scene<F>, assignment: Assignment) {
     change(scene, assigned).await;
 }
 
-/// What a leader does whenever it looks at the settings: queued runs get those in force, here 2.
+/// Assigns the settings in force, here 2, to queued runs without them, as a leader does whenever it looks at
+/// the settings.
 pub(super) async fn settle<F: Fixture>(scene: &Scene<F>) {
     for lacking in unsettled(scene).await {
         let assignment = Assignment {

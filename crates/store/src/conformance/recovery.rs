@@ -1,4 +1,4 @@
-//! What is still there after a restart.
+//! Behaviours after a restart: which data still exists.
 
 use cts_core::runs::{EnqueueDecision, RunStatus};
 

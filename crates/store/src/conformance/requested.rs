@@ -36,7 +36,7 @@ pub async fn an_interrupted_requested_run_has_its_attempt_again<F: Fixture>() {
     assert_eq!(completed.status, RunStatus::Failed);
 }
 
-/// What failed before is in the event of the run in which it failed, and nowhere else.
+/// Earlier failures are in the event of the run in which they happened, and in no other.
 pub async fn a_requested_run_does_not_go_on_with_earlier_attempts<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let usual = scene.leased("a", "1").await;
@@ -78,7 +78,7 @@ pub async fn a_requested_run_of_what_is_applied_survives_a_skip<F: Fixture>() {
     assert_eq!((skipped.queued, skipped.cancelled), (None, other.queued));
 }
 
-/// What an earlier process has left behind is not among them, a requested run included.
+/// Runs left by an earlier process are not leased to such a claim, not even requested ones.
 pub async fn only_requested_runs_are_leased_where_they_are_claimed<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b", "c"]).await;
     let only_requested = Claim {

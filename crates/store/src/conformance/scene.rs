@@ -76,7 +76,7 @@ impl<F: Fixture> Scene<F> {
         self.lead_in_life(&member(id), epoch, time_to_live).await
     }
 
-    /// The same of one of several lives.
+    /// Calls for the leadership in the name of one life of a replica.
     pub(super) async fn lead_in_life(
         &self,
         member: &Member,
@@ -231,7 +231,7 @@ impl<F: Fixture> Scene<F> {
         reaped.expect("leases can be taken back")
     }
 
-    /// What so many leases may need that are taken back.
+    /// Returns ids and jitter for taking back up to `most` leases.
     pub fn take_backs(&self, most: usize) -> Vec<TakeBack> {
         let each = (0..most).map(|_| TakeBack {
             event: self.event_id(),

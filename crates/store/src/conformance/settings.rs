@@ -1,4 +1,4 @@
-//! Whose settings count: what is in force, who has it, and which runs need it.
+//! Behaviours of settings: which are in force, which workers have them, and which runs need them.
 
 use cts_core::settings::{
     BlockDigests, ClusterKey, SettingsBlocks, SettingsGeneration, SettingsScope,
@@ -183,7 +183,7 @@ pub async fn a_run_goes_to_a_worker_that_has_its_settings<F: Fixture>() {
     for without in ["old", "unknown"] {
         assert_eq!(acquire(&scene, without).await, None);
     }
-    // It waits, and is not counted as one that nothing can be done about.
+    // The run waits, and does not count as one that no worker could take.
     assert_eq!(scene.next_due().await, Some(seconds(0)));
     let waiting = scene.store().waiting_runs(seconds(0)).await;
     let waiting = waiting.expect("waiting runs can be read");
@@ -247,7 +247,7 @@ pub async fn plans_go_to_workers_with_the_settings_that_follow<F: Fixture>() {
     change(&scene, moved).await;
     let lease = acquire(&scene, "new").await.expect("the plan has moved");
     assert_eq!(lease.run, id);
-    // What a change has queued is queued anew by another one.
+    // A change that is queued is not moved: the planner queues it again.
     assert_eq!(acquire(&scene, "new").await, None);
     assert_eq!(scene.lease().await.run, apply);
 }

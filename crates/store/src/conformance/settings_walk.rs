@@ -117,7 +117,7 @@ impl Moment {
     ];
 }
 
-/// What is queued.
+/// Kinds of queued work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Change,

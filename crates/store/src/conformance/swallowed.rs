@@ -49,7 +49,7 @@ pub async fn a_requested_run_that_fails_leaves_the_change_that_it_replaced<F: Fi
     }
 }
 
-/// What came while the requested run was at work on it was skipped, because it was being applied.
+/// The change came while the requested run was applying the same input, so it was skipped.
 pub async fn a_change_that_was_skipped_because_of_a_requested_run_is_not_lost<F: Fixture>() {
     let scene = scene::<F>(false).await;
     scene.apply("a", "1").await;
@@ -63,7 +63,7 @@ pub async fn a_change_that_was_skipped_because_of_a_requested_run_is_not_lost<F:
     has_an_ordinary_run(&scene, &failed, "2").await;
 }
 
-/// The same once more: the input has had its attempts, but before the change that came now.
+/// Repeats this with an input that had its attempts before the newest change.
 pub async fn a_change_back_to_what_was_tried_is_not_lost<F: Fixture>() {
     let scene = scene::<F>(false).await;
     scene.fail_thrice(scene.leased("a", "1").await).await;
@@ -175,8 +175,8 @@ pub async fn a_requested_run_of_a_disabled_task_leaves_nothing<F: Fixture>() {
     assert_eq!(scene.acquire().await, None);
 }
 
-/// It was withdrawn when the task was disabled while it ran, so it stands for nothing that is wanted when the task is
-/// enabled again.
+/// The requested run was withdrawn when the task was disabled while it ran, so no ordinary run follows it
+/// when the task is enabled again.
 pub async fn a_task_that_is_enabled_again_meanwhile_has_its_run<F: Fixture>() {
     let scene = scene::<F>(false).await;
     scene.queue("a", "1").await;

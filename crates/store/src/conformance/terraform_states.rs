@@ -1,4 +1,4 @@
-//! What is known of the Terraform states of tasks.
+//! Behaviours of the stored knowledge about Terraform states of tasks.
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::{
@@ -114,7 +114,7 @@ pub async fn what_an_attempt_reports_is_kept_and_comes_with_the_next_lease<F: Fi
     assert_eq!(lease.state.known, known("a", 6, None));
     scene.applied(&lease).await;
     assert_eq!(scene.terraform_state("a").await, record);
-    // Of one lineage the serial never goes back.
+    // Within one lineage the serial never goes back.
     for (kind, serial) in [("3", 5), ("4", 9)] {
         scene.apply_state("a", kind, serial).await;
     }
@@ -246,7 +246,7 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
     assert_eq!(record.known, known("another", 2, None));
 }
 
-/// What goes on with the known state after all is in no conflict any more.
+/// A conflict ends when an attempt reports that it went on with the known state.
 pub async fn a_conflict_is_over_with_the_next_state<F: Fixture>() {
     for outcome in [
         AttemptOutcome::Applied,

@@ -1,4 +1,5 @@
-//! What moves between stores: a store with something of everything, and what is in it.
+//! Behaviours of moving between stores: builds a store with some rows of every table, and reads all of its
+//! content.
 
 use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_core::state::{Keep, StateDecision, StateReport, TerraformState};

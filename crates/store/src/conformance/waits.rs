@@ -117,7 +117,7 @@ pub async fn disabling_a_task_ends_its_wait_for_good<F: Fixture>() {
     assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskChanged));
     assert_eq!(scene.interrupted(&lease).await.status, RunStatus::Cancelled);
     assert_eq!(scene.next_due().await, None);
-    // What was not applied is to be applied by the next one that looks.
+    // The input was not applied, so the next request for it queues a run.
     scene.leased("a", "1").await;
 }
 

@@ -35,7 +35,7 @@ struct Walk<F> {
     dice: Dice,
     /// Every lease that was ever granted, the newest last.
     leases: Vec<Lease>,
-    /// What each replica got from its last word about leadership.
+    /// Epoch that each replica got from its last call for the leadership.
     known: [Option<LeaderEpoch>; 2],
     /// Number of the life that each replica is in.
     lives: [u8; 2],
@@ -44,7 +44,7 @@ struct Walk<F> {
     requests: Vec<EnqueueRequest>,
     /// The store's time at the beginning.
     start: Option<DateTime<Utc>>,
-    /// What was done, for the message of a failure.
+    /// Steps so far, for the message of a failure.
     trace: Vec<String>,
 }
 
@@ -224,7 +224,7 @@ impl<F: Fixture> Walk<F> {
             RunKind::DestroyPlan => AttemptOutcome::Planned(plan("what would be destroyed")),
         };
         let outcome = match self.dice.below(6) {
-            // What was not asked for, seldom.
+            // Outcomes of another kind of run, seldom.
             0 if self.dice.one_in(8) => AttemptOutcome::Applied,
             0 if self.dice.one_in(8) => AttemptOutcome::Planned(plan("not wanted")),
             0 if self.dice.one_in(8) => AttemptOutcome::Checked,

@@ -1,4 +1,5 @@
-//! What is queued of a task that a file declares otherwise, as a change over the API withdraws it.
+//! Behaviours of withdrawing queued runs when a file changes the declaration of a task, as a change over the
+//! API does.
 
 use std::time::Duration;
 
@@ -60,7 +61,8 @@ pub async fn a_file_withdraws_what_is_queued_of_what_it_declares_otherwise<F: Fi
     assert_eq!(lease.task, task("same"));
     scene.applied(&lease).await;
     assert_eq!(scene.acquire().await, None);
-    // What has failed was of another definition: the first failure of this one waits no longer than a first one.
+    // The failed run had another definition: the first failure of the new one waits no longer than any first
+    // failure.
     exhaust(&scene, "changed").await;
     assert!(scene.next_due().await.is_some_and(|due| due < seconds(60)));
 }
@@ -109,7 +111,7 @@ pub async fn what_runs_while_a_file_changes_its_task_is_not_tried_again<F: Fixtu
     let released = scene.release_all().await;
     assert_eq!(released[0].status, RunStatus::Cancelled);
     assert_eq!(scene.run(lease.run).await.status, RunStatus::Cancelled);
-    // What succeeds all the same is applied.
+    // A withdrawn run that succeeds all the same counts as applied.
     let lease = scene.leased("a", "5").await;
     turn().await;
     scene.applied(&lease).await;

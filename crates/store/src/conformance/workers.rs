@@ -251,7 +251,7 @@ pub async fn a_draining_worker_gets_no_run<F: Fixture>() {
     for id in ["told", "by itself"] {
         assert_eq!(scene.acquire_as(&claim_of(id)).await, None);
     }
-    // What it has is its own.
+    // A draining worker keeps the run that it has.
     let renewed = scene
         .store()
         .renew(lease.run, &lease.holder, lease.epoch, LEASE)

@@ -11,7 +11,7 @@ use cts_core::{
 use crate::contents::StoredInput;
 use crate::model::LogLine;
 
-/// What a row takes that holds no text to speak of, in bytes; roughly.
+/// Approximate bytes of a row without long texts.
 const SMALL: usize = 256;
 
 /// A task.
@@ -19,13 +19,13 @@ const SMALL: usize = 256;
 pub struct TaskRow {
     /// Its place.
     pub position: i64,
-    /// Which of the tasks that have had this name it is.
+    /// Distinguishes the tasks that have had this name.
     pub incarnation: u64,
     /// Where it was declared.
     pub origin: TaskOrigin,
     /// Counts its versions.
     pub revision: u64,
-    /// What the configuration declared of it when that took effect last.
+    /// Digest of the task's declaration in the configuration that took effect last.
     pub configured: Option<Digest>,
     /// All of it.
     pub spec: TaskSpec,
@@ -37,11 +37,11 @@ pub struct TaskRow {
     pub cancelled_input: Option<Digest>,
     /// The instances of the input that was applied last, if the task has a guard.
     pub applied_instances: Option<InstanceCounts>,
-    /// What an operator has released and is not applied yet.
+    /// Instances that an operator has released and that are not applied yet.
     pub released_instances: Option<InstanceCounts>,
     /// Why its newest input is not applied, if a guard holds it back.
     pub held: Option<Hold>,
-    /// What it keeps of its Terraform state.
+    /// Its record of its Terraform state.
     pub state: StateRecord,
     /// The last attempt to apply, by which deliveries are numbered.
     pub last_attempt: Option<DeliveryAttempt>,
@@ -60,7 +60,7 @@ pub struct TaskRow {
 pub struct DeletedTaskRow {
     /// Its name.
     pub name: TaskName,
-    /// What the configuration declared of it.
+    /// Digest of its declaration in the configuration.
     pub configured: Digest,
     /// When it was deleted.
     pub deleted_at: i64,
@@ -71,7 +71,7 @@ pub struct DeletedTaskRow {
 pub struct ConfigurationRow {
     /// Counts the decisions.
     pub number: u64,
-    /// What its task blocks are compared by, as JSON.
+    /// Fingerprint by which its task blocks are compared, as JSON.
     pub fingerprint: String,
     /// Its task blocks, as JSON.
     pub tasks: String,
@@ -86,7 +86,7 @@ pub struct ConfigurationRow {
 pub struct InputRow {
     /// Its hash.
     pub hash: Digest,
-    /// What it consists of.
+    /// Its contents.
     pub input: StoredInput,
     /// When it was stored.
     pub created_at: i64,
@@ -108,9 +108,9 @@ pub struct RunRow {
     pub id: RunId,
     /// The task, which need not be there any more.
     pub task: TaskName,
-    /// Which of the tasks that have had this name.
+    /// Distinguishes the tasks that have had this name.
     pub incarnation: u64,
-    /// What it is for.
+    /// Kind of the run.
     pub kind: RunKind,
     /// Whether it has one attempt only.
     pub no_retry: bool,
@@ -126,7 +126,7 @@ pub struct RunRow {
     pub errors: Vec<String>,
     /// The plan, of a run that is one and has succeeded.
     pub plan: Option<Plan>,
-    /// What its last attempt did, if its worker has said.
+    /// Details of its last attempt, if its worker reported them.
     pub details: Option<RunDetails>,
     /// Number of the last grant of a lease, 0 if there was none.
     pub epoch: LeaseEpoch,
@@ -149,7 +149,7 @@ pub struct EventRow {
     pub position: i64,
     /// The event.
     pub event: Event,
-    /// Which of the tasks that have had this name.
+    /// Distinguishes the tasks that have had this name.
     pub incarnation: u64,
 }
 

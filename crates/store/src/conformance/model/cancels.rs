@@ -9,7 +9,7 @@ use super::{Model, ModelEvent};
 use crate::cancel::{REQUEST_CANCELLED, WITHDRAWN};
 use crate::{Refused, RefusedCode};
 
-/// What becomes of a request to cancel, as far as it is compared.
+/// Result of a request to cancel, as far as it is compared.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ModelCancelled {
     Unknown,

@@ -13,7 +13,7 @@ use crate::{Leadership, Member, Requeued, TakeBack};
 pub(super) struct ModelLeader {
     epoch: u64,
     holder: Option<Member>,
-    /// Of the last holder.
+    /// Incarnation of the last holder.
     incarnation: Option<Incarnation>,
     expires: Duration,
     service: Service,
@@ -185,7 +185,7 @@ impl Model {
             }
         }
         for lost in &mut requeued {
-            // What is gone was cancelled before.
+            // A run that does not exist any more was cancelled before.
             let left = self.runs.get(&lost.run);
             lost.status = left.map_or(RunStatus::Cancelled, |run| run.status);
         }

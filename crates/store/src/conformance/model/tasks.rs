@@ -337,7 +337,7 @@ impl Model {
         }
     }
 
-    /// What the end of a run means for its task.
+    /// Applies the end of a run to its task.
     pub(super) fn follow(&mut self, name: &TaskName, after: TaskAfterRun) {
         match after {
             TaskAfterRun::Stays => {}

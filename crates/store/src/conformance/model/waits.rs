@@ -40,7 +40,7 @@ impl Model {
             requested: run.no_retry,
             newer_waits: queued(RunKind::Apply),
             withdrawn: run.withdrawn,
-            // What was only asked to be planned of a destruction is one to a program that does not know it.
+            // A plan of a destruction counts as a check, for programs that do not have this kind.
             check_waits: queued(RunKind::Check) || queued(RunKind::DestroyPlan),
         }))
     }
@@ -63,7 +63,7 @@ impl Model {
         Ok(Resumed::GoesOn)
     }
 
-    /// What waits has nothing to apply any more.
+    /// Marks the running applies of a task as withdrawn: a run that waits then has nothing to apply any more.
     pub(super) fn withdraw(&mut self, name: &TaskName) {
         for run in self.runs.values_mut() {
             let running = run.task == *name && run.status == RunStatus::Running;

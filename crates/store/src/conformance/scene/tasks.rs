@@ -162,7 +162,7 @@ impl<F: Fixture> Scene<F> {
         refused.expect("a request can be refused");
     }
 
-    /// What the leader makes of an open request.
+    /// Makes the enqueue request for an open request, as the leader does.
     pub(in crate::conformance) async fn request_of(
         &self,
         run: RunId,

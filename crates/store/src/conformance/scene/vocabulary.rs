@@ -71,7 +71,7 @@ pub fn spec(name: &str) -> TaskSpec {
     }
 }
 
-/// What a task has that may lose no more than `max_shrink`, and has so many instances of each service.
+/// The shrink limit `max_shrink` of a task, with this number of instances of each service.
 pub(in crate::conformance) fn guarded(max_shrink: &str, services: &[(&str, u32)]) -> Guarded {
     let services = services.iter();
     let services = services.map(|(name, count)| ((*name).to_owned(), *count));
@@ -128,7 +128,7 @@ pub fn worker() -> WorkerId {
     WorkerId::new("worker-1")
 }
 
-/// What a worker can do that has these engines, as pairs of driver and version.
+/// Capabilities of a worker with these engines, given as pairs of driver and version.
 pub(in crate::conformance) fn capabilities(
     engines: &[(&str, &str)],
     bundles: bool,

@@ -14,7 +14,7 @@ use crate::conformance::scene::input;
 const LATELY: Duration = Duration::from_hours(3 * 24);
 
 impl<F: Fixture> Walk<F> {
-    /// What must hold after every step.
+    /// Compares the store with the model. Runs after every step.
     pub(super) async fn compare(&mut self) {
         let store = self.scene.store();
         assert_eq!(
