@@ -1,4 +1,4 @@
-//! What really happened, kept apart from all rules, and what must never happen.
+//! The checker: records what really happened, independently of all rules, and finds what must never happen.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,14 +47,14 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What Terraform has really done for one task.
+/// Real work of Terraform for one task.
 #[derive(Debug, Default)]
 struct Reality {
-    /// Who may write.
+    /// Terraforms that may write.
     writers: Vec<usize>,
-    /// What is applied, if nothing may have changed since.
+    /// The applied input, if nothing may have changed since.
     applied: Option<InputNumber>,
-    /// What the database says is applied.
+    /// The input that is applied according to the database.
     last_applied: Option<InputNumber>,
     /// The newest grant, while nothing has ended it.
     granted: Option<(RunId, LeaseEpoch)>,

@@ -19,7 +19,7 @@ pub(crate) use self::statement::{Answer, Ask, Word};
 use crate::checker::{Checker, InputNumber, Life};
 use crate::rules::Rules;
 
-/// What all processes share.
+/// State shared by all processes.
 #[derive(Debug)]
 pub(crate) struct Database {
     rules: Rules,
@@ -37,7 +37,7 @@ pub(crate) struct Database {
 pub(crate) struct Counted {
     pub(crate) grants: u64,
     pub(crate) reaped: u64,
-    /// Of those, the ones that say nothing because no scheduler was there.
+    /// Lost leases that do not count, because no scheduler served.
     pub(crate) excused: u64,
     pub(crate) failed_requests: u64,
     pub(crate) lost_words: u64,

@@ -80,7 +80,7 @@ impl<E> Ord for Entry<E> {
     }
 }
 
-/// What is going to happen.
+/// Future events, in order of time.
 #[derive(Debug)]
 pub(crate) struct Agenda<E> {
     heap: BinaryHeap<Entry<E>>,
@@ -116,7 +116,8 @@ pub(crate) struct HostClock {
 }
 
 impl HostClock {
-    /// At most this much fast or slow. What keeps clocks in step never changes their rate by more.
+    /// Largest deviation of a clock's rate, in parts per million. Synchronisation of clocks never changes
+    /// their rate by more.
     pub(crate) const WORST_RATE: u64 = 500;
 
     pub(crate) fn new(random: &mut Random) -> Self {

@@ -1,4 +1,4 @@
-//! What goes wrong: crashes, stops, cuts, outages, jumping clocks.
+//! Faults: crashes, stops, cuts, outages, jumping clocks.
 
 use crate::engine::{Instant, MILLISECOND, SECOND, signed};
 use crate::process::Role;

@@ -14,7 +14,7 @@ pub(crate) struct Process {
     pub(crate) life: u32,
     pub(crate) alive: bool,
     pub(crate) paused: bool,
-    /// What reached it while it was stopped.
+    /// Inputs that arrived while it was stopped.
     backlog: VecDeque<ProcessInput>,
     pub(crate) clock: HostClock,
     /// Cut off from the network until then.

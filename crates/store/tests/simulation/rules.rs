@@ -1,4 +1,4 @@
-//! What can be broken on purpose, and what differs from seed to seed.
+//! Rules that can be broken on purpose, and values that differ from seed to seed.
 
 use std::time::Duration;
 

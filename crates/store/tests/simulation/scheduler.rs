@@ -33,7 +33,7 @@ pub(crate) enum SchedulerInput {
     Answered(Context, Answer),
 }
 
-/// What a worker wants.
+/// Request of a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
     Acquire,
@@ -41,7 +41,7 @@ pub(crate) enum Request {
     Complete(Word, AttemptOutcome),
 }
 
-/// Whom to answer.
+/// Caller that waits for an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
     pub(crate) worker: Life,
@@ -76,7 +76,7 @@ pub(crate) struct Scheduler {
     leads: Option<(LeaderEpoch, LeaseDeadlines)>,
     /// When it may ask for leadership again.
     ask_again_at: Duration,
-    /// What the watcher has shown of each task, and whether that must still be stored.
+    /// Input that the watcher has shown of each task, and whether it must still be stored.
     planner: Vec<(Option<InputNumber>, bool)>,
     /// The write that it waits for: run, task, input, when it was sent.
     writes: Option<(RunId, usize, InputNumber, Duration)>,

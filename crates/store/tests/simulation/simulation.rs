@@ -78,7 +78,7 @@ pub(crate) struct Simulation {
     pub(crate) story: Option<Vec<String>>,
 }
 
-/// What one seed has seen.
+/// Result of one seed.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) violation: Option<Violation>,
@@ -254,7 +254,7 @@ impl Simulation {
         }
     }
 
-    /// What a process takes for the time since some moment.
+    /// Time since some moment by the clock of a process.
     pub(crate) fn reading(&self, process: usize) -> Duration {
         let clock = &self.processes[process].clock;
         match self.rules {

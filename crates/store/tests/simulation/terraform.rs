@@ -91,7 +91,7 @@ impl Simulation {
         self.agenda.put(at, Event::Terraform { terraform, step });
     }
 
-    /// Asks it to stop, once. It may take its time, and may even finish.
+    /// Interrupts Terraform, once. Terraform may take its time, and may even finish.
     pub(crate) fn interrupt(&mut self, terraform: usize) {
         let state = &mut self.terraforms[terraform];
         if state.interrupted || state.ended {
@@ -142,7 +142,7 @@ impl Simulation {
         }
     }
 
-    /// What it is really doing.
+    /// Kind of work that it is really doing.
     fn does(&self, terraform: usize) -> RunKind {
         match self.rules {
             Rules::WorkersApplyPlans => RunKind::Apply,

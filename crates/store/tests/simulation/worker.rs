@@ -35,7 +35,7 @@ pub(crate) enum WorkerInput {
     Drain,
 }
 
-/// What a scheduler says.
+/// Answer of a scheduler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reply {
     Granted {
@@ -294,7 +294,7 @@ impl Simulation {
             if attempt.refused {
                 slot.work = Work::Idle;
             } else {
-                // What was stopped because no scheduler renewed the lease is given back.
+                // A run that was stopped because no scheduler renewed its lease is given back.
                 let outcome = match outcome {
                     AttemptOutcome::Failed(_) if attempt.given_up => AttemptOutcome::Interrupted,
                     outcome => outcome,

@@ -8,7 +8,7 @@ use cts_store::Member;
 
 use crate::checker::{InputNumber, Life};
 
-/// What a scheduler asks the database for.
+/// Statement that a scheduler sends to the database.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
     /// To lead or to go on leading, in the epoch that is named if that still is the newest.
@@ -42,7 +42,7 @@ pub(crate) struct Word {
     pub(crate) epoch: LeaseEpoch,
 }
 
-/// What the database answers.
+/// Answer of the database.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
     Leads(LeaderEpoch),

@@ -1,4 +1,4 @@
-//! What a scheduler does unasked, at every look at the clock: lead, watch, take back, store.
+//! Work that a scheduler starts itself, at every look at the clock: lead, watch, take back, store.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Simulation {
             scheduler.doubt();
         }
         let epoch = scheduler.epoch();
-        // What is known of a write without an answer is that it must not happen after a newer one.
+        // A write without an answer must not happen after a newer one.
         let doubts = raises && epoch.is_some() && scheduler.doubts == epoch;
         let due = (scheduler.leads).is_none_or(|(_, deadlines)| deadlines.renew_at() <= now);
         if (due || doubts) && scheduler.ask_again_at <= now {

@@ -1,4 +1,4 @@
-//! What a slot does when it looks at the clock.
+//! Work of a slot when it looks at the clock.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::simulation::{ProcessInput, Simulation};
 /// Wait before an unanswered word is repeated.
 const REPEAT: Duration = Duration::from_millis(400);
 
-/// What a look at the clock leads to.
+/// Next step after a look at the clock.
 enum Next {
     Ask,
     Renew,
