@@ -154,8 +154,8 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-/// Withdraws what is to be applied of a task that is declared otherwise from now on, over the API or by a file. What is
-/// running goes on, without another attempt. Requests are refused for this `reason`.
+/// Withdraws the applies of a task that is declared otherwise from now on, over the API or by a file: queued
+/// ones are cancelled, a running one goes on without another attempt. Requests are refused for this `reason`.
 pub(crate) async fn withdraw_applies(
     connection: &mut SqliteConnection,
     name: &TaskName,

@@ -134,7 +134,7 @@ async fn end(
     Ok(end.answer(next_due, looked))
 }
 
-/// What the end of a run means for its task.
+/// Applies the end of a run to its task.
 async fn apply_to_task(
     connection: &mut SqliteConnection,
     end: &AttemptEnd<'_>,

@@ -19,7 +19,8 @@ use crate::writer::Writer;
 /// Connections for reading; API requests do not wait for writes.
 const READERS: u32 = 2;
 
-/// What a connection keeps of the file, as SQLite says it: 512 KiB. The system keeps more of it for all of them.
+/// Size of the cache of a connection, as SQLite writes it: 512 KiB. The system caches more of the file for
+/// all connections.
 const CACHE: &str = "-512";
 
 /// The log of changes is cut to so many bytes when it begins anew: 16 MiB.
@@ -157,7 +158,7 @@ fn close_to_others(path: &Path) -> std::io::Result<()> {
                 mode_before,
                 "others had access to the database file, which was taken from them"
             ),
-            // It belongs to another user.
+            // The file belongs to another user.
             Err(error) => tracing::warn!(
                 path = %shown,
                 mode_before,

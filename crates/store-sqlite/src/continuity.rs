@@ -1,8 +1,8 @@
-//! Whether what was committed last is still there when the file is opened.
+//! Detection of lost commits when the file is opened.
 //!
-//! A power cut takes what the disk did not have, and a copy of the file that was made while it was in use may be of
-//! any age. In both cases the file was not closed in order, and the machine has started anew since. What such a
-//! file says of the inputs that were applied last may be older than what Terraform has done, so it is forgotten.
+//! A power cut takes what the disk did not have, and a copy of the file that was made while it was in use may
+//! be of any age. In both cases the file was not closed in order, and the machine has started again since.
+//! Such a file may name last applied inputs that are older than the work of Terraform, so they are forgotten.
 
 use cts_store::StoreError;
 use sqlx::{Row as _, SqliteConnection};

@@ -17,7 +17,7 @@ pub(crate) struct NewRun<'a> {
     pub(crate) id: RunId,
     pub(crate) task: &'a str,
     pub(crate) kind: RunKind,
-    /// It has one attempt only.
+    /// The run has one attempt only.
     pub(crate) requested: bool,
     pub(crate) input: Digest,
     pub(crate) due_at: i64,

@@ -26,10 +26,10 @@ const OPERATION: &str = "read the file";
 /// Why a file cannot be read as it is. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// It is a database of something else, or of nothing.
+    /// The file is a database of another program, or no database.
     #[error("it is no database of cts")]
     Foreign,
-    /// It was written by an older program.
+    /// The file was written by an older program.
     #[error(
         "it was written by an older cts: run `cts start` of this version once, which brings it up to date"
     )]
@@ -43,7 +43,7 @@ pub enum FileError {
 #[derive(Debug)]
 pub struct SqliteExport {
     connection: SqliteConnection,
-    /// What was committed last may be missing in the file.
+    /// The last commits may be missing in the file.
     incomplete: bool,
 }
 

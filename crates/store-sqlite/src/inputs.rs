@@ -125,7 +125,7 @@ pub(crate) fn content(row: &SqliteRow) -> Result<Content, StoreError> {
     cell.content(encoding, row.try_get("content").map_err(&read)?)
 }
 
-/// Which of these contents are stored.
+/// Returns the hashes of these contents that are stored.
 pub(crate) async fn known(
     executor: impl SqliteExecutor<'_>,
     hashes: &[Digest],

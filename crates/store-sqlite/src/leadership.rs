@@ -1,4 +1,4 @@
-//! Who leads, who would, and whether a leader's word still counts.
+//! The leader, the members, and the fencing of the leader's writes.
 
 use std::time::Duration;
 
@@ -104,8 +104,8 @@ pub(crate) async fn lead(
     })
 }
 
-/// Notes that the member lives, unless another incarnation with its id was seen within `time_to_live`: gives
-/// how long ago that was. What was seen by a clock that was ahead is no sign of life.
+/// Notes that the member lives. If another incarnation with its id was seen within `time_to_live`, notes
+/// nothing and returns how long ago that was. An entry made by a clock that was ahead is no sign of life.
 async fn note(
     connection: &mut SqliteConnection,
     member: &Member,

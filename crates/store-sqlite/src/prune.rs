@@ -149,7 +149,7 @@ async fn unused_inputs(reader: impl SqliteExecutor<'_>) -> Result<Vec<String>, S
     .map_err(failed_to(OPERATION))
 }
 
-/// Of requests without a waiter.
+/// Forgets drafts of requests without a waiter.
 async fn forget_drafts(connection: &mut SqliteConnection, now: i64) -> Result<(), StoreError> {
     for statement in [
         "-- prune: drafts\nDELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= ?",

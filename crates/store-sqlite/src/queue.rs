@@ -1,4 +1,4 @@
-//! What waits, and for how long.
+//! The queue: waiting runs, and the time until they are due.
 
 use std::time::Duration;
 

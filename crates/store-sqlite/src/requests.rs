@@ -45,7 +45,7 @@ pub(crate) async fn is_known(
     .map_err(failed_to("read a request"))
 }
 
-/// It has become a run.
+/// Removes a request that has become a run.
 pub(crate) async fn remove(
     connection: &mut SqliteConnection,
     run: RunId,

@@ -37,13 +37,13 @@ pub(crate) async fn migrate(
     Ok(())
 }
 
-/// What is to be done before this program can work with such a schema.
+/// Plans the steps before this program can work with such a schema.
 pub(crate) fn plan(stored: &StoredSchema) -> Result<SchemaPlan, SchemaMismatch> {
     let own = MIGRATIONS.iter();
     stored.plan(own.map(|migration| (migration.version, &*migration.checksum)))
 }
 
-/// What the file says of its schema; nothing if it is empty.
+/// Reads the schema information of the file; empty if the file is empty.
 pub(crate) async fn stored(connection: &mut SqliteConnection) -> Result<StoredSchema, sqlx::Error> {
     let (is_ours, has_oldest): (bool, bool) = sqlx::query_as(
         "-- schema: whether there is anything

@@ -38,7 +38,7 @@ pub(crate) async fn reap(
         let completed = complete::lose(connection, lease, loss, ids, now).await;
         let completed = completed.map_err(|error| match error {
             LeaseError::Store(error) => error,
-            // It was read in the same transaction.
+            // The lease was read in the same transaction.
             lost @ LeaseError::Lost { .. } => StoreError::Database {
                 operation: OPERATION,
                 source: Box::new(lost),
@@ -62,7 +62,7 @@ pub(crate) async fn reap(
                 status: ended.status,
             }),
             Err(CancelError::Store(error)) => return Err(error),
-            // It was read in the same transaction.
+            // The run was read in the same transaction.
             Err(CancelError::Unknown | CancelError::Refused(_)) => {}
         }
     }
@@ -105,9 +105,10 @@ async fn expired(
     expired.collect()
 }
 
-/// Takes back every lease; no attempt counts. Cancels every plan, check and requested run, because the caller that waited
-/// for one is dead, and forgets requests, drafts and tasks that are being deleted, unless their infrastructure is to be destroyed. What a requested apply of an
-/// enabled task stands for goes on as an ordinary run.
+/// Takes back every lease; no attempt counts. Cancels every plan, check and requested run, because the caller
+/// that waited for it is dead, and forgets requests, drafts and tasks that are being deleted, unless their
+/// infrastructure is to be destroyed. A requested apply that stands for the change of an enabled task goes on
+/// as an ordinary run.
 pub(crate) async fn all(
     connection: &mut SqliteConnection,
     now: i64,

@@ -13,7 +13,7 @@ pub(crate) struct NewRow<'a> {
     pub(crate) position: i64,
     pub(crate) origin: TaskOrigin,
     pub(crate) configured: Option<Digest>,
-    /// What becomes of it when this run ends; `None` for a task that is there from the beginning.
+    /// Change of the task when this run ends; `None` for a task that exists from the beginning.
     pub(crate) draft: Option<(Creation, RunId)>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-/// Those that are to be seen.
+/// Reads the visible tasks.
 pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
@@ -133,7 +133,7 @@ pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredT
     rows.iter().map(by(decode::stored_task)).collect()
 }
 
-/// Those that are to be seen, and drafts whose run has not ended.
+/// Reads the marks of the visible tasks, and of drafts whose run has not ended.
 pub(crate) async fn marks(executor: impl SqliteExecutor<'_>) -> Result<Vec<TaskMark>, StoreError> {
     let rows = sqlx::query(
         "-- task_marks

@@ -1,4 +1,4 @@
-//! What is known of the Terraform states of tasks.
+//! Stored knowledge about the Terraform states of tasks.
 
 use cts_core::runs::RunKind;
 use cts_core::state::{
@@ -15,7 +15,7 @@ use crate::suspended::Held;
 
 const RECORD: &str = "record a state";
 
-/// What an attempt has left, at its end.
+/// Stores the state that an attempt reports at its end.
 pub(crate) async fn report(
     connection: &mut SqliteConnection,
     task: &TaskName,
@@ -173,7 +173,8 @@ async fn is_there(connection: &mut SqliteConnection, task: &TaskName) -> Result<
     .map_err(failed_to("decide about a state"))
 }
 
-/// What is queued to be applied, or to destroy, is due now. If nothing is, a run is requested of a task that changes run.
+/// Makes a queued apply or destruction of the task due now. Without one, a run is requested, if changes run
+/// the task.
 async fn make_due(
     connection: &mut SqliteConnection,
     task: &TaskName,

@@ -1,4 +1,4 @@
-//! What changes with every commit.
+//! A version that changes with every commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,7 +10,7 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::row::failed_to;
 
-/// What a commit outlives.
+/// The failures that a commit outlives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// The death of the process. A power cut may take the last of these commits.

@@ -312,7 +312,7 @@ async fn of_an_input() {
     let hash = Digest::of(b"1");
     let read = scene.store().contents(&[hash]).await;
     assert_corrupt(read, ("contents", "content"), &hash.to_string());
-    // What is no longer what its hash says.
+    // A content that does not have its hash any more.
     let changed = "UPDATE contents SET encoding = 'plain', content = x'32'";
     scene.fixture().tamper(changed).await;
     let read = scene.store().contents(&[hash]).await;

@@ -1,7 +1,7 @@
-//! A disk that takes no more, and takes more again.
+//! A full disk, and a disk with space again.
 //!
-//! A limit of the size of files stands for the disk. It holds for the whole process, so that the behaviours run in
-//! one of their own.
+//! A limit on the size of files stands for the disk. The limit holds for the whole process, so the behaviours
+//! run in a process of their own.
 
 use std::fs;
 use std::path::Path;

@@ -55,7 +55,7 @@ async fn leader(store: &SqliteStore) -> LeaderEpoch {
     leadership.epoch
 }
 
-/// What becomes of the input of a new start, which is equal to one that was applied.
+/// Returns the decision about an input after a new start that is equal to an applied one.
 async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
     let request = EnqueueRequest {
         task: task("a"),

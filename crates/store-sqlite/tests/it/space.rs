@@ -12,7 +12,7 @@ use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in, raw};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Of the file, and of its log.
+/// Sizes of the file and of its log.
 fn sizes(path: &Path) -> (u64, u64) {
     let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     (size(path), size(&path.with_extension("db-wal")))
