@@ -1,4 +1,4 @@
-//! What a reset removes, kept to be read.
+//! Archives of the rows that a reset removes.
 
 use cts_core::{ArchiveId, LeaderEpoch};
 use cts_store::{

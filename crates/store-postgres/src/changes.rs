@@ -149,8 +149,9 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-/// Withdraws what is to be applied of tasks that are declared otherwise from now on, over the API or by a file. What is
-/// running goes on, without another attempt. Requests are refused for this `reason`. The caller has locked the tasks.
+/// Withdraws the applies of tasks that are declared otherwise from now on, over the API or by a file: queued
+/// ones are cancelled, a running one goes on without another attempt. Requests are refused for this `reason`.
+/// The caller has locked the tasks.
 pub(crate) async fn withdraw_applies(
     transaction: &mut PgTransaction<'_>,
     tasks: &[(&str, Withdrawal)],

@@ -263,7 +263,7 @@ async fn write(
     Ok(end.answer(due, looked))
 }
 
-/// What the end of a run means for its task.
+/// Applies the end of a run to its task.
 async fn apply_to_task(
     transaction: &mut PgTransaction<'_>,
     task: &TaskName,

@@ -1,4 +1,4 @@
-//! What the members' files say, and which of it is in force.
+//! Task blocks of the members' files, and the ones in force.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::{archive, changes, leadership};
 
 const OPERATION: &str = "store the configured tasks";
 
-/// What is as large as the configuration may take longer than other statements.
+/// Sets a longer time limit, for statements that are as large as the configuration.
 const LONG: &str =
     "-- replace_config_tasks, reset_tasks: it may take long\nSET LOCAL statement_timeout = '5min'";
 
@@ -286,8 +286,8 @@ async fn take_effect(
     Ok(())
 }
 
-/// Removes all tasks but those of which something runs, which are being deleted from now on. What is removed is archived;
-/// the runs are left to [`archive::move_runs`].
+/// Removes all tasks but those with a running run, which are being deleted from now on. Removed tasks are
+/// archived; the runs are left to [`archive::move_runs`].
 pub(crate) async fn reset(
     connection: &mut PgConnection,
     leader: LeaderEpoch,

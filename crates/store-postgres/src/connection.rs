@@ -23,7 +23,8 @@ const TRUSTED_FOR: Duration = Duration::from_millis(500);
 const CONNECTION_LIFE: Duration = Duration::from_mins(30);
 const IDLE_LIFE: Duration = Duration::from_mins(5);
 
-/// What holds for every connection: the server ends what a client has left behind, so that its locks are not in the way.
+/// Settings of every connection: the server ends connections that a client has left, so that their locks are
+/// not in the way.
 const SESSION: &str = "-- connect: what holds for every connection
     SET tcp_keepalives_idle = '10s';
     SET tcp_keepalives_interval = '5s';
@@ -85,7 +86,7 @@ pub fn is_unverified_over_network(url: &SecretString) -> bool {
     })
 }
 
-/// What is made of the settings.
+/// Target of the connections, made from the settings.
 #[derive(Clone)]
 pub(crate) struct Target {
     options: PgConnectOptions,
@@ -169,7 +170,7 @@ impl Target {
         }
     }
 
-    /// What the address asks the server for (`options`), if anything.
+    /// Start-up options for the server in the address (`options`), if any.
     pub(crate) fn start_up_options(&self) -> Option<&str> {
         self.options.get_options()
     }
@@ -232,7 +233,8 @@ async fn prepare(
     timeline: &Timeline,
 ) -> Result<(), sqlx::Error> {
     set(connection, settings).await?;
-    // What Terraform may do must be known after a crash of the server, whatever its configuration says of others.
+    // Commits wait for the disk, whatever the configuration of the server says for other sessions: the
+    // permissions of Terraform must survive a crash of the server.
     sqlx::query(
         "-- prepare: commits wait for the disk
         SELECT set_config('synchronous_commit', 'on', FALSE)

@@ -1,8 +1,9 @@
-//! What a new timeline leaves in doubt, and how it is settled.
+//! Doubts on a new timeline, and how they are settled.
 //!
-//! Nothing counts as applied from the moment when the timeline is noticed. What did so before is kept apart, and counts again for the
-//! tasks that are trusted. An earlier version that notices the timeline keeps nothing, so every task runs once. One that
-//! serves beside this version leases nothing within the life of a lease either, and after that nothing becomes trusted.
+//! No input counts as applied from the moment when the timeline is noticed. Inputs that counted before are
+//! kept apart, and count again for the tasks that are trusted. An earlier version that notices the timeline
+//! keeps nothing, so every task runs once. An earlier version that serves next to this one leases nothing
+//! within the life of a lease either, and after that nothing becomes trusted.
 
 use std::time::Duration;
 
@@ -282,7 +283,8 @@ fn known_run(row: &PgRow) -> Result<KnownRun, sqlx::Error> {
     })
 }
 
-/// The inputs of these tasks count as applied no more. Of each task once, so that what is reported again changes nothing.
+/// Stops counting the inputs of these tasks as applied. Each task is distrusted once, so that a repeated
+/// report changes nothing.
 async fn distrust(
     transaction: &mut PgTransaction<'_>,
     names: &[&str],
@@ -371,8 +373,8 @@ async fn decide(
     Ok(())
 }
 
-/// What counted as applied counts again, unless an attempt was begun since, as an earlier version may have done after the life
-/// of a lease.
+/// Lets the inputs that counted as applied count again, unless an attempt was begun since, as an earlier
+/// version may have done after the life of a lease.
 async fn trust(
     transaction: &mut PgTransaction<'_>,
     changed_at: i64,

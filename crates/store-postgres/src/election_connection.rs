@@ -30,7 +30,7 @@ pub(crate) struct Turn<'a> {
     place: MutexGuard<'a, Option<PgConnection>>,
 }
 
-/// The connection in use. It is closed unless it is [kept](Turn::keep).
+/// The connection in use. Dropping it closes the connection, unless it is [kept](Turn::keep).
 #[derive(Debug)]
 pub(crate) struct InUse {
     pub(crate) connection: PgConnection,

@@ -171,7 +171,8 @@ async fn guarded(
     row.as_ref().map(by(GuardedTask::read)).transpose()
 }
 
-/// What is held counts as applied from now on, unless more is lost than the caller has `seen`.
+/// Releases a blocked task: the losses that block it count as applied from now on, unless the task has lost
+/// more than the caller has `seen`.
 pub(crate) async fn release(
     connection: &mut PgConnection,
     task: &TaskName,

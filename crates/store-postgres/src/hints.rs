@@ -96,7 +96,7 @@ pub(crate) async fn listen(target: Target) -> Result<HintStream, StoreError> {
 
 async fn connect(target: &Target) -> Result<PgListener, sqlx::Error> {
     let mut listener = PgListener::connect_with(&target.listener()).await?;
-    // What has to be mended is mended here, where the hint about it is.
+    // A broken connection is mended by this listener itself, which also reports the hint about it.
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await?;
     Ok(listener)

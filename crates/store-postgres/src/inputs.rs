@@ -123,7 +123,7 @@ pub(crate) fn content(row: &PgRow) -> Result<Content, StoreError> {
     cell.content(encoding, row.try_get("content").map_err(&read)?)
 }
 
-/// Which of these contents are stored.
+/// Returns the hashes of these contents that are stored.
 pub(crate) async fn known(
     connection: &mut PgConnection,
     hashes: &[Digest],

@@ -1,4 +1,4 @@
-//! Which scheduler leads, and which there are.
+//! The leader and the members.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
 }
 
-/// Key of the advisory lock of leadership: shared by writers in the name of the leader, exclusive for
-/// a change of the leader. It queues fairly, while those that wait for one row that is written often
-/// may deadlock among themselves.
+/// Key of the advisory lock of leadership: shared by writers in the name of the leader, exclusive for a
+/// change of the leader. The lock queues fairly, while waiters for one row that is written often may deadlock
+/// among themselves.
 pub(crate) const LOCK: i64 = 0x6374_735f_6c65_6164;
 
 /// Makes sure that `leader` leads until the transaction ends, and returns the time.
@@ -151,8 +151,8 @@ pub(crate) async fn lead(
     Ok(leadership)
 }
 
-/// Extends the lease of a leader, if it is in force. Who leads stays the same, so this waits for no write in
-/// progress: a long one must not cost its leader the lease.
+/// Extends the lease of a leader, if it is in force. The leader stays the same, so this does not wait for
+/// writes in progress: a long one must not cost its leader the lease.
 async fn extend(
     connection: &mut PgConnection,
     member: &Member,
@@ -218,8 +218,8 @@ async fn serve(
     Ok(())
 }
 
-/// Notes that the member lives, unless another incarnation with its id was seen within `time_to_live`: gives
-/// how long ago that was. What was seen by a clock that was ahead is no sign of life.
+/// Notes that the member lives. If another incarnation with its id was seen within `time_to_live`, notes
+/// nothing and returns how long ago that was. An entry made by a clock that was ahead is no sign of life.
 async fn note(
     transaction: &mut PgTransaction<'_>,
     member: &Member,

@@ -14,15 +14,15 @@ use uuid::Uuid;
 
 use crate::row::{Cell, by, failed_to, span_micros};
 
-/// One statement, on the way of every change. The rows of the run and of its task are locked before
-/// they are looked at for good; what another call is about to lease is skipped.
+/// Leases a run, in one statement, because it is on the way of every change. The rows of the run and of its
+/// task are locked before the final check; runs that another call is about to lease are skipped.
 ///
-/// Runs must be looked at in the order of the index. What the statistics say of a queue is always out of date: if the
-/// planner could conclude from them that hardly any run is to be had, it would sort all that wait to find the first. So
-/// the conditions stand in a `CASE`, of which it takes half to be true.
+/// Runs must be read in the order of the index. Statistics about a queue are always out of date: if they let
+/// the planner conclude that hardly any run is to be had, it would sort all waiting runs to find the first.
+/// So the conditions are in a `CASE`, which the planner assumes to be true for half of the rows.
 ///
-/// Two calls may look for a run of the same concurrency group at the same time. One of them gets it; the other one looks
-/// again.
+/// Two calls may look for a run of the same concurrency group at the same time. One of them gets it; the
+/// other one looks again.
 pub(crate) async fn acquire(
     connection: &mut PgConnection,
     claim: &Claim,

@@ -17,7 +17,7 @@ const CHANNEL: &str = "cts_probe";
 /// How long a notification may be on its way.
 const DELIVERY: Duration = Duration::from_secs(5);
 
-/// What a pooler does that this program cannot work with. Found as the source of [`StoreError::Open`].
+/// Behaviour of a pooler that this program cannot work with. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolerError {
     /// Notifications do not arrive, because the session that waits for them is lent to others.
@@ -27,7 +27,7 @@ pub enum PoolerError {
          server itself"
     )]
     Transactions,
-    /// What the address asks for is not passed on.
+    /// An option of the address is not passed on.
     #[error(
         "`{name}` of the options in the address is not in force: what is between cts and the server ignores them; set \
          it for the user (ALTER ROLE … SET {name} …)"
@@ -79,7 +79,7 @@ async fn is_delivered(target: &Target, connection: &mut PgConnection) -> Result<
     );
     let sent: String = match sent.fetch_one(connection).await {
         Ok(row) => row.try_get("id")?,
-        // It came back to the one that sent it, which had been lent the session that listens.
+        // The notification came back to its sender, which had been lent the session that listens.
         Err(sqlx::Error::Protocol(_unexpected)) => return Ok(false),
         Err(error) => return Err(error),
     };

@@ -252,7 +252,7 @@ async fn next_inputs(
     Ok(found)
 }
 
-/// Those of them that have not come into use since.
+/// Forgets those of these inputs that have not come into use since.
 async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Result<(), StoreError> {
     let write = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&write)?;
@@ -286,7 +286,7 @@ async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Resu
     transaction.commit().await.map_err(&write)
 }
 
-/// Of requests without a waiter. On its own, because tasks are locked after inputs.
+/// Forgets drafts of requests without a waiter. Runs on its own, because tasks are locked after inputs.
 async fn forget_drafts(connection: &mut PgConnection) -> Result<(), StoreError> {
     for statement in [
         "-- prune: drafts

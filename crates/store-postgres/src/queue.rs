@@ -1,4 +1,4 @@
-//! What waits, and runs and inputs as they are stored.
+//! Reads the queue, and runs and inputs as they are stored.
 
 use std::time::Duration;
 

@@ -70,8 +70,8 @@ pub(crate) async fn refuse(
     Ok(())
 }
 
-/// The same in a transaction that has locked the task. A statement of its own: what changed while the lock was waited for is
-/// seen.
+/// Refuses a request in a transaction that has locked the task. Uses a statement of its own, so that it sees
+/// changes made while it waited for the lock.
 pub(crate) async fn refuse_locked(
     transaction: &mut PgTransaction<'_>,
     run: RunId,

@@ -22,13 +22,13 @@ const OLDEST_SERVER: i32 = 130_000;
 /// Why a database cannot be used as it is. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// It is empty or was made by an older program.
+    /// The database is empty or was made by an older program.
     #[error("its schema is older than this program: run `cts migrate` ({missing} to apply)")]
     Older {
         /// How many migrations are missing.
         missing: usize,
     },
-    /// It cannot be brought up to date by this program.
+    /// This program cannot bring the database up to date.
     #[error(transparent)]
     Mismatch(#[from] SchemaMismatch),
     /// The server itself is too old.
@@ -50,14 +50,14 @@ pub enum SchemaError {
 pub struct AppliedMigration {
     /// Its number, increasing.
     pub version: i64,
-    /// What it is for, in a word or two.
+    /// Purpose of the migration, in a few words.
     pub description: String,
 }
 
-/// Brings the schema up to date and returns what was applied, the oldest first.
+/// Brings the schema up to date and returns the applied migrations, oldest first.
 ///
-/// Of two that do this at the same time one waits for the other. Refuses a schema that a newer program has made and
-/// this one cannot work with.
+/// If two processes do this at the same time, one waits for the other. Refuses a schema that a newer program
+/// has made and that this one cannot work with.
 pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
@@ -166,7 +166,7 @@ fn steps(plan: &SchemaPlan) -> Vec<AppliedMigration> {
         .collect()
 }
 
-/// What the database says of its schema; nothing if it is empty.
+/// Reads the schema information of the database; empty if the database is empty.
 async fn stored(connection: &mut PgConnection) -> Result<StoredSchema, sqlx::Error> {
     let (is_ours, has_oldest): (bool, bool) = sqlx::query_as(
         "-- schema: whether there is anything

@@ -1,4 +1,4 @@
-//! What was written while the clock of the database was ahead, once it was set back.
+//! Entries that were written while the clock of the database was ahead, after it was set back.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use sqlx::PgTransaction;
 
 use crate::row::{failed_to, span_micros};
 
-/// Who was seen later than this from now was seen by a clock that was ahead.
+/// An entry that lies further in the future than this was written by a clock that was ahead.
 pub(crate) const DOUBT: Duration = Duration::from_mins(1);
 
 /// Runs that would wait for the time at which the clock was are due, leases end after the longest life that one has, and

@@ -1,4 +1,4 @@
-//! Whose settings count, and the key of the cluster.
+//! Settings in force, and the key of the cluster.
 
 use cts_core::LeaderEpoch;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
@@ -77,7 +77,7 @@ pub(crate) async fn change(
     let failed = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let now = leadership::fence(&mut transaction, leader).await?;
-    // Of each scope one is in force at any time.
+    // Each scope has one generation in force at any time.
     let mut generations: Vec<_> = change.generations.iter().collect();
     generations.sort_by_key(|generation| generation.in_force);
     for generation in generations {

@@ -46,7 +46,7 @@ pub(crate) struct Version(Arc<Mutex<Known>>);
 
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// Which transactions could be seen: another text after each one that has written.
+    /// Snapshot of the visible transactions: another text after each transaction that has written.
     snapshot: String,
     version: String,
 }

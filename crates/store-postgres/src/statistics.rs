@@ -1,8 +1,8 @@
-//! What the planner knows of the tables.
+//! Statistics of the tables, for the planner of Postgres.
 //!
-//! A connection keeps the plans of its statements until there are new statistics. Those of a table with some rows read
-//! all of it, and autovacuum looks once a minute at best: until then a table that grows fast would be read
-//! again and again.
+//! A connection keeps the plans of its statements until there are new statistics. Plans for a table with some
+//! rows read all of it, and autovacuum looks once a minute at best: until then a table that grows fast would
+//! be read again and again.
 
 use cts_store::StoreError;
 use sqlx::{AssertSqlSafe, PgConnection};

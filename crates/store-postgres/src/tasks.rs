@@ -102,7 +102,7 @@ pub(crate) async fn remove_all(
     Ok(())
 }
 
-/// Those that are to be seen.
+/// Reads the visible tasks.
 pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>, StoreError> {
     let rows = sqlx::query(
         "-- tasks
@@ -118,7 +118,7 @@ pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>
     rows.iter().map(by(decode::stored_task)).collect()
 }
 
-/// Those that are to be seen, and drafts whose run has not ended.
+/// Reads the marks of the visible tasks, and of drafts whose run has not ended.
 pub(crate) async fn marks(connection: &mut PgConnection) -> Result<Vec<TaskMark>, StoreError> {
     let rows = sqlx::query(
         "-- task_marks

@@ -1,4 +1,4 @@
-//! What is known of the Terraform states of tasks.
+//! Stored knowledge about the Terraform states of tasks.
 
 use cts_core::runs::RunKind;
 use cts_core::state::{
@@ -16,7 +16,8 @@ use crate::suspended::Held;
 
 const RECORD: &str = "record a state";
 
-/// What an attempt has left, at its end, where that is not written with it. The task is locked.
+/// Stores the state that an attempt reports at its end, where the end itself does not write it. The task is
+/// locked.
 pub(crate) async fn report(
     transaction: &mut PgTransaction<'_>,
     task: &TaskName,
@@ -205,7 +206,8 @@ async fn is_there(
     .map_err(failed_to("decide about a state"))
 }
 
-/// What is queued to be applied, or to destroy, is due now. If nothing is, a run is requested of a task that changes run.
+/// Makes a queued apply or destruction of the task due now. Without one, a run is requested, if changes run
+/// the task.
 async fn make_due(
     transaction: &mut PgTransaction<'_>,
     task: &TaskName,

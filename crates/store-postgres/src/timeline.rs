@@ -1,13 +1,14 @@
-//! Which timeline of the server this process works on.
+//! The timeline of the server that this process works on.
 //!
-//! A failover to a replica, and a restore of a backup, begin a new timeline. Commits may be missing on it that were
-//! answered on the one before: grants of leases and of the leadership, and what makes an input count as applied. So
-//! the first process that connects to another timeline than the one stored voids, in one transaction, whatever may
-//! have been forgotten: there is no leader, epochs jump beyond every one that may have been granted, and no input counts
-//! as applied. No run is leased until the leases that may have been forgotten are over.
+//! A failover to a replica, and a restore of a backup, begin a new timeline. Commits may be missing on it
+//! that were answered on the one before: grants of leases and of the leadership, and what makes an input
+//! count as applied. So the first process that connects to another timeline than the stored one voids, in one
+//! transaction, whatever may have been forgotten: the leadership ends, epochs jump beyond every one that may
+//! have been granted, and no input counts as applied. No run is leased until the leases that may have been
+//! forgotten are over.
 //!
-//! A failover breaks every connection, so each new one is checked before its first use. The election of the leader
-//! checks besides, for where a pooler hides that.
+//! A failover breaks every connection, so each new one is checked before its first use. The election of the
+//! leader checks as well, for the case that a pooler hides the failover.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -41,7 +42,7 @@ const WITHOUT_SYSTEM: &str = "-- timeline: without the system identifier
 #[error("the server only reads: it is a replica")]
 struct ReadOnly;
 
-/// What a process knows of the timeline. Cheap to clone; clones share it.
+/// Timeline as this process has read it. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline(Arc<Mutex<Known>>);
 
@@ -51,7 +52,7 @@ struct Known {
     identity: Option<String>,
     /// A moment not before the beginning of the timeline, if it began while leases could have been granted.
     since: Option<Instant>,
-    /// It was logged that the server does not say.
+    /// Whether a warning was logged that the server does not report its timeline.
     warned: bool,
 }
 

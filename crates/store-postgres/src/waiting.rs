@@ -112,8 +112,9 @@ pub(crate) async fn hasten_retries(
     names.iter().map(|name| task_name(name)).collect()
 }
 
-/// The tasks of which the configuration in force declares something else, which has not taken effect yet. What takes
-/// effect between this and the next statement withdraws what that one would have made due.
+/// Tasks for which the configuration in force declares something else, which has not taken effect yet. A
+/// declaration that takes effect between this and the next statement withdraws the runs that the next one
+/// would have made due.
 async fn unsettled(connection: &mut PgConnection) -> Result<BTreeSet<String>, StoreError> {
     let any: bool = sqlx::query_scalar(
         "-- hasten_retries: whether anything waits; index runs_due

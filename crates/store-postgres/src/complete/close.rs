@@ -1,4 +1,4 @@
-//! What the end of an attempt writes: of a run that is closed, or goes back to the queue.
+//! Writes at the end of an attempt: for a run that is closed, or goes back to the queue.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub(super) async fn succeed(
     one(closed.unsigned_abs())
 }
 
-/// What nothing but the run itself notices.
+/// Closes a run whose end changes nothing else.
 pub(super) async fn close(
     transaction: &mut PgTransaction<'_>,
     end: &AttemptEnd<'_>,

@@ -1,4 +1,4 @@
-//! What is written for many requests, in a few statements.
+//! Writes for many requests, in a few statements.
 
 use std::collections::BTreeMap;
 

@@ -29,8 +29,8 @@ use crate::{
     take_back, tasks, terraform_states, waiting, workers,
 };
 
-/// How long a call may take whose work grows with the configuration or the history, transaction after transaction.
-/// What prune leaves is forgotten the next time.
+/// Time limit of a call whose work grows with the configuration or the history, transaction after
+/// transaction. Runs that prune leaves are forgotten the next time.
 pub(super) const LONG_LIMIT: Duration = Duration::from_mins(30);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What a new timeline leaves in doubt.
+//! Doubts on a new timeline.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the holders of leases say and ask.
+//! Calls by the holders of leases.
 
 use std::time::Duration;
 

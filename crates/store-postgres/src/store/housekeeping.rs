@@ -1,4 +1,4 @@
-//! What the leader does now and then.
+//! Regular housekeeping by the leader.
 
 use async_trait::async_trait;
 use cts_core::LeaderEpoch;

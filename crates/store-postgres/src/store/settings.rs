@@ -1,4 +1,4 @@
-//! Whose settings count.
+//! Settings in force.
 
 use async_trait::async_trait;
 use cts_core::LeaderEpoch;

@@ -40,8 +40,8 @@ pub(super) const INPUTS: &str = "-- export: inputs
                  WHERE p.input_id = i.id ORDER BY p.position) AS contents
     FROM inputs i ORDER BY hash";
 
-/// What is running has lost its worker: back to the queue, or cancelled if it applies and a newer one
-/// waits. What waits or runs of a task that does not move is cancelled.
+/// A running run has lost its worker: it goes back to the queue, or is cancelled if it applies and a newer
+/// one waits. Queued and running runs of a task that does not move are cancelled.
 pub(super) const RUNS: &str = "-- export: runs; index runs_one_queued
     SELECT id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash, changes_present,
            plan_encoding, plan, summary, findings,

@@ -1,4 +1,4 @@
-//! Which tasks are trusted on a new timeline. A switch is played: another identity is stored than that of the server.
+//! Trust in tasks on a new timeline. The switch is simulated: the stored identity is not that of the server.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl Scene {
         JournalEntry { run, ..lost(name) }
     }
 
-    /// What is in the database now is all that the new timeline has.
+    /// Switches to a new timeline, which has exactly the data that the database has now.
     async fn switch(&mut self) {
         self.switch_on("the one before").await;
     }
@@ -153,7 +153,7 @@ fn entry(lease: &Lease) -> JournalEntry {
     }
 }
 
-/// Of a run that only the worker knows.
+/// A journal entry of a run that only the worker has.
 fn lost(name: &str) -> JournalEntry {
     JournalEntry {
         task: task(name),
@@ -214,7 +214,7 @@ async fn reports_of_others_are_waited_for() {
 #[tokio::test]
 async fn a_task_of_which_a_run_or_a_grant_is_forgotten_runs_once() {
     let mut scene = Scene::start(&["w"]).await;
-    // Of "b" a run with the input that is applied is waiting, so that only its grant can be lost.
+    // Task "b" has a waiting run with the applied input, so that only its grant can be lost.
     let granted = scene.wait_for_grant("b").await;
     scene.switch().await;
     let entries = vec![lost("a"), granted.clone(), entry(&scene.leases[2])];
@@ -363,7 +363,7 @@ async fn what_an_earlier_version_has_run_meanwhile_is_not_trusted() {
     let mut scene = Scene::start(&["w"]).await;
     scene.switch().await;
     scene.report(&["w"], scene.entries()).await;
-    // It knows of no doubts, and leases when the life of its lease is over.
+    // The earlier version ignores doubts, and leases once the life of its lease is over.
     execute(&scene.url, "UPDATE continuity SET doubts_of = NULL").await;
     scene.pass(Duration::from_mins(3)).await;
     let earlier = PostgresStore::connect(&settings(&scene.url)).await.unwrap();

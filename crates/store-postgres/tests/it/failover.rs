@@ -137,7 +137,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
         .unwrap();
     assert_eq!(decided[0].decision, Some(EnqueueDecision::Enqueue));
 
-    // What is known to be leased goes on with the same words.
+    // The lease that the database has goes on with unchanged calls.
     store
         .renew(known.run, &known.holder, known.epoch, LIFE)
         .await

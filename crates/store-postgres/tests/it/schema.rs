@@ -1,4 +1,4 @@
-//! Which databases are refused, and how they are brought up to date.
+//! Databases that are refused, and bringing others up to date.
 
 use std::collections::BTreeSet;
 use std::error::Error as _;

@@ -1,4 +1,4 @@
-//! What lies in the tables.
+//! Contents of the tables.
 
 use cts_core::TaskOrigin;
 use cts_core::runs::AttemptOutcome;

@@ -155,7 +155,7 @@ async fn runs_that_were_running_are_leased_again_with_a_later_epoch() {
     let expected = ["busy", "made", "overtaken", "planned", "steady", "été"];
     assert_eq!(names, expected.into());
 
-    // What happens now comes behind what has happened before.
+    // New events come after the earlier ones.
     for lease in &leased {
         let completed = store.complete(applied(lease)).await;
         let event = completed.unwrap().event.unwrap();

@@ -14,7 +14,7 @@ use cts_store::{
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
 
-/// Of the leadership; longer than any test.
+/// Life of the leadership; longer than any test.
 const LIFE: Duration = Duration::from_hours(1);
 
 /// Tasks whose inputs come at once.
@@ -64,7 +64,7 @@ fn completion(lease: &Lease, outcome: AttemptOutcome) -> Completion {
     }
 }
 
-/// What the holder of a lease may say of a state.
+/// All reports about a state that the holder of a lease can make.
 fn reports() -> [StateReport; 3] {
     let state = TerraformState::new("a-lineage", 7).unwrap();
     [

@@ -123,7 +123,7 @@ async fn no_call_reads_the_history() {
     store.replace_config_tasks(leader, &specs).await.unwrap();
     HISTORY.add(&url).await;
     execute(&url, QUEUE).await;
-    // What the leader does every second makes the statistics of one table after the other.
+    // Each call of the leader, one a second, makes the statistics of one table.
     let followed = async || {
         calls.reap().await;
         let left = outgrown(&url).await;
@@ -164,11 +164,11 @@ async fn no_call_reads_the_history() {
 
     assert!(trial.problems.is_empty(), "{}", trial.problems.join("\n"));
 
-    // What is as large as the configuration is done within the limits of a call.
+    // Changes as large as the configuration finish within the limits of a call.
     store.replace_config_tasks(leader, &[]).await.unwrap();
 }
 
-/// What the server has seen, part after part.
+/// Statements seen by the server, judged part after part.
 struct Trial<'a> {
     postgres: &'a Postgres,
     judged: usize,

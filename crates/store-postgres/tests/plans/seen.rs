@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// What grows with time or with the number of runs.
+/// Tables that grow with time or with the number of runs.
 const LARGE: [&str; 4] = ["runs", "events", "log_lines", "inputs"];
 
 /// Pages that a statement may look at, and rows that it may sort.
@@ -61,7 +61,7 @@ impl Seen {
         pages(&self.plan)
     }
 
-    /// What is wrong with it, if anything is.
+    /// Describes the problem of the statement, if any.
     pub(crate) fn problem(&self) -> Option<String> {
         let is_this = |name: &str| self.name.starts_with(name);
         let exception = EXCEPTIONS.iter().find(|(name, ..)| is_this(name));
