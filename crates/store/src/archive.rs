@@ -17,7 +17,7 @@ pub struct Archive {
     pub tasks: u64,
     /// How many runs.
     pub runs: u64,
-    /// How many rows there are of all tables.
+    /// Number of rows in all tables.
     pub rows: u64,
 }
 

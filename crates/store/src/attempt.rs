@@ -19,7 +19,7 @@ use crate::fields::{Columns, Fields};
 use crate::model::{Completed, Completion, TakeBack, lost_lease_error, newest_first};
 
 impl Completion {
-    /// The end of an attempt whose lease has expired; it ends like one that was completed.
+    /// The end of an attempt whose lease has expired, in the form of a completion.
     pub fn of_lost_lease((run, epoch): (RunId, LeaseEpoch), holder: &str, ids: &TakeBack) -> Self {
         Self {
             run,
@@ -40,7 +40,7 @@ impl Completion {
         self.details.as_ref()?.summary.resources
     }
 
-    /// The answer if there is no such lease.
+    /// The error for a lease that does not exist.
     pub fn lost(&self) -> LeaseError {
         LeaseError::Lost {
             run: self.run,
@@ -109,7 +109,7 @@ impl Attempt {
         })
     }
 
-    /// Ends at the word of its worker, `now`: microseconds since 1970.
+    /// Ends the attempt as its worker reports, at `now`: microseconds since 1970.
     pub fn completed(
         mut self,
         completion: &Completion,
@@ -306,8 +306,8 @@ pub enum AttemptWrites<'c> {
 }
 
 impl AttemptEnd<'_> {
-    /// The answer; `next_due` is the time until the task's next queued run is due, and `looked` says that a guard has
-    /// decided otherwise.
+    /// The answer; `next_due` is the time until the task's next queued run is due, and `looked` whether the
+    /// shrink limit has decided otherwise.
     pub fn answer(self, next_due: Option<Duration>, looked: bool) -> Completed {
         Completed {
             task: self.task,

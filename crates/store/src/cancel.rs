@@ -12,14 +12,14 @@ use crate::error::{CancelError, StoreError};
 use crate::fields::{Columns, Fields};
 use crate::task::RunRequest;
 
-/// When a suspended destruction is due, in microseconds since 1970: in the year 9999, so that a scheduler that knows
-/// nothing of suspended destructions leaves it alone.
+/// When a suspended destruction is due, in microseconds since 1970: in the year 9999, so that a scheduler
+/// without support for suspended destructions leaves it alone.
 pub const SUSPENDED_UNTIL: i64 = 253_370_764_800_000_000;
 
 /// Why open requests are refused that are cancelled.
 pub const REQUEST_CANCELLED: &str = "cancelled: the run was withdrawn before it was queued";
 
-/// Why a cancelled run has ended whose process has.
+/// Error of a cancelled run whose process has ended.
 pub const CUT_OFF: &str = "cancelled: the program ended while the run was being stopped";
 
 /// Why a queued run has ended that was cancelled.
@@ -141,7 +141,7 @@ pub struct CancelPlan {
 /// See [`CancelPlan`].
 #[derive(Debug)]
 pub enum CancelWrites {
-    /// The queued run ends, with the event of the answer if there is one.
+    /// The queued run ends, with the event of the answer if it has one.
     Withdraw {
         /// Errors of the run's attempts, oldest first, and that it was withdrawn.
         errors: Vec<String>,

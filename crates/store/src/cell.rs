@@ -22,7 +22,7 @@ const COMPRESSED_FROM: usize = 16 * 1024;
 /// Level of compression.
 const ZSTD_LEVEL: i32 = 1;
 
-/// A duration in microseconds; one too long for the column becomes the longest there is.
+/// A duration in microseconds; one that is too long for the column becomes the longest possible one.
 pub fn span_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
 }
@@ -152,7 +152,7 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
-    /// The plan of a run from its three columns, of which it has all or none.
+    /// The plan of a run from its three columns; a run has all of them or none.
     pub fn plan(
         self,
         changes_present: Option<bool>,

@@ -20,7 +20,7 @@ pub struct Member {
     pub address: Option<String>,
 }
 
-/// How leadership stands after [`Store::lead`](crate::Store::lead).
+/// State of the leadership after [`Store::lead`](crate::Store::lead).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leadership {
     /// Increases by one with every grant that is no extension.
@@ -85,7 +85,7 @@ pub struct WaitingRuns {
     pub requirement: Requirement,
     /// The settings that their worker must have.
     pub settings: Option<u64>,
-    /// How many there are.
+    /// Number of these runs.
     pub runs: u64,
     /// How long the oldest of them has been due.
     pub oldest: Duration,

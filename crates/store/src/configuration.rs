@@ -58,7 +58,7 @@ pub struct ConfigurationInForce {
     pub tasks: Vec<TaskSpec>,
     /// Fingerprint by which the task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
-    /// Id of the member whose start has decided it, or `cts config apply` with its machine.
+    /// Id of the member whose start decided it, or `cts config apply` with its machine.
     pub decided_by: String,
     /// When.
     pub decided_at: DateTime<Utc>,
@@ -77,7 +77,7 @@ pub struct AppliedConfiguration {
     pub configuration: Configuration,
     /// Origin of the decision, as in the configuration in force.
     pub decided_by: String,
-    /// Number of the one that it takes the place of; zero for none.
+    /// Number of the configuration that it replaces; zero for none.
     pub number: u64,
     /// Whether tasks of the API that it does not name count as configured, so that they go then too.
     pub prune: bool,
@@ -108,7 +108,7 @@ impl AppliedConfiguration {
 pub struct Registered {
     /// The verdict.
     pub verdict: Verdict,
-    /// Number of the configuration in force; zero if there is none.
+    /// Number of the configuration in force; zero without one.
     pub number: u64,
 }
 

@@ -87,7 +87,7 @@ pub enum Configured {
     TakesEffect {
         /// Digest of the declaration.
         declaration: Digest,
-        /// Its revision, if there is such a task.
+        /// The revision of the task with this name, if one is stored.
         revision: Option<u64>,
         /// Reason for withdrawing its queued apply.
         withdraws: Option<Withdrawal>,
@@ -148,7 +148,7 @@ impl Declarations {
         })
     }
 
-    /// The tasks of which something may be queued that is withdrawn as soon as `tasks` take effect.
+    /// Tasks that may have queued runs which are withdrawn as soon as `tasks` take effect.
     pub fn unsettled(&self, tasks: &[TaskSpec]) -> Result<BTreeSet<String>, StoreError> {
         let mut unsettled: BTreeSet<String> = self
             .stored

@@ -1,8 +1,8 @@
 //! The behaviour that every implementation of [`Store`] must show, as tests.
 //!
-//! An implementation writes a [`Fixture`] and calls [`store_suite!`](crate::store_suite) once in its
-//! tests; each behaviour becomes a test of its own. The behaviours speak to the trait only, so what
-//! one database does is what every other must do. Start with [`Scene`], in whose terms they are written.
+//! An implementation writes a [`Fixture`] and calls [`store_suite!`](crate::store_suite) once in its tests;
+//! each behaviour becomes a test of its own. The behaviours use the trait only, so every database must do
+//! what one does. Start with [`Scene`], in whose terms they are written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub trait Fixture: fmt::Debug + Send + Sync + Sized {
     /// Sets the store's time back.
     fn set_back(&self, by: Duration);
 
-    /// Closes the store and opens it anew on what it has kept.
+    /// Closes the store and opens it again on the data that it has kept.
     async fn restart(&mut self);
 }
 

@@ -42,7 +42,7 @@ pub trait Continuity: Sync {
 /// Where the database is in time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timeline {
-    /// The timeline that journals are to be reported for: one that has followed another a day ago at most.
+    /// The timeline that journals are to be reported for: one that followed another at most a day ago.
     pub reported: Option<String>,
     /// The time by the database's clock, if it has timelines.
     pub now: Option<DateTime<Utc>>,
@@ -55,7 +55,7 @@ pub struct Vouched {
     pub forgotten: Vec<TaskName>,
     /// Enabled tasks among `forgotten` that counted as applied already, because the part has come late.
     pub too_late: Vec<TaskName>,
-    /// Leases of attempts whose end was confirmed and is forgotten: nothing is at work under them.
+    /// Leases of attempts whose end was confirmed and is forgotten: no Terraform works under them.
     pub ended: Vec<(RunId, WorkerId, LeaseEpoch)>,
 }
 

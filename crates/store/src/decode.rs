@@ -162,7 +162,7 @@ fn state_of(row: &Fields<'_>) -> Result<StateRecord, StoreError> {
     })
 }
 
-/// A delivery in the columns `delivery` and `delivery_first_run`; `None` if there is no first run.
+/// A delivery in the columns `delivery` and `delivery_first_run`; `None` without a first run.
 fn delivery(row: &Fields<'_>) -> Result<Option<Delivery>, StoreError> {
     let first_run = row.id_under("delivery_first_run", "delivery_first_run")?;
     let delivery = first_run.map(|first_run| {
@@ -200,7 +200,7 @@ pub fn wait(row: &dyn Columns) -> Result<Wait, StoreError> {
     })
 }
 
-/// A worker with what the store knows of it; the column `silent_for` is in microseconds.
+/// A worker with the data that the store has about it; the column `silent_for` is in microseconds.
 pub fn worker_state(row: &dyn Columns) -> Result<WorkerState, StoreError> {
     let row = Fields::new(row, "list the workers", "workers").keyed("id")?;
     let silent_for = u64::try_from(row.integer("silent_for")?).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Runs that destroy, and how they are stored. For implementations.
 //!
-//! To a program that does not know them they are checks: one that got such a run would change nothing, and what it
-//! said of it could not be taken for a plan.
+//! A program without support for these runs reads them as checks: if it got such a run, it would change
+//! nothing, and its report could not be taken for a plan.
 
 use cts_core::RunId;
 use cts_core::runs::RunKind;
@@ -21,7 +21,7 @@ pub enum Deletion {
     Retain,
     /// The setting `on_delete` of the task decides.
     AsTaskSays {
-        /// Id of the run that destroys it, if there is to be one.
+        /// Id of the run that destroys it, if such a run is needed.
         run: RunId,
     },
 }

@@ -69,11 +69,12 @@ pub struct GuardChange {
 pub struct NewPlace {
     /// The run carries out an open request, and has one attempt.
     pub requested: bool,
-    /// When the run was due whose place it takes, in microseconds since 1970.
+    /// When the replaced run was due, in microseconds since 1970.
     pub place: Option<i64>,
 }
 
-/// The instances in a stored input, for one that was queued while its task had no guard; `None` if that cannot be said.
+/// The instances in a stored input, for one that was queued while its task had no shrink limit; `None` if
+/// they cannot be counted.
 pub fn instances_of(hashes: &[Digest], contents: &[Content]) -> Option<InstanceCounts> {
     let bytes = hashes.iter().map(|hash| {
         let content = contents.iter().find(|content| content.hash == *hash)?;
@@ -189,7 +190,7 @@ impl Situation {
         })
     }
 
-    /// Decides a request, `now`: microseconds since 1970; without a situation there is no such task.
+    /// Decides a request at `now`: microseconds since 1970; without a situation the task does not exist.
     pub fn decide(situation: Option<&Self>, request: &EnqueueRequest, now: i64) -> EnqueuePlan {
         let mut plan = EnqueuePlan {
             answer: Enqueued {

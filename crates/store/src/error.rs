@@ -8,7 +8,7 @@ use cts_core::{LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName};
 /// The store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database cannot be opened or its schema is not one that this program knows.
+    /// The database cannot be opened, or its schema does not fit this program.
     #[error("cannot open the database {location}")]
     Open {
         /// Where it is, without credentials.
@@ -41,7 +41,7 @@ pub enum StoreError {
     },
 }
 
-/// A worker's word was not accepted.
+/// A call for a lease was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// The lease has ended, or is one of another worker: completed, taken back, or never granted.
@@ -57,7 +57,7 @@ pub enum LeaseError {
     Store(#[from] StoreError),
 }
 
-/// A leader's word was not accepted.
+/// A call of a leader was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaderError {
     /// Another replica has taken over, or the leadership was given up or has expired: nothing was
@@ -75,7 +75,7 @@ pub enum LeaderError {
 /// A run is not cancelled: nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
-    /// There is no run of this id, and none was requested.
+    /// No run has this id, and none was requested with it.
     #[error("there is no such run")]
     Unknown,
     /// The run is not to be cancelled, or not in this way.
@@ -89,10 +89,10 @@ pub enum CancelError {
 /// A task is not created, changed or deleted: nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// There is no such task, or it is still being created.
+    /// The task does not exist, or is still being created.
     #[error("there is no such task")]
     Unknown,
-    /// There is one of this name, perhaps one that is being deleted.
+    /// A task of this name exists, perhaps one that is being deleted.
     #[error("the task already exists")]
     Exists,
     /// One of this name is being created, or what is left of it was not read yet: worth another try when its
@@ -117,7 +117,7 @@ pub enum TaskError {
     /// Nothing is to be decided about its Terraform state.
     #[error("the task's state is in no conflict")]
     NoConflict,
-    /// Its Terraform state cannot be that of this task, which is there itself.
+    /// The task from which the Terraform state is to be taken still exists, so the state is its own.
     #[error("the task {0} is still there")]
     StillThere(TaskName),
     /// The task has lost more than the caller of a release has seen.

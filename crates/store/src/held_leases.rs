@@ -36,8 +36,8 @@ pub trait HeldLeases {
         time_to_live: Duration,
     ) -> Result<Option<CancelOrder>, LeaseError>;
 
-    /// The order to stop that a leased run has, `None` while it may go on; and notes that its holder has it from now on.
-    /// Cheap where there is none, because it is asked again and again.
+    /// Returns the order to stop a leased run, `None` while it may go on; and notes that its holder has
+    /// received it. Cheap without an order, because the call is repeated often.
     async fn cancel_order(
         &self,
         run: RunId,
@@ -57,7 +57,8 @@ pub trait HeldLeases {
         waiting_for: &str,
     ) -> Result<(), LeaseError>;
 
-    /// Why a leased run is to wait no longer; `None` while it may. Cheap, because it is asked again and again.
+    /// Why a leased run is to wait no longer; `None` while it may wait. Cheap, because the call is repeated
+    /// often.
     async fn wait_end(
         &self,
         run: RunId,

@@ -35,7 +35,7 @@ pub struct RemovedLogs {
 /// Regular housekeeping by the leader, and the space of logs.
 #[async_trait]
 pub trait Housekeeping {
-    /// When housekeeping was done last, by the time of the store and whoever did it.
+    /// The time of the last housekeeping, in store time, whichever replica did it.
     async fn last_housekeeping(&self, leader: LeaderEpoch)
     -> Result<LastHousekeeping, LeaderError>;
 
@@ -50,9 +50,10 @@ pub trait Housekeeping {
     /// run has ended. Done in small transactions.
     async fn log_space(&self) -> Result<u64, StoreError>;
 
-    /// Removes logs that take at least so many bytes, if there are as many: first those of successful runs, then those of
-    /// other ended runs, both the oldest first. One line remains of each, [`REMOVED_LOG`]; the run and its event stay. Logs of queued
-    /// and running runs stay. Logs count that [`Housekeeping::log_space`] has measured. Done in small transactions; a log
-    /// that is removed in part is removed the next time.
+    /// Removes logs of at least this many bytes in total, or all that may go: first logs of successful runs,
+    /// then those of other ended runs, each oldest first. One line remains of each, [`REMOVED_LOG`]; the run
+    /// and its event stay. Logs of queued and running runs stay. Only logs count that
+    /// [`Housekeeping::log_space`] has measured. Done in small transactions; a log that is removed in part is
+    /// removed the next time.
     async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
 }

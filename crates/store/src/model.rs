@@ -26,8 +26,7 @@ pub struct EnqueueRequest {
     pub task: TaskName,
     /// The input.
     pub input: FrozenInput,
-    /// Id of the run, if there is to be a new one. A plan is always a new one, and so is a run that was
-    /// requested under this id.
+    /// Id for a new run. A plan is always a new run, and so is a run that was requested under this id.
     pub run: RunId,
     /// Kind of the run.
     pub kind: RunKind,
@@ -69,7 +68,7 @@ pub struct Claim {
     pub capabilities: Capabilities,
     /// Only runs of these kinds are leased to it.
     pub kinds: RunKinds,
-    /// Only requested runs are leased to it, and none that an earlier process has left behind.
+    /// Only requested runs are leased to it, and none that an earlier process has left.
     pub only_requested: bool,
     /// Only runs whose settings it has are leased to it; false for an earlier version, which does not report them.
     pub checks_settings: bool,
@@ -86,7 +85,7 @@ pub struct Enqueued {
     /// the run is to apply; a requested run is queued unless its task is being deleted. `None` as well if the
     /// request was refused.
     pub decision: Option<EnqueueDecision>,
-    /// The queued run, if there is one now; for a plan its own run, while that is queued.
+    /// The queued run, if the task has one now; for a plan its own run, while that is queued.
     pub queued: Option<RunId>,
     /// A run that was queued and has become pointless.
     pub cancelled: Option<RunId>,
@@ -131,9 +130,9 @@ pub struct Completion {
     pub epoch: LeaseEpoch,
     /// How it ended.
     pub outcome: AttemptOutcome,
-    /// Id of the event, if there is to be one.
+    /// Id of the event, if the run ends with one.
     pub event: EventId,
-    /// Id of a run that tries a failed input afresh, if there is to be one.
+    /// Id of a run that tries a failed input again, if one is needed.
     pub retry_run: RunId,
     /// Random share in `[0, 1)` for waits.
     pub jitter: f64,
@@ -156,7 +155,7 @@ pub struct Completed {
     pub status: RunStatus,
     /// The event, if the run has ended with one.
     pub event: Option<Event>,
-    /// Time until this task's next queued run is due, if there is one.
+    /// Time until this task's next queued run is due, if it has one.
     pub next_due: Option<Duration>,
     /// Whether the task has come into being or was discarded or removed by that.
     pub tasks_changed: bool,
@@ -169,7 +168,7 @@ pub struct RunFilter {
     pub task: Option<TaskName>,
     /// Only those with this status.
     pub status: Option<RunStatus>,
-    /// Only those that are listed behind this one, which need not be there any more.
+    /// Only runs that are listed after this one, which need not exist any more.
     pub after: Option<RunId>,
     /// No more than so many.
     pub limit: u32,
@@ -180,7 +179,7 @@ pub struct RunFilter {
 pub struct TakeBack {
     /// Id of the event, if the run ends with one.
     pub event: EventId,
-    /// Id of a run that tries the input afresh, if there is to be one.
+    /// Id of a run that tries the input again, if one is needed.
     pub retry_run: RunId,
     /// Random share in `[0, 1)` for waits.
     pub jitter: f64,
@@ -307,7 +306,7 @@ pub struct LogLine {
 /// A part of a run's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
-    /// Position of the last line, to go on from; the one asked for if there is no line.
+    /// Position of the last line, to go on from; the given position without a line.
     pub position: u64,
     /// Lines in order.
     pub lines: Vec<LogLine>,
@@ -339,8 +338,8 @@ impl Retention {
     }
 }
 
-/// Runs whose removal is one transaction.
+/// Runs removed in one transaction.
 pub const PRUNED_AT_ONCE: usize = 50;
 
-/// Lines of logs whose removal is one transaction.
+/// Lines of logs removed in one transaction.
 pub const LINES_PRUNED_AT_ONCE: u32 = 10_000;

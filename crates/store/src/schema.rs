@@ -25,7 +25,7 @@ pub enum SchemaMismatch {
         /// The newest version there.
         version: i64,
     },
-    /// A migration has another content than the one that was applied.
+    /// The content of a migration differs from the applied one.
     #[error("schema version {version} there is not the one of this program")]
     Changed {
         /// The version.
@@ -45,10 +45,9 @@ pub struct StoredSchema {
 /// Steps before a program can work with a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaPlan {
-    /// The schema before the first version is there, and is to be made that of the first one.
+    /// The schema from before the first version exists, and becomes that of the first version.
     pub moves: bool,
-    /// Numbers of the migrations to be applied, the oldest first. The first of them is done by the move, if there
-    /// is one.
+    /// Numbers of the migrations to be applied, oldest first. A move, if any, does the first of them.
     pub missing: Vec<i64>,
 }
 
@@ -140,7 +139,7 @@ mod tests {
         let oldest = version;
         let silent = stored(&applied, None).plan(OWN);
         assert_eq!(silent, Err(SchemaMismatch::Newer { version, oldest }));
-        // An earlier one of ours is still to come: it was added on another branch.
+        // An earlier migration of this program is still missing: it was added on another branch.
         let without = stored(&[OWN[0], newer], Some(PREDECESSOR + 1));
         assert_eq!(without.plan(OWN), Ok(missing(&[5], false)));
     }

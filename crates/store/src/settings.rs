@@ -13,15 +13,15 @@ use crate::error::{LeaderError, StoreError};
 /// [`Assignment`]. So a worker with other backend or provider blocks never gets it.
 #[async_trait]
 pub trait SettingsStore {
-    /// The key of the cluster: `proposed`, unless there is one already.
+    /// Returns the key of the cluster: the stored one, else `proposed`, which is then stored.
     async fn cluster_key(&self, proposed: &ClusterKey) -> Result<ClusterKey, StoreError>;
 
     /// All generations of settings, by number.
     async fn settings(&self) -> Result<Vec<SettingsGeneration>, StoreError>;
 
-    /// Queued runs that no worker can be sure to have the settings for, at most [`UNSETTLED_AT_ONCE`]: runs without
-    /// settings; requested runs, and runs that do not apply, whose settings are not in force. Other queued runs get a newer input
-    /// from their leader when settings change.
+    /// Queued runs for which no worker is sure to have the settings, at most [`UNSETTLED_AT_ONCE`]: runs
+    /// without settings; requested runs, and runs that do not apply, whose settings are not in force. Other
+    /// queued runs get a newer input from their leader when settings change.
     async fn unsettled_runs(&self) -> Result<Vec<UnsettledRun>, StoreError>;
 
     /// Stores what a leader has decided of the settings in force. Safe to repeat.

@@ -45,18 +45,18 @@ pub type HintStream = BoxStream<'static, Hint>;
 pub trait Store:
     HeldLeases + Housekeeping + SettingsStore + Continuity + Send + Sync + fmt::Debug
 {
-    /// Makes this incarnation of `member` the leader if there is none, if the leader's lease has expired, or
-    /// if it leads already, which then extends its lease to `time_to_live` from now; and notes that it lives, and so
-    /// that schedulers serve.
+    /// Makes this incarnation of `member` the leader if there is no leader, if the leader's lease has
+    /// expired, or if it leads already, which then extends its lease to `time_to_live` from now. Also notes
+    /// that it lives, and so that schedulers serve.
     ///
-    /// A member id belongs to one incarnation at a time. Another one takes it over when the first was not
-    /// seen for `time_to_live`; until then [`Leadership::id_in_use`] is set and nothing is changed. A lease
-    /// is never taken from another incarnation before it expires, whatever its id.
+    /// A member id belongs to one incarnation at a time. Another incarnation takes it over once the first was
+    /// not seen for `time_to_live`; until then [`Leadership::id_in_use`] is set and nothing is changed. A
+    /// lease is never taken from another incarnation before it expires, whatever its id.
     ///
     /// `epoch` is the one that the caller leads with. If it is in force, the lease is extended in it. Every
-    /// other grant has a new epoch, also one to the incarnation that leads: with `None` the caller asks for
-    /// that, because a write that named its epoch may still happen, and with another epoch than the one in
-    /// force the answer to an earlier call was lost.
+    /// other grant has a new epoch, also a grant to the incarnation that leads: with `None` the caller
+    /// requests one, because a write that named its epoch may still happen, and with another epoch than the
+    /// one in force the answer to an earlier call was lost.
     async fn lead(
         &self,
         member: &Member,
@@ -85,8 +85,8 @@ pub trait Store:
         time_to_live: Duration,
     ) -> Result<Registered, StoreError>;
 
-    /// Puts a configuration in force without asking other members: if there is none, or, with `replace`, in
-    /// any case. Returns the one in force then.
+    /// Puts a configuration in force without asking other members: if none is in force, or, with `replace`,
+    /// in any case. Returns the one in force then.
     async fn adopt_configuration(
         &self,
         leader: LeaderEpoch,
@@ -95,11 +95,11 @@ pub trait Store:
         replace: bool,
     ) -> Result<ConfigurationInForce, LeaderError>;
 
-    /// Puts a configuration in force without asking members, and returns its number; `None` if the one in force is
-    /// another than the one that it was compared with.
+    /// Puts a configuration in force without asking members, and returns its number; `None` if the one in
+    /// force is not the one that it was compared with.
     async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
 
-    /// The configuration in force; `None` if there was none yet, or if it is none that this program understands.
+    /// The configuration in force; `None` if none was put in force yet, or if this program cannot decode it.
     async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
 
     /// The configurations of the members that were seen within the last `within`, by id.
@@ -108,7 +108,7 @@ pub trait Store:
         within: Duration,
     ) -> Result<Vec<MemberConfiguration>, StoreError>;
 
-    /// Opaque; another one whenever a configuration was registered or put in force.
+    /// Opaque version, which changes whenever a configuration was registered or put in force.
     async fn configuration_version(&self) -> Result<String, StoreError>;
 
     /// Reads the tasks of the configuration into the store, in this order.
@@ -128,11 +128,11 @@ pub trait Store:
         tasks: &[TaskSpec],
     ) -> Result<Unfinished, LeaderError>;
 
-    /// All tasks that are to be seen, those that are being deleted included: those of the configuration in
-    /// its order, then by creation.
+    /// All visible tasks, including those that are being deleted: those of the configuration in its order,
+    /// then by creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
-    /// All tasks that are to be seen and those that are being created, by name: only what distinguishes their versions.
+    /// Marks of all visible tasks and of those that are being created, by name.
     async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
 
     /// Tasks among these that are visible or are being created, in any order.
@@ -202,7 +202,7 @@ pub trait Store:
         run: RunId,
     ) -> Result<StateRecord, TaskError>;
 
-    /// Forgets the discarded task that `run` was to create. Does nothing if there is none.
+    /// Forgets the discarded task that `run` was to create. Does nothing without such a task.
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
 
     /// The open requests, the oldest first.
@@ -213,7 +213,8 @@ pub trait Store:
     /// queued.
     async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
 
-    /// Refuses an open request; a task that it was to create is discarded. Does nothing if there is none.
+    /// Refuses an open request; a task that it was to create is discarded. Does nothing without such a
+    /// request.
     async fn refuse(
         &self,
         leader: LeaderEpoch,
@@ -237,7 +238,8 @@ pub trait Store:
     /// Archives of resets, newest first.
     async fn archives(&self) -> Result<Vec<Archive>, StoreError>;
 
-    /// Rows of an archive behind the `after`-th, at most `limit`, in their order; none if there is no such archive.
+    /// Rows of an archive after the `after`-th, at most `limit`, in their order; empty if the archive does
+    /// not exist.
     async fn archived_rows(
         &self,
         archive: ArchiveId,
@@ -245,8 +247,8 @@ pub trait Store:
         limit: u32,
     ) -> Result<Vec<ArchivedRow>, StoreError>;
 
-    /// Notes, for each of these tasks, why it ran or does not run. The text is the caller's own. Tasks that
-    /// are not there are passed over.
+    /// Notes, for each of these tasks, why it ran or does not run. The caller defines the text. Tasks that do
+    /// not exist are passed over.
     async fn explain(
         &self,
         leader: LeaderEpoch,
@@ -256,27 +258,26 @@ pub trait Store:
     /// Reads the explanation that was noted last for a visible task.
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
 
-    /// Opaque version of [`Store::task_states`]. It changes whenever the states may have changed, and may
-    /// change spuriously. A caller that reads the version first and then the states can use these states
-    /// while the version is the same. Comparable only with other versions of this store. Only a
-    /// [prune](Store::prune) to fewer runs than a status is made of ([`cts_core::EVENTS_KEPT`]) need not
-    /// change it.
+    /// Opaque version of [`Store::task_states`]. Changes whenever the states may have changed, and may change
+    /// spuriously. A caller that reads the version first and then the states can use these states while the
+    /// version is unchanged. Comparable only with other versions of this store. Only a [prune](Store::prune)
+    /// to fewer runs than a status is made of ([`cts_core::EVENTS_KEPT`]) need not change it.
     async fn version(&self) -> Result<String, StoreError>;
 
-    /// The states of all tasks that are to be seen by name, or of those with one status.
+    /// The states of all visible tasks by name, or of those with one status.
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
 
-    /// The state of one task that is to be seen.
+    /// The state of one visible task.
     async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
 
-    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. A plan
-    /// is queued whatever else there is, also of a disabled task; nothing else notices it. The word of a
-    /// deposed leader is refused whatever it asks for, an empty batch included.
+    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. A plan is
+    /// queued whatever other runs the task has, also of a disabled task; it affects nothing else. Every call
+    /// of a deposed leader is refused, even with an empty batch.
     ///
-    /// A run whose id was requested ([`Store::requests`]) has one attempt, and is queued also of a task that is
-    /// disabled or being created; its request goes with that.
+    /// A run whose id was requested ([`Store::requests`]) has one attempt, and is queued also for a task that
+    /// is disabled or being created; its request is removed then.
     ///
-    /// Repeating a request changes nothing: one whose run exists already is answered with
+    /// Repeating a request changes nothing: if its run exists already, the answer is
     /// [`Keep`](cts_core::runs::EnqueueDecision::Keep), whatever has become of that run.
     async fn enqueue(
         &self,
@@ -284,11 +285,11 @@ pub trait Store:
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError>;
 
-    /// Leases the run that has been due longest and is one that is claimed, of a task that has none running
-    /// and requires nothing that the worker lacks; and that is enabled, if the run applies and was not requested. The
-    /// lease expires after its life unless it is renewed.
-    /// A worker that is known to drain gets none; one that is not known gets what there is. If the claim says so, a run
-    /// with settings is leased only to a worker that has them, and a run that destroys, or plans to, only with settings.
+    /// Leases the claimed run that has been due longest, of a task without a running run that requires
+    /// nothing the worker lacks; the task must be enabled if the run applies and was not requested. The lease
+    /// expires after its life unless it is renewed. A worker that is known to drain gets no run; an unknown
+    /// worker gets any. If the claim says so, a run with settings is leased only to a worker that has them,
+    /// and a run that destroys, or plans to, only with settings.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
     /// The task of this concurrency group that is applying now, for which the others wait.
@@ -301,12 +302,12 @@ pub trait Store:
         requests: &[String],
     ) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
 
-    /// Ends an attempt as [`cts_core::runs::after_attempt`] says, and with it what
-    /// [`cts_core::task_after_run`] says of its task. A lease that has expired but was
-    /// not taken back is still live here: the work is done, and no other worker has begun it.
+    /// Ends an attempt as [`cts_core::runs::after_attempt`] decides, with the consequences for its task that
+    /// [`cts_core::task_after_run`] decides. A lease that has expired but was not taken back is still live
+    /// here: the work is done, and no other worker has begun it.
     ///
-    /// A run that goes back to the queue, and one that follows it, gets the settings in force of the blocks that its input uses; so
-    /// it is with every lease that ends, however it ends.
+    /// A run that goes back to the queue, and a run that follows it, gets the settings in force of the blocks
+    /// that its input uses. This holds for every lease that ends, however it ends.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
     /// Cancels a run, by `force` or gently, as [`cts_core::runs::decide_cancel`] says. A queued run ends now,
@@ -345,15 +346,16 @@ pub trait Store:
     ) -> Result<Vec<Requeued>, LeaderError>;
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
-    /// that knows that no other process lives: the embedded mode at its start. No attempt that was cut off counts.
-    /// The callers that waited for a plan or a requested run are dead as well: those that are queued or were running are
-    /// cancelled, and requests, drafts and tasks that are being deleted go, but for those whose infrastructure is to be
-    /// destroyed: that goes on. A requested apply of an enabled task
-    /// may stand for a change and goes on as an ordinary run ([`cts_core::runs::goes_on_alone`]).
+    /// that has made sure that no other process lives: the embedded mode at its start. No attempt that was
+    /// cut off counts. The callers that waited for a plan or a requested run are dead as well: such runs are
+    /// cancelled, queued or running. Requests, drafts and tasks that are being deleted are removed, except
+    /// tasks whose infrastructure is to be destroyed: the destruction goes on. A requested apply of an
+    /// enabled task may stand for a change and goes on as an ordinary run
+    /// ([`cts_core::runs::goes_on_alone`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 
-    /// Time until the next queued run is due, zero if one is; `None` if there is none that could be
-    /// acquired by a worker that can do everything.
+    /// Time until the next queued run is due, zero if one is due; `None` without a run that a worker with all
+    /// capabilities could lease.
     async fn next_due(&self) -> Result<Option<Duration>, StoreError>;
 
     /// How much work waits, whatever the workers can do.
@@ -394,8 +396,9 @@ pub trait Store:
     /// Reads a frozen input as it is stored.
     async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
 
-    /// For each of these tasks the input that is being applied, else the one that was applied last; in any order. A lease
-    /// or a failed run does not take it away, unlike the input that counts as applied. Tasks that were never applied are left out.
+    /// For each of these tasks the input that is being applied, else the one that was applied last; in any
+    /// order. Unlike the input that counts as applied, it remains after a lease or a failed run. Tasks that
+    /// were never applied are left out.
     async fn applied_inputs(
         &self,
         names: &[TaskName],
@@ -433,7 +436,7 @@ pub trait Store:
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError>;
 
-    /// Lines of a run behind `after`, at most `limit`; `None` if there is no such run.
+    /// Lines of a run after `after`, at most `limit`; `None` if the run does not exist.
     async fn read_log(
         &self,
         run: RunId,
@@ -445,7 +448,8 @@ pub trait Store:
     /// cheap query for any number of logs, because it is repeated often.
     async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError>;
 
-    /// Publishes hints to other processes. Where there can be none, as with a file of one process, nothing happens.
+    /// Publishes hints to other processes. Does nothing for a store that only one process uses, such as a
+    /// file.
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
 
     /// Hints of all processes from now on, this one included; `None` where there can be no other.

@@ -1,4 +1,4 @@
-//! Tasks, and what is asked of them while the program runs.
+//! Tasks, and requests for them while the program runs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use cts_core::{
 
 use crate::error::{StoreError, TaskError};
 
-/// So long a discarded draft stands in the way of its name, for a waiter to read its run.
+/// Time for which a discarded draft keeps its name in use, so that a waiting caller can read its run.
 pub const DRAFTS_KEPT: Duration = Duration::from_secs(30);
 
 /// Why requests of a task are refused that is being deleted. For implementations.

@@ -1,13 +1,14 @@
 //! Moving everything that a store keeps for good into another, empty one.
 //!
-//! Tasks, what the API has deleted of the configuration, the configuration in force, inputs with their contents, runs, events, log lines and bundles move, whole
-//! and in their order, with ids, epochs and times as they are. Tasks that are being created or deleted do not,
-//! nor does anything of them, and no requests: their waiters are gone. Leader, replicas and workers do not move either: after a move there are none.
-//! So a run that is running arrives as its lease had been taken back: queued, with the attempt that was
-//! cut off not counted, or cancelled if it applies and a newer one waits.
+//! Tasks, the API's deletions of configured tasks, the configuration in force, inputs with their contents,
+//! runs, events, log lines and bundles move, completely and in their order, with unchanged ids, epochs and
+//! times. Tasks that are being created or deleted do not move, nor do their rows, nor requests: their waiters
+//! are gone. The leader, replicas and workers do not move either: after a move there are none. So a running
+//! run arrives as if its lease had been taken back: queued, with the attempt that was cut off not counted, or
+//! cancelled if it applies and a newer one waits.
 //!
-//! An implementation of [`Export`] reads one state of its store, an [`Import`] is one transaction;
-//! [`copy`] brings them together in pages, so that the size of a store does not matter for memory.
+//! An implementation of [`Export`] reads one state of its store, an [`Import`] is one transaction; [`copy`]
+//! brings them together in pages, so that the size of a store does not matter for memory.
 
 mod row;
 
@@ -39,7 +40,7 @@ pub enum Table {
     Tasks,
     /// Tasks of the configuration that the API has deleted.
     DeletedTasks,
-    /// The configuration in force, if there is one.
+    /// The configuration in force, if any.
     Configurations,
     /// Contents of frozen inputs.
     Contents,
@@ -120,7 +121,7 @@ pub struct NotEmpty {
 /// One state of a store, read. A row that cannot be read fails as [`StoreError::CorruptRow`].
 #[async_trait]
 pub trait Export: Send {
-    /// How many rows there are.
+    /// Number of rows of each table.
     async fn counts(&mut self) -> Result<Counts, StoreError>;
 
     /// Tasks by position and name.
@@ -163,29 +164,29 @@ pub trait Import: Send {
     /// Adds the configuration in force.
     async fn configurations(&mut self, rows: Vec<ConfigurationRow>) -> Result<(), StoreError>;
 
-    /// Adds contents of inputs; those that are there stay as they are.
+    /// Adds contents of inputs; existing ones stay as they are.
     async fn contents(&mut self, rows: Vec<ContentRow>) -> Result<(), StoreError>;
 
-    /// Adds inputs; those that are there stay as they are.
+    /// Adds inputs; existing ones stay as they are.
     async fn inputs(&mut self, rows: Vec<InputRow>) -> Result<(), StoreError>;
 
     /// Adds runs.
     async fn runs(&mut self, rows: Vec<RunRow>) -> Result<(), StoreError>;
 
-    /// Adds events; later ones of the store come behind them.
+    /// Adds events; later events of the store come after them.
     async fn events(&mut self, rows: Vec<EventRow>) -> Result<(), StoreError>;
 
     /// Adds log lines.
     async fn log_lines(&mut self, rows: Vec<LogLineRow>) -> Result<(), StoreError>;
 
-    /// Adds bundles; those that are there stay as they are.
+    /// Adds bundles; existing ones stay as they are.
     async fn bundles(&mut self, rows: Vec<BundleRow>) -> Result<(), StoreError>;
 
     /// Makes all of it last.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 
-/// Copies every row and reports after each page how many of its table there are by now. The caller commits.
+/// Copies every row and reports after each page how many rows of its table are copied. The caller commits.
 pub async fn copy(
     source: &mut dyn Export,
     target: &mut dyn Import,
@@ -218,7 +219,7 @@ pub async fn copy(
     Ok(counts)
 }
 
-/// The next rows; `None` if there is none.
+/// The next rows; `None` at the end.
 async fn page<T>(
     rows: &mut Rows<'_, T>,
     size: impl Fn(&T) -> usize,

@@ -18,7 +18,7 @@ async fn applied<F: Fixture>(scene: &Scene<F>, name: &str, of: &[&str]) -> Optio
     Some((*text.expect("it is one of these")).to_owned())
 }
 
-/// A task whose failed runs no other one follows.
+/// A task whose failed runs are not retried.
 fn unretried(name: &str) -> TaskSpec {
     TaskSpec {
         retry_failed: false,

@@ -366,7 +366,7 @@ fn destroyed(name: &str) -> TaskSpec {
     }
 }
 
-/// A scene whose task `a` is being destroyed, and the run that does it; with a lease if it is `running`.
+/// A scene whose task `a` is being destroyed, and the destroying run; with a lease if it is `running`.
 async fn destroying<F: Fixture>(running: bool) -> (Scene<F>, RunId, Option<Lease>) {
     let scene = Scene::<F>::configured(&[destroyed("a")]).await;
     scene.apply("a", "1").await;

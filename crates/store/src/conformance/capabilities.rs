@@ -18,7 +18,7 @@ fn requiring(name: &str, driver: &str, version: Option<&str>, bundle: bool) -> T
     spec
 }
 
-/// The task whose run a worker gets that can do so much.
+/// Returns the task whose run a worker with these capabilities gets.
 async fn leased_with<F: Fixture>(scene: &Scene<F>, capabilities: Capabilities) -> Option<String> {
     let claim = Claim {
         capabilities,
@@ -124,7 +124,7 @@ pub async fn odd_names_are_only_names<F: Fixture>() {
     }
 }
 
-/// The run that waits longest is not in the way of those that a worker can have.
+/// A run that waits longest does not block the runs that a worker can have.
 pub async fn runs_are_leased_past_those_that_a_worker_cannot_have<F: Fixture>() {
     let scene = Scene::<F>::configured(&[
         requiring("first", "tofu", None, false),
@@ -187,7 +187,7 @@ pub async fn a_requirement_outlives_a_restart<F: Fixture>() {
     assert_eq!(leased_with(&scene, with).await.as_deref(), Some("a"));
 }
 
-/// Whether the workers that there are can have it is another question.
+/// A run is due whether or not the present workers can have it.
 pub async fn a_run_that_no_worker_can_have_is_due_nevertheless<F: Fixture>() {
     let scene = Scene::<F>::configured(&[requiring("a", "nothing has it", None, true)]).await;
     scene.queue("a", "1").await;

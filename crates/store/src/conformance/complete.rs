@@ -192,7 +192,8 @@ pub async fn a_newer_input_begins_the_row_of_failures_anew<F: Fixture>() {
     assert_eq!(wait, Some(seconds(60)));
     scene.advance(seconds(60));
     let lease = scene.lease().await;
-    // One that comes during the last run: that run's failure is none of the newer input's.
+    // A newer input that comes during the last run: the failure of that run does not count for the newer
+    // input.
     scene.enqueue("a", "3").await;
     let completed = scene.failed(&lease, "no").await;
     assert_eq!(completed.status, RunStatus::Failed);

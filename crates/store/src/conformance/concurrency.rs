@@ -175,7 +175,7 @@ pub async fn no_epoch_is_granted_twice<F: Fixture>() {
     assert_eq!(distinct.len(), WORKERS * ROUNDS);
 }
 
-/// A leader that is deposed meanwhile has written before or not at all.
+/// A leader that is deposed during the write has written before the takeover or not at all.
 pub async fn a_deposed_leader_writes_nothing_after_the_takeover<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let store = scene.store();

@@ -131,7 +131,7 @@ pub async fn members_that_are_dead_are_waited_for_and_do_not_count<F: Fixture>()
     scene.advance(MICROSECOND);
     let registered = register(&scene, &b, &named(&["y"])).await;
     assert_eq!(registered, (Verdict::TakesEffect, 2));
-    // The one that sleeps changes nothing when it wakes, and starts with a stale file.
+    // The paused member changes nothing when it wakes, and starts with a stale file.
     seen(&scene, &a).await;
     seen(&scene, &b).await;
     let stale = register(&scene, &life("a", 2), &named(&["x"])).await;
@@ -310,7 +310,7 @@ pub async fn what_the_api_has_made_of_a_decided_one_lasts_no_longer<F: Fixture>(
     assert_eq!((same.spec, same.revision), (spec("same"), 1));
     let made = scene.stored("made").await.expect("the task is there");
     assert_eq!(made.origin, TaskOrigin::Api);
-    // From here on the API's word lasts again.
+    // From here on changes over the API last again.
     scene.enable("off", false).await;
     bring_in(&scene).await;
     let off = scene.stored("off").await.expect("the task is there");

@@ -190,7 +190,7 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
             .renew(lease.run, &lease.holder, lease.epoch, LEASE)
             .await;
         renewed.expect("the lease is live");
-        // The file names it again, with the same words, before the run has ended.
+        // The file names the task again, with an equal declaration, before the run has ended.
         let postponed = Unfinished {
             postponed: vec![task("a")],
             ..Unfinished::default()

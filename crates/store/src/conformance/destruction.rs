@@ -1,4 +1,4 @@
-//! Tasks whose infrastructure is destroyed before they go.
+//! Tasks whose infrastructure is destroyed before they are removed.
 
 use std::time::Duration;
 

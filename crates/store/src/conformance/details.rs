@@ -13,7 +13,7 @@ use super::Fixture;
 use super::scene::Scene;
 use crate::{Lease, RunFilter};
 
-/// Details in which this text stands everywhere.
+/// Details with this text in every field.
 pub(super) fn details(text: &str) -> RunDetails {
     RunDetails {
         summary: RunSummary {

@@ -23,7 +23,7 @@ async fn with_duties<F: Fixture>() -> (Scene<F>, Lease) {
     (scene, lease)
 }
 
-/// Everything that a leader's word can change, as text.
+/// Everything that calls of a leader can change, as text.
 async fn seen<F: Fixture>(scene: &Scene<F>, lease: &Lease) -> [String; 6] {
     let store = scene.store();
     let tasks = store.tasks().await.expect("tasks can be read");

@@ -1,4 +1,4 @@
-//! Concurrency groups: of the tasks of one, at most one applies at a time.
+//! Concurrency groups: at most one task of a group applies at a time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Inputs that a guard against the loss of instances holds back.
+//! Inputs that the shrink limit blocks.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ async fn apply<F: Fixture>(scene: &Scene<F>, instances: u32) {
     scene.applied(&lease).await;
 }
 
-/// The losses that hold the task, as pairs of what it had and has; whether its mark says the same.
+/// The losses that block the task, as pairs of instances before and now; asserts that its mark agrees.
 async fn held<F: Fixture>(scene: &Scene<F>) -> Vec<(u32, u32)> {
     let marks = scene.store().task_marks().await;
     let mark = marks.expect("tasks can be listed").remove(0);
@@ -281,7 +281,7 @@ pub async fn a_release_outlasts_the_run_before_it<F: Fixture>() {
         scene.applied(&lease).await;
         assert_eq!(decide(&scene, 2).await, EnqueueDecision::Replace);
         if comes_back {
-            // With the data a later loss is another one.
+            // Once the data is back, a later loss counts as a new one.
             assert_eq!(decide(&scene, 8).await, EnqueueDecision::Replace);
             assert_eq!(decide(&scene, 1).await, Hold);
             assert_eq!(decide(&scene, 8).await, Keep);

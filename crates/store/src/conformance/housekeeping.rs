@@ -82,7 +82,7 @@ async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>
     appended.expect("a live lease can log");
 }
 
-/// A running run whose log takes 1,000 bytes, in two lines.
+/// A running run with a log of 1,000 bytes, in two lines.
 async fn logged<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> Lease {
     scene.advance(seconds(1));
     let lease = scene.leased(name, text).await;

@@ -100,8 +100,8 @@ pub async fn an_expired_leadership_goes_to_the_next_who_asks<F: Fixture>() {
     assert_eq!(late, leadership(2, false, "b", TTL));
 }
 
-/// Otherwise what it had begun before its lease was over could go on after others saw that
-/// there is no leader.
+/// Otherwise a write that began before the lease was over could go on after others saw that there is no
+/// leader.
 pub async fn a_leader_that_comes_back_after_its_expiry_gets_a_new_epoch<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     scene.lead_as("a", None, TTL).await;
@@ -139,7 +139,8 @@ pub async fn it_is_told_whether_another_has_led_in_between<F: Fixture>() {
     scene.advance(TTL);
     let back = scene.lead_as("a", Some(epoch(3)), TTL).await;
     assert_eq!(back, leadership(5, true, "a", TTL));
-    // Neither has one that is gone in order, nor an earlier life of its own.
+    // A leader that has resigned does not count as another one, and neither does an earlier life of the
+    // caller.
     scene.advance(TTL);
     scene.lead_as("b", None, TTL).await;
     resign(&scene, &member("b")).await;

@@ -10,10 +10,10 @@ use super::Fixture;
 use super::scene::{LEASE, Scene, line, seconds, spec, worker};
 use crate::{Lease, Requeued, Retention, lost_lease_error};
 
-/// A life of the leadership; schedulers say that they are there once in a third of it.
+/// Life of the leadership; schedulers call once in a third of it.
 const LEADERSHIP: Duration = Duration::from_secs(15);
 
-/// Lets the lease end while schedulers are there, and takes it back.
+/// Lets the lease end while schedulers serve, and takes it back.
 async fn lose<F: Fixture>(scene: &Scene<F>, lease: &Lease) -> Requeued {
     scene.advance(LEASE);
     let lost = scene.reap().await;
@@ -218,7 +218,7 @@ pub async fn an_input_that_kills_workers_does_not_go_through_the_fleet<F: Fixtur
         scene.advance(LEASE);
         scene.reap().await;
     }
-    // Three attempts, and three more behind each slow retry.
+    // Three attempts, and three more after each slow retry.
     assert!((6..=12).contains(&killed), "{killed}");
     assert_eq!(scene.state("good").await.status, TaskStatus::Successful);
     assert_ne!(scene.state("bad").await.status, TaskStatus::Successful);
@@ -311,7 +311,7 @@ pub async fn a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease<F: 
     // Its lease is of the present time, and ends like any.
     assert!(scene.reap().await.is_empty());
     scene.applied(&lease).await;
-    // The other one ends after the longest life of a lease, so that whoever has it keeps what was promised.
+    // The other lease ends after the longest life of a lease, so that its holder keeps what was promised.
     scene.advance(LEASE);
     assert!(scene.reap().await.is_empty());
     scene.advance(LONGEST_LEASE);

@@ -111,14 +111,13 @@ pub struct ModelCompleted {
     pub tasks_changed: bool,
 }
 
-/// Whether no other run of its concurrency group may run beside it.
+/// Whether at most one run of its concurrency group may run at a time.
 fn one_of_group(kind: RunKind) -> bool {
     matches!(kind, RunKind::Apply | RunKind::Destroy)
 }
 
 impl Model {
-    /// The run of a task in this status, of which there is never more than one: plans count where they are
-    /// running.
+    /// The run of a task in this status, of which a task has at most one: plans count while they are running.
     pub fn only(&self, task: &TaskName, status: RunStatus) -> Option<RunId> {
         let counts = |run: &ModelRun| run.kind == RunKind::Apply || status == RunStatus::Running;
         let mut found = self

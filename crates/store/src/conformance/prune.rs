@@ -61,7 +61,7 @@ pub async fn queued_and_running_runs_stay_and_do_not_count<F: Fixture>() {
     assert_eq!(scene.lease().await.run, queued);
 }
 
-/// A flapping input may cancel any number of runs behind a long one.
+/// A flapping input may cancel any number of runs after a long one.
 pub async fn cancelled_runs_push_out_no_result<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let old = scene.apply("a", "1").await;
@@ -178,7 +178,7 @@ pub async fn the_last_applied_input_outlives_its_run<F: Fixture>() {
     assert!(has_input(&scene, "2").await);
 }
 
-/// However often a name is used: all earlier tasks of it count together, apart from the one that is there.
+/// However often a name is used, all earlier tasks of it count together, apart from the existing one.
 pub async fn the_history_of_deleted_tasks_is_forgotten_by_the_same_rule<F: Fixture>() {
     let scene = Scene::<F>::new(&["other"]).await;
     let other = scene.apply("other", "1").await;

@@ -155,7 +155,7 @@ pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
     assert_eq!(waiting(&scene, seconds(3) + MICROSECOND).await, []);
 }
 
-/// A task of which an input has failed for good.
+/// Lets an input of the task fail for good.
 async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
     scene.queue(name, "1").await;
     for _ in 0..cts_core::runs::ATTEMPTS {

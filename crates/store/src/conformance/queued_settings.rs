@@ -9,8 +9,8 @@ use super::scene::{Scene, spec, task};
 use super::settings::{acquire, change, generation, having, needing, queue_for};
 use crate::{Assignment, Deletion, SettingsChange, UnsettledRun};
 
-/// With the settings 1 in force, a worker `one` that has them, a worker `two` that has those that follow, and a task `a`
-/// whose infrastructure is destroyed when it is deleted.
+/// The settings 1 in force, a worker `one` that has them, a worker `two` that has the settings that follow,
+/// and a task `a` whose infrastructure is destroyed when it is deleted.
 pub(super) async fn scene<F: Fixture>() -> Scene<F> {
     let scene = Scene::<F>::new(&[]).await;
     begin_again(&scene).await;
@@ -129,7 +129,7 @@ pub async fn a_plan_of_a_destruction_has_the_settings_in_force<F: Fixture>() {
     assert_eq!(lease.run, run);
 }
 
-/// An earlier scheduler queues it without. Workers of before settings take what there is.
+/// An earlier scheduler queues the run without settings. Workers of versions before settings take any run.
 pub async fn without_settings_no_worker_that_reports_its_own_destroys<F: Fixture>() {
     let scene = scene::<F>().await;
     scene.apply("a", "applied").await;
@@ -158,7 +158,8 @@ pub async fn without_settings_no_worker_that_reports_its_own_destroys<F: Fixture
     assert_eq!(lease.run, run);
 }
 
-/// A task that was declared with other providers and has not applied since is destroyed with those that it applied with.
+/// A task that was declared with other providers and has not applied since is destroyed with the providers of
+/// its last apply.
 pub async fn a_destruction_has_the_settings_of_its_input_and_not_of_its_task<F: Fixture>() {
     let scene = scene::<F>().await;
     applied(&scene).await;

@@ -103,7 +103,7 @@ impl<F: Fixture> Scene<F> {
         self.fixture.store()
     }
 
-    /// Opens the store anew.
+    /// Closes the store and opens it again.
     pub async fn restart(&mut self) {
         self.fixture.restart().await;
     }
@@ -183,7 +183,7 @@ impl<F: Fixture> Scene<F> {
         enqueued.expect("inputs can be enqueued")
     }
 
-    /// Asks for a run of one task with an input of this text.
+    /// Enqueues an input with this text for one task.
     pub async fn enqueue(&self, name: &str, text: &str) -> Enqueued {
         let mut enqueued = self.request_all(vec![self.request(name, text)]).await;
         enqueued.pop().expect("one request has one answer")
@@ -196,7 +196,7 @@ impl<F: Fixture> Scene<F> {
         enqueued.queued.expect("an enqueued run is queued")
     }
 
-    /// Leases a run if there is one.
+    /// Leases a run, if one is due.
     pub async fn acquire(&self) -> Option<Lease> {
         self.acquire_as(&claim()).await
     }
@@ -224,7 +224,7 @@ impl<F: Fixture> Scene<F> {
         self.reap_some(16).await
     }
 
-    /// Takes back no more leases than these; jitter is none.
+    /// Takes back at most this many leases, without jitter.
     pub(super) async fn reap_some(&self, most: usize) -> Vec<Requeued> {
         let each = self.take_backs(most);
         let reaped = self.store().reap(self.leader(), &each).await;
@@ -241,7 +241,7 @@ impl<F: Fixture> Scene<F> {
         each.collect()
     }
 
-    /// Takes back every lease; the scene leads anew afterwards.
+    /// Takes back every lease; afterwards the scene leads again.
     pub async fn release_all(&self) -> Vec<Requeued> {
         let released = self.store().release_all().await;
         self.lead().await;
@@ -323,7 +323,7 @@ impl<F: Fixture> Scene<F> {
         self.find_run(run).await.expect("the run is there")
     }
 
-    /// The state of one task, which must be there.
+    /// The state of one task, which must exist.
     pub async fn state(&self, name: &str) -> TaskState {
         let state = self.store().task_state(&task(name)).await;
         let state = state.expect("states can be read");

@@ -159,7 +159,7 @@ pub async fn what_a_worker_reports_and_has_is_listed<F: Fixture>() {
     assert_eq!(listed[0].settings, [1, 3]);
     having(&scene, "w", &[3, 4]).await;
     assert_eq!(workers(&scene).await[0].settings, [3, 4]);
-    // One that is not known is left out.
+    // A worker that is not known is left out.
     let unknown = SettingsChange {
         workers: vec![(WorkerId::new("unknown"), vec![1])],
         ..SettingsChange::default()

@@ -70,7 +70,7 @@ impl End {
                 assert_eq!(scene.reap().await.len(), 1);
             }
             Self::LossInVain => {
-                // Nobody could renew it.
+                // No scheduler could renew it.
                 scene.advance(LEASE * 10);
                 scene.lead().await;
                 assert_eq!(scene.reap().await.len(), 1);
@@ -145,7 +145,7 @@ impl Work {
         Self::DestroyPlan,
     ];
 
-    /// Queues it as it comes while a leader knows of the settings 1.
+    /// Queues it as a leader does that still works with the settings 1.
     async fn queue<F: Fixture>(self, scene: &Scene<F>) -> RunId {
         let run = match self {
             Self::Change => return queue_for(scene, "a", "newer", 1).await,
@@ -177,7 +177,8 @@ pub async fn every_run_survives_a_change_of_settings<F: Fixture>() {
     for work in Work::ALL {
         for moment in Moment::ALL {
             for end in End::ALL {
-                // Without a lease before the change there is only one end, and the last attempt comes after it.
+                // Without a lease before the change only one end is possible, and the last attempt comes
+                // after the change.
                 let queued_late =
                     matches!(moment, Moment::BeforeItIsQueued | Moment::WhileItIsQueued);
                 let fails_after = moment == Moment::AfterItsLease && end == End::FailureForGood;

@@ -8,7 +8,7 @@ use super::Fixture;
 use super::scene::{LEASE, Scene, input, seconds, spec};
 use crate::{Completed, Lease, TaskChange};
 
-/// Tasks like this one lose a change if nothing but a slow retry is there to bring it back.
+/// Tasks like this one lose a change if only a slow retry could bring it back.
 async fn scene<F: Fixture>(retry_failed: bool) -> Scene<F> {
     let mut task = spec("a");
     task.retry_failed = retry_failed;
@@ -43,7 +43,7 @@ pub async fn a_requested_run_that_fails_leaves_the_change_that_it_replaced<F: Fi
         let lease = requested(&scene, "2").await;
         let failed = scene.failed(&lease, "no").await;
         has_an_ordinary_run(&scene, &failed, "2").await;
-        // That was all of them, and the task's own word counts from here on.
+        // These were all attempts; from here on the task's own setting counts.
         let waits = scene.next_due().await;
         assert_eq!(waits.is_some(), retry_failed, "{waits:?}");
     }
@@ -80,8 +80,8 @@ pub async fn a_change_back_to_what_was_tried_is_not_lost<F: Fixture>() {
     has_an_ordinary_run(&scene, &failed, "1").await;
 }
 
-/// Its input was applied, so no change is lost; but it is no longer known to be applied.
-/// The attempts that an input had before a change are none of those that it has after it.
+/// The input of the requested run was applied, so no change is lost; but it no longer counts as applied. The
+/// attempts that an input had before a change do not count as attempts after it.
 pub async fn a_requested_run_of_an_earlier_input_leaves_the_change<F: Fixture>() {
     for is_running in [false, true] {
         let scene = scene::<F>(false).await;

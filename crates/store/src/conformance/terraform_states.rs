@@ -98,7 +98,8 @@ pub async fn what_an_attempt_reports_is_kept_and_comes_with_the_next_lease<F: Fi
     let recorded_at = record.recorded_at.expect("a time");
     scene.restart().await;
     scene.advance(seconds(10));
-    // One that failed may have changed some of it, and one without a report has changed nothing that is known.
+    // A failed attempt may have changed the state, and an attempt without a report has not changed the
+    // record.
     let lease = scene.leased("a", "2").await;
     assert_eq!(lease.state.known, known("a", 4, None));
     let failed = AttemptOutcome::Failed("no".to_owned());
@@ -161,7 +162,7 @@ pub async fn a_move_is_counted_once_however_often_it_is_recorded<F: Fixture>() {
     scene.interrupted(&lease).await;
     let lease = scene.lease().await;
     assert_eq!(scene.record(&lease, &moved).await, 3);
-    // A state of another lineage has moved, whatever is said of it; of no state nothing is known.
+    // A state of another lineage has moved, whatever the report says; without a state nothing is recorded.
     let other = StateReport::Accepted(Some(terraform_state("another", 1)));
     assert_eq!(scene.record(&lease, &other).await, 4);
     let record = scene.terraform_state("a").await;

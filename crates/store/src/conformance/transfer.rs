@@ -52,7 +52,7 @@ impl Contents {
         contents
     }
 
-    /// How many rows there are.
+    /// Number of rows of each table.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for (table, rows) in [
@@ -151,7 +151,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     let lease = scene.lease().await;
     append(&scene, &lease, vec![line("at work")]).await;
 
-    // Running, with a newer one behind it.
+    // A running run, with a newer one queued after it.
     scene.leased("overtaken", "1").await;
     scene.queue("overtaken", "2").await;
 
@@ -191,7 +191,7 @@ async fn of_the_api<F: Fixture>(scene: &Scene<F>) {
     scene.draft("waits", RunKind::Plan).await;
 }
 
-/// Plans in every state, and a requested run behind one.
+/// Plans in every state, and a requested run after one.
 async fn plans<F: Fixture>(scene: &Scene<F>) {
     let long = "a plan\0 \u{1F600}\n".repeat(64 * 1024);
     for text in ["", "short\0", &long] {

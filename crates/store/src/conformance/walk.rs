@@ -39,7 +39,7 @@ struct Walk<F> {
     known: [Option<LeaderEpoch>; 2],
     /// Number of the life that each replica is in.
     lives: [u8; 2],
-    /// The epoch of the last grant of leadership, and the one before.
+    /// The epoch of the last grant of leadership, and the one before it.
     epochs: [LeaderEpoch; 2],
     requests: Vec<EnqueueRequest>,
     /// The store's time at the beginning.
@@ -113,7 +113,7 @@ impl<F: Fixture> Walk<F> {
         }
     }
 
-    /// Checks whether a leader's word was accepted as expected, and returns the answer to it.
+    /// Checks whether a leader's call was accepted as expected, and returns its answer.
     fn accepted<T>(
         &self,
         answer: Result<T, LeaderError>,

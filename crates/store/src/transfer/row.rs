@@ -75,7 +75,7 @@ pub struct ConfigurationRow {
     pub fingerprint: String,
     /// Its task blocks, as JSON.
     pub tasks: String,
-    /// Id of the member whose start has decided it, or `cts config apply` with its machine.
+    /// Id of the member whose start decided it, or `cts config apply` with its machine.
     pub decided_by: String,
     /// When.
     pub decided_at: i64,

@@ -1,4 +1,4 @@
-//! The part of the model that knows how runs are cancelled; destructions it leaves alone.
+//! The part of the model that cancels runs; it leaves destructions alone.
 
 use cts_core::runs::{
     CancelContext, CancelDecision, CancelOrder, CancelRefusal, RunStatus, decide_cancel, keep_error,

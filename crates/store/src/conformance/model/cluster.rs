@@ -1,4 +1,4 @@
-//! The part of the model that knows of replicas and workers.
+//! The part of the model about replicas and workers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The part of the model that knows how the infrastructure of tasks is destroyed.
+//! The part of the model that destroys the infrastructure of tasks.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ impl Model {
         Ok(self.destroy(name, RunKind::DestroyPlan, run))
     }
 
-    /// Queues such a run with the input of the newest run that was leased to apply; `false` if there is none.
+    /// Queues such a run with the input of the newest run that was leased to apply; `false` without such a
+    /// run.
     fn destroy(&mut self, name: &TaskName, kind: RunKind, run: RunId) -> bool {
         let incarnation = self.tasks[name].incarnation;
         let mut newest_first = self.runs.values().rev();

@@ -6,15 +6,15 @@ use cts_core::lease::longest_pause;
 
 /// The part of the leadership's row that says since when the schedulers have served.
 ///
-/// Every replica that lives speaks, whether it leads or not, since any of them renews leases of runs. Times are
+/// Every live replica calls, whether it leads or not, since any of them renews leases of runs. Times are
 /// database time, as durations since any fixed moment.
 ///
-/// A lease is lost for want of a scheduler, and not because of its holder, if there was a gap after it was
-/// granted or renewed last: while the database was away, or every scheduler was. Then the attempt does not
-/// count ([`after_lost_lease`](cts_core::runs::after_lost_lease)).
+/// A lease is lost for lack of a scheduler, and not because of its holder, if a gap followed its grant or
+/// last renewal: while the database was away, or every scheduler was. Then the attempt does not count
+/// ([`after_lost_lease`](cts_core::runs::after_lost_lease)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Service {
-    /// The end of the last gap, and when a scheduler spoke last; `None` before the first word.
+    /// The end of the last gap, and the time of the last call by a scheduler; `None` before the first call.
     spoken: Option<(Duration, Duration)>,
 }
 

@@ -1,4 +1,4 @@
-//! The part of the model that knows how tasks come, change and go.
+//! The part of the model in which tasks are created, changed and removed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -364,7 +364,7 @@ impl Model {
         }
     }
 
-    /// There is no waiter any more.
+    /// Forgets everything that only a waiting caller needs, because no caller waits any more.
     pub(super) fn forget_waiting(&mut self) {
         self.requests.clear();
         let drafts = self.tasks.iter();

@@ -6,7 +6,7 @@ use cts_core::runs::{Resumed, RunKind, RunStatus, WaitContext, WaitEnd, wait_end
 use super::Model;
 use crate::Lease;
 
-/// There is no such lease.
+/// The lease does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost;
 

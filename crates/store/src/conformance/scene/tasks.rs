@@ -33,7 +33,7 @@ impl<F: Fixture> Scene<F> {
         created.expect("the name is free");
     }
 
-    /// Begins to create a task whose run succeeds it is kept.
+    /// Begins to create a task that is kept if its run succeeds.
     pub(in crate::conformance) async fn draft(&self, name: &str, kind: RunKind) -> RunId {
         let new = self.new_task(name, Creation::Keep, kind);
         self.create(&new).await;
@@ -112,7 +112,7 @@ impl<F: Fixture> Scene<F> {
         changed.expect("the task can be changed")
     }
 
-    /// Asks for a run of a task that is there.
+    /// Requests a run of an existing task.
     pub(in crate::conformance) async fn ask(&self, name: &str, kind: RunKind) -> RunId {
         let run = self.run_id();
         let change = TaskChange {

@@ -16,8 +16,8 @@ impl<F: Fixture> Walk<F> {
         usize::from(self.dice.one_in(2))
     }
 
-    /// Mostly the newest, which may be in force; sometimes the one before, and seldom one that does not
-    /// exist yet.
+    /// Returns mostly the newest epoch, which may be in force; sometimes the one before, and seldom one that
+    /// does not exist yet.
     pub(super) fn some_epoch(&mut self) -> LeaderEpoch {
         match self.dice.below(12) {
             0 => self.epochs[1],
@@ -31,7 +31,7 @@ impl<F: Fixture> Walk<F> {
         if self.dice.one_in(6) {
             self.known[replica] = None;
         }
-        // Seldom a process dies and another one has its id.
+        // Seldom a process dies and another process gets its id.
         if self.dice.one_in(8) {
             self.lives[replica] += 1;
             self.known[replica] = None;

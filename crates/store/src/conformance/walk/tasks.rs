@@ -1,4 +1,4 @@
-//! The steps of those who create, change and delete tasks.
+//! Steps that create, change and delete tasks.
 
 use cts_core::runs::RunKind;
 use cts_core::{Creation, OnDelete, RunId, TaskName, TaskSpec};
@@ -46,7 +46,7 @@ impl<F: Fixture> Walk<F> {
         }
     }
 
-    /// One that was asked for, open or not; seldom one that never was.
+    /// Returns the id of a request, open or not; seldom one that was never requested.
     fn some_request(&mut self) -> RunId {
         let known: Vec<_> = self.model.requests.keys().copied().collect();
         let known = self.dice.one_of(&known).copied();
