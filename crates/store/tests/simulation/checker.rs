@@ -20,7 +20,7 @@ pub(crate) enum Breach {
     TwoWriters,
     /// A run was leased while the lease before was still good.
     TwoLeases,
-    /// A word about a lease was accepted that is not the newest grant's.
+    /// A call for a lease was accepted that does not name the newest grant.
     StaleWord,
     /// A leader's write was accepted after one of a later leadership, or of another leader.
     StaleWrite,
@@ -86,7 +86,7 @@ impl Checker {
         }
     }
 
-    /// A Terraform may write from now on: what it applies, or what a plan writes beside that.
+    /// A Terraform may write from now on: its apply, or the writes of a plan.
     pub(crate) fn writes(&mut self, task: usize, terraform: usize, kind: RunKind) {
         let reality = &mut self.tasks[task];
         if kind == RunKind::Apply {
@@ -99,7 +99,7 @@ impl Checker {
         self.must(unapplied, Breach::WronglyApplied, Some(task));
     }
 
-    /// A Terraform writes no more; one that applies has applied this input, or not all of it.
+    /// A Terraform writes no more; if it applies, it has applied this input, or a part of it.
     pub(crate) fn ended(
         &mut self,
         task: usize,
@@ -133,7 +133,7 @@ impl Checker {
         self.must(before < epoch, Breach::StaleWord, Some(task));
     }
 
-    /// The database has accepted a worker's word.
+    /// The database has accepted a worker's call.
     pub(crate) fn word(&mut self, task: usize, run: RunId, epoch: LeaseEpoch) {
         let newest = self.tasks[task].granted == Some((run, epoch));
         self.must(newest, Breach::StaleWord, Some(task));

@@ -287,7 +287,7 @@ impl Database {
         checker.lease_over(task, RunKind::Apply, Some(self.input_number(input)));
     }
 
-    /// The lease that a word names, or the one that is there if nothing is checked.
+    /// The lease that a call names, or the existing one if nothing is checked.
     fn lease(&self, word: Word) -> Lease {
         let mut lease = Lease {
             run: word.run,

@@ -74,7 +74,8 @@ impl<E> PartialOrd for Entry<E> {
 }
 
 impl<E> Ord for Entry<E> {
-    /// The heap gives the greatest first: the earliest, and of one moment the first that was put in.
+    /// Orders the heap, which gives the greatest first: the earliest entry, and of one moment the one that
+    /// was added first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
@@ -106,8 +107,8 @@ impl<E> Agenda<E> {
     }
 }
 
-/// The clocks of one host. The monotonic one starts anywhere and is a bit fast or slow; the wall clock
-/// jumps besides.
+/// The clocks of one host. The monotonic clock starts anywhere and is a bit fast or slow; the wall clock also
+/// jumps.
 #[derive(Debug)]
 pub(crate) struct HostClock {
     start: Instant,

@@ -1,13 +1,13 @@
 //! The rules of leases and runs under everything that can go wrong, in simulated time.
 //!
-//! Each seed is a small world: schedulers, workers with their guards, Terraforms, a database, which is
-//! the model that the conformance suite compares the stores with, and a network that loses, delays, repeats and reorders. Processes
-//! crash, stop and go on; clocks run at different speeds and jump; the database goes away. A checker that
-//! knows what really happened watches; in the end all is calm, and every task must have got its newest
-//! input without help.
+//! Each seed is a small world: schedulers, workers with their guards, Terraforms, a database, which is the
+//! model that the conformance suite compares the stores with, and a network that loses, delays, repeats and
+//! reorders. Processes crash, stop and go on; clocks run at different speeds and jump; the database goes
+//! away. A checker that sees what really happens watches; at the end all faults stop, and every task must
+//! have got its newest input without help.
 //!
-//! `CTS_SIMULATION_SEED=17 cargo test -p cts-store --test simulation -- --nocapture` prints the story of
-//! one seed, `CTS_SIMULATION_SEEDS=1000000 cargo test …` looks at more of them.
+//! `CTS_SIMULATION_SEED=17 cargo test -p cts-store --test simulation -- --nocapture` prints the story of one
+//! seed, `CTS_SIMULATION_SEEDS=1000000 cargo test …` runs more of them.
 
 mod checker;
 mod database;
@@ -104,7 +104,7 @@ fn a_seed_happens_the_same_way_each_time() {
     }
 }
 
-/// The one seed that the environment names, or as many as it says, or the usual ones.
+/// The one seed or the number of seeds in the environment, or the usual seeds.
 fn seeds() -> Range<u64> {
     match environment("CTS_SIMULATION_SEED") {
         Some(seed) => seed..seed + 1,

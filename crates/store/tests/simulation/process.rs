@@ -121,7 +121,7 @@ impl Simulation {
         }
     }
 
-    /// Ends a process at once, with everything it knows. Its Terraforms stay.
+    /// Ends a process at once, with everything in its memory. Its Terraforms stay.
     pub(crate) fn crash(&mut self, number: usize, back_after: Instant) {
         let process = &mut self.processes[number];
         process.alive = false;

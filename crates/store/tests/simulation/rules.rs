@@ -18,9 +18,9 @@ pub(crate) enum Rules {
     ReadsTheWallClock,
     /// No guard stops Terraform in the place of a worker.
     NoGuard,
-    /// The guard does not look for a Terraform that starts behind its deadline.
+    /// The guard does not look for a Terraform that starts after its deadline.
     GuardLooksOnce,
-    /// The database takes any worker's word, whatever its epoch.
+    /// The database accepts any call of a worker, whatever its epoch.
     RunEpochUnchecked,
     /// The database takes the write of any scheduler as a leader, whatever its epoch.
     LeaderEpochUnchecked,

@@ -16,7 +16,7 @@ use crate::rules::Plan;
 use crate::simulation::{Event, ProcessInput, Simulation};
 use crate::worker::{Reply, WorkerInput};
 
-/// How long a scheduler waits for a run before it answers a worker that there is none.
+/// How long a scheduler waits for a run before it answers a worker without one.
 const LONG_POLL: Duration = Duration::from_secs(4);
 /// How long it waits for the answer to a statement.
 const PATIENCE: Duration = Duration::from_secs(2);

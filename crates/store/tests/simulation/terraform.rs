@@ -1,5 +1,5 @@
-//! Terraform, which writes over time and needs time to stop; and the guard beside each worker, which
-//! stops it in the worker's place.
+//! Terraform, which writes over time and needs time to stop; and the guard of each worker, which stops
+//! Terraform when the worker cannot.
 
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
 
@@ -124,7 +124,7 @@ impl Simulation {
         }
         match step {
             Step::Writes => {
-                // One that has been asked to stop does not begin.
+                // A Terraform that was interrupted does not begin.
                 if !state.interrupted {
                     state.writing = true;
                     let task = state.word.task;

@@ -15,7 +15,7 @@ use crate::simulation::Simulation;
 
 #[derive(Debug, Clone)]
 pub(crate) enum WorkerInput {
-    /// A slot looks at the clock; the number distinguishes a wake-up from one that is out of date.
+    /// A slot looks at the clock; the number distinguishes a wake-up from an outdated one.
     Wake {
         slot: usize,
         turn: u64,
@@ -126,7 +126,7 @@ impl Worker {
             .all(|slot| matches!(slot.work, Work::Idle))
     }
 
-    /// Until when a lease may be worked on; what the guard knows.
+    /// Until when the worker may use a lease; the guard has these deadlines too.
     pub(crate) fn deadlines(&self, word: Word) -> Option<Deadlines> {
         self.slots.iter().find_map(|slot| match &slot.work {
             Work::Attempt(attempt) if attempt.word == word => Some(attempt.deadlines),

@@ -92,7 +92,7 @@ impl Simulation {
         }
     }
 
-    /// An apply of the newest input that this leader knows is requested.
+    /// Requests an apply of the newest input that this leader has.
     fn ask_for_apply(&mut self, process: usize, epoch: LeaderEpoch, now: Duration) {
         if self.is_calm() || !self.random.chance(self.plan.requesting) {
             return;
@@ -111,8 +111,8 @@ impl Simulation {
         }
     }
 
-    /// Enqueues the newest input that this leader knows. One write at a time: it must not happen behind a newer
-    /// one.
+    /// Enqueues the newest input that this leader has. Writes one at a time: a write must not happen after a
+    /// newer one.
     fn enqueue(
         &mut self,
         (process, epoch): (usize, LeaderEpoch),

@@ -9,7 +9,7 @@ use crate::engine::Instant;
 use crate::scheduler::{Caller, Request, SchedulerInput};
 use crate::simulation::{ProcessInput, Simulation};
 
-/// Wait before an unanswered word is repeated.
+/// Wait before an unanswered call is repeated.
 const REPEAT: Duration = Duration::from_millis(400);
 
 /// Next step after a look at the clock.
