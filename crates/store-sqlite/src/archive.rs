@@ -39,8 +39,8 @@ const TABLES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Stores what is about to be removed: all of these tables but what belongs to running runs. Stores nothing if
-/// there is nothing.
+/// Archives the rows that are about to be removed: all of these tables but the rows of running runs. Stores
+/// nothing without such rows.
 pub(crate) async fn store(
     connection: &mut SqliteConnection,
     archive: ArchiveId,

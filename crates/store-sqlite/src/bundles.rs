@@ -68,7 +68,7 @@ pub(crate) async fn one(
         .map_err(failed_to("read a module bundle"))
 }
 
-/// Forgets bundles that were out of use for long. One that a run still needs counts as in use now.
+/// Forgets bundles that were out of use for long. A bundle that a run still needs counts as in use now.
 pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
     let before = now.saturating_sub(KEPT);
@@ -92,7 +92,8 @@ pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
     write.commit().await
 }
 
-/// The bundles that the inputs of queued and running runs name, and of the runs whose input a destruction would have.
+/// Bundles that are named by the inputs of queued and running runs, and of the runs whose input a destruction
+/// would have.
 async fn named(reader: impl SqliteExecutor<'_>) -> Result<BTreeSet<Digest>, StoreError> {
     let rows = sqlx::query(
         "-- prune: bundles in use; indexes runs_due, runs_one_running, runs_ended

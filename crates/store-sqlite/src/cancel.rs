@@ -218,7 +218,7 @@ pub(crate) async fn put_back(
     ids.iter().map(|id| cell(id).parse(id)).collect()
 }
 
-/// The order to stop of a live lease, and whether its holder has taken note of one.
+/// The order to stop of a live lease, and whether its holder has taken note of it.
 pub(crate) async fn order_of(
     executor: impl SqliteExecutor<'_>,
     held: Held<'_>,

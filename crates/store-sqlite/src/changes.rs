@@ -185,7 +185,8 @@ async fn forget_failures(
     Ok(())
 }
 
-/// A run that waits has nothing to apply any more, and one that fails is not tried again.
+/// Marks a running apply as withdrawn: if it waits it has nothing to apply any more, and if it fails it is
+/// not tried again.
 async fn withdraw(connection: &mut SqliteConnection, name: &TaskName) -> Result<(), StoreError> {
     sqlx::query(
         "-- change_task, replace_config_tasks: withdraw; index runs_one_running
@@ -245,8 +246,8 @@ pub(crate) async fn delete(
     Ok(!running && !destruction::begin(connection, name.as_str(), run, now).await?)
 }
 
-/// Removes a task and leaves its infrastructure; one of which something runs goes when that has ended. Says whether it
-/// is gone.
+/// Removes a task and leaves its infrastructure; a task with a running run is removed when that has ended.
+/// Returns whether it is removed.
 pub(crate) async fn retain(
     connection: &mut SqliteConnection,
     name: &str,

@@ -30,7 +30,7 @@ pub(crate) async fn complete(
     end(connection, attempt.completed(completion, now)?, now).await
 }
 
-/// An attempt whose lease has expired ends like one that was completed.
+/// Ends an attempt whose lease has expired like a completed one.
 pub(crate) async fn lose(
     connection: &mut SqliteConnection,
     lease: (RunId, LeaseEpoch),
@@ -319,8 +319,8 @@ async fn note_tried(
     Ok(())
 }
 
-/// Its input has no run until a newer one comes, or a run is requested. A newer one that was cancelled before stays
-/// withheld.
+/// Withholds the input: it has no run until a newer one comes, or a run is requested. A newer input that was
+/// cancelled before stays withheld.
 async fn withhold(
     connection: &mut SqliteConnection,
     end: &AttemptEnd<'_>,

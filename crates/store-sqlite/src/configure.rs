@@ -132,7 +132,7 @@ async fn remove_others(
     .fetch_all(&mut *connection)
     .await
     .map_err(&write)?;
-    // Tasks of the API stand behind those of the configuration, in their own order.
+    // Tasks of the API come after those of the configuration, in their own order.
     sqlx::query(
         "-- replace_config_tasks: make room
         UPDATE tasks SET position = position + ? WHERE origin = 'api'",
@@ -218,7 +218,7 @@ async fn forget_deletion(
     Ok(())
 }
 
-/// Removes everything but running runs, whose tasks are being deleted from now on; what is removed is archived.
+/// Removes everything but running runs, whose tasks are being deleted from now on; removed rows are archived.
 pub(crate) async fn reset(
     connection: &mut SqliteConnection,
     archive: ArchiveId,

@@ -23,7 +23,7 @@ const READERS: u32 = 2;
 /// all connections.
 const CACHE: &str = "-512";
 
-/// The log of changes is cut to so many bytes when it begins anew: 16 MiB.
+/// Size in bytes to which the log of changes is cut when it starts again: 16 MiB.
 const LOG_KEPT: &str = "16777216";
 
 /// A connection that writes, some that read, and what sees whether anything was written.

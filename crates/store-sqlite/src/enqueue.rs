@@ -153,7 +153,7 @@ pub(crate) async fn insert_run(
     Ok(())
 }
 
-/// The queued run gets the newer input and all its attempts, at once and in its place among those that wait.
+/// The queued run gets the newer input and all its attempts, at once, and keeps its place in the queue.
 /// Errors of earlier attempts stay with it, so that the event at its end has them.
 async fn replace(
     connection: &mut SqliteConnection,

@@ -39,7 +39,7 @@ pub enum FileError {
     Mismatch(#[from] SchemaMismatch),
 }
 
-/// Reads one file and changes nothing in it. The caller makes sure that nothing writes meanwhile.
+/// Reads one file and changes nothing in it. The caller makes sure that nothing writes at the same time.
 #[derive(Debug)]
 pub struct SqliteExport {
     connection: SqliteConnection,
@@ -117,7 +117,7 @@ impl SqliteExport {
     }
 }
 
-/// Whether the schema is exactly the one of this program.
+/// Checks that the schema is exactly that of this program.
 pub(crate) fn check(stored: &StoredSchema) -> Result<(), FileError> {
     if stored.applied.is_empty() {
         return Err(FileError::Foreign);

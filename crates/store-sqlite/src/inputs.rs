@@ -203,7 +203,7 @@ pub(crate) async fn store(
     Ok(())
 }
 
-/// Notes how many instances each service has in an input, which is said once.
+/// Notes the number of instances of each service in an input, once for each input.
 pub(crate) async fn note_instances(
     connection: &mut SqliteConnection,
     input: Digest,

@@ -14,7 +14,7 @@ use crate::set_back;
 /// The only row of the table.
 struct LeaderState {
     epoch: u64,
-    /// The leader whose lease has not expired, and when it will.
+    /// The leader whose lease has not expired, and its expiry.
     leader: Option<(String, i64)>,
     /// The last leader, whether its lease has expired or not.
     incarnation: Option<Incarnation>,
@@ -27,8 +27,7 @@ fn stored_epoch(epoch: LeaderEpoch) -> i64 {
 /// Silence after which a member or a worker is forgotten, in microseconds.
 pub(crate) const SILENCE: i64 = 24 * 3600 * 1_000_000;
 
-/// Refuses the word of a replica that does not lead (any more); inside the transaction of what it asks
-/// for.
+/// Refuses the call of a replica that does not lead (any more); inside the transaction of the call.
 pub(crate) async fn check(
     connection: &mut SqliteConnection,
     epoch: LeaderEpoch,
@@ -145,7 +144,7 @@ async fn note(
     Ok(Some(between(seen_at, now)))
 }
 
-/// A scheduler is there and can renew leases.
+/// Notes that a scheduler serves and can renew leases.
 async fn serve(
     connection: &mut SqliteConnection,
     time_to_live: Duration,

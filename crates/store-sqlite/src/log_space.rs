@@ -45,7 +45,8 @@ pub(crate) async fn measure(pools: &Pools) -> Result<u64, StoreError> {
     Ok(u64::try_from(ended.saturating_add(running)).unwrap_or_default())
 }
 
-/// The logs are read beside who writes; a run that was forgotten since has none.
+/// Measures logs of ended runs, with a reader that does not block the writer; a run that was forgotten since
+/// has no log.
 async fn measure_ended(pools: &Pools, runs: &[String]) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
     let measured: Vec<(String, i64)> = sqlx::query_as(
@@ -112,8 +113,9 @@ async fn removable(pools: &Pools) -> Result<Vec<(String, i64)>, StoreError> {
     .map_err(failed_to(REMOVE))
 }
 
-/// The last line becomes the one that says so, so that who follows the log gets it; the others go. The size is noted at the
-/// end: of a process that dies before that, the next one begins again.
+/// Replaces the last line of a log by one that says that the log was removed, so that readers that follow the
+/// log get it, and removes the other lines. The size is noted at the end: if the process dies before, the
+/// next one begins again.
 async fn remove_lines(pools: &Pools, run: &str) -> Result<(), StoreError> {
     let failed = failed_to(REMOVE);
     loop {

@@ -44,7 +44,7 @@ pub(crate) async fn of_task(
     rows.iter().map(by(decode::lost_lease)).collect()
 }
 
-/// Forgets those that were lost before this moment.
+/// Forgets leases that were lost before this moment.
 pub(crate) async fn forget(
     connection: &mut SqliteConnection,
     before: i64,

@@ -1,4 +1,4 @@
-//! Forgets what is old, in transactions so small that nothing waits long for the one connection that writes.
+//! Forgets old rows, in transactions so small that no call waits long for the one connection that writes.
 
 use cts_core::EVENTS_KEPT;
 use cts_store::{
@@ -89,7 +89,8 @@ async fn old_runs(
     .map_err(failed_to(OPERATION))
 }
 
-/// All lines of one log but the last ones, which go with their run: a log may be too long for one transaction.
+/// Forgets all lines of one log but the last ones, which go with their run: a log may be too long for one
+/// transaction.
 async fn forget_lines(pools: &Pools, run: &str) -> Result<(), StoreError> {
     loop {
         let longer: Option<i64> = sqlx::query_scalar(

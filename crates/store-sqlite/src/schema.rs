@@ -1,4 +1,4 @@
-//! The schema: whether this program knows it, and how it is brought up to date.
+//! The schema: whether it fits this program, and how it is brought up to date.
 
 use std::error::Error;
 

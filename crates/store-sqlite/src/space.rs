@@ -10,7 +10,8 @@ use crate::writer::Durability;
 /// Free pages that stay, for what is written next: 1 MiB.
 const KEPT: i64 = 256;
 
-/// A file of an earlier version, which does not shrink, is written anew at the start if it has no more pages: 1 GiB.
+/// A file of an earlier version, which does not shrink, is rewritten at the start if it has at most this many
+/// pages: 1 GiB.
 const WRITTEN_ANEW: i64 = 256 * 1024;
 
 const OPERATION: &str = "give back room";
@@ -32,7 +33,7 @@ pub(crate) async fn give_back(pools: &Pools) -> Result<(), StoreError> {
             .map_err(failed_to(OPERATION))?;
         write.commit().await?;
     }
-    // Waits for those who read at this moment; what comes later reads the file itself.
+    // Waits for present readers; later readers read the file itself.
     sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         .execute(pools.writer.pool())
         .await
@@ -40,8 +41,8 @@ pub(crate) async fn give_back(pools: &Pools) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a new file, or one of an earlier version, one that can shrink, if that does not take long. Not with every connection: to
-/// say so again is a write.
+/// Lets a new file, or one of an earlier version, shrink, if that does not take long. Does not do so for
+/// every connection: setting it again is a write.
 pub(crate) async fn make_shrinkable(pool: &SqlitePool) -> Result<(), sqlx::Error> {
     let mut connection = pool.acquire().await?;
     let incremental = 2;

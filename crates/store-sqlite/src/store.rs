@@ -32,11 +32,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, makes it and its directory if they are missing (modes 0600 and 0750) and brings
-    /// its schema up to date. Refuses a schema that this program cannot work with.
+    /// Opens the file, makes it and its directory if they are missing (modes 0600 and 0750) and brings its
+    /// schema up to date. Refuses a schema that this program cannot work with.
     ///
     /// `boot` names the present boot of the machine; `None` if it is not known. If the file was left without
-    /// [`SqliteStore::close`] on another one, no input counts as applied: what was committed last may be missing.
+    /// [`SqliteStore::close`] on another boot, no input counts as applied: the last commits may be missing.
     pub async fn open(
         path: &Path,
         clock: Arc<dyn Clock>,
@@ -61,9 +61,9 @@ impl SqliteStore {
         Ok(store)
     }
 
-    /// Opens a file that is there and has the schema of this program, whether another process has it open or not, for
-    /// single calls that depend on no other: [`FileError`](crate::FileError) is the source of the
-    /// [`StoreError::Open`] otherwise.
+    /// Opens an existing file with the schema of this program, whether another process has it open or not,
+    /// for independent single calls. Otherwise [`FileError`](crate::FileError) is the source of the
+    /// [`StoreError::Open`].
     pub async fn attach(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         Ok(Self {
             pools: connection::attach(path).await?,

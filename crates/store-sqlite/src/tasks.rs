@@ -59,7 +59,7 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Writes what is declared of a task that is there.
+/// Writes the declaration of an existing task.
 pub(crate) async fn write_spec(
     connection: &mut SqliteConnection,
     task: &TaskSpec,

@@ -18,7 +18,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Connects when it is asked first.
+    /// Connects with its first use.
     pub(crate) fn new(options: SqliteConnectOptions) -> Self {
         let connections = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&connections);

@@ -118,7 +118,7 @@ pub(crate) async fn hasten_retries(
     names.iter().map(|name| task_name(name)).collect()
 }
 
-/// The tasks of which the configuration in force declares something else, which has not taken effect yet.
+/// Tasks for which the configuration in force declares something else, which has not taken effect yet.
 async fn unsettled(
     connection: &mut SqliteConnection,
     now: i64,

@@ -30,8 +30,9 @@ impl Durability {
 
 /// Makes transactions, one at a time. Cheap to clone; clones share the connection.
 ///
-/// A connection whose commit or rollback failed is closed and opened anew: SQLite may have ended the transaction
-/// by itself (a full disk, an I/O error), while the driver takes it for open and would refuse every later one.
+/// A connection whose commit or rollback failed is closed and opened again: SQLite may have ended the
+/// transaction by itself (a full disk, an I/O error), while the driver takes it for open and would refuse
+/// every later one.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     pool: SqlitePool,
@@ -70,7 +71,7 @@ impl Writer {
         &self.pool
     }
 
-    /// Begins a transaction, when the one before is over.
+    /// Begins a transaction, when the one before it is over.
     pub(crate) async fn begin(&self, durability: Durability) -> Result<Write, StoreError> {
         let begin = self.pool.begin_with(durability.begin()).await;
         Ok(Write {

@@ -53,7 +53,7 @@ impl SqliteFixture {
         self.store.close().await;
     }
 
-    /// Changes the file behind the store's back, without its checks.
+    /// Changes the file directly, without the store and its checks.
     pub(crate) async fn tamper(&self, statement: &str) {
         let mut connection = raw(&self.path()).await;
         let changed = sqlx::query(AssertSqlSafe(statement))

@@ -120,7 +120,7 @@ async fn a_file_from_before_the_first_version_goes_on() {
     opened(&path).await.unwrap();
 }
 
-/// Columns, indexes, triggers and references, in words.
+/// Columns, indexes, triggers and references, as text.
 async fn schema_of(path: &Path) -> BTreeSet<String> {
     let mut connection = connected(path).await;
     let rows: Vec<String> = sqlx::query_scalar(
