@@ -12,15 +12,16 @@ use crate::row::{Cell, failed_to};
 
 const OPERATION: &str = "archive what is removed";
 
-/// Runs that are moved in one transaction. Nothing else is done meanwhile, so that it may be more than prune forgets.
+/// Runs that are moved in one transaction. No other work is done at that time, so more than prune forgets in
+/// one.
 const RUNS_AT_ONCE: i64 = 200;
 
-/// The next position in an archive is one behind this.
+/// The last position in an archive; the next one follows it.
 const LAST_POSITION: &str =
     "(SELECT coalesce(max(position), 0) FROM archived_rows WHERE archive_id = $1)";
 
-/// Stores the tasks that are about to be removed, and what the API has deleted. Makes no archive if there is
-/// nothing to remove.
+/// Archives the tasks that are about to be removed, and the API's deletions. Makes no archive if nothing is
+/// removed.
 pub(crate) async fn begin(
     transaction: &mut PgTransaction<'_>,
     archive: ArchiveId,
@@ -170,7 +171,7 @@ async fn moved(
     Ok(moved.rows_affected())
 }
 
-/// Forgets a part of the archives that are beyond those that are kept. Says whether there is more.
+/// Forgets a part of the archives beyond those that are kept. Returns whether more are left.
 pub(crate) async fn forget_old(connection: &mut PgConnection) -> Result<bool, StoreError> {
     let failed = failed_to("forget an archive");
     let old: Option<Uuid> = sqlx::query_scalar(

@@ -66,7 +66,7 @@ pub(crate) async fn read(
         .map_err(failed_to("read a bundle"))
 }
 
-/// Forgets bundles that were out of use for long. One that a run still needs counts as in use now.
+/// Forgets bundles that were out of use for long. A bundle that a run still needs counts as in use now.
 pub(crate) async fn prune(connection: &mut PgConnection) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
     let (before, old): (i64, i64) = sqlx::query_as(

@@ -226,8 +226,8 @@ pub(crate) async fn delete(
     Ok(gone)
 }
 
-/// Tasks of which something runs go when that has ended, and this run, if any, has destroyed their infrastructure. The
-/// caller has locked them.
+/// Begins deletions: tasks with a running run are removed when it has ended and the given run, if any, has
+/// destroyed their infrastructure. The caller has locked them.
 pub(crate) async fn begin_deletions(
     transaction: &mut PgTransaction<'_>,
     names: &[&str],

@@ -32,9 +32,10 @@ pub(crate) async fn complete(
     not_applied(connection, completion).await
 }
 
-/// The ordinary end, in one statement. The task is locked before the run is looked at for good; the
-/// functions see what was committed while that lock was waited for. `None` if there is no such lease of a
-/// run that is to be applied, of a task that neither comes nor goes nor is held; nothing has happened then.
+/// Ends an attempt in the ordinary way, in one statement. The task is locked before the final check of the
+/// run; the functions see what was committed while the statement waited for that lock. `None`, without any
+/// change, if the lease does not exist, is not for a run that applies, or its task is being created or
+/// deleted or is blocked.
 async fn applied(
     connection: &mut PgConnection,
     completion: &Completion,
@@ -160,8 +161,7 @@ async fn not_applied(
     Ok(completed)
 }
 
-/// An attempt whose lease has expired ends like one that was completed. The caller has locked the task and the
-/// run.
+/// Ends an attempt whose lease has expired like a completed one. The caller has locked the task and the run.
 pub(crate) async fn lose(
     transaction: &mut PgTransaction<'_>,
     lease: (RunId, LeaseEpoch),

@@ -16,7 +16,7 @@ use crate::row::{Cell, encoded, failed_to, span_micros};
 
 const OPERATION: &str = "register a configuration";
 
-/// Key of the advisory lock of those who register: one at a time, so that the last sees all others.
+/// Key of the advisory lock of registering members: one at a time, so that the last sees all others.
 const LOCK: i64 = 0x6374_735f_636f_6e66;
 
 pub(crate) async fn register(

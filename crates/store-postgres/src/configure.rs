@@ -180,7 +180,7 @@ async fn remove_others(
     .fetch_all(&mut **transaction)
     .await
     .map_err(&write)?;
-    // Tasks of the API stand behind those of the configuration, in their own order.
+    // Tasks of the API come after those of the configuration, in their own order.
     sqlx::query(
         "-- replace_config_tasks: make room
         UPDATE tasks SET position = position + $1 WHERE origin = 'api'",

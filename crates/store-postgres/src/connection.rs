@@ -17,7 +17,7 @@ use crate::timeline::Timeline;
 /// How long a caller waits for a connection before it fails.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that was idle for this long is asked whether it lives before it is used.
+/// A connection that was idle for this long is checked before it is used.
 const TRUSTED_FOR: Duration = Duration::from_millis(500);
 
 const CONNECTION_LIFE: Duration = Duration::from_mins(30);

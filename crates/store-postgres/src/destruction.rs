@@ -41,8 +41,9 @@ pub(crate) async fn begin(
     Ok(queued)
 }
 
-/// The input is that of the newest run that has applied, or may have: a leased one that did not succeed may have
-/// changed anything. Ids of runs are from the clocks of several processes, so the times of leases order them.
+/// Queues a run with the input of the newest run that has applied, or may have: a leased one that did not
+/// succeed may have changed anything. Ids of runs are from the clocks of several processes, so the times of
+/// leases order them.
 async fn queue(
     transaction: &mut PgTransaction<'_>,
     name: &str,

@@ -163,7 +163,7 @@ struct Doubts {
 }
 
 impl Doubts {
-    /// `None` if there are none of this timeline.
+    /// Locks the doubts; `None` if this timeline has none.
     async fn lock(transaction: &mut PgTransaction<'_>) -> Result<Option<Self>, StoreError> {
         let read = failed_to("read what is in doubt");
         let row = sqlx::query(

@@ -14,8 +14,8 @@ use crate::timeline::Timeline;
 /// How long a call may take once it has the connection. Callers usually give up earlier.
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Opened with its first use, and anew after a call that failed or was given up: what its connection was in
-/// the middle of is not known then. Clones share the connection; one call uses it at a time.
+/// The connection is opened with its first use, and again after a call that failed or was given up, because
+/// its state is not known then. Clones share the connection; one call uses it at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct ElectionConnection {
     target: Target,
@@ -109,8 +109,8 @@ fn is_closed(error: &StoreError) -> bool {
     }
 }
 
-/// Does a call on the connection of the leadership. One that was left idle may have been closed meanwhile, by the
-/// server or by something in between: the call is repeated on a new one then, and must be safe to repeat.
+/// Makes a call on the connection of the leadership. An idle connection may have been closed, by the server
+/// or by something in between: then the call is repeated on a new one, so it must be safe to repeat.
 macro_rules! election_call {
     ($election:expr, $connection:ident => $work:expr) => {{
         let mut turn = $election.turn().await;

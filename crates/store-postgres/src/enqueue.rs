@@ -97,8 +97,8 @@ async fn enqueue_encoded(
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// Requests of which each is decided when all earlier ones of its task are stored: places of requests,
-/// no task twice in one wave.
+/// Splits requests into waves, as indexes into `requests`: each is decided when all earlier ones of its task
+/// are stored, so no task is in a wave twice.
 fn waves(requests: &[EnqueueRequest]) -> Vec<Vec<usize>> {
     let mut waves: Vec<Vec<usize>> = Vec::new();
     let mut earlier: HashMap<&str, usize> = HashMap::new();

@@ -46,7 +46,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// Notes how many instances each service has in these inputs, which is said once of each.
+/// Notes the number of instances of each service in these inputs, once for each input.
 pub(crate) async fn note_instances(
     transaction: &mut PgTransaction<'_>,
     inputs: &[(Digest, &InstanceCounts)],

@@ -1,7 +1,7 @@
 //! Hints to and from other processes, over `NOTIFY`.
 //!
-//! `NOTIFY` takes a lock of the whole server when its transaction commits, so that it stands alone and
-//! never in a transaction that others wait for.
+//! `NOTIFY` takes a lock of the whole server when its transaction commits, so it has a transaction of its own
+//! and is never in one that others wait for.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const CHANNEL: &str = "cts_hints";
 /// Postgres takes payloads below 8000 bytes.
 const LONGEST_PAYLOAD: usize = 7900;
 
-/// After so long without a hint the connection is asked whether it lives.
+/// After this time without a hint the connection is checked.
 const SILENCE: Duration = Duration::from_secs(15);
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -71,7 +71,7 @@ fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
     Ok(payloads)
 }
 
-/// The hints of a message; of one from a newer program only that there was one.
+/// The hints in a message; a gap for a message that cannot be decoded, as from a newer program.
 fn hints_of(payload: &str) -> Vec<Hint> {
     serde_json::from_str(payload).unwrap_or_else(|error| {
         debug!(%error, "a hint is not understood");

@@ -147,7 +147,7 @@ pub(crate) async fn known(
     known.iter().map(|hash| cell(hash).parse(hash)).collect()
 }
 
-/// Stores inputs with those contents that are not there yet. The caller holds the lock that keeps what is there.
+/// Stores inputs with those contents that are missing. The caller holds the lock that keeps existing ones.
 pub(crate) async fn store(
     transaction: &mut PgTransaction<'_>,
     inputs: &BTreeMap<Digest, &FrozenInput>,
@@ -223,8 +223,7 @@ pub(crate) async fn store(
     }
 }
 
-/// Removes contents, of those of inputs that were removed, which no input has any more. The caller holds the lock of
-/// inputs.
+/// Removes contents of removed inputs, if no other input has them. The caller holds the lock of inputs.
 pub(crate) async fn forget_contents(
     transaction: &mut PgTransaction<'_>,
     candidates: &[i64],

@@ -58,7 +58,7 @@ pub(crate) async fn alone(transaction: &mut PgTransaction<'_>) -> Result<(), Sto
     Ok(())
 }
 
-/// How the leadership stands.
+/// State of the leadership.
 struct LeaderState {
     epoch: u64,
     holder: Option<String>,
@@ -188,7 +188,7 @@ async fn extend(
     .execute(connection)
     .await
     .map_err(failed_to("extend the leadership"))?;
-    // Zero also if the id was taken over: how that stands is found out with the lock.
+    // Zero also if the id was taken over: the caller finds that out with the lock.
     Ok((extended.rows_affected() == 1).then(|| Leadership {
         epoch,
         mine: true,
@@ -199,7 +199,7 @@ async fn extend(
     }))
 }
 
-/// A scheduler is there and can renew leases.
+/// Notes that a scheduler serves and can renew leases.
 async fn serve(
     transaction: &mut PgTransaction<'_>,
     time_to_live: Duration,
@@ -357,7 +357,7 @@ pub(crate) async fn members(
         .collect()
 }
 
-/// For a caller that knows that no process lives.
+/// Clears the leadership and the members, for a caller that has made sure that no process lives.
 pub(crate) async fn clear(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
     sqlx::query(
         "-- release_all: replicas and workers

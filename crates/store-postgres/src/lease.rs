@@ -164,8 +164,8 @@ async fn try_acquire(
     .await
 }
 
-/// A row that cannot be read was leased to a worker that will never know: undone, so that what failed
-/// has not happened.
+/// A row that cannot be decoded was leased to a worker that will never get it: the lease is undone, so that
+/// nothing has happened after the failure.
 async fn give_back_unreadable(
     connection: &mut PgConnection,
     row: &PgRow,

@@ -154,8 +154,9 @@ async fn measure_ended(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u
     Ok(bytes.into_iter().map(space).sum())
 }
 
-/// The last line of each becomes the one that says so, so that who follows the log gets it; the others go. Their sizes are
-/// noted at the end: of a process that dies before that, the next one begins again.
+/// Replaces the last line of each log by one that says that the log was removed, so that readers that follow
+/// the log get it, and removes the other lines. Their sizes are noted at the end: if the process dies before,
+/// the next one begins again.
 async fn remove_lines(connection: &mut PgConnection, runs: &[Uuid]) -> Result<(), StoreError> {
     let failed = failed_to(REMOVE);
     let kept: Vec<(Uuid, i64)> = sqlx::query_as(

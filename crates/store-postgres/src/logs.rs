@@ -24,7 +24,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// One statement: the run's row is locked, and then its last line is asked for.
+/// Appends in one statement: it locks the run's row, and then reads its last line.
 pub(crate) async fn append_leased(
     connection: &mut PgConnection,
     run: RunId,

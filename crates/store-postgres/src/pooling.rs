@@ -1,7 +1,8 @@
-//! Poolers between this program and the server: whether what is said on a connection reaches one and the same session.
+//! Poolers between this program and the server: checks that all statements on a connection reach the same
+//! session.
 //!
-//! Settings, prepared statements and `LISTEN` belong to a session. A pooler that lends a session of the server for one
-//! transaction only loses them, so that it is refused before anything is done.
+//! Settings, prepared statements and `LISTEN` belong to a session. A pooler that lends a session of the
+//! server for one transaction only loses them, so it is refused before anything is done.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Forgets what is old, in transactions so small that nothing waits long for what they hold.
+//! Forgets old rows, in transactions so small that no call waits long for their locks.
 
 use cts_core::EVENTS_KEPT;
 use cts_store::{
@@ -60,7 +60,7 @@ pub(crate) async fn prune(
     Ok(forgotten)
 }
 
-/// Names of tasks of which there are runs, behind this one.
+/// Names of tasks with runs, after this one.
 async fn next_names(connection: &mut PgConnection, after: &str) -> Result<Vec<String>, StoreError> {
     sqlx::query_scalar(
         "-- prune: names; index runs_task, from each name to the next one
@@ -124,7 +124,7 @@ async fn surplus(
     .map_err(failed_to(OPERATION))
 }
 
-/// Where a run stands in the order of their ends.
+/// Position of a run in the order of their ends.
 #[derive(Debug, Clone, Copy, Default, sqlx::FromRow)]
 struct Place {
     finished_at: i64,
@@ -132,7 +132,7 @@ struct Place {
     run: Uuid,
 }
 
-/// The next runs that are too old; not those that the status of a task is made of.
+/// The next runs that are too old, except those from which the status of a task is made.
 async fn outdated(
     connection: &mut PgConnection,
     retention: Retention,
@@ -224,7 +224,7 @@ async fn forget_runs(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64
     Ok(deleted.rows_affected())
 }
 
-/// Looks at the next inputs: gives the last of them, and those that no run refers to.
+/// Reads the next inputs: returns the last of them, and those that no run refers to.
 async fn next_inputs(
     connection: &mut PgConnection,
     after: &str,
@@ -263,7 +263,7 @@ async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Resu
     .execute(&mut *transaction)
     .await
     .map_err(&write)?;
-    // A statement of its own: runs that came while the lock was waited for are seen.
+    // A statement of its own, to see runs that came while the lock was waited for.
     let contents: Vec<i64> = sqlx::query_scalar(
         "-- prune: inputs; index runs_input
         WITH unused AS MATERIALIZED (

@@ -105,12 +105,13 @@ fn listing(filter: &RunFilter) -> String {
     let equal = |status: RunStatus| format!("status = '{}'", status.as_str());
     let (found, of_status, order) = match filter.status {
         None => ("NOT MATERIALIZED", "TRUE".to_owned(), "id DESC"),
-        // There are few, and how many is never known: they are all found before they are sorted.
+        // Queued and running runs are few, in an unknown number: all of them are found before they are
+        // sorted.
         Some(status @ (RunStatus::Queued | RunStatus::Running)) if task.is_none() => {
             ("MATERIALIZED", equal(status), "id DESC")
         }
-        // A range, because only one index has its order: of an equality the planner believes that such runs are
-        // everywhere, and goes through all of them.
+        // A range, because only one index has its order. With an equality, the planner of Postgres assumes
+        // that such runs are spread evenly, and goes through all of them.
         Some(status @ (RunStatus::Failed | RunStatus::Cancelled)) if task.is_none() => {
             let status = status.as_str();
             let range = format!(

@@ -1,4 +1,4 @@
-//! The schema: whether this program knows it, and how it is brought up to date.
+//! The schema: whether it fits this program, and how it is brought up to date.
 
 use cts_store::StoreError;
 use cts_store::schema::{SchemaMismatch, SchemaPlan, StoredSchema};
@@ -66,7 +66,8 @@ pub async fn migrate(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
         .lock()
         .await
         .map_err(|error| target.open_error(error))?;
-    // Asked behind the lock: what another has applied meanwhile is not reported as ours.
+    // Planned after taking the lock: migrations that another process has just applied are not reported as
+    // applied by this one.
     let plan = plan(&target, &mut connection).await?;
     apply(&plan, &mut connection)
         .await

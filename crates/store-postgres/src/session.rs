@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use crate::connection::{CONNECT_LIMIT, NoConnection};
 use crate::row::failed_to;
 
-/// How long a call may take when it has a connection. The database gives up a statement earlier; this
-/// is for one that does not answer at all.
+/// How long a call may take once it has a connection. The database ends a statement earlier; this limit is
+/// for a database that does not answer at all.
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long undoing a transaction may take.
@@ -22,7 +22,7 @@ const UNDO_LIMIT: Duration = Duration::from_secs(5);
 pub(crate) const TRIES: u32 = 5;
 
 /// A connection in use. Unless it is [released](Session::release) it is closed: a caller that goes away in
-/// the middle leaves a connection in the middle of something.
+/// the middle of a call leaves the connection in an unknown state.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: Option<PoolConnection<Postgres>>,
@@ -48,18 +48,18 @@ impl Session {
         connection.expect("it goes with release, which takes the session")
     }
 
-    /// Gives the connection back if the call has ended in time. A transaction that it left open, as a
-    /// refused call does, is undone before the caller gets the error: until then its locks hide rows from
-    /// statements that skip locked rows. A connection on which the database has failed is closed, since what
-    /// has become of its transaction is not known.
+    /// Gives the connection back if the call has ended in time. A transaction that the call left open, as a
+    /// refused call does, is rolled back before the caller gets the error: until then its locks hide rows
+    /// from statements that skip locked rows. A connection on which the database has failed is closed, since
+    /// the fate of its transaction is not known.
     pub(crate) async fn release<T, E: From<StoreError> + Failure>(
         mut self,
         answer: Result<Result<T, E>, Elapsed>,
     ) -> Result<T, E> {
         match answer {
             Ok(answer) => {
-                // The rollback is under way since the transaction was dropped; what comes behind it
-                // on the connection has to wait for it. A connection that does not answer is closed.
+                // The rollback began when the transaction was dropped; later statements on the connection
+                // have to wait for it. A connection that does not answer is closed.
                 let usable = !has_failed(&answer) || is_repeatable(&answer);
                 if answer.is_ok() || usable && self.answers().await {
                     drop(self.connection.take());
@@ -154,15 +154,15 @@ impl Failure for TaskError {
     }
 }
 
-/// Whether the database itself has failed, and not the caller's word been refused.
+/// Whether the database itself has failed; a refused call is not such a failure.
 fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
     let failure = answer.as_ref().err().and_then(Failure::store);
     matches!(failure, Some(StoreError::Database { .. }))
 }
 
-/// Whether the database has undone the call because it collided with another one: a serialization
-/// failure, a deadlock, or one of the unique indexes that are the safety net. All of it has not
-/// happened, so that it can be done again.
+/// Whether the database has undone the call because it collided with another one: a serialization failure, a
+/// deadlock, or one of the unique indexes that are the safety net. Nothing of the call has happened, so it
+/// can be repeated.
 pub(crate) fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {
     let Err(failure) = answer else { return false };
     let Some(StoreError::Database { source, .. }) = failure.store() else {

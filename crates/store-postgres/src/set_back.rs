@@ -11,8 +11,8 @@ use crate::row::{failed_to, span_micros};
 /// An entry that lies further in the future than this was written by a clock that was ahead.
 pub(crate) const DOUBT: Duration = Duration::from_mins(1);
 
-/// Runs that would wait for the time at which the clock was are due, leases end after the longest life that one has, and
-/// workers and replicas count as seen now.
+/// Moves times in the future back: runs that would wait for such a time are due, leases end after the longest
+/// life of a lease, and workers and replicas count as seen now.
 pub(crate) async fn bring_back(
     transaction: &mut PgTransaction<'_>,
     now: i64,

@@ -14,8 +14,8 @@ const OPERATION: &str = "make statistics";
 /// A table of so many pages is read quickly.
 const SMALL: i64 = 8;
 
-/// Has the statistics made of one table that has grown to more than twice its size since that was done last: the one that has
-/// grown most.
+/// Makes the statistics of one table that has grown to more than twice its size since they were last made:
+/// the one that has grown most.
 pub(crate) async fn follow(connection: &mut PgConnection) -> Result<(), StoreError> {
     let outgrown: Option<String> = sqlx::query_scalar(
         "-- statistics: a table that has outgrown them, of those that grow with the work

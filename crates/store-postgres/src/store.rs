@@ -20,9 +20,9 @@ use crate::{doubts, leadership, lease, schema, states};
 
 /// A store in one Postgres database. Cheap to clone; clones share the connections.
 ///
-/// While the database is away every call fails with [`StoreError::Database`] after at most five
-/// seconds of waiting for a connection, and when it is back calls work again by themselves. A call that
-/// gets no answer fails after 30 s. A call whose future is dropped may still happen, wholly.
+/// While the database is away every call fails with [`StoreError::Database`] after at most five seconds of
+/// waiting for a connection; when it is back, calls work again by themselves. A call without an answer fails
+/// after 30 s. A call whose future is dropped may still happen completely.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     pool: PgPool,
@@ -60,7 +60,7 @@ impl PostgresStore {
 }
 
 impl PostgresStore {
-    /// A pooler may hide that the server is another one, so it is asked every time.
+    /// Checks the timeline with every call, because a pooler may hide that the server has been replaced.
     async fn lead_on(
         &self,
         connection: &mut PgConnection,

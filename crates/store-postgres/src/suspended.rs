@@ -99,7 +99,7 @@ pub(crate) async fn resume(
     .execute(&mut *transaction)
     .await
     .map_err(&failed)?;
-    // A statement of its own: what changed while the lock was waited for is seen.
+    // A statement of its own, to see changes made while the lock was waited for.
     let wait = read(&mut transaction, held).await?;
     let wait = wait.ok_or_else(|| lost(held))?;
     if let Some(end) = wait_end(wait.context) {

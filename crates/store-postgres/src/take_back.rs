@@ -64,7 +64,7 @@ pub(crate) async fn reap(
     Ok(requeued)
 }
 
-/// The leases that have expired, those that ended first first; they and their tasks are locked.
+/// Leases that have expired, first expired first; locks them and their tasks.
 async fn expired(
     transaction: &mut PgTransaction<'_>,
     most: usize,
@@ -90,7 +90,7 @@ async fn expired(
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    // A statement of its own: what changed while the locks were waited for is seen.
+    // A statement of its own, to see changes made while the locks were waited for.
     let rows = sqlx::query(
         "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
         SELECT r.id, r.epoch, r.holder,
@@ -192,7 +192,7 @@ async fn take_back_all(
     .await
     .map_err(&failed)?;
     lost_leases::note(transaction, None, now).await?;
-    // A statement of its own: what changed while the locks were waited for is seen.
+    // A statement of its own, to see changes made while the locks were waited for.
     let rows = sqlx::query(
         "-- release_all; indexes runs_one_running, runs_one_queued
         WITH lost AS (

@@ -8,7 +8,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction};
 use crate::leadership;
 use crate::row::{by, encoded, failed_to};
 
-/// A draft behind all other tasks; `false` if something has its name.
+/// Inserts a draft after all other tasks; `false` if its name is in use.
 pub(crate) async fn insert_draft(
     transaction: &mut PgTransaction<'_>,
     new: &NewTask,
@@ -42,7 +42,7 @@ pub(crate) async fn insert_draft(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Writes what is declared of a task that is there.
+/// Writes the declaration of an existing task.
 pub(crate) async fn write_spec(
     transaction: &mut PgTransaction<'_>,
     task: &TaskSpec,

@@ -59,7 +59,8 @@ pub(crate) async fn record(
     .execute(&mut *transaction)
     .await
     .map_err(&failed)?;
-    // A statement of its own: what changed while the lock was waited for is seen. A lease ends under this lock.
+    // A statement of its own, to see changes made while the lock was waited for. A lease ends under this
+    // lock.
     let row = match report {
         StateReport::Accepted(state) => take(&mut transaction, held, state.as_ref(), false).await?,
         StateReport::Moved(state) => take(&mut transaction, held, Some(state), true).await?,
@@ -158,7 +159,7 @@ pub(crate) async fn decide(
     .execute(&mut *transaction)
     .await
     .map_err(&failed)?;
-    // A statement of its own: what changed while the lock was waited for is seen.
+    // A statement of its own, to see changes made while the lock was waited for.
     let record = of_task(&mut transaction, task).await?;
     let record = record.ok_or(TaskError::Unknown)?;
     let (mut keep, mut from) = (record.keep, record.from.clone());

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::doubts;
 use crate::leadership::LOCK;
 
-/// The server does not let this user ask, or is none that has timelines.
+/// Errors of a server without timelines, or one that does not let this user read them.
 const NOT_TOLD: [&str; 3] = ["42501", "42883", "0A000"];
 
 const WITH_SYSTEM: &str = "-- timeline
@@ -63,8 +63,8 @@ impl Timeline {
         since.is_some_and(|since| since.elapsed() < lease)
     }
 
-    /// Compares the server's timeline with the one that is stored; voids what may have been forgotten if it is
-    /// another one. Refuses a replica.
+    /// Compares the server's timeline with the stored one; if it differs, voids what may have been forgotten.
+    /// Refuses a replica.
     pub(crate) async fn check(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         let Some(identity) = self.ask(connection).await? else {
             return Ok(());
@@ -114,7 +114,7 @@ impl Timeline {
         Ok(None)
     }
 
-    /// `age` is the time since the timeline began, if another one was stored before.
+    /// Notes the timeline; `age` is the time since it began, if another one was stored before.
     fn note(&self, identity: String, age: Option<Duration>) {
         let now = Instant::now();
         let mut known = self.known();

@@ -23,7 +23,7 @@ pub(super) struct Changes<'a> {
     new_kinds: Vec<&'static str>,
     new_requested: Vec<bool>,
     new_inputs: Vec<String>,
-    /// When those were due whose place they take.
+    /// Due times of the replaced runs.
     new_places: Vec<Option<i64>>,
     new_settings: Vec<Option<i64>>,
     replaced_tasks: Vec<&'a str>,
@@ -37,7 +37,7 @@ pub(super) struct Changes<'a> {
     not_withheld: Vec<&'a str>,
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
-    /// How many instances there are in the inputs of guarded tasks.
+    /// Instances in the inputs of tasks with a shrink limit.
     guarded: Vec<(Digest, &'a InstanceCounts)>,
     guards: Vec<(&'a str, GuardChange)>,
 }
@@ -127,9 +127,8 @@ impl<'a> Changes<'a> {
             .map_err(failed_to("queue runs"))?;
         }
         if !self.replaced_tasks.is_empty() {
-            // The queued run gets the newer input and all its attempts, at once and in its place among
-            // those that wait. Errors of earlier attempts stay with it, so that the event at its end
-            // has them.
+            // The queued run gets the newer input and all its attempts, at once, and keeps its place in the
+            // queue. Errors of earlier attempts stay with it, so that the event at its end has them.
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 WITH n AS MATERIALIZED (

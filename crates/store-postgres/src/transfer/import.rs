@@ -19,7 +19,7 @@ use crate::schema;
 
 const OPERATION: &str = "write what is moved";
 
-/// One transaction that fills a database. Other writers wait meanwhile.
+/// One transaction that fills a database. Other writers wait until it ends.
 #[derive(Debug)]
 pub struct PostgresImport {
     connection: PgConnection,

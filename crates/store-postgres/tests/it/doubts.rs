@@ -82,7 +82,7 @@ impl Scene {
         self.switch_on("the one before").await;
     }
 
-    /// Begins a new timeline after one of this name, of which there may be doubts.
+    /// Begins a new timeline after one with this name, which may have doubts.
     async fn switch_on(&mut self, identity: &str) {
         let renamed = format!(
             "UPDATE continuity SET doubts_of = CASE WHEN doubts_of = identity THEN '{identity}' END, identity = '{identity}'"
@@ -124,7 +124,7 @@ impl Scene {
         self.store.settle(self.leader, LIFE).await.unwrap()
     }
 
-    /// The tasks that run when a new leader sees the input that they had.
+    /// The tasks that run when a new leader sees their unchanged input.
     async fn run_again(&self) -> Vec<&'static str> {
         let requests = NAMES.map(first).to_vec();
         let decided = self.store.enqueue(self.leader, requests).await.unwrap();
@@ -412,7 +412,7 @@ async fn what_was_not_settled_before_the_next_switch_is_vouched_for_after_it() {
 #[tokio::test]
 async fn what_the_first_of_two_switches_has_forgotten_is_still_missed_after_the_second() {
     let mut scene = Scene::start(&["w"]).await;
-    // A run of "a" is waiting whose grant the first switch forgets.
+    // Task "a" has a waiting run whose grant the first switch forgets.
     let granted = scene.wait_for_grant("a").await;
     scene.switch().await;
     scene.switch_on("the next one").await;

@@ -95,7 +95,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
     let replica = postgres.replica().await;
     replica.catch_up(&postgres).await;
     replica.stop_following().await;
-    // All of this is lost: another input, a lease, and who leads.
+    // All of this is lost: another input, a lease, and the leadership.
     let lost = store.acquire(&short("w")).await.unwrap().unwrap();
     assert_eq!(lost.task, task("queued"));
     store
@@ -108,7 +108,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
     postgres.fail_over(replica).await;
     let promoted = Instant::now();
 
-    // The forgotten leader, the one before it, and leases that are not there.
+    // The forgotten leader, the one before it, and leases that do not exist.
     eventually(DEADLINE, async || store.tasks().await).await;
     for leader in [first_leader, second_leader] {
         let refused = store.enqueue(leader, vec![first("applied", "1")]).await;
@@ -225,7 +225,7 @@ async fn a_restart_of_the_server_is_no_failover() {
     assert_eq!(lease.epoch.get(), 1);
 }
 
-/// A user who may not ask for the timeline gets no protection against failovers, and everything else.
+/// A user without permission to read the timeline has no protection against failovers, and everything else.
 #[tokio::test]
 async fn a_server_that_does_not_tell_its_timeline_is_used() {
     let (postgres, url) = start().await;

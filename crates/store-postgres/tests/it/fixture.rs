@@ -126,7 +126,7 @@ impl PostgresFixture {
         PostgresStore::connect(&settings(&self.url)).await.unwrap()
     }
 
-    /// Changes the database behind the store's back.
+    /// Changes the database directly, without the store.
     pub(crate) async fn tamper(&self, statement: &str) {
         assert_ne!(execute(&self.url, statement).await, 0, "{statement}");
     }

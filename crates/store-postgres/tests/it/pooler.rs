@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::fixture::{migrated, settings};
 
-/// The address of the same database behind the pooler.
+/// The address of the same database through the pooler.
 fn behind(pooler: &PgBouncer, url: &str) -> String {
     pooler.url(url.rsplit_once('/').unwrap().1)
 }

@@ -25,7 +25,7 @@ async fn refused(url: &str) -> StoreError {
     PostgresStore::connect(&settings(url)).await.unwrap_err()
 }
 
-/// How many there are.
+/// Number of migrations.
 fn migrations() -> usize {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
     std::fs::read_dir(directory).unwrap().count()
@@ -51,7 +51,7 @@ async fn predecessor(newest: i64) -> String {
     url
 }
 
-/// Columns, constraints, indexes, triggers and functions, in words.
+/// Columns, constraints, indexes, triggers and functions, as text.
 async fn schema_of(url: &str) -> BTreeSet<String> {
     let mut connection = PgConnection::connect(url).await.unwrap();
     let rows: Vec<String> = sqlx::query_scalar(

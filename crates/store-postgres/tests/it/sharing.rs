@@ -207,7 +207,7 @@ async fn a_run_queued_while_the_one_before_ends_is_told() {
     }
 }
 
-/// Most of what is written is none of their business who look at states.
+/// Most writes do not change the states of tasks.
 #[tokio::test]
 async fn the_version_of_states_stays_while_runs_go_on_and_is_one_for_all() {
     let (_url, one, other) = stores().await;

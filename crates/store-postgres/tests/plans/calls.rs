@@ -17,7 +17,7 @@ use uuid::Uuid;
 /// Life of the leadership; longer than any test.
 const LIFE: Duration = Duration::from_hours(1);
 
-/// Tasks whose inputs come at once.
+/// Tasks whose inputs are enqueued at once.
 const AT_ONCE: usize = 20;
 
 pub(crate) struct Calls {

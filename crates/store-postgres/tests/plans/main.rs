@@ -108,7 +108,7 @@ async fn no_call_reads_the_history() {
     let names: Vec<_> = (0..TASKS).map(|n| format!("task-{n:05}")).collect();
     let specs: Vec<_> = names.iter().map(|name| spec(name)).collect();
 
-    // Plans are made of an almost empty database, whose statistics say so.
+    // Plans are made for an almost empty database, with statistics to match.
     let few = &names[..20];
     store
         .replace_config_tasks(leader, &specs[..20])

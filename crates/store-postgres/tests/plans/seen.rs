@@ -13,7 +13,7 @@ const SORTED: f64 = 1_000.0;
 
 /// Statements that are about all tasks, or everything that is queued: how their names begin, pages, rows to sort.
 const EXCEPTIONS: [(&str, u64, f64); 12] = [
-    // Places itself behind all tasks.
+    // The new task is placed after all others.
     ("create_task", 5_000, SORTED),
     ("prune: drafts", 5_000, SORTED),
     ("tasks", 5_000, 10_000.0),

@@ -38,7 +38,7 @@ impl FileFixture {
         self.directory.path().join("cts.db")
     }
 
-    /// Changes the file behind the store's back.
+    /// Changes the file directly, without the store.
     pub(super) async fn tamper(&self, statements: &str) {
         let options = SqliteConnectOptions::new().filename(self.path());
         let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
