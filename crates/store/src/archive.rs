@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use cts_core::ArchiveId;
 
-/// Archives that are kept, at most: a process that is started with a reset each time must not fill the disk.
+/// Largest number of archives kept: a process that is started with a reset each time must not fill the disk.
 pub const ARCHIVES_KEPT: u32 = 10;
 
 /// Summary of an archive: the rows that one reset has removed.
@@ -24,10 +24,11 @@ pub struct Archive {
 /// One removed row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedRow {
-    /// Its place in the archive, from 1: by table, and in each table in the order in which its rows were made.
+    /// Position of the row in the archive, from 1: by table, and in each table in the order in which its rows
+    /// were made.
     pub position: u64,
     /// The table: `tasks`, `deleted_tasks`, `runs`, `events` or `log_lines`.
     pub table: String,
-    /// Its columns as an object in JSON, with their names and as they were stored. Bytes are hexadecimal.
+    /// The columns as a JSON object, with their names and stored values. Bytes are hexadecimal.
     pub content: String,
 }

@@ -1,4 +1,4 @@
-//! The end of an attempt, between what a store reads and what it writes. For implementations.
+//! The end of an attempt: reads the stored rows and decides what to write. For implementations.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Completion {
         }
     }
 
-    /// The resources that the attempt has changed, if its worker has said.
+    /// The resources that the attempt has changed, if its worker reported them.
     pub fn resources(&self) -> Option<ResourceCounts> {
         self.details.as_ref()?.summary.resources
     }
@@ -49,7 +49,7 @@ impl Completion {
     }
 }
 
-/// A leased run and its surroundings, as they are when its attempt ends.
+/// A leased run and its task's columns at the end of an attempt.
 #[derive(Debug)]
 pub struct Attempt {
     /// The task.
@@ -285,7 +285,7 @@ pub enum AttemptWrites<'c> {
         tried: bool,
         /// The input was cancelled, and waits for a newer one or for a requested run.
         withheld: bool,
-        /// A new run tries it afresh after this time, and the failure counts.
+        /// A new run tries the input again after this time, and the failure counts.
         retry_after: Option<Duration>,
     },
     /// The run goes back to the queue.

@@ -1,4 +1,4 @@
-//! Runs that are cancelled, between what a store reads and what it writes. For implementations.
+//! Cancelling runs: reads the stored rows and decides what to write. For implementations.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use crate::task::RunRequest;
 /// without support for suspended destructions leaves it alone.
 pub const SUSPENDED_UNTIL: i64 = 253_370_764_800_000_000;
 
-/// Why open requests are refused that are cancelled.
+/// Reason with which open requests are refused when they are cancelled.
 pub const REQUEST_CANCELLED: &str = "cancelled: the run was withdrawn before it was queued";
 
 /// Error of a cancelled run whose process has ended.
 pub const CUT_OFF: &str = "cancelled: the program ended while the run was being stopped";
 
-/// Why a queued run has ended that was cancelled.
+/// Error of a queued run that was cancelled.
 pub(crate) const WITHDRAWN: &str = "cancelled: the run was withdrawn before it began";
 
-/// Why an attempt at a cancelled run has ended.
+/// Error of an attempt at a cancelled run.
 pub(crate) const fn cancelled_error(by_force: bool) -> &'static str {
     if by_force {
         "cancelled: the run was stopped by force, and its state may lack what Terraform was at"
@@ -34,7 +34,7 @@ pub(crate) const fn cancelled_error(by_force: bool) -> &'static str {
     }
 }
 
-/// A run that is being cancelled, or was.
+/// A run that is being cancelled, or was cancelled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CancelledRun {
     /// The run.
@@ -47,7 +47,7 @@ pub struct CancelledRun {
     pub status: RunStatus,
     /// The worker that has the order to stop it.
     pub worker: Option<WorkerId>,
-    /// The event, if it has ended with one.
+    /// The event, if the run has ended with one.
     pub event: Option<Event>,
     /// Whether its task was discarded by that, or shows something else.
     pub tasks_changed: bool,
@@ -76,7 +76,7 @@ pub struct CancelState {
     pub worker: WorkerId,
     /// The order.
     pub order: CancelOrder,
-    /// How long ago the first one was given.
+    /// Time since the first order was given.
     pub ordered: Duration,
     /// The worker has taken note.
     pub noted: bool,
@@ -98,7 +98,7 @@ impl CancelState {
     }
 }
 
-/// The order of a run that has one.
+/// The order of a run that has an order to stop.
 pub const fn order(by_force: bool) -> CancelOrder {
     if by_force {
         CancelOrder::Force

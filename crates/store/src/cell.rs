@@ -1,4 +1,4 @@
-//! Between columns and values, for databases that hold both as texts and whole numbers.
+//! Conversion between columns and values, for databases that store both as texts and whole numbers.
 //!
 //! Implementations of [`Store`](crate::Store) share the spellings, so that rows can be moved from one to
 //! another (`cts migrate`).
@@ -15,8 +15,8 @@ use cts_core::{Content, Creation, TaskOrigin, TaskPhase, TaskTimeouts};
 use crate::error::StoreError;
 use crate::model::LogStream;
 
-/// Inputs and plans from this size on are compressed, in bytes. Below, it takes longer than it saves, on the way of
-/// every change.
+/// Size in bytes from which inputs and plans are compressed. Below it, compression takes longer than it
+/// saves, on the way of every change.
 const COMPRESSED_FROM: usize = 16 * 1024;
 
 /// Level of compression.
@@ -77,7 +77,7 @@ pub struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// An error that says what is wrong with the cell.
+    /// An error that names the cell and the problem.
     pub fn corrupt(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         let Self { table, column, row } = self;
         StoreError::CorruptRow {
@@ -128,7 +128,7 @@ impl Cell<'_> {
             .ok_or_else(|| self.unknown(text))
     }
 
-    /// Where a task is between creation and deletion.
+    /// Phase of a task between creation and deletion.
     pub fn phase(self, text: &str) -> Result<TaskPhase, StoreError> {
         TaskPhase::ALL
             .into_iter()

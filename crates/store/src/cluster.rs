@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// A scheduler replica as it registers (docs/rest.md#cluster-status).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Instance id, unique among the replicas that live.
+    /// Instance id, unique among the live replicas.
     pub id: String,
-    /// The life of the process that has the id.
+    /// Incarnation of the process that has the id.
     pub incarnation: Incarnation,
     /// Name of its registration with Consul.
     pub service_name: String,
@@ -23,19 +23,19 @@ pub struct Member {
 /// State of the leadership after [`Store::lead`](crate::Store::lead).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leadership {
-    /// Increases by one with every grant that is no extension.
+    /// Increases by one with every grant that is not an extension.
     pub epoch: LeaderEpoch,
     /// Whether the caller leads.
     pub mine: bool,
     /// Id of the leader.
     pub leader: String,
-    /// Time until the leader's lease is over unless it is renewed; zero at least.
+    /// Time until the leader's lease expires unless it is renewed; at least zero.
     pub expires_in: Duration,
-    /// Whether the caller leads and no other process has led since this incarnation was last granted the
-    /// leadership. False with its first grant.
+    /// Whether the caller leads, and no other process has led since this incarnation was last granted the
+    /// leadership. False for its first grant.
     pub resumed: bool,
-    /// Set if another incarnation has the id of the caller and was seen within the time to live: how long
-    /// ago. The caller is not noted as a member then, and leads only if it did already.
+    /// Time since another incarnation with the caller's id was seen, if that is within the time to live. The
+    /// caller is then not noted as a member, and leads only if it led already.
     pub id_in_use: Option<Duration>,
 }
 
@@ -53,7 +53,7 @@ pub struct MemberState {
 /// A worker as the scheduler sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerState {
-    /// Its registration; `draining` also if that was requested and is not confirmed yet.
+    /// Its registration; `draining` is also true if draining was requested and is not confirmed yet.
     pub worker: WorkerRecord,
     /// Time of its first heartbeat.
     pub since: DateTime<Utc>,
@@ -68,7 +68,7 @@ pub struct WorkerState {
 /// How much work waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepth {
-    /// Queued runs of enabled tasks, and plans, checks and requested runs of any, due or not.
+    /// Queued runs of enabled tasks, and queued plans, checks and requested runs of any task, due or not.
     pub queued: u64,
     /// Queued runs that a worker could lease now: due, and without a running run of their task.
     pub ready: u64,
@@ -78,7 +78,7 @@ pub struct QueueDepth {
     pub oldest_ready: Option<Duration>,
 }
 
-/// Runs that a worker could have had for a while, by what they require of it and which settings it must have.
+/// Runs that a worker could have leased for a while, grouped by requirement and settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingRuns {
     /// Requirement of these runs.
@@ -93,8 +93,8 @@ pub struct WaitingRuns {
     pub task: TaskName,
 }
 
-/// Says to other processes on the same store that something has changed. Hints are never the truth and
-/// may be lost: a receiver reads the store.
+/// Tells other processes on the same store that something has changed. Hints may be lost, so a receiver reads
+/// the store and never relies on the hint alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
@@ -126,7 +126,7 @@ pub enum Hint {
         /// The run.
         run: RunId,
     },
-    /// The log of a run is followed, which is repeated as long as that is so.
+    /// A scheduler follows the log of a run; repeated while it does.
     LogFollowed {
         /// The run.
         run: RunId,
@@ -135,6 +135,7 @@ pub enum Hint {
     },
     /// The leadership may be free.
     Leadership,
-    /// Hints may have been lost, as after a broken connection: look at everything. Never published.
+    /// Hints may have been lost, as after a broken connection: the receiver must read everything. Never
+    /// published.
     Gap,
 }

@@ -1,4 +1,4 @@
-//! Values about the configurations of members, and the one in force.
+//! Values about the configurations of members, and about the configuration in force.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use cts_core::{
 /// The part of its files that a member registers when it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    /// Task blocks in the order of the files, with their modules found out.
+    /// Task blocks in the order of the files, with the content of their modules.
     pub tasks: Vec<TaskSpec>,
     /// Fingerprint by which the task blocks are compared.
     pub fingerprint: ConfigurationFingerprint,
@@ -79,7 +79,7 @@ pub struct AppliedConfiguration {
     pub decided_by: String,
     /// Number of the configuration that it replaces; zero for none.
     pub number: u64,
-    /// Whether tasks of the API that it does not name count as configured, so that they go then too.
+    /// Whether API tasks that it does not name count as configured, so that they are removed too.
     pub prune: bool,
 }
 
@@ -112,7 +112,7 @@ pub struct Registered {
     pub number: u64,
 }
 
-/// Another member, as a store finds it when one registers.
+/// Another member, as the store has it when a member registers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherConfiguration {
     /// The configuration that it has registered, if this program can decode it.
@@ -121,8 +121,8 @@ pub struct OtherConfiguration {
     pub seen_since: bool,
 }
 
-/// Decides what becomes of `own`, and what is to be put in force, if anything. `waited` is set when the time has
-/// passed after which members that were not seen count as dead.
+/// Decides about the configuration `own`, and which one is to be put in force, if any. `waited` is set when
+/// the time has passed after which members that were not seen count as dead.
 pub fn decide(
     own: &Configuration,
     in_force: Option<&ConfigurationInForce>,

@@ -13,7 +13,7 @@ use crate::fields::{Columns, Fields};
 
 const OPERATION: &str = "store the configured tasks";
 
-/// Why requests are refused that a configuration makes pointless.
+/// Reason with which requests are refused that a configuration makes pointless.
 pub const RECONFIGURED: &str = "the configuration has changed the task";
 
 /// A task that is stored.
@@ -62,7 +62,7 @@ pub fn declaration(task: &TaskSpec) -> Result<Digest, StoreError> {
     })
 }
 
-/// All that is stored of tasks and their deletions.
+/// All stored declarations of tasks, and deletions.
 #[derive(Debug)]
 pub struct Declarations {
     stored: HashMap<String, StoredDeclaration>,

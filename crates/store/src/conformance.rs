@@ -676,7 +676,7 @@ macro_rules! store_suite {
 
 #[cfg(test)]
 mod tests {
-    /// A behaviour that the macro does not name would never be tested.
+    /// Fails if the macro leaves out a behaviour, which would then never be tested.
     #[test]
     fn every_behaviour_is_in_the_suite() {
         let suite = include_str!("conformance.rs");

@@ -1,4 +1,4 @@
-//! Contents of inputs on their way into a store, and what is stored of an input.
+//! Contents of inputs on their way into a store, and the stored form of an input.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::cell::InputEncoding;
 use crate::error::StoreError;
 use crate::model::EnqueueRequest;
 
-/// Contents with fewer bytes together are encoded faster than a store can be asked which of them it has.
+/// Total size below which encoding contents is faster than asking a store which of them it has.
 const FEW_BYTES: usize = 64 * 1024;
 
 /// A frozen input as it is stored.
@@ -21,8 +21,8 @@ pub enum StoredInput {
     OnePiece(Vec<u8>),
 }
 
-/// The contents of some inputs, each once: by hash, so that two that store the same ones do not wait for each other in a
-/// circle.
+/// The contents of some inputs, each once: by hash, so that two that store the same ones do not wait for each
+/// other in a circle.
 #[derive(Debug)]
 pub struct InputContents(BTreeMap<Digest, Arc<Content>>);
 

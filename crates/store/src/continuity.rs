@@ -20,16 +20,17 @@ pub trait Continuity: Sync {
         Ok(Timeline::default())
     }
 
-    /// Takes a part of a worker's journal. Tasks of which it has an attempt that the database has forgotten are not
-    /// trusted. The worker vouches for all others with the last part. Safe to repeat; a part that is for another
-    /// timeline changes nothing.
+    /// Takes a part of a worker's journal. Tasks with an attempt in it that the database has forgotten are
+    /// not trusted. With the last part the worker vouches for all others. Safe to repeat; a part that is for
+    /// another timeline changes nothing.
     async fn vouch(&self, _part: &JournalPart) -> Result<Vouched, StoreError> {
         Ok(Vouched::default())
     }
 
-    /// Decides which tasks are trusted, if that can be decided now: when all workers that were alive have vouched and half
-    /// of `lease` is over since the timeline was noticed, so that the journals of others have arrived as well; at the latest
-    /// after `lease`, or 15 s if it is shorter. Until then the leader queues nothing, and nothing is leased.
+    /// Decides which tasks are trusted, if that can be decided now: when all workers that were alive have
+    /// vouched and half of `lease` is over since the timeline was noticed, so that the journals of others
+    /// have arrived as well; at the latest after `lease`, or 15 s if it is shorter. Until then the leader
+    /// queues nothing, and nothing is leased.
     async fn settle(
         &self,
         _leader: LeaderEpoch,

@@ -73,7 +73,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
     })
 }
 
-/// A run that was just leased; the column `timed_spec` is the task's declaration, if that may say something of timeouts.
+/// A run that was just leased; the column `timed_spec` is the task's declaration, if it may contain timeouts.
 pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
     let row = Fields::new(row, "lease a run", "runs").keyed_by_id("id")?;
     Ok(Lease {
@@ -181,7 +181,8 @@ pub struct Wait {
     pub group_busy: bool,
 }
 
-/// A leased run with `phase` and `enabled` of its task, `newer_waits` and `check_waits` of what is queued, and `group_busy`.
+/// Reads a leased run with `phase` and `enabled` of its task, `newer_waits` and `check_waits` about queued
+/// runs, and `group_busy`.
 pub fn wait(row: &dyn Columns) -> Result<Wait, StoreError> {
     let operation = "read a run that waits";
     let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -257,8 +258,8 @@ pub fn unsettled_run(row: &dyn Columns) -> Result<UnsettledRun, StoreError> {
     })
 }
 
-/// The module bundle that an input names, of a row with its first content or with an input in one piece. An input that
-/// cannot be read names none.
+/// Reads the module bundle that an input names from a row with its first content or with an input in one
+/// piece. An input that cannot be decoded names no bundle.
 pub fn bundle_of_input(row: &dyn Columns) -> Result<Option<Digest>, StoreError> {
     let row = Fields::new(row, "find the bundles in use", "inputs").keyed("hash")?;
     let (encoding, stored) = (row.text("encoding")?, row.bytes("content")?);
@@ -287,7 +288,7 @@ fn refused(row: &Fields<'_>) -> Result<Option<Refused>, StoreError> {
     let code = row.text_if_any("refused_code")?;
     let mut known = RefusedCode::ALL.into_iter();
     Ok(Some(Refused {
-        // A program from before the codes, or after them, has written something else.
+        // A program from before the codes, or after them, has written another value.
         code: known
             .find(|known| code == Some(known.as_str()))
             .unwrap_or(RefusedCode::Withdrawn),

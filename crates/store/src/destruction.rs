@@ -27,7 +27,7 @@ pub enum Deletion {
 }
 
 impl Deletion {
-    /// The run that destroys the infrastructure of this task, if that is wanted.
+    /// The run that destroys the infrastructure of this task, if the infrastructure is to be destroyed.
     pub fn destroy_run(self, task: &StoredTask) -> Option<RunId> {
         match self {
             Self::AsTaskSays { run } if !task.spec.on_delete.is_retain() => Some(run),
@@ -45,7 +45,7 @@ pub const fn stored_kind(kind: RunKind) -> (&'static str, Option<&'static str>) 
     }
 }
 
-/// The kind of a run, of these two columns.
+/// The kind of a run, from these two columns.
 pub(crate) fn kind_of_run(
     cell: Cell<'_>,
     kind: &str,

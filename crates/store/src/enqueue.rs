@@ -1,4 +1,4 @@
-//! A request to queue an input, between what a store reads and what it writes. For implementations.
+//! A request to queue an input: reads the stored rows and decides what to write. For implementations.
 
 use chrono::DateTime;
 use cts_core::runs::{
@@ -17,7 +17,7 @@ pub struct Situation {
     runs: TaskRuns,
     queued: Option<RunId>,
     queued_due: Option<i64>,
-    /// When the leased run was due that waits for something outside of cts.
+    /// When the leased run that waits for something outside of cts was due.
     waiting_due: Option<i64>,
     tried: Option<Digest>,
     has_failed: bool,
@@ -35,7 +35,7 @@ pub struct Situation {
 pub struct EnqueuePlan {
     /// The answer.
     pub answer: Enqueued,
-    /// The input has to have all its attempts again.
+    /// The input gets all its attempts again.
     pub not_tried: bool,
     /// The queued apply is cancelled.
     pub cancels: bool,
@@ -43,7 +43,7 @@ pub struct EnqueuePlan {
     pub inserts: Option<NewPlace>,
     /// The queued apply gets this input, and all its attempts.
     pub replaces: bool,
-    /// The inputs before have failed, and this one has not.
+    /// The failures are of earlier inputs; this one has not failed.
     pub begins_anew: bool,
     /// Nothing that was cancelled is withheld any more.
     pub ends_withholding: bool,
@@ -260,7 +260,7 @@ impl Situation {
         answer.queued = self.queued;
         match decision {
             EnqueueDecision::Enqueue => {
-                // A run that waits gives way, also its place in the queue.
+                // A run that waits gives way, and its place in the queue goes to the new run.
                 plan.inserts = Some(self.new_place(self.waiting_due));
                 answer.queued = Some(request.run);
             }
@@ -287,7 +287,7 @@ impl Situation {
             withheld.is_some() && (begins || plan.skips && withheld != Some(request.input.hash));
     }
 
-    /// Nothing is known of a task that was not applied yet.
+    /// A task that was not applied yet has no instances to compare with.
     fn losses(&self, request: &EnqueueRequest) -> Vec<Loss> {
         let guarded = request.guarded.as_ref();
         guarded.map_or_else(Vec::new, |guarded| {
@@ -302,7 +302,7 @@ impl Situation {
         plan: &mut EnqueuePlan,
         now: i64,
     ) {
-        // The answer to a request that was stored before says nothing of a later input.
+        // The answer to a request that was stored before does not concern a later input.
         if self.earlier.is_some() {
             return;
         }

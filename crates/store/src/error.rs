@@ -5,7 +5,7 @@ use std::error::Error;
 use cts_core::runs::CancelRefusal;
 use cts_core::{LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName};
 
-/// The store could not do what was asked.
+/// The store could not carry out a call.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be opened, or its schema does not fit this program.
@@ -17,7 +17,7 @@ pub enum StoreError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The database did not answer, or refused; trying again may help.
+    /// The database did not answer, or refused; another try may help.
     #[error("the database failed to {operation}")]
     Database {
         /// The operation that failed.
@@ -26,7 +26,7 @@ pub enum StoreError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A row holds something that this program never writes.
+    /// A row has a value that this program never writes.
     #[error("the column {column} of {table} {row} is corrupt")]
     CorruptRow {
         /// The table.
@@ -95,8 +95,8 @@ pub enum TaskError {
     /// A task of this name exists, perhaps one that is being deleted.
     #[error("the task already exists")]
     Exists,
-    /// One of this name is being created, or what is left of it was not read yet: worth another try when its
-    /// run has ended.
+    /// A task of this name is being created, or its discarded draft was not read yet: worth another try when
+    /// its run has ended.
     #[error("the task is being created by run {run}")]
     BeingCreated {
         /// The run of its creation.
@@ -114,7 +114,7 @@ pub enum TaskError {
     /// The task is being deleted.
     #[error("the task is being deleted")]
     Deleting,
-    /// Nothing is to be decided about its Terraform state.
+    /// The task has no conflict about its Terraform state to decide.
     #[error("the task's state is in no conflict")]
     NoConflict,
     /// The task from which the Terraform state is to be taken still exists, so the state is its own.

@@ -162,7 +162,7 @@ impl<'r> Fields<'r> {
         self.there(column, Ok(id))
     }
 
-    /// An id, or none, of a column that has another name in the answer.
+    /// An id, or `None` for NULL; the column has another name in the result.
     pub fn id_under<T>(
         &self,
         alias: &'static str,

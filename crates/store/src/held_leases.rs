@@ -75,9 +75,10 @@ pub trait HeldLeases {
         wait: u32,
     ) -> Result<Resumed, LeaseError>;
 
-    /// Notes what the holder of a lease has found out about its task's Terraform state, or done with it. Carries out a decision if
-    /// the run is not refused. Returns the number of the task's [moves](cts_core::state::StateRecord::moves) from now on, which increases with each
-    /// record after which directories are to be verified again. Safe to repeat.
+    /// Notes what the holder of a lease has found out about its task's Terraform state, or done with it.
+    /// Carries out a decision if the run is not refused. Returns the number of the task's
+    /// [moves](cts_core::state::StateRecord::moves) from now on, which increases with each record after which
+    /// directories are to be verified again. Safe to repeat.
     async fn record_state(
         &self,
         run: RunId,
@@ -86,7 +87,7 @@ pub trait HeldLeases {
         report: &StateReport,
     ) -> Result<u32, LeaseError>;
 
-    /// The newest leases of the task of this run that were lost, those lost last first, at most
+    /// The newest leases of the task of this run that were lost, last lost first, at most
     /// [`LOST_LEASES_SHOWN`](crate::LOST_LEASES_SHOWN). Checks are not among them: they lock no state.
     async fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
 }

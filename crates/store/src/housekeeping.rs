@@ -7,7 +7,7 @@ use cts_core::LeaderEpoch;
 
 use crate::error::{LeaderError, StoreError};
 
-/// Space that a line of a log takes besides its text.
+/// Space of a line of a log in addition to its text.
 pub const LINE_SPACE: u32 = 100;
 
 /// The only line of a log whose lines were removed for space, as [`LogStream::Stderr`](crate::LogStream::Stderr).
@@ -17,9 +17,10 @@ pub const REMOVED_LOG: &str =
 /// When housekeeping was done last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastHousekeeping {
-    /// How long ago; `None` if the store's time was set back since. In a new store it counts from the first look.
+    /// Time since the last housekeeping; `None` if the store's time was set back since. In a new store, the
+    /// time since the first look.
     pub since: Option<Duration>,
-    /// A warning that logs are near their limit was logged, and is not to be repeated.
+    /// Whether a warning was logged that logs are near their limit, so that it is not repeated.
     pub logs_warned: bool,
 }
 
@@ -39,15 +40,15 @@ pub trait Housekeeping {
     async fn last_housekeeping(&self, leader: LeaderEpoch)
     -> Result<LastHousekeeping, LeaderError>;
 
-    /// Notes that housekeeping is done. A leader that ends before that leaves it to the next one, which begins again.
+    /// Notes that housekeeping is done. If a leader ends before that, the next one begins again.
     async fn end_housekeeping(
         &self,
         leader: LeaderEpoch,
         logs_warned: bool,
     ) -> Result<(), LeaderError>;
 
-    /// Space of the logs of ended and running runs: the bytes of their lines, and [`LINE_SPACE`] for each. Every log is read once, after its
-    /// run has ended. Done in small transactions.
+    /// Space of the logs of ended and running runs: the bytes of their lines, and [`LINE_SPACE`] for each.
+    /// Every log is read once, after its run has ended. Done in small transactions.
     async fn log_space(&self) -> Result<u64, StoreError>;
 
     /// Removes logs of at least this many bytes in total, or all that may go: first logs of successful runs,

@@ -36,7 +36,7 @@ pub struct EnqueueRequest {
     pub guarded: Option<Guarded>,
 }
 
-/// An input of a task that is guarded against the loss of instances.
+/// An input of a task with a shrink limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guarded {
     /// The shrink limit.
@@ -111,7 +111,7 @@ pub struct Lease {
     pub input: Digest,
     /// Number of this attempt, from 1.
     pub attempt: u32,
-    /// How long its steps may take, where the task says so itself.
+    /// Time limits of its steps, if the task sets them itself.
     pub timeouts: TaskTimeouts,
     /// The task's record of its Terraform state, without conflict and time.
     pub state: StateRecord,
@@ -140,7 +140,7 @@ pub struct Completion {
     pub log: Vec<LogLine>,
     /// Details of the attempt, if its worker reported them; they replace those of an earlier attempt.
     pub details: Option<RunDetails>,
-    /// The task's Terraform state after the attempt, if its worker has said.
+    /// The task's Terraform state after the attempt, if its worker reported it.
     pub state: Option<TerraformState>,
 }
 
@@ -157,7 +157,7 @@ pub struct Completed {
     pub event: Option<Event>,
     /// Time until this task's next queued run is due, if it has one.
     pub next_due: Option<Duration>,
-    /// Whether the task has come into being or was discarded or removed by that.
+    /// Whether this created, discarded or removed the task.
     pub tasks_changed: bool,
 }
 
@@ -192,8 +192,8 @@ pub fn lost_lease_error(worker: &str) -> String {
     )
 }
 
-/// A run that lost its worker: it went back to the queue, or ended because it has lost too many, because a newer
-/// one waits, or because it has no waiter.
+/// A run that lost its worker: it went back to the queue, or ended because it has lost too many, because a
+/// newer run waits, or because no caller waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requeued {
     /// The run.
@@ -225,7 +225,7 @@ pub struct RunRecord {
     pub attempts: u32,
     /// Errors of the attempts that failed, oldest first.
     pub errors: Vec<String>,
-    /// The plan, of a run that is one and has succeeded.
+    /// The plan of a successful plan run.
     pub plan: Option<Plan>,
     /// Details of its last ended attempt, if its worker reported them; in lists without the findings.
     pub details: Option<RunDetails>,
@@ -271,7 +271,7 @@ pub struct TaskState {
     pub status: TaskStatus,
     /// At most [`cts_core::EVENTS_KEPT`], newest first.
     pub events: Vec<Event>,
-    /// Why its newest input is not applied, if a guard holds it back.
+    /// Why its newest input is not applied, if the shrink limit blocks the task.
     pub held: Option<Hold>,
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// Number of the last migration before the first version. A database that ends with it is moved on.
+/// Number of the last migration before the first version. A database that ends with it is migrated further.
 pub const PREDECESSOR: i64 = 20_261_202_000_000;
 
 /// Why a program cannot work with the schema of a database. Found as the source of
 /// [`StoreError::Open`](crate::StoreError::Open).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaMismatch {
-    /// A newer program has taken something away that this one uses.
+    /// A newer program has removed a part of the schema that this one uses.
     #[error(
         "this program is too old for schema version {version}, which needs one that knows version {oldest}"
     )]
@@ -52,9 +52,10 @@ pub struct SchemaPlan {
 }
 
 impl StoredSchema {
-    /// Compares it with the migrations of a program: number and checksum, the oldest first.
+    /// Compares the schema with the migrations of a program: number and checksum, oldest first.
     ///
-    /// A newer schema is accepted as long as it says so: what later versions have added is of no concern.
+    /// A newer schema is accepted if it names this program as compatible; additions of later versions do not
+    /// matter.
     pub fn plan<'a>(
         &self,
         own: impl IntoIterator<Item = (i64, &'a [u8])>,

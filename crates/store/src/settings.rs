@@ -1,4 +1,4 @@
-//! The settings in force: what a leader changes of them, and the queued runs that lack them.
+//! The settings in force: changes by a leader, and the queued runs that lack them.
 
 use async_trait::async_trait;
 use cts_core::settings::{ClusterKey, SettingsGeneration};
@@ -6,11 +6,13 @@ use cts_core::{Digest, LeaderEpoch, RunId, TaskName, WorkerId};
 
 use crate::error::{LeaderError, StoreError};
 
-/// Settings, as a trait of every store. Every method is one transaction, as those of [`Store`](crate::Store) are.
+/// Settings, as a trait of every store. Every method is one transaction, as those of [`Store`](crate::Store)
+/// are.
 ///
-/// A queued run gets the settings in force of the blocks that its input uses: from its leader when it is queued for a change
-/// or a request; from the store when the store queues it by itself, or takes it back from a worker; and otherwise by an
-/// [`Assignment`]. So a worker with other backend or provider blocks never gets it.
+/// A queued run gets the settings in force of the blocks that its input uses: from its leader when it is
+/// queued for a change or a request; from the store when the store queues it by itself, or takes it back from
+/// a worker; and otherwise by an [`Assignment`]. So a worker with other backend or provider blocks never gets
+/// it.
 #[async_trait]
 pub trait SettingsStore {
     /// Returns the key of the cluster: the stored one, else `proposed`, which is then stored.
@@ -24,7 +26,7 @@ pub trait SettingsStore {
     /// queued runs get a newer input from their leader when settings change.
     async fn unsettled_runs(&self) -> Result<Vec<UnsettledRun>, StoreError>;
 
-    /// Stores what a leader has decided of the settings in force. Safe to repeat.
+    /// Stores the leader's decisions about the settings in force. Safe to repeat.
     async fn change_settings(
         &self,
         leader: LeaderEpoch,
@@ -32,10 +34,10 @@ pub trait SettingsStore {
     ) -> Result<(), LeaderError>;
 }
 
-/// A change of the settings in force, and of who has them.
+/// A change of the settings in force, and of the workers that have them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsChange {
-    /// Generations that are new, or have other digests, or begin or end to be in force.
+    /// Generations that are new, have other digests, or begin or end to be in force.
     pub generations: Vec<SettingsGeneration>,
     /// Pairs of numbers, the old generation and the new one. Queued requested runs, and queued runs that do
     /// not apply, move from workers with the first one to workers with the second one. The planner queues

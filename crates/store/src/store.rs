@@ -30,7 +30,8 @@ use crate::model::{
 use crate::settings::SettingsStore;
 use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
 
-/// Hints of other processes, for ever; a broken connection is mended inside and shows as [`Hint::Gap`].
+/// Hints of other processes, without end; a broken connection is reconnected inside and shows as
+/// [`Hint::Gap`].
 pub type HintStream = BoxStream<'static, Hint>;
 
 /// Task, run and event state.
@@ -174,11 +175,11 @@ pub trait Store:
     /// such an input; without one nothing is queued.
     async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
 
-    /// Lets a task go on that a guard holds back: what the services have that hold it counts as applied from now on.
-    /// Returns what held it; `None` if nothing did. The leader, which sees it by the task's
-    /// [mark](TaskMark::held), is to look at the task again.
+    /// Releases a task that the shrink limit blocks: the current instances of the services that block it
+    /// count as applied from now on. Returns what blocked it; `None` if nothing did. The leader, which sees
+    /// the change by the task's [mark](TaskMark::held), is to evaluate the task again.
     ///
-    /// With what the caller has `seen` only if no more is lost than that.
+    /// With `seen`, releases only if no more is lost than the caller has seen.
     async fn release_task(
         &self,
         name: &TaskName,
@@ -362,7 +363,7 @@ pub trait Store:
     async fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
 
     /// Ready runs, in the sense of [`QueueDepth`], that have been due for at least `due_for`, by what they
-    /// require of a worker; those with the oldest first.
+    /// require of a worker; longest due first.
     async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
 
     /// Makes queued retries of failed inputs due, for enabled tasks with retries, and returns their tasks by
@@ -377,17 +378,17 @@ pub trait Store:
     /// Drains a worker for the rest of its life; its next heartbeat is answered so. Returns whether it is known.
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
 
-    /// Forgets a worker that has ended in order. Its leases stay; they expire. Safe to repeat.
+    /// Forgets a worker that has ended in order. Its leases stay until they expire. Safe to repeat.
     async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
 
     /// Every worker seen within the last `within`, just so long ago included, by host and id.
     async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
 
-    /// Notes that these module bundles are in use, and returns which of them are not stored: each once, in
-    /// the order asked.
+    /// Notes that these module bundles are in use, and returns those that are not stored: each once, in the
+    /// given order.
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
 
-    /// Stores a module bundle under its hash, once: what is stored already stays as it is and counts as in use.
+    /// Stores a module bundle under its hash, once: a stored one stays as it is and counts as in use.
     async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// The bytes of a module bundle.
@@ -407,24 +408,25 @@ pub trait Store:
     /// Reads those of these contents of inputs that are stored, in any order.
     async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
 
-    /// Runs, the newest first, without the texts of their plans; also those of tasks that are being created, or
-    /// are not there any more.
+    /// Runs, newest first, without the texts of their plans; also those of tasks that are being created, or
+    /// do not exist any more.
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
 
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
-    /// Forgets ended runs, with their logs and events, that `retention` does not keep, and inputs that no run refers to any
-    /// more. Returns how many runs went.
+    /// Forgets ended runs, with their logs and events, that `retention` does not keep, and inputs that no run
+    /// refers to any more. Returns the number of forgotten runs.
     ///
-    /// Done in small transactions, so that nothing waits for it long, and what is done stays done if the future is dropped.
+    /// Done in small transactions, so that no call waits for it long, and finished parts remain if the future
+    /// is dropped.
     ///
-    /// Forgets drafts that were discarded and requests that were refused as well, if that was
+    /// Also forgets drafts that were discarded and requests that were refused, if that was
     /// [`DRAFTS_KEPT`](crate::DRAFTS_KEPT) ago.
     ///
-    /// Forgets module bundles as well that were not stored or kept for a week, unless the input of a queued or running run names
-    /// them, or one with which a task can be destroyed. Tasks are not read: the caller keeps the bundles of its tasks
-    /// first.
+    /// Also forgets module bundles that were not stored or kept for a week, unless the input of a queued or
+    /// running run names them, or one with which a task can be destroyed. Tasks are not read: the caller
+    /// keeps the bundles of its tasks first.
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
     /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of [`Store::complete`].
@@ -452,6 +454,7 @@ pub trait Store:
     /// file.
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
 
-    /// Hints of all processes from now on, this one included; `None` where there can be no other.
+    /// Hints of all processes from now on, this one included; `None` for a store that no other process can
+    /// use.
     async fn listen(&self) -> Result<Option<HintStream>, StoreError>;
 }

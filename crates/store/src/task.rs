@@ -13,7 +13,7 @@ use crate::error::{StoreError, TaskError};
 /// Time for which a discarded draft keeps its name in use, so that a waiting caller can read its run.
 pub const DRAFTS_KEPT: Duration = Duration::from_secs(30);
 
-/// Why requests of a task are refused that is being deleted. For implementations.
+/// Reason with which requests are refused when their task is being deleted. For implementations.
 pub const DELETED: &str = "the task was deleted";
 
 /// A task as stored.
@@ -25,7 +25,7 @@ pub struct StoredTask {
     pub origin: TaskOrigin,
     /// Where it is between creation and deletion.
     pub phase: TaskPhase,
-    /// Counts its versions: 1 at first, one more with every change of what is declared of it.
+    /// Number of its version: 1 at first, one more with every change of its declaration.
     pub revision: u64,
     /// The run that destroys its infrastructure before the task is removed; `None` if the infrastructure is
     /// kept. The run is queued when nothing else of the task runs.
@@ -47,7 +47,7 @@ pub struct TaskMark {
     pub phase: TaskPhase,
     /// Whether changes run it.
     pub enabled: bool,
-    /// Whether a guard holds its newest input back.
+    /// Whether the shrink limit blocks its newest input.
     pub held: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct RunRequest {
     pub kind: RunKind,
     /// When it was asked for.
     pub requested_at: DateTime<Utc>,
-    /// Why there will be no such run; `None` while the request is open.
+    /// Reason why no such run will follow; `None` while the request is open.
     pub refused: Option<Refused>,
 }
 
@@ -177,15 +177,15 @@ impl TaskChange {
         Ok(spec)
     }
 
-    /// Whether what would be applied is pointless after this change. A run that was requested of a task that
-    /// is disabled anyway is not, unless the change says again that it is to be. For implementations.
+    /// Reason why queued applies are pointless after this change, if they are. A run that was requested of a
+    /// disabled task is not pointless, unless the change disables the task again. For implementations.
     pub fn withdrawal(&self, before: &TaskSpec, after: &TaskSpec) -> Option<Withdrawal> {
         let disabled = !after.enabled && self.enabled == Some(false);
         let again = disabled.then_some(Withdrawal::Disabled);
         before.withdrawal(after).or(again)
     }
 
-    /// Why requests are refused that this change makes pointless. For implementations.
+    /// Reason with which requests are refused that this change makes pointless. For implementations.
     pub const fn reason(&self) -> &'static str {
         match self.spec {
             Some(_) => "the task was changed",

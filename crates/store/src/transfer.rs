@@ -27,10 +27,10 @@ use crate::error::StoreError;
 /// Rows of one table in the order in which an [`Import`] takes them.
 pub type Rows<'a, T> = BoxStream<'a, Result<T, StoreError>>;
 
-/// Rows that are written at once, at most.
+/// Largest number of rows that are written at once.
 const PAGE_ROWS: usize = 2000;
 
-/// A page that has so many bytes takes no further row.
+/// Size in bytes from which a page takes no further row.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Tables that move, in this order: rows refer to those of earlier tables.
@@ -108,7 +108,7 @@ impl Counts {
     }
 }
 
-/// The store to be filled holds something already. Found as the source of [`StoreError::Open`].
+/// The store to be filled is not empty. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not empty: it has {tasks} tasks and {runs} runs; move into a new database")]
 pub struct NotEmpty {
@@ -118,7 +118,7 @@ pub struct NotEmpty {
     pub runs: u64,
 }
 
-/// One state of a store, read. A row that cannot be read fails as [`StoreError::CorruptRow`].
+/// One state of a store, for reading. A row that cannot be decoded fails as [`StoreError::CorruptRow`].
 #[async_trait]
 pub trait Export: Send {
     /// Number of rows of each table.
@@ -158,7 +158,7 @@ pub trait Import: Send {
     /// Adds tasks.
     async fn tasks(&mut self, rows: Vec<TaskRow>) -> Result<(), StoreError>;
 
-    /// Adds what the API has deleted of the configuration.
+    /// Adds the API's deletions of configured tasks.
     async fn deleted_tasks(&mut self, rows: Vec<DeletedTaskRow>) -> Result<(), StoreError>;
 
     /// Adds the configuration in force.

@@ -1,4 +1,4 @@
-//! Resets, and what can be read of what they have removed.
+//! Behaviours of resets and their archives.
 
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{ArchiveId, TaskName, TaskPhase};
@@ -52,7 +52,8 @@ pub async fn a_reset_removes_every_task_and_deletion<F: Fixture>() {
     scene.queue("a", "1").await;
 }
 
-/// No run is taken from its worker: its task goes when it has ended, and then another may have the name.
+/// No run is taken from its worker: its task is removed when it has ended, and then another task may have the
+/// name.
 pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
     for kind in RunKind::ENQUEUED {
         let mut scene = Scene::<F>::new(&["a", "b"]).await;

@@ -106,7 +106,7 @@ pub async fn a_running_run_is_ordered_to_stop_and_not_tried_again<F: Fixture>() 
     let error = scene.last_error("a").await.expect("it says why");
     assert!(error.starts_with("cancelled"), "{error}");
     assert_eq!(scene.acquire().await, None);
-    // A takeover looks at the data again, and so does a restart.
+    // A takeover evaluates the data again, and so does a restart.
     assert_eq!(scene.looked_at("a", "1").await, Some(Withhold));
     scene.release_all().await;
     assert_eq!(scene.looked_at("a", "1").await, Some(Withhold));

@@ -182,7 +182,8 @@ pub async fn another_definition_has_nothing_queued<F: Fixture>() {
     changed.expect("the task can be changed");
     assert_eq!(scene.run(queued).await.status, RunStatus::Cancelled);
     assert_eq!(scene.run(plan).await.status, RunStatus::Queued);
-    // The input of a change that was on its way: it says which definition it is of, and is applied already.
+    // The input of a change that was on its way: it names the task definition it was made for, and is applied
+    // already.
     let skip = EnqueueDecision::Skip {
         cancel_queued: false,
     };

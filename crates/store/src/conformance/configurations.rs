@@ -168,7 +168,7 @@ pub async fn what_is_in_force_stays_as_it_is_stored<F: Fixture>() {
     let stored = scene.store().configuration_in_force().await;
     let stored = stored.expect("it can be read").expect("there is one");
     assert_eq!(stored.tasks, elsewhere(Some(b"1")).tasks);
-    // Alone it says where its module is; what it has not stays.
+    // A member that is alone refreshes the path of its module; a digest that it does not have stays.
     scene.store().resign(&a).await.expect("it can resign");
     assert_eq!(register(&scene, &b, &same).await, (Verdict::TakesEffect, 2));
     let stored = scene.store().configuration_in_force().await;
@@ -278,7 +278,8 @@ pub async fn one_that_is_decided_takes_the_place_of_the_one_that_was_meant<F: Fi
     assert_eq!(decide(&scene, &named(&["x"]), 1, false).await, None);
     scene.restart().await;
     assert_eq!(in_force(&scene).await, Some(decided(2, &["y"], "someone")));
-    // A member that starts with the same changes nothing, and one with another says so.
+    // A member that starts with the same configuration changes nothing, and one with another configuration
+    // reports that.
     let same = started(&scene, &member("a"), &named(&["y"])).await;
     assert_eq!(same, (Verdict::TakesEffect, 2));
     assert_eq!(in_force(&scene).await, Some(decided(2, &["y"], "someone")));

@@ -164,7 +164,7 @@ pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture
     scene.queue("a", "1").await;
 }
 
-/// No run loses its task while a worker is at it, and no other task comes under its name.
+/// No run loses its task while a worker works on it, and no other task gets its name until then.
 pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
     for kind in RunKind::ENQUEUED {
         let mut scene = Scene::<F>::new(&["a", "b"]).await;
@@ -244,7 +244,7 @@ pub async fn a_configured_task_takes_over_a_draft<F: Fixture>() {
     let names = ["discarded", "waits", "runs"];
     scene.configure(&names.map(spec)).await;
     assert_eq!(scene.names().await, names);
-    // The caller gets a run all the same, and it is one of many now.
+    // The caller still gets its run, which is an ordinary run of the task now.
     let failed = scene.failed(&lease, "no").await;
     assert!(failed.event.is_some() && !failed.tasks_changed);
     let lease = scene.carried_out(waits, "1").await;
@@ -254,7 +254,7 @@ pub async fn a_configured_task_takes_over_a_draft<F: Fixture>() {
     assert_eq!(scene.state("runs").await.events.len(), 1);
 }
 
-/// The name of what was deleted is free for the API.
+/// The name of the deleted task is free for the API.
 pub async fn a_task_of_the_api_keeps_the_name_of_a_deleted_one<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     scene.delete("a").await;

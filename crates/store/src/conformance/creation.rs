@@ -275,7 +275,7 @@ pub async fn a_refused_creation_is_discarded<F: Fixture>() {
     scene.created("new").await;
 }
 
-/// The caller may be dead: the leader goes on all the same.
+/// The caller may be dead: the leader still goes on.
 pub async fn a_creation_outlives_restarts<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a"]).await;
     let run = scene.draft("new", RunKind::Apply).await;

@@ -27,7 +27,7 @@ async fn assert_gone<F: Fixture>(scene: &Scene<F>, name: &str, runs: &[RunId]) {
     assert_eq!(scene.open_requests().await, []);
     assert_eq!(scene.acquire().await, None);
     assert_eq!(scene.next_due().await, None);
-    // The name is free, and nothing is left of its past.
+    // The name is free, and nothing of the earlier task is left.
     scene.created(name).await;
     let state = scene.state(name).await;
     assert_eq!((state.status, state.events), (TaskStatus::Unknown, vec![]));
@@ -48,7 +48,7 @@ pub async fn an_idle_task_goes_at_once<F: Fixture>() {
     assert_gone(&scene, "a", &[ended, queued, plan, asked]).await;
 }
 
-/// A task that is deleted while it runs, with something of everything; the first run is the leased one.
+/// A task that is deleted while it runs, with rows of every kind; the first run is the leased one.
 async fn deleting<F: Fixture>(scene: &Scene<F>, kind: RunKind) -> (Lease, Vec<RunId>) {
     scene.created("a").await;
     let ended = scene.apply("a", "0").await;
@@ -164,7 +164,7 @@ pub async fn other_tasks_stay_when_one_is_deleted<F: Fixture>() {
     assert_eq!(scene.state("b").await.events[0].run_id, run);
 }
 
-/// Whichever comes first, in the end nothing is left.
+/// In either order, nothing is left at the end.
 pub async fn tasks_that_are_deleted_while_they_are_leased_go<F: Fixture>() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let scene = Scene::<F>::new(&names).await;

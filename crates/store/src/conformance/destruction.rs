@@ -16,14 +16,14 @@ pub(super) fn destroyed(name: &str) -> TaskSpec {
     }
 }
 
-/// With a task `a` that is to be destroyed and has applied `applied`, and `b`, which is not.
+/// A scene with a task `a` that is to be destroyed and has applied `applied`, and a task `b`, which is not.
 async fn applied<F: Fixture>() -> Scene<F> {
     let scene = Scene::<F>::configured(&[destroyed("a"), spec("b")]).await;
     scene.apply("a", "applied").await;
     scene
 }
 
-/// Deletes `a`; the id of the run that destroys it.
+/// Deletes `a` and returns the id of the run that destroys it.
 async fn delete<F: Fixture>(scene: &Scene<F>) -> RunId {
     let run = scene.run_id();
     let gone = scene.delete_as("a", Deletion::AsTaskSays { run }).await;
@@ -41,7 +41,7 @@ async fn lease_of<F: Fixture>(scene: &Scene<F>, run: RunId) -> Lease {
     lease
 }
 
-/// With a task `a` that is being destroyed.
+/// A scene with a task `a` that is being destroyed.
 async fn destroying<F: Fixture>() -> (Scene<F>, Lease) {
     let scene = applied::<F>().await;
     let run = delete(&scene).await;

@@ -122,7 +122,7 @@ async fn enqueue_as<F: Fixture>(scene: &Scene<F>, text: &str, unchanged: Unchang
     scene.request_all(vec![request]).await.remove(0)
 }
 
-/// A new leader looks at what is the case.
+/// A new leader evaluates all tasks.
 pub async fn a_request_to_skip_overrules_a_task_that_does_not<F: Fixture>() {
     let mut eager = spec("a");
     eager.skip_unchanged = false;
@@ -143,7 +143,7 @@ pub async fn a_request_to_skip_overrules_a_task_that_does_not<F: Fixture>() {
     assert_eq!(asked.decision, Some(Enqueue));
 }
 
-/// A pass over all tasks was asked for.
+/// A pass over all tasks was requested.
 pub async fn a_request_to_run_overrules_a_task_that_skips<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     scene.apply("a", "1").await;

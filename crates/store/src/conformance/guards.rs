@@ -13,7 +13,7 @@ use super::Fixture;
 use super::scene::{Scene, guarded, spec, task};
 use crate::{Completed, EnqueueRequest, Enqueued, TaskChange, TaskError};
 
-/// A request of a task that may lose half of its instances, with an input that has so many.
+/// A request of a task that may lose half of its instances, with an input of this many instances.
 fn with<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueRequest {
     EnqueueRequest {
         guarded: Some(guarded("50%", &[("web", instances)])),
@@ -80,7 +80,7 @@ pub async fn what_loses_much_is_held_until_it_is_back<F: Fixture>() {
 pub async fn what_was_applied_last_counts_and_not_what_was_seen_last<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["a"]).await;
     apply(&scene, 10).await;
-    // Slowly, none of the steps for itself too large, and none of them applied.
+    // Loses instances slowly: each step is small enough, and none of them is applied.
     assert_eq!(decide(&scene, 7).await, Enqueue);
     let lease = scene.lease().await;
     scene.fail_thrice(lease).await;
@@ -113,7 +113,7 @@ pub async fn what_is_released_counts_as_applied<F: Fixture>() {
     assert_eq!(hold.map(|hold| hold.losses[0].now), Some(4));
     assert_eq!(held(&scene).await, []);
     assert_eq!(store.release_task(&name, None).await.expect("a task"), None);
-    // More is lost before the leader looks again.
+    // More is lost before the leader evaluates the task again.
     assert_eq!(decide(&scene, 1).await, Hold);
     assert_eq!(held(&scene).await, [(4, 1)]);
     apply(&scene, 4).await;
@@ -334,7 +334,7 @@ pub async fn a_release_is_for_what_its_caller_has_seen<F: Fixture>() {
     assert!(matches!(unknown, Err(TaskError::Unknown)), "{unknown:?}");
 }
 
-/// An input that was frozen from data, with so many instances of `web`.
+/// An input that was frozen from data, with this many instances of `web`.
 fn frozen(instances: u32) -> FrozenInput {
     let instance = |number: u32| ServiceInstance {
         id: format!("web-{number}"),

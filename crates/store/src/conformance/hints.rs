@@ -1,6 +1,6 @@
-//! Hints between processes, where there can be several.
+//! Hints between processes, where a store has several.
 //!
-//! They may be lost, but where nothing is broken they are not.
+//! Hints may be lost, but without a failure they are not.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn publish<F: Fixture>(scene: &Scene<F>, hints: &[Hint]) {
     published.expect("hints can be published");
 }
 
-/// Waits until all of these have come, in any order; nothing else may be but a gap.
+/// Waits until all of these have come, in any order; nothing else may come but a gap.
 async fn assert_heard(stream: &mut HintStream, mut expected: Vec<Hint>) {
     let all = expected.clone();
     while !expected.is_empty() {

@@ -18,7 +18,7 @@ fn epoch(number: u64) -> LeaderEpoch {
     LeaderEpoch::new(number)
 }
 
-/// As the first that the caller is granted, or as that of another.
+/// Expected answer for the first grant of the caller, or for the leadership of another replica.
 fn leadership(number: u64, mine: bool, leader: &str, expires_in: Duration) -> Leadership {
     Leadership {
         epoch: epoch(number),
@@ -48,7 +48,7 @@ async fn resign<F: Fixture>(scene: &Scene<F>, member: &Member) {
     resigned.expect("a replica can resign");
 }
 
-/// Asks as a bystander, which is never given the leadership here.
+/// Calls as a bystander, which is never granted the leadership here.
 async fn leader<F: Fixture>(scene: &Scene<F>) -> (String, u64) {
     let told = scene.lead_as("bystander", None, MICROSECOND).await;
     assert!(!told.mine, "nobody led: {told:?}");
@@ -127,7 +127,7 @@ pub async fn a_leader_may_ask_for_a_new_epoch<F: Fixture>() {
 pub async fn it_is_told_whether_another_has_led_in_between<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     scene.lead_as("a", None, TTL).await;
-    // However long it was, and though another asked.
+    // The time away does not matter, nor does a call by another replica.
     scene.advance(seconds(3600));
     assert_eq!(scene.lead_as("a", None, TTL).await, resumed(2, "a", TTL));
     assert!(!scene.lead_as("b", None, TTL).await.mine);

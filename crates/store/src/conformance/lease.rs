@@ -30,7 +30,7 @@ async fn assert_refused<F: Fixture>(scene: &Scene<F>, run: RunId, epoch: LeaseEp
     assert_all_refused(scene, &named(run, epoch)).await;
 }
 
-/// Whatever a worker says that names this lease is refused, and changes nothing.
+/// Every call of a worker that names this lease is refused, and changes nothing.
 async fn assert_all_refused<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
     let Lease { run, epoch, .. } = *lease;
     let store = scene.store();
@@ -139,7 +139,7 @@ pub async fn a_grant_is_found_by_the_call_that_it_was_made_to<F: Fixture>() {
     assert_eq!(grants(&WorkerId::new("another"), &["1", "2"]).await, []);
     scene.interrupted(&one).await;
     assert_eq!(grants(&worker, &["1", "2"]).await, [(two.run, two.epoch)]);
-    // The next grant of the run is one to another call.
+    // The next grant of the run goes to another call.
     let next = scene
         .acquire_as(&requested("4"))
         .await
@@ -161,7 +161,7 @@ pub async fn the_longest_due_run_comes_first_and_then_the_lowest_id<F: Fixture>(
         scene.run_id(),
         scene.run_id(),
     ];
-    // Due together, so that the ids decide, whatever the order of the requests.
+    // The runs are due at the same time, so that the ids decide, whatever the order of the requests.
     let together = [("a", ids[3]), ("b", ids[1]), ("c", ids[2])];
     let requests = together.map(|(name, run)| request(name, run));
     scene.request_all(requests.into()).await;

@@ -1,4 +1,4 @@
-//! Runs in lists, and what the leader notes of tasks.
+//! Runs in lists, and explanations of tasks by the leader.
 
 use cts_core::RunId;
 use cts_core::runs::{RunKind, RunStatus};

@@ -118,7 +118,8 @@ pub async fn a_log_goes_on_over_the_attempts_of_a_run<F: Fixture>() {
     assert_eq!(texts(&scene, lease.run).await, ["one", "two"]);
 }
 
-/// As long as a completion would still be accepted, so that the log of an accepted attempt is whole.
+/// The lease accepts lines as long as a completion would be accepted, so that the log of an accepted attempt
+/// is whole.
 pub async fn lines_are_appended_until_the_lease_is_taken_back<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;

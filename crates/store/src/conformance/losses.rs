@@ -1,4 +1,4 @@
-//! Leases that are lost: what becomes of the run.
+//! Lost leases, and the fate of their runs.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub async fn the_first_lost_lease_costs_no_time_and_later_ones_delay<F: Fixture>
     }
 }
 
-/// Newer inputs give a queued run new attempts without end.
+/// Newer inputs give a queued run new attempts again and again.
 pub async fn the_newest_errors_of_a_run_stay_and_none_is_long<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let mut lease = scene.leased("a", "0").await;
@@ -128,7 +128,7 @@ pub async fn a_creation_that_loses_its_workers_is_discarded<F: Fixture>() {
     scene.draft("made", RunKind::Check).await;
 }
 
-/// Every scheduler was away for longer than half of a leadership, or the database was.
+/// Every scheduler, or the database, was away for longer than half of a leadership.
 pub async fn leases_that_no_scheduler_could_renew_do_not_count<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     let first = scene.lead_as("one", None, LEADERSHIP).await;
@@ -157,7 +157,7 @@ pub async fn leases_that_no_scheduler_could_renew_do_not_count<F: Fixture>() {
     }
 }
 
-/// The leader went, but another replica was there all the time.
+/// The leader ended, but another replica served all the time.
 pub async fn leases_that_a_replica_could_renew_count_though_nobody_led<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     let first = scene.lead_as("one", None, LEADERSHIP).await;
@@ -263,7 +263,8 @@ pub async fn a_lost_lease_is_remembered_with_its_task<F: Fixture>() {
         std::slice::from_ref(&once)
     );
 
-    // Other runs of the task know it, the newest first; other tasks do not, nor is a check among them.
+    // Other runs of the task return the lost lease, newest first; runs of other tasks do not, and a lost
+    // check is left out.
     let again = scene.lease().await;
     scene.applied(&again).await;
     let check = scene.ask("a", RunKind::Check).await;
@@ -294,7 +295,7 @@ pub async fn leases_that_a_dead_process_had_are_lost<F: Fixture>() {
     assert_eq!(lost, [(worker().to_string(), 3)]);
 }
 
-/// Years that a machine is ahead until its clock is set.
+/// Years by which the clock of a machine is ahead until it is set.
 const AHEAD: Duration = Duration::from_hours(5 * 365 * 24);
 
 pub async fn a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease<F: Fixture>() {
@@ -308,7 +309,7 @@ pub async fn a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease<F: 
     assert!(scene.reap().await.is_empty(), "the lease is in force");
     let lease = scene.lease().await;
     assert_eq!((lease.run, lease.attempt), (waiting.run, 2));
-    // Its lease is of the present time, and ends like any.
+    // The lease is of the present time, and ends like any other.
     assert!(scene.reap().await.is_empty());
     scene.applied(&lease).await;
     // The other lease ends after the longest life of a lease, so that its holder keeps what was promised.

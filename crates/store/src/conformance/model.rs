@@ -67,7 +67,7 @@ pub struct ModelRun {
     /// When its holder was ordered first to stop it.
     pub(super) ordered: Option<Duration>,
     by_force: bool,
-    /// The last wait under the last lease after which it went on.
+    /// The last wait under the last lease after which the run went on.
     resumed_waits: u32,
     /// When the last lease was granted or renewed last.
     renewed: Duration,
@@ -409,7 +409,7 @@ impl Model {
         self.runs.insert(id, run);
     }
 
-    /// Due times and ids of what can be leased or will be.
+    /// Due times and ids of runs that can be leased now or later.
     fn waiting(&self) -> impl Iterator<Item = (Duration, RunId)> {
         let free = self.runs.iter().filter(|(_, run)| {
             run.status == RunStatus::Queued

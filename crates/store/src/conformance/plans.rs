@@ -15,7 +15,7 @@ async fn ask<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> Enqueued {
     scene.request_all(vec![request]).await.remove(0)
 }
 
-/// Asks for a plan and leases it; nothing else may be due.
+/// Requests a plan and leases it; nothing else may be due.
 async fn leased_plan<F: Fixture>(scene: &Scene<F>, name: &str, text: &str) -> Lease {
     let run = scene.queue_plan(name, text).await;
     let lease = scene.lease().await;
@@ -93,7 +93,8 @@ pub async fn a_plan_changes_nothing_for_its_task<F: Fixture>() {
     }
     scene.planned(&scene.lease().await, "text").await;
 
-    // A minute after the first failure, whatever was planned in between; two after the second.
+    // The retry comes a minute after the first failure, whatever was planned in between, and two minutes
+    // after the second.
     let lease = scene.leased("failing", "1").await;
     let first = scene.fail_thrice(lease).await;
     for fails in [true, false] {
@@ -300,7 +301,7 @@ pub async fn a_repeated_request_for_a_plan_changes_nothing<F: Fixture>() {
     assert_eq!(scene.acquire().await, None);
 }
 
-/// So nothing is applied where only plans are wanted, and no plan goes to a worker that would apply it.
+/// So nothing is applied where only plans are wanted, and no worker that would apply a plan gets one.
 pub async fn only_claimed_kinds_are_leased<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let of = |kinds| Claim { kinds, ..claim() };

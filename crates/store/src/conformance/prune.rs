@@ -141,7 +141,7 @@ pub async fn contents_go_with_their_last_input<F: Fixture>() {
     assert!(!kept(&large).await && !kept(b"one").await && !kept(b"two").await);
 }
 
-/// Whatever is forgotten between a look at what is stored and the writing of the rest.
+/// Stores whole inputs, even if contents are forgotten between reading the stored ones and writing the rest.
 pub async fn inputs_are_stored_whole_beside_a_prune<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let large = noise(100_000);

@@ -44,7 +44,7 @@ pub async fn runs_are_counted_by_what_they_wait_for<F: Fixture>() {
     let third = scene.lease().await;
     let fourth = scene.lease().await;
     assert_depth(&scene, (0, 0, 2), None).await;
-    // An expired lease is one until it is taken back.
+    // An expired lease stays in force until it is taken back.
     scene.advance(LEASE);
     assert_depth(&scene, (0, 0, 2), None).await;
     scene.reap().await;

@@ -214,7 +214,8 @@ pub async fn a_run_that_is_not_as_it_was_is_given_no_settings<F: Fixture>() {
     assert!(acquire(&scene, "one").await.is_some());
 }
 
-/// A leader learns of a change after it was stored, so a run may be queued for settings that are not in force any more.
+/// A leader reads a change after it was stored, so it may queue a run for settings that are not in force any
+/// more.
 pub async fn what_is_queued_for_settings_that_were_in_force_is_found<F: Fixture>() {
     let scene = scene::<F>().await;
     replace(&scene).await;

@@ -72,7 +72,7 @@ pub async fn a_crash_between_lease_and_completion_leaves_nothing_last_applied<F:
         (released[0].run, released[0].status),
         (lost.run, RunStatus::Queued)
     );
-    // Both were begun and neither is known to be in force, so neither is skipped.
+    // Both were begun and neither is certainly in force, so neither is skipped.
     let kept = scene.enqueue("a", "2").await;
     assert_eq!(kept.decision, Some(EnqueueDecision::Keep));
     let back = scene.enqueue("a", "1").await;

@@ -13,7 +13,7 @@ pub async fn a_request_is_carried_out_once<F: Fixture>() {
         let request = scene.request_of(run, "1").await;
         scene.carry_out(run, "1").await;
         assert_eq!(scene.find_request(run).await, None);
-        // The leader died before it knew, and another takes over.
+        // The leader died before it saw the request, and another one takes over.
         scene.restart().await;
         scene.lead().await;
         let repeated = async |queued| {
@@ -115,7 +115,7 @@ pub async fn a_requested_run_has_one_attempt<F: Fixture>() {
     assert_eq!(scene.state("a").await.events.len(), 1);
 }
 
-/// The caller gets what was made of the newest input.
+/// The caller gets the run with the newest input.
 pub async fn a_change_behind_a_requested_run_keeps_its_id<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.ask("a", RunKind::Apply).await;

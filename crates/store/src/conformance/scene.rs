@@ -156,7 +156,7 @@ impl<F: Fixture> Scene<F> {
         }
     }
 
-    /// Asks for one attempt at an input, whatever is applied.
+    /// Requests one attempt at an input, whatever is applied.
     pub(super) fn plan_request(&self, name: &str, text: &str) -> EnqueueRequest {
         EnqueueRequest {
             kind: RunKind::Plan,
@@ -164,7 +164,7 @@ impl<F: Fixture> Scene<F> {
         }
     }
 
-    /// Asks for a plan, which must be queued.
+    /// Enqueues a plan, which must be queued.
     pub(super) async fn queue_plan(&self, name: &str, text: &str) -> RunId {
         self.queue_new(self.plan_request(name, text)).await
     }
@@ -248,7 +248,7 @@ impl<F: Fixture> Scene<F> {
         released.expect("leases can be taken back")
     }
 
-    /// Says that an attempt ended so, without jitter and log lines.
+    /// Reports the end of an attempt, without jitter and log lines.
     pub fn completion(&self, lease: &Lease, outcome: AttemptOutcome) -> Completion {
         Completion {
             run: lease.run,

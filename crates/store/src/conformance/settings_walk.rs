@@ -82,7 +82,7 @@ impl End {
     }
 }
 
-/// Fails again and again, with whatever settings it has, until it is another run or none.
+/// Fails again and again, with whatever settings the run has, until another run or none is queued.
 async fn fail_for_good<F: Fixture>(scene: &Scene<F>, lease: Lease) {
     let run = lease.run;
     scene.failed(&lease, "no").await;
@@ -171,7 +171,8 @@ impl Work {
 
 /// Every kind of run, with a change of settings at every moment and every end of its lease.
 ///
-/// A worker with the settings in force leases what is queued then and brings it to its end; a worker with others gets nothing.
+/// A worker with the settings in force leases the queued run and brings it to its end; a worker with others
+/// gets nothing.
 pub async fn every_run_survives_a_change_of_settings<F: Fixture>() {
     let scene = scene::<F>().await;
     for work in Work::ALL {

@@ -1,4 +1,5 @@
-//! A requested run swallows no change: when it fails, what it stood for has a run of its own.
+//! A requested run swallows no change: when it fails, an ordinary run follows for the change that it stood
+//! for.
 
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ pub async fn a_requested_run_of_what_is_applied_fails_like_any_other<F: Fixture>
         let lease = requested(&scene, "1").await;
         let failed = scene.failed(&lease, "no").await;
         assert_eq!(failed.next_due, retry_failed.then_some(seconds(60)));
-        // The next trigger runs it whatever became of that.
+        // The next trigger runs the task in either case.
         scene.advance(seconds(60));
         scene.enqueue("a", "1").await;
         assert_eq!(scene.lease().await.input, input("1").hash);
@@ -142,7 +143,7 @@ pub async fn a_requested_run_whose_worker_is_lost_leaves_the_change<F: Fixture>(
     assert_eq!((lease.input, lease.attempt), (input("1").hash, 1));
 }
 
-/// Its caller is dead, and the change is not.
+/// The caller is dead, but the change remains.
 pub async fn releasing_everything_leaves_the_change_of_a_requested_run<F: Fixture>() {
     for leased in [false, true] {
         let scene = scene::<F>(false).await;

@@ -156,7 +156,7 @@ pub async fn a_move_is_counted_once_however_often_it_is_recorded<F: Fixture>() {
     let lease = scene.leased("a", "3").await;
     assert_eq!(lease.state.known, known("a", 7, Some(5)));
     assert_eq!(lease.state.moves, 1);
-    // Back, and the same state once more: another lease moves again.
+    // The state moves back, and the same record again: another lease moves it again.
     let moved = StateReport::Moved(terraform_state("a", 7));
     assert_eq!(scene.record(&lease, &moved).await, 2);
     scene.interrupted(&lease).await;
@@ -332,7 +332,7 @@ pub async fn a_task_under_an_old_name_is_another_one<F: Fixture>() {
     assert_eq!(lease.state, StateRecord::default());
 }
 
-/// A destruction that was refused because of the state is tried again at once when that is decided.
+/// A destruction that was refused because of the state is tried again at once after the decision.
 pub async fn a_decision_makes_a_destruction_due<F: Fixture>() {
     let scene = Scene::<F>::configured(&[destroyed("a")]).await;
     scene.apply_state("a", "1", 4).await;

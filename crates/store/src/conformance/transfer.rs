@@ -33,7 +33,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Reads everything, which must be possible and as much as the export counts.
+    /// Reads everything, and asserts that it can be read and has the counts of the export.
     pub async fn of(export: &mut dyn Export) -> Self {
         const READ: &str = "rows can be read";
         let contents = Self {
@@ -72,7 +72,7 @@ impl Contents {
     }
 }
 
-/// Tasks of every kind, runs in every state, and texts that are not easy to keep.
+/// Tasks of every kind, runs in every state, and texts that are hard to store.
 pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     let names = ["été", "steady", "a·b", "_", "busy", "overtaken", "planned"];
     let mut specs: Vec<_> = names.map(spec).into();
@@ -89,7 +89,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
 
-    // Failed, with a retry that waits; texts that are not easy.
+    // A failed run with a retry that waits, and texts that are hard to store.
     let lease = scene.leased("été", "{\"null\":\"\\u0000\"}").await;
     let lines = vec![
         line(""),
@@ -140,7 +140,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
         decided.await.expect("there is a conflict");
     }
 
-    // Cancelled, because the task went back to what was applied.
+    // A cancelled run, because the task went back to the applied input.
     scene.apply("_", "1").await;
     scene.queue("_", "2").await;
     scene.enqueue("_", "1").await;

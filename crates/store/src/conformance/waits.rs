@@ -56,7 +56,7 @@ pub async fn a_run_that_waits_says_so_and_is_not_at_work<F: Fixture>() {
     scene.suspend(&lease).await;
     assert_eq!(scene.resume(&lease).await, Resumed::GoesOn);
     assert_eq!(scene.resume(&lease).await, Resumed::GoesOn);
-    // A call that was on its way for long comes when the wait is over.
+    // A delayed call comes when the wait is over.
     scene.suspend(&lease).await;
     assert_eq!(scene.run(lease.run).await.waiting_for, None);
     assert_eq!(scene.queue_depth().await.running, 1);

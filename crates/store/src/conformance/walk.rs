@@ -199,7 +199,8 @@ impl<F: Fixture> Walk<F> {
         self.leases.push(lease);
     }
 
-    /// Mostly one of the newest, which may be live; sometimes an old one, or in the name of another worker.
+    /// Mostly one of the newest leases, which may be live; sometimes an old one, or one in the name of
+    /// another worker.
     pub(super) fn some_lease(&mut self) -> Option<Lease> {
         let oldest = self
             .leases

@@ -118,7 +118,7 @@ pub async fn what_runs_while_a_file_changes_its_task_is_not_tried_again<F: Fixtu
     assert_eq!(scene.next_due().await, None);
 }
 
-/// The run was withdrawn, so that it is not what the declaration of now waits for.
+/// The run was withdrawn, so it is not the one that the present declaration waits for.
 pub async fn a_declaration_that_comes_back_is_applied<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
@@ -163,7 +163,7 @@ pub async fn failed_tasks_are_made_due_once_their_declaration_has_taken_effect<F
         )
         .await;
     adopted.expect("the leader can adopt");
-    // A replica may start before the leader has brought in what is in force.
+    // A replica may start before the leader has brought in the configuration in force.
     assert_eq!(hastened(&scene).await, ["same"]);
     let lease = scene.lease().await;
     assert_eq!(lease.task, task("same"));

@@ -188,7 +188,7 @@ pub async fn the_leases_of_each_worker_are_counted<F: Fixture>() {
     scene.applied(&leases[0]).await;
     scene.failed(&leases[2], "no").await;
     assert_eq!(running().await, [1, 0, 0]);
-    // An expired lease is one until it is taken back.
+    // An expired lease stays in force until it is taken back.
     scene.advance(LEASE);
     assert_eq!(running().await, [1, 0, 0]);
     scene.reap().await;

@@ -1,5 +1,4 @@
-//! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive as
-//! they are.
+//! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive unchanged.
 
 use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
@@ -29,17 +28,17 @@ pub struct TaskRow {
     pub configured: Option<Digest>,
     /// All of it.
     pub spec: TaskSpec,
-    /// The input that is applied and not touched since.
+    /// The applied input, if no lease was granted since.
     pub last_applied: Option<Digest>,
     /// The input that has had its ordinary attempts since the last change.
     pub tried_input: Option<Digest>,
     /// Input of a cancelled run, which has no run until a newer one comes or a run is requested.
     pub cancelled_input: Option<Digest>,
-    /// The instances of the input that was applied last, if the task has a guard.
+    /// The instances of the input that was applied last, if the task has a shrink limit.
     pub applied_instances: Option<InstanceCounts>,
     /// Instances that an operator has released and that are not applied yet.
     pub released_instances: Option<InstanceCounts>,
-    /// Why its newest input is not applied, if a guard holds it back.
+    /// Why its newest input is not applied, if the shrink limit blocks the task.
     pub held: Option<Hold>,
     /// Its record of its Terraform state.
     pub state: StateRecord,
@@ -124,7 +123,7 @@ pub struct RunRow {
     pub attempts: u32,
     /// Errors of the attempts, oldest first.
     pub errors: Vec<String>,
-    /// The plan, of a run that is one and has succeeded.
+    /// The plan of a successful plan run.
     pub plan: Option<Plan>,
     /// Details of its last attempt, if its worker reported them.
     pub details: Option<RunDetails>,
@@ -178,7 +177,8 @@ pub struct BundleRow {
 }
 
 impl TaskRow {
-    /// Specifications have no size that is known without encoding them; few are large.
+    /// Approximate size of a specification, because the real one is not known without encoding it; few are
+    /// large.
     #[expect(clippy::unused_self, reason = "as for the other rows")]
     pub(super) const fn size(&self) -> usize {
         16 * SMALL

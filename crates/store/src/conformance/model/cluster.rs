@@ -151,7 +151,7 @@ impl Model {
             .collect()
     }
 
-    /// Whether there was a scheduler all the time since.
+    /// Whether a scheduler served all the time since.
     pub(super) fn was_served_since(&self, moment: Duration) -> bool {
         self.leader.service.covers(moment)
     }

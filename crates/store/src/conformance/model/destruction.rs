@@ -38,14 +38,14 @@ impl Model {
         true
     }
 
-    /// Queues the run that destroys what a task has made; without that the task goes.
+    /// Queues the run that destroys the infrastructure of a task; without such a run the task is removed.
     pub(super) fn begin_destruction(&mut self, name: &TaskName, run: RunId) {
         if !self.destroy(name, RunKind::Destroy, run) {
             self.remove(name);
         }
     }
 
-    /// Tasks that are being deleted go if nothing of them runs, or what they have made is destroyed.
+    /// Removes tasks that are being deleted if nothing of them runs, or their infrastructure is destroyed.
     pub(super) fn remove_deleted(&mut self) {
         let deleting = |task: &ModelTask| task.stored.phase == TaskPhase::Deleting;
         let ended: Vec<_> = self

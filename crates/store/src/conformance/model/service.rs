@@ -1,4 +1,4 @@
-//! Since when schedulers have been there to renew leases.
+//! Time since which schedulers have served, so that leases could be renewed.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// A scheduler has spoken, which does so for a leadership of this life.
+    /// Notes a call by a scheduler, for a leadership of this life.
     pub(super) fn speak(&mut self, now: Duration, leadership: Duration) {
         let since = self.spoken.and_then(|(since, last)| {
             let pause = now.saturating_sub(last);

@@ -127,7 +127,7 @@ impl Model {
         unfinished
     }
 
-    /// The task goes at once if nothing of it runs, and nothing is to be destroyed by this run.
+    /// Removes the task at once if nothing of it runs, and this run is not to destroy its infrastructure.
     fn begin_deletion(&mut self, name: &TaskName, destroy_run: Option<RunId>) {
         let task = self.tasks.get_mut(name).expect("it is there");
         task.stored.phase = TaskPhase::Deleting;

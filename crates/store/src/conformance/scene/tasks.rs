@@ -1,4 +1,4 @@
-//! Steps about tasks that come, change and go.
+//! Steps that create, change and delete tasks.
 
 use super::vocabulary::incomplete;
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunStatus};
@@ -67,7 +67,7 @@ impl<F: Fixture> Scene<F> {
             .collect()
     }
 
-    /// All tasks but discarded ones, by position; what their marks say is what they are.
+    /// All tasks but discarded ones, by position; asserts that their marks agree with them.
     pub(in crate::conformance) async fn all_tasks(&self) -> Vec<StoredTask> {
         let store = self.store();
         let marks = store.task_marks().await.expect("tasks can be read");
@@ -88,7 +88,7 @@ impl<F: Fixture> Scene<F> {
         tasks
     }
 
-    /// Names of the tasks that are to be seen.
+    /// Names of the visible tasks.
     pub(in crate::conformance) async fn names(&self) -> Vec<String> {
         let tasks = self.store().tasks().await.expect("tasks can be read");
         let tasks = tasks.into_iter();

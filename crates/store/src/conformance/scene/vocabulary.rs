@@ -87,8 +87,8 @@ pub(in crate::conformance) fn guarded(max_shrink: &str, services: &[(&str, u32)]
     }
 }
 
-/// An input of this text, with a second content that all such inputs share. The store does not look into contents, so
-/// any text is one.
+/// An input with this text and a second content that all such inputs share. The store does not read contents,
+/// so any text will do.
 pub fn input(text: &str) -> FrozenInput {
     input_of(&[text.as_bytes(), b"everywhere"])
 }
@@ -143,7 +143,7 @@ pub(in crate::conformance) fn capabilities(
     }
 }
 
-/// The claim of the scene's worker, which can do what a task requires that says nothing of it.
+/// The claim of the scene's worker, which meets the default requirement of a task.
 pub fn claim() -> Claim {
     Claim {
         worker: worker(),
@@ -199,7 +199,7 @@ pub(in crate::conformance) fn incomplete(reason: &str) -> Refused {
     }
 }
 
-/// A request is refused because of what has become of its task.
+/// Reason with which a request is refused because its task was changed or deleted.
 pub(in crate::conformance) fn withdrawn(reason: &str) -> Refused {
     Refused {
         code: RefusedCode::Withdrawn,

@@ -131,7 +131,7 @@ impl<F: Fixture> Walk<F> {
         assert_eq!(answer, expected, "{}", self.story());
     }
 
-    /// Queues a run that was asked for, as a leader does who may know of what is over.
+    /// Queues a requested run, as a leader does that may still have a request that is over.
     pub(super) async fn carry_out(&mut self) {
         let run = self.some_request();
         let Some(known) = self.model.requests.get(&run).cloned() else {

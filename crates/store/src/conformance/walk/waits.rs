@@ -6,7 +6,7 @@ use crate::conformance::model::Lost;
 
 use super::Walk;
 
-/// That a lease is over is the only error there may be.
+/// An expired lease is the only error that may occur.
 fn live<T>(answer: Result<T, LeaseError>) -> Result<T, Lost> {
     answer.map_err(|error| {
         assert!(matches!(error, LeaseError::Lost { .. }), "{error:?}");
