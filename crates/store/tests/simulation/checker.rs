@@ -22,15 +22,15 @@ pub(crate) enum Breach {
     TwoLeases,
     /// A call for a lease was accepted that does not name the newest grant.
     StaleWord,
-    /// A leader's write was accepted after one of a later leadership, or of another leader.
+    /// A leader's write was accepted after a write of a later leadership, or of another leader.
     StaleWrite,
-    /// The database says "applied" of what is not.
+    /// The database says that an input is applied that is not.
     WronglyApplied,
-    /// All is calm, and yet a task does not get its newest input.
+    /// All faults have stopped, and yet a task does not get its newest input.
     Stuck,
 }
 
-/// A breach with what is known of it.
+/// A breach, with its task if known.
 #[derive(Debug)]
 pub(crate) struct Violation {
     pub(crate) breach: Breach,
@@ -139,8 +139,8 @@ impl Checker {
         self.must(newest, Breach::StaleWord, Some(task));
     }
 
-    /// The lease is over; `last_applied` is what the database takes for applied because of that, unless it was
-    /// about a plan, which leaves that as it is.
+    /// The lease is over; `last_applied` is the input that the database then counts as applied, unless the
+    /// lease was for a plan, which does not change it.
     pub(crate) fn lease_over(
         &mut self,
         task: usize,
@@ -166,7 +166,7 @@ impl Checker {
         self.must(leader == by && in_order, Breach::StaleWrite, None);
     }
 
-    /// Whether the newest input of a task is applied, known to be, and nothing is going on.
+    /// Whether the newest input of a task is applied, the database has it as applied, and nothing is running.
     pub(crate) fn has_come_to_rest(&self, task: usize, newest: InputNumber) -> bool {
         let reality = &self.tasks[task];
         reality.applied == Some(newest)

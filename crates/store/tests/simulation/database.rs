@@ -1,5 +1,5 @@
-//! The database: the model that the stores are compared with, executing one statement after another by its own
-//! clock, and what a broken rule makes of it.
+//! The database: the model that the stores are compared with. Executes one statement after another by its own
+//! clock, with the consequences of a broken rule.
 
 mod statement;
 

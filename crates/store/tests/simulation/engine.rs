@@ -1,4 +1,4 @@
-//! Simulated time: a queue of events, a generator of random numbers, and clocks that are not right.
+//! Simulated time: a queue of events, a generator of random numbers, and imprecise clocks.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

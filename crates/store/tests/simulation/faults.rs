@@ -38,7 +38,7 @@ impl Simulation {
                 self.processes[process].clock.wall_offset = offset;
                 self.tell(|| format!("the wall clock of process {process} jumps to {offset} us"));
             }
-            // Backwards only: a clock that leaps ahead is beyond what the rules cover.
+            // Backwards only: the rules do not cover a clock that leaps ahead.
             7 if self.now >= self.database_clock_rests_until => {
                 let rest = 2 * self.plan.longest_life() + self.plan.slowest;
                 self.database_clock_rests_until = self.now + rest;

@@ -73,7 +73,7 @@ impl Simulation {
         }
     }
 
-    /// Something that a process gives itself at a later time.
+    /// An input that a process gives itself at a later time.
     pub(crate) fn later(&mut self, process: usize, at: Instant, input: ProcessInput) {
         let life = self.processes[process].life;
         self.arrive(at, (process, life), input);
@@ -108,7 +108,7 @@ impl Simulation {
         process.paused = false;
         let life = process.life;
         let mut at = self.now;
-        // In the order in which it came; that is what a process finds in its queues.
+        // Arrived inputs in their order, as a process finds them in its queues.
         for input in std::mem::take(&mut self.processes[number].backlog) {
             at += self.random.between(1, 2 * MILLISECOND);
             self.arrive(at, (number, life), input);

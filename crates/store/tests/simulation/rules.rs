@@ -6,7 +6,7 @@ use cts_core::lease::LeaseDeadlines;
 
 use crate::engine::{Instant, MILLISECOND, Random, SECOND, micros};
 
-/// The rules as they are meant, or one of them broken.
+/// The intended rules, or a variant with one of them broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rules {
     Kept,
@@ -32,7 +32,7 @@ pub(crate) enum Rules {
     ReapsEarly,
     /// The clock of the database is set forward.
     DatabaseClockLeaps,
-    /// The database takes what was planned for applied.
+    /// The database counts a planned input as applied.
     PlansApply,
     /// Workers apply what they should only plan.
     WorkersApplyPlans,
@@ -59,7 +59,7 @@ impl Rules {
     ];
 }
 
-/// When a worker and its guard do what: a [`LeaseDeadlines`], or what a broken one says.
+/// Deadlines of a worker and its guard: a [`LeaseDeadlines`], or those of a broken rule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadlines {
     deadlines: LeaseDeadlines,

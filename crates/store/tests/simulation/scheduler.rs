@@ -131,7 +131,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether the write that is on its way has happened, or will, stays unknown.
+    /// The outcome of the write on its way stays unknown.
     fn doubt(&mut self) {
         if self.writes.take().is_some() {
             self.doubts = self.epoch();
@@ -181,7 +181,7 @@ impl Simulation {
     }
 
     fn look(&mut self, process: usize, caller: Caller) {
-        // Taken before the statement is sent, so that the grant is no earlier.
+        // Taken before the statement is sent, so that the grant is not earlier.
         let waited = self.reading(process).saturating_sub(caller.arrived);
         let ask = Ask::Grant(caller.worker, self.plan.lives[process]);
         self.call(process, ask, Caller { waited, ..caller });

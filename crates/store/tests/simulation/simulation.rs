@@ -25,7 +25,7 @@ pub(crate) enum Event {
         ask: Ask,
         context: Context,
     },
-    /// Something reaches a process, if that life of it still is.
+    /// An input reaches a process, if that life of it still exists.
     Process {
         process: usize,
         life: u32,
@@ -263,7 +263,7 @@ impl Simulation {
         }
     }
 
-    /// When a process wakes that wants to sleep until `reading`.
+    /// Time at which a process wakes that sleeps until its clock shows `reading`.
     pub(crate) fn wake_at(&self, process: usize, reading: Duration) -> Instant {
         let rest = reading.saturating_sub(self.reading(process));
         self.now + self.processes[process].clock.true_time(rest)

@@ -12,7 +12,7 @@ use crate::worker::WorkerInput;
 
 /// Between its start and its first write at least.
 const SHORTEST_START: Instant = 200 * MILLISECOND;
-/// How often the guard looks for what should not be there.
+/// How often the guard looks for Terraforms that should have ended.
 const GUARD_LOOKS_EVERY: Instant = 100 * MILLISECOND;
 /// From a kill to the end at most.
 const LONGEST_DYING: Instant = 50 * MILLISECOND;

@@ -245,7 +245,7 @@ impl Simulation {
     ) {
         let fetched = self.reading(process) + Duration::from_millis(self.random.between(1, 30));
         let worker = self.worker(process);
-        // Two attempts of one worker would meet in one directory.
+        // Two attempts of one worker would use the same directory.
         let expected = worker.slots[caller.slot].awaits(caller.request)
             && !worker.works_on(word.task)
             && !worker.draining;

@@ -11,7 +11,7 @@ use crate::checker::{InputNumber, Life};
 /// Statement that a scheduler sends to the database.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    /// To lead or to go on leading, in the epoch that is named if that still is the newest.
+    /// To lead or to go on leading, in the given epoch if it still is the newest.
     Lead(Member, Option<LeaderEpoch>),
     Resign(Member),
     Enqueue {
@@ -20,7 +20,7 @@ pub(crate) enum Ask {
         input: InputNumber,
         run: RunId,
         kind: RunKind,
-        /// A caller has asked for this run before.
+        /// A caller has requested this run before.
         requested: bool,
     },
     /// Takes back the leases that have ended.

@@ -26,7 +26,7 @@ enum Next {
 }
 
 impl Simulation {
-    /// Does everything that is due, and sleeps until the next thing is.
+    /// Does everything that is due, and sleeps until the next deadline.
     pub(super) fn advance(&mut self, process: usize, slot: usize) {
         loop {
             let now = self.reading(process);
@@ -171,7 +171,7 @@ impl Simulation {
         self.call_scheduler(process, slot, now, request);
     }
 
-    /// From now on nothing is reported, and what runs is stopped.
+    /// From now on the attempt reports nothing, and its Terraform is stopped.
     pub(super) fn give_up(&mut self, process: usize, slot: usize) {
         let attempt = self.current(process, slot);
         attempt.given_up = true;
@@ -187,7 +187,7 @@ impl Simulation {
         }
     }
 
-    /// The last slot that has nothing to do ends a drained worker; another comes in its place.
+    /// The last idle slot ends a drained worker; a new worker comes in its place.
     fn drained(&mut self, process: usize) -> Next {
         if self.worker(process).is_idle() {
             let back_after = self.random.between(10_000, 2_000_000);
