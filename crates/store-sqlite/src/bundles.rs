@@ -12,7 +12,7 @@ use crate::writer::Durability;
 
 const OPERATION: &str = "forget module bundles";
 
-/// How long a bundle stays that is not in use, in microseconds.
+/// Time for which an unused bundle stays, in microseconds.
 const KEPT: i64 = 7 * 24 * 3600 * 1_000_000;
 
 pub(crate) async fn keep(

@@ -200,7 +200,7 @@ async fn withdraw(connection: &mut SqliteConnection, name: &TaskName) -> Result<
     Ok(())
 }
 
-/// Cancels what is queued of a task, or only what is to be applied.
+/// Cancels the queued runs of a task, or only those that apply.
 async fn cancel_queued(
     connection: &mut SqliteConnection,
     name: &str,
@@ -262,7 +262,8 @@ pub(crate) async fn retain(
     Ok(!running)
 }
 
-/// The task goes when what runs of it has ended, and this run, if any, has destroyed its infrastructure.
+/// Begins a deletion: the task is removed when its running run has ended and the given run, if any, has
+/// destroyed its infrastructure.
 pub(crate) async fn begin_deletion(
     connection: &mut SqliteConnection,
     name: &str,
@@ -286,7 +287,7 @@ pub(crate) async fn begin_deletion(
     requests::refuse_all(connection, name, None, DELETED, now).await
 }
 
-/// The configuration is not to bring it back.
+/// Keeps the configuration from bringing the task back.
 async fn remember(
     connection: &mut SqliteConnection,
     task: &TaskSpec,

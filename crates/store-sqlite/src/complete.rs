@@ -228,8 +228,8 @@ async fn put_back(
     one_changed(&put_back, end.completion)
 }
 
-/// The lease was read in the same transaction, so it is still there; if it were not, the whole completion
-/// would have to fail.
+/// The lease was read in the same transaction, so it still exists; otherwise the whole completion would have
+/// to fail.
 fn one_changed(result: &SqliteQueryResult, completion: &Completion) -> Result<(), LeaseError> {
     if result.rows_affected() == 1 {
         Ok(())

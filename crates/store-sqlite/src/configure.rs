@@ -63,7 +63,7 @@ pub(crate) async fn replace_config_tasks(
     Ok(unfinished)
 }
 
-/// Withdraws what a changed declaration makes pointless, as a change over the API does.
+/// Withdraws the runs that a changed declaration makes pointless, as a change over the API does.
 async fn withdraw(
     connection: &mut SqliteConnection,
     task: &TaskSpec,
@@ -74,7 +74,8 @@ async fn withdraw(
     changes::withdraw_applies(connection, task.name(), (why, RECONFIGURED), now).await
 }
 
-/// Cancels what no lease takes, and what earlier versions have left in the queue of disabled tasks.
+/// Cancels queued runs that no lease takes, and runs that earlier versions have left in the queue of disabled
+/// tasks.
 async fn cancel_of_disabled(connection: &mut SqliteConnection, now: i64) -> Result<(), StoreError> {
     sqlx::query(
         "-- replace_config_tasks: what is queued of disabled tasks; index runs_waiting
@@ -89,7 +90,8 @@ async fn cancel_of_disabled(connection: &mut SqliteConnection, now: i64) -> Resu
     Ok(())
 }
 
-/// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
+/// Removes tasks that are no longer configured, and moves API tasks after the configured ones. Returns the
+/// tasks that are still being deleted.
 async fn remove_others(
     connection: &mut SqliteConnection,
     tasks: &[TaskSpec],

@@ -26,7 +26,7 @@ const CACHE: &str = "-512";
 /// Size in bytes to which the log of changes is cut when it starts again: 16 MiB.
 const LOG_KEPT: &str = "16777216";
 
-/// A connection that writes, some that read, and what sees whether anything was written.
+/// A connection that writes, some that read, and an observer of commits.
 #[derive(Debug, Clone)]
 pub(crate) struct Pools {
     pub(crate) writer: Writer,
@@ -109,8 +109,8 @@ async fn pools(
     })
 }
 
-/// The file holds what Consul and Terraform said, so only its owner may read it. SQLite gives its
-/// side files the same mode. The name of a new file is on the disk when this returns: SQLite sees to the content.
+/// The file holds data from Consul and Terraform, so only its owner may read it. SQLite gives its side files
+/// the same mode. The name of a new file is on the disk when this returns; SQLite itself syncs the content.
 fn create_file(path: &Path) -> std::io::Result<()> {
     let directory = path
         .parent()
@@ -136,7 +136,7 @@ fn create_file(path: &Path) -> std::io::Result<()> {
 /// Permission bits of other users.
 const OF_OTHERS: u32 = 0o007;
 
-/// Takes the rights of others away from a file that was made by something else, and from its side files.
+/// Takes the rights of others away from a file that another program made, and from its side files.
 fn close_to_others(path: &Path) -> std::io::Result<()> {
     for side in ["", "-wal", "-shm"] {
         let mut file = path.as_os_str().to_owned();

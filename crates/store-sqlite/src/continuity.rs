@@ -9,8 +9,8 @@ use sqlx::{Row as _, SqliteConnection};
 
 use crate::row::failed_to;
 
-/// Notes that the file is in use on this boot of the machine; `None` is a boot that is equal to no other. Returns
-/// of how many tasks the applied input was forgotten.
+/// Notes that the file is in use on this boot of the machine; `None` is a boot that is equal to no other.
+/// Returns the number of tasks whose applied input was forgotten.
 pub(crate) async fn begin(
     connection: &mut SqliteConnection,
     boot: Option<&str>,

@@ -1,4 +1,4 @@
-//! The runs that destroy what a task has made, or show what that would be.
+//! Runs that destroy the infrastructure of a task, or plan its destruction.
 
 use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskName, TaskPhase};
@@ -8,7 +8,7 @@ use sqlx::SqliteConnection;
 use crate::row::{Cell, failed_to};
 use crate::tasks;
 
-/// A plan of the destruction of a task that is ready; `false` if it has nothing to be destroyed.
+/// Queues a plan of the destruction of a ready task; `false` if it has nothing to destroy.
 pub(crate) async fn plan(
     connection: &mut SqliteConnection,
     name: &TaskName,
@@ -22,8 +22,8 @@ pub(crate) async fn plan(
     Ok(queue(connection, name.as_str(), RunKind::DestroyPlan, run, now).await?)
 }
 
-/// Queues the run that destroys the infrastructure of a task that is being deleted. Without anything to destroy
-/// the task goes, and nothing else of it may be running.
+/// Queues the run that destroys the infrastructure of a task that is being deleted. Without anything to
+/// destroy the task is removed, and then nothing else of it may be running.
 pub(crate) async fn begin(
     connection: &mut SqliteConnection,
     name: &str,
@@ -75,7 +75,7 @@ async fn queue(
     Ok(queued.rows_affected() == 1)
 }
 
-/// Queues what is to be destroyed and is not queued yet, when nothing runs.
+/// Queues destructions that are not queued yet. Called when no run is running.
 pub(crate) async fn begin_all(
     connection: &mut SqliteConnection,
     now: i64,

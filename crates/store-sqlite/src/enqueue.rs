@@ -208,7 +208,7 @@ async fn forget_failures(connection: &mut SqliteConnection, task: &str) -> Resul
     Ok(())
 }
 
-/// The input that had its attempts is to have them again.
+/// Gives the input all its attempts again.
 async fn forget_attempts(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
     sqlx::query("-- enqueue: not tried yet\nUPDATE tasks SET tried_input = NULL WHERE name = ?")
         .bind(task)
@@ -218,7 +218,7 @@ async fn forget_attempts(connection: &mut SqliteConnection, task: &str) -> Resul
     Ok(())
 }
 
-/// A newer input has come, or a run was requested.
+/// Ends withholding: a newer input has come, or a run was requested.
 async fn end_withholding(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
     sqlx::query("-- enqueue: not withheld\nUPDATE tasks SET cancelled_input = NULL WHERE name = ?")
         .bind(task)

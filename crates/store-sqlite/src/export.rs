@@ -48,11 +48,11 @@ pub struct SqliteExport {
 }
 
 impl SqliteExport {
-    /// Opens the file, which must be there and have the schema of this program: [`FileError`] is
-    /// otherwise the source of the [`StoreError::Open`].
+    /// Opens the file, which must exist and have the schema of this program: [`FileError`] is otherwise the
+    /// source of the [`StoreError::Open`].
     ///
-    /// `boot` as for [`SqliteStore::open`](crate::SqliteStore::open): of a file that may lack what was committed last
-    /// no input counts as applied.
+    /// `boot` as for [`SqliteStore::open`](crate::SqliteStore::open): in a file that may lack the last
+    /// commits no input counts as applied.
     pub async fn open(path: &Path, boot: Option<&str>) -> Result<Self, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Open {
             location: path.display().to_string(),

@@ -1,4 +1,4 @@
-//! Guards of tasks against the loss of instances.
+//! Shrink limits: tasks that lose too many instances are blocked.
 
 use cts_core::{Hold, InstanceCounts, Loss, TaskName};
 use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
@@ -38,8 +38,8 @@ fn stored_counts(counts: Option<&InstanceCounts>) -> Result<Option<String>, Stor
     counts.map(|counts| encoded(OPERATION, counts)).transpose()
 }
 
-/// Counts the instances of what was applied last and of what is being applied, where that is not known because the task had
-/// no guard then.
+/// Counts the instances of the last applied and the running input, where they are not stored because the task
+/// had no shrink limit then.
 pub(crate) async fn count_known(
     connection: &mut SqliteConnection,
     task: &str,
@@ -90,8 +90,8 @@ pub(crate) async fn count_known(
     Ok(())
 }
 
-/// Looks again at what is held, and at what is left of a release, because an attempt has ended. Says whether that changes
-/// anything.
+/// Evaluates the block and the rest of a release again, because an attempt has ended. Returns whether that
+/// changes anything.
 pub(crate) async fn look_again(
     connection: &mut SqliteConnection,
     task: &str,
@@ -103,7 +103,7 @@ pub(crate) async fn look_again(
     Ok(change.is_some())
 }
 
-/// A task that a guard holds back, or that was released.
+/// A task that the shrink limit blocks, or that was released.
 async fn guarded(
     connection: &mut SqliteConnection,
     task: &str,

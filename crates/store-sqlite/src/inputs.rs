@@ -15,7 +15,7 @@ const STORE: &str = "store an input";
 /// Why inputs were not stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
-    /// A content that was known when the others were encoded is not there any more.
+    /// A content that was stored when the others were encoded does not exist any more.
     #[error("a content of an input was forgotten meanwhile")]
     Forgotten,
     /// The database.
@@ -149,7 +149,7 @@ pub(crate) async fn known(
     known.iter().map(|hash| cell(hash).parse(hash)).collect()
 }
 
-/// Stores an input with those contents that are not there yet.
+/// Stores an input with those of its contents that are missing.
 pub(crate) async fn store(
     connection: &mut SqliteConnection,
     input: &FrozenInput,

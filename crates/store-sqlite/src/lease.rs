@@ -12,8 +12,9 @@ use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, by, failed_to, span_micros};
 
-/// One statement, on the way of every change, and a second one for an apply; the trigger `runs_leased` belongs to it. A row that cannot be read
-/// is an error, with which the caller's transaction is undone.
+/// Leases with one statement, on the way of every change, and a second one for an apply; the trigger
+/// `runs_leased` belongs to it. A row that cannot be decoded is an error, with which the caller's transaction
+/// is rolled back.
 pub(crate) async fn acquire(
     connection: &mut SqliteConnection,
     claim: &Claim,

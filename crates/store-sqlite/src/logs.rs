@@ -69,7 +69,7 @@ pub(crate) async fn read(
 ) -> Result<Option<LogPage>, StoreError> {
     let failed = failed_to("read a log");
     let id = run.to_string();
-    // Read before the lines: a run that had ended by then gets no line afterwards.
+    // Read before the lines: if a run had ended by then, no line follows.
     let status: Option<String> =
         sqlx::query_scalar("-- read_log: the run\nSELECT status FROM runs WHERE id = ?")
             .bind(&id)

@@ -6,7 +6,7 @@ use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::row::{by, failed_to};
 
-/// Notes that the lease of this run, or of all that run, is lost.
+/// Notes that the lease of this run, or of all running runs, is lost.
 pub(crate) async fn note(
     connection: &mut SqliteConnection,
     run: Option<RunId>,

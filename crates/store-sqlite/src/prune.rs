@@ -121,7 +121,7 @@ async fn forget_lines(pools: &Pools, run: &str) -> Result<(), StoreError> {
     }
 }
 
-/// With their events and what is left of their logs.
+/// Deletes the runs with their events and the rest of their logs.
 async fn forget_runs(
     connection: &mut SqliteConnection,
     runs: &[String],

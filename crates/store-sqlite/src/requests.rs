@@ -8,7 +8,7 @@ use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::row::{by, failed_to};
 
-/// Asks for a run of this id and kind.
+/// Requests a run with this id and kind.
 pub(crate) async fn insert(
     connection: &mut SqliteConnection,
     task: &TaskName,

@@ -1,4 +1,4 @@
-//! The room that deleted rows leave, given back to the disk in steps so small that nothing waits long.
+//! Returns the space of deleted rows to the disk, in steps so small that no call waits long.
 
 use cts_store::StoreError;
 use sqlx::{SqliteConnection, SqlitePool};
@@ -7,7 +7,7 @@ use crate::connection::Pools;
 use crate::row::failed_to;
 use crate::writer::Durability;
 
-/// Free pages that stay, for what is written next: 1 MiB.
+/// Free pages that stay, for the next writes: 1 MiB.
 const KEPT: i64 = 256;
 
 /// A file of an earlier version, which does not shrink, is rewritten at the start if it has at most this many
@@ -16,13 +16,13 @@ const WRITTEN_ANEW: i64 = 256 * 1024;
 
 const OPERATION: &str = "give back room";
 
-/// Gives back what is free, and empties the log of changes.
+/// Gives back free pages, and empties the log of changes.
 pub(crate) async fn give_back(pools: &Pools) -> Result<(), StoreError> {
     let mut free = i64::MAX;
     loop {
         let mut write = pools.writer.begin(Durability::Process).await?;
         let now_free = number(&mut write, "PRAGMA freelist_count").await?;
-        // A file that does not shrink keeps what it has.
+        // A file that does not shrink keeps its pages.
         if now_free <= KEPT || now_free >= free {
             break;
         }

@@ -87,7 +87,7 @@ impl SqliteStore {
     }
 
     async fn end_use(&self) -> Result<(), StoreError> {
-        // How another process leaves the file is not for this one to say.
+        // An attached store leaves the note about a clean end to the process that has opened the file.
         if self.attached || self.pools.writer.pool().is_closed() {
             return Ok(());
         }
@@ -105,8 +105,8 @@ impl SqliteStore {
         self.pools.writer.begin(Durability::Process).await
     }
 
-    /// A transaction that a power cut does not take back: of an answer to a client of the API, and of what Terraform
-    /// has changed.
+    /// A transaction that a power cut does not undo: for answers to a client of the API, and for changes by
+    /// Terraform.
     async fn begin_durable(&self) -> Result<Write, StoreError> {
         self.pools.writer.begin(Durability::PowerCut).await
     }

@@ -20,7 +20,7 @@ struct Expired {
     run: RunId,
     epoch: LeaseEpoch,
     holder: String,
-    /// A scheduler could have renewed it all the time.
+    /// A scheduler could have renewed the lease all the time.
     renewable: bool,
 }
 

@@ -93,7 +93,7 @@ pub(crate) async fn write_spec(
     Ok(())
 }
 
-/// Its runs and events stay, and what is queued is cancelled. Nothing of it may be running.
+/// Removes a task. Its runs and events stay, and its queued runs are cancelled. Nothing of it may be running.
 pub(crate) async fn remove(
     connection: &mut SqliteConnection,
     name: &str,

@@ -9,8 +9,8 @@ use sqlx::{Row as _, SqlitePool};
 
 use crate::row::failed_to;
 
-/// A connection that only looks at how often others have committed. The count of another connection has
-/// nothing to do with it, so it counts the connections too, should one be lost.
+/// A connection that only reads how often others have committed. Counts of two connections are not
+/// comparable, so the connections are counted too, in case one is lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Observer {
     pool: SqlitePool,

@@ -13,7 +13,7 @@ use crate::row::failed_to;
 /// The failures that a commit outlives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The death of the process. A power cut may take the last of these commits.
+    /// The end of the process. A power cut may take the last of these commits.
     Process,
     /// A power cut: the commit returns when it is on the disk, with every commit before it.
     PowerCut,
@@ -92,7 +92,8 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    /// Ends it. If that fails, nothing of it has happened, except when the future was dropped on the way.
+    /// Ends the transaction. If that fails, nothing of it has happened, except when the future was dropped on
+    /// the way.
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
         let committed = self.transaction.commit().await;
         if committed.is_err() {

@@ -205,7 +205,8 @@ impl Store for SqliteStore {
 
     async fn version(&self) -> Result<String, StoreError> {
         let version = self.pools.observer.version().await?;
-        // Another process that has opened the file later counts from the beginning.
+        // The count starts again in a process that opens the file later, so the time of opening is a part of
+        // the version.
         Ok(format!("{}.{version}", self.opened_at))
     }
 

@@ -1,4 +1,4 @@
-//! Rows that hold what this program never writes.
+//! Rows with values that this program never writes.
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, TaskStatus};

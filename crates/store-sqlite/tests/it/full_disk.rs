@@ -12,8 +12,8 @@ use cts_store::{LeaderError, StoreError};
 
 use crate::fixture::SqliteFixture;
 
-/// Runs a test of this program that is ignored otherwise, in a process that outlives a write beyond the limit: it
-/// fails, as on a full disk, instead of ending the process.
+/// Runs an otherwise ignored test of this program in a process that survives a write beyond the limit: the
+/// write fails, as on a full disk, instead of ending the process.
 #[expect(
     clippy::disallowed_methods,
     reason = "nothing else goes on in this test"

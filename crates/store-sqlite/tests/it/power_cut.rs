@@ -1,4 +1,4 @@
-//! Files as a power cut, or a copy, leaves them: older than what was committed last.
+//! Files as a power cut, or a copy, leaves them: older than the last commits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ async fn what_was_applied_before_a_lost_apply_is_applied_again() {
     for boot in [Some(NEXT_BOOT), None] {
         let (scene, _directory, copy) = applied_behind_a_copy().await;
         let store = opened(&scene, &copy, boot).await;
-        // The second apply is unknown there, and Consul is back at what was applied before it.
+        // The second apply is lost there, and Consul shows the input that was applied before it again.
         assert_eq!(decided(&store, "1").await, EnqueueDecision::Enqueue);
         store.close().await;
     }

@@ -1,4 +1,4 @@
-//! How large the file and its log of changes are.
+//! Sizes of the file and its log of changes.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,8 @@ fn sizes(path: &Path) -> (u64, u64) {
     (size(path), size(&path.with_extension("db-wal")))
 }
 
-/// Runs with so many MiB of logs come and go; gives the sizes before and after they have gone.
+/// Runs with this many MiB of logs are made and forgotten; returns the sizes before and after they are
+/// forgotten.
 async fn come_and_go(scene: &Scene<SqliteFixture>, mebibytes: u64) -> ((u64, u64), (u64, u64)) {
     let path = scene.fixture().path();
     let line = LogLine {
