@@ -56,7 +56,7 @@ pub(crate) async fn begin(
     Ok(())
 }
 
-/// How far the runs of removed tasks have been moved into an archive.
+/// Progress of moving the runs of removed tasks into an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
     /// All runs up to this one.
@@ -64,8 +64,8 @@ pub(crate) enum Moved {
     All,
 }
 
-/// Moves the next ended runs of tasks that are gone, or that go, with their events and logs into an archive: a
-/// part of them, so that it is done soon.
+/// Moves the next ended runs of tasks that are removed, or being removed, with their events and logs into an
+/// archive: a part of them, so that it is done soon.
 pub(crate) async fn move_runs(
     connection: &mut PgConnection,
     leader: LeaderEpoch,

@@ -10,7 +10,7 @@ use crate::row::{by, failed_to};
 
 const OPERATION: &str = "forget module bundles";
 
-/// How long a bundle stays that is not in use, in microseconds: a week.
+/// Time for which an unused bundle stays, in microseconds: a week.
 const LIFE: i64 = 7 * 24 * 3600 * 1_000_000;
 
 /// Tasks whose inputs are read at once.
@@ -106,7 +106,8 @@ async fn next_names(connection: &mut PgConnection, after: &str) -> Result<Vec<St
     .map_err(failed_to(OPERATION))
 }
 
-/// The bundles in the inputs of the queued and running runs of these tasks, and in the inputs with which they can be destroyed.
+/// The bundles in the inputs of the queued and running runs of these tasks, and in the inputs with which they
+/// can be destroyed.
 async fn named(
     connection: &mut PgConnection,
     tasks: &[String],

@@ -56,7 +56,7 @@ pub(crate) async fn cancel_in(
     Ok(plan.answer)
 }
 
-/// A statement of its own: what changed while the lock was waited for is seen.
+/// A statement of its own, to see changes made while the lock was waited for.
 async fn situation(
     transaction: &mut PgTransaction<'_>,
     run: RunId,

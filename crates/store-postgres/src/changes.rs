@@ -25,7 +25,7 @@ pub(crate) async fn create(connection: &mut PgConnection, task: &NewTask) -> Res
     let failed = failed_to("create a task");
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let name = task.spec.name();
-    // A faster change in between is seen by the next poll.
+    // The next poll sees a faster change in between.
     loop {
         make_way(&mut transaction, name).await?;
         if tasks::insert_draft(&mut transaction, task).await? {
@@ -83,7 +83,7 @@ pub(crate) async fn current(
     .execute(&mut **transaction)
     .await
     .map_err(&read)?;
-    // A statement of its own: what changed while the lock was waited for is seen.
+    // A statement of its own, to see changes made while the lock was waited for.
     let row = sqlx::query(
         "-- change_task, delete_task: what it is at; indexes runs_waiting, run_requests_task, runs_pkey
         SELECT t.name, t.origin, t.phase, t.revision, t.spec, t.configured, t.destroy_run,
@@ -260,7 +260,7 @@ pub(crate) async fn begin_deletions(
     Ok(())
 }
 
-/// The configuration is not to bring it back.
+/// Keeps the configuration from bringing the task back.
 async fn remember(
     transaction: &mut PgTransaction<'_>,
     task: &TaskSpec,

@@ -196,7 +196,7 @@ async fn locked(
     .execute(&mut **transaction)
     .await
     .map_err(&read)?;
-    // A statement of its own: what changed while the lock was waited for is seen.
+    // A statement of its own, to see changes made while the lock was waited for.
     let row = sqlx::query(
         "-- complete: the attempt; index runs_one_queued
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
@@ -296,7 +296,7 @@ async fn apply_to_task(
     }
 }
 
-/// The run is locked, so that nothing else can be; if it is, nothing may be committed.
+/// The run is locked, so nothing else is possible; otherwise nothing may be committed.
 fn one(rows: u64) -> Result<(), StoreError> {
     if rows == 1 {
         return Ok(());

@@ -108,7 +108,7 @@ pub(crate) async fn apply(
     Ok(Some(number))
 }
 
-/// Waits for others that register, and gives the time.
+/// Waits for other members that register, and returns the time.
 async fn alone(transaction: &mut PgTransaction<'_>) -> Result<i64, StoreError> {
     let failed = failed_to(OPERATION);
     sqlx::query("-- register_configuration: one at a time\nSELECT pg_advisory_xact_lock($1)")

@@ -124,7 +124,8 @@ pub(crate) async fn replace_config_tasks(
     Ok(unfinished)
 }
 
-/// Cancels what no lease takes, and what earlier versions have left in the queue of disabled tasks.
+/// Cancels queued runs that no lease takes, and runs that earlier versions have left in the queue of disabled
+/// tasks.
 async fn cancel_of_disabled(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
     sqlx::query(
         "-- replace_config_tasks: what is queued of disabled tasks; index runs_waiting
@@ -139,7 +140,8 @@ async fn cancel_of_disabled(transaction: &mut PgTransaction<'_>) -> Result<(), S
     Ok(())
 }
 
-/// Removes what is no longer configured, and makes room for what is. Returns what is still being deleted.
+/// Removes tasks that are no longer configured, and moves API tasks after the configured ones. Returns the
+/// tasks that are still being deleted.
 async fn remove_others(
     transaction: &mut PgTransaction<'_>,
     tasks: &[TaskSpec],
@@ -218,7 +220,7 @@ pub(crate) async fn declarations(
     Ok(Declarations::new(stored?, deleted?))
 }
 
-/// The tasks become what is declared, whatever they were.
+/// The tasks become as declared, whatever they were.
 async fn take_effect(
     transaction: &mut PgTransaction<'_>,
     columns: Columns<'_>,

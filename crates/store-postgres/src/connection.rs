@@ -1,4 +1,4 @@
-//! Where the database is and how connections to it are made.
+//! Address of the database, and settings of the connections to it.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -31,21 +31,22 @@ const SESSION: &str = "-- connect: what holds for every connection
     SET tcp_keepalives_count = 3;
     SET idle_in_transaction_session_timeout = '60s';";
 
-/// For the leadership. Its statements are short, and what waits longer than its caller does must not do its work later.
+/// Settings for the leadership. Its statements are short, and a statement that waits longer than its caller
+/// must not be executed later.
 const ELECTION: &str = "-- connect: for the leadership
     SET statement_timeout = '5s';
     SET lock_timeout = '5s';
     SET idle_in_transaction_session_timeout = '5s';";
 
-/// For the work. A process that is frozen in a transaction must not keep others from taking over, and no statement is
-/// worth compiling.
+/// Settings for the work. A process that is frozen in a transaction must not keep others from taking over,
+/// and no statement is worth compiling.
 const WORK: &str = "-- connect: for the work
     SET statement_timeout = '20s';
     SET lock_timeout = '10s';
     SET idle_in_transaction_session_timeout = '5s';
     SET jit = off;";
 
-/// For hints that are sent: a commit that carries nothing but them waits for no disk.
+/// Settings for sending hints: a commit with nothing but hints does not wait for the disk.
 const SENDING: &str = "-- connect: for hints
     SET statement_timeout = '20s';
     SET synchronous_commit = off;";
@@ -60,8 +61,8 @@ const SYSTEM_BUNDLES: [&str; 3] = [
 /// A database and how it is used.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// `postgres://user:password@host:port/database?sslmode=…`; what is missing comes from the usual
-    /// `PG…` variables and the password file.
+    /// `postgres://user:password@host:port/database?sslmode=…`; missing parts come from the usual `PG…`
+    /// variables and the password file.
     pub url: SecretString,
     /// Connections that do the work, at least 1. Up to two more are for hints, and one more is for the leadership.
     pub max_connections: u32,
@@ -195,8 +196,8 @@ impl Target {
         }
     }
 
-    /// The connections that do the work; made when they are needed. Each is on the timeline that is stored, and
-    /// its commits are on the disk when they return.
+    /// The connections that do the work, made when needed. Each is on the stored timeline, and its commits
+    /// are on the disk when they return.
     pub(crate) fn pool(&self, timeline: &Timeline) -> PgPool {
         let timeline = timeline.clone();
         pool_options(self.max_connections)
@@ -245,7 +246,7 @@ async fn prepare(
     timeline.check(connection).await
 }
 
-/// Settings are statements, since poolers do not pass on what travels with the start-up.
+/// Settings are statements, since poolers do not pass on start-up options.
 async fn set(connection: &mut PgConnection, settings: &'static str) -> Result<(), sqlx::Error> {
     let settings = AssertSqlSafe(format!("{SESSION}\n{settings}"));
     raw_sql(settings).execute(connection).await?;

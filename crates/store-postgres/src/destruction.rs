@@ -1,4 +1,4 @@
-//! The runs that destroy what tasks have made, or show what that would be.
+//! Runs that destroy the infrastructure of tasks, or plan its destruction.
 
 use cts_core::runs::RunKind;
 use cts_core::{RunId, TaskName, TaskPhase};
@@ -10,7 +10,7 @@ use crate::prune::INPUTS_LOCK;
 use crate::row::failed_to;
 use crate::{changes, tasks};
 
-/// A plan of the destruction of a task that is ready; `false` if it has nothing to be destroyed.
+/// Queues a plan of the destruction of a ready task; `false` if it has nothing to destroy.
 pub(crate) async fn plan(
     connection: &mut PgConnection,
     name: &TaskName,
@@ -27,8 +27,8 @@ pub(crate) async fn plan(
     Ok(queued)
 }
 
-/// Queues the run that destroys the infrastructure of a task that is being deleted. Without anything to destroy
-/// the task goes. Nothing else of it may be running, and the caller has locked it.
+/// Queues the run that destroys the infrastructure of a task that is being deleted. Without anything to
+/// destroy the task is removed. Nothing else of it may be running, and the caller has locked it.
 pub(crate) async fn begin(
     transaction: &mut PgTransaction<'_>,
     name: &str,
@@ -87,7 +87,7 @@ async fn queue(
     Ok(queued.rows_affected() == 1)
 }
 
-/// Queues what is to be destroyed and is not queued yet, when nothing runs.
+/// Queues destructions that are not queued yet. Called when no run is running.
 pub(crate) async fn begin_all(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
     let waiting: Vec<(String, Uuid)> = sqlx::query_as(
         "-- release_all: what is to be destroyed; index runs_pkey

@@ -17,13 +17,14 @@ use uuid::Uuid;
 use crate::leadership;
 use crate::row::{Cell, failed_to, span_micros};
 
-/// A worker that was silent for longer before the last sign of life of any process was not alive, in microseconds.
+/// Silence, in microseconds before the last sign of life of any process, after which a worker does not count
+/// as alive.
 const ALIVE_WITHIN: i64 = 30 * 1_000_000;
 
-/// Workers have so long at least to report their journals.
+/// Time that workers have at least to report their journals.
 const REPORTS: Duration = Duration::from_secs(15);
 
-/// How long it may take to settle what is in doubt.
+/// Time after which the doubts are settled at the latest.
 pub(crate) fn open_for(lease: Duration) -> Duration {
     lease.max(REPORTS)
 }
@@ -32,14 +33,14 @@ pub(crate) fn open_for(lease: Duration) -> Duration {
 #[derive(Debug)]
 pub(crate) struct Before {
     pub(crate) identity: String,
-    /// When it was noticed, in microseconds by the clock of the database.
+    /// When the timeline was noticed, in microseconds by the clock of the database.
     pub(crate) changed_at: i64,
 }
 
-/// Keeps what counts as applied apart, before it is voided. All tasks are locked.
+/// Keeps the inputs that count as applied apart, before they are voided. All tasks are locked.
 ///
-/// Doubts of the timeline before that were not settled on it stay: the journals that are reported now say what was forgotten
-/// by either switch.
+/// Doubts of the timeline before that were not settled on it stay: the journals that are reported now show
+/// what was forgotten by either switch.
 pub(crate) async fn keep(
     connection: &mut PgConnection,
     identity: &str,
@@ -86,7 +87,7 @@ pub(crate) async fn keep(
         ON CONFLICT (task_name) DO UPDATE
         SET last_applied = coalesce(EXCLUDED.last_applied, doubted_tasks.last_applied),
             tried_input = coalesce(EXCLUDED.tried_input, doubted_tasks.tried_input)",
-        // A run that was in doubt before keeps the epoch of then: whatever was granted after it is forgotten.
+        // A run that was in doubt before keeps its epoch of then: every later grant is forgotten.
         "-- doubts: what was to be done; indexes runs_one_running, runs_waiting
         INSERT INTO doubted_runs (run_id, epoch)
         SELECT id, epoch FROM runs WHERE status = 'queued'
@@ -141,7 +142,7 @@ pub(crate) async fn timeline(connection: &mut PgConnection) -> Result<Timeline, 
     })
 }
 
-/// Whether it is not settled yet what counts as applied.
+/// Whether it is not settled yet which inputs count as applied.
 pub(crate) async fn are_open(connection: &mut PgConnection) -> Result<bool, StoreError> {
     sqlx::query_scalar(
         "-- acquire: is it settled what counts as applied?
@@ -250,7 +251,7 @@ pub(crate) async fn vouch(
     Ok(vouched)
 }
 
-/// Each entry with what is stored of its run.
+/// Each entry with the stored columns of its run.
 async fn compare<'e>(
     transaction: &mut PgTransaction<'_>,
     entries: &'e [JournalEntry],

@@ -56,7 +56,7 @@ impl ElectionConnection {
     /// Closes the connection, after the call in progress.
     pub(crate) async fn close(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
-            // The server notices by itself what cannot be said any more.
+            // The server notices by itself that the connection has ended.
             drop(connection.close().await);
         }
     }
@@ -100,7 +100,7 @@ fn is_closed(error: &StoreError) -> bool {
     };
     match source.downcast_ref::<sqlx::Error>() {
         Some(sqlx::Error::Io(_)) => true,
-        // Ended by an administrator, by a crash, by a shutdown, or for its idleness.
+        // Ended by an administrator, by a crash, by a shutdown, or because it was idle.
         Some(sqlx::Error::Database(error)) => matches!(
             error.code().as_deref(),
             Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03")

@@ -1,4 +1,4 @@
-//! Frozen inputs become queued runs, many at a time.
+//! Enqueueing frozen inputs as runs, many at a time.
 
 mod changes;
 
@@ -39,7 +39,7 @@ pub(crate) async fn enqueue(
 
 /// Why nothing was queued.
 enum EnqueueError {
-    /// A content that was known is not there any more.
+    /// A content that was stored does not exist any more.
     Forgotten,
     Leader(LeaderError),
 }
@@ -138,8 +138,8 @@ async fn lock(
     Ok(())
 }
 
-/// The situations of the tasks of a wave, by name. Their tasks are locked, so that
-/// they stay.
+/// The situations of the tasks of a wave, by name. Their tasks are locked, so that the situations stay the
+/// same.
 async fn situations(
     transaction: &mut PgTransaction<'_>,
     requests: &[EnqueueRequest],

@@ -1,4 +1,4 @@
-//! Guards of tasks against the loss of instances.
+//! Shrink limits: tasks that lose too many instances are blocked.
 
 use cts_core::{Digest, Hold, InstanceCounts, Loss, TaskName};
 use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
@@ -10,7 +10,7 @@ use crate::row::{Cell, by, encoded, failed_to};
 
 const OPERATION: &str = "store what a guard holds";
 
-/// Writes what changes of the guards of these tasks.
+/// Writes the changes of the shrink limits of these tasks.
 pub(crate) async fn write(
     transaction: &mut PgTransaction<'_>,
     changes: &[(&str, GuardChange)],
@@ -77,8 +77,8 @@ fn stored_counts(counts: Option<&InstanceCounts>) -> Result<Option<String>, Stor
     counts.map(|counts| encoded(OPERATION, counts)).transpose()
 }
 
-/// Counts the instances of what these tasks have applied last and are applying, where that is not known because they had no
-/// guard then. The caller has locked them.
+/// Counts the instances of the last applied and the running inputs of these tasks, where they are not stored
+/// because the tasks had no shrink limit then. The caller has locked them.
 pub(crate) async fn count_known(
     transaction: &mut PgTransaction<'_>,
     tasks: &[&str],
@@ -136,8 +136,8 @@ pub(crate) async fn count_known(
     Ok(())
 }
 
-/// Looks again at what is held, and at what is left of a release, because an attempt has ended. Says whether that changes
-/// anything. The caller has locked the task.
+/// Evaluates the block and the rest of a release again, because an attempt has ended. Returns whether that
+/// changes anything. The caller has locked the task.
 pub(crate) async fn look_again(
     transaction: &mut PgTransaction<'_>,
     task: &str,
@@ -150,7 +150,7 @@ pub(crate) async fn look_again(
     Ok(is_other)
 }
 
-/// A task that a guard holds back, or that was released.
+/// A task that the shrink limit blocks, or that was released.
 async fn guarded(
     transaction: &mut PgTransaction<'_>,
     task: &str,

@@ -46,8 +46,7 @@ pub(crate) async fn publish(
     Ok(())
 }
 
-/// JSON lists of hints, none too long. A hint that is too long by itself becomes one to look
-/// at everything.
+/// JSON lists of hints, none too long. A hint that is too long alone is replaced by a gap.
 fn payloads(hints: &[Hint]) -> Result<Vec<String>, StoreError> {
     let mut payloads = Vec::new();
     let mut list = String::new();

@@ -14,7 +14,7 @@ const READ: &str = "read an input";
 /// Why inputs were not stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
-    /// A content that was known when the others were encoded is not there any more.
+    /// A content that was stored when the others were encoded does not exist any more.
     #[error("a content of an input was forgotten meanwhile")]
     Forgotten,
     /// The database.

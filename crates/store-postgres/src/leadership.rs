@@ -35,7 +35,7 @@ pub(crate) async fn fence(
         .execute(&mut **transaction)
         .await
         .map_err(&failed)?;
-    // A statement of its own: what changed while the lock was waited for is seen.
+    // A statement of its own, to see changes made while the lock was waited for.
     let now: Option<i64> = sqlx::query_scalar(
         "-- fence
         SELECT cts_now() FROM leadership
@@ -91,7 +91,7 @@ pub(crate) async fn lead(
     }
     let failed = failed_to("ask for the leadership");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    // While another leads nothing changes who does, and writes in progress are not waited for.
+    // While another replica leads, the leader does not change, and this does not wait for writes in progress.
     let leader_state = match leader_state(&mut transaction).await? {
         leader_state if leader_state.is_of_another(member) => leader_state,
         _ => {

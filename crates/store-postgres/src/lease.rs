@@ -37,7 +37,7 @@ pub(crate) async fn acquire(
     Ok(None)
 }
 
-/// So often a call looks for a run before it waits for the next hint.
+/// Number of looks for a run before a call waits for the next hint.
 const TRIES: usize = 5;
 
 /// Another call has leased an apply of the same group in the meantime.

@@ -95,7 +95,7 @@ pub(crate) async fn read(
     limit: u32,
 ) -> Result<Option<LogPage>, StoreError> {
     let failed = failed_to("read a log");
-    // Read before the lines: a run that had ended by then gets no line afterwards.
+    // Read before the lines: if a run had ended by then, no line follows.
     let status: Option<String> =
         sqlx::query_scalar("-- read_log: the run\nSELECT status FROM runs WHERE id = $1")
             .bind(run.as_uuid())

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use crate::row::{by, failed_to, span_micros};
 
-/// Notes that the lease of this run, or of all that run, is lost.
+/// Notes that the lease of this run, or of all running runs, is lost.
 pub(crate) async fn note(
     connection: &mut PgConnection,
     run: Option<RunId>,

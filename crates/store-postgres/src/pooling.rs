@@ -94,7 +94,7 @@ async fn is_delivered(target: &Target, connection: &mut PgConnection) -> Result<
     timeout(DELIVERY, arrived).await.unwrap_or(Ok(false))
 }
 
-/// The settings in start-up options, which look as those of the server's command line.
+/// Names of the settings in start-up options, which have the form of the server's command line.
 fn names(options: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut words = options.split_whitespace();

@@ -11,8 +11,8 @@ use crate::lost_leases;
 use crate::row::{failed_to, span_micros};
 use crate::{bundles, inputs};
 
-/// Key of the advisory lock of inputs: shared by writers that are about to refer to one, exclusive for what
-/// removes those without a reference.
+/// Key of the advisory lock of inputs: shared by writers that are about to refer to an input, exclusive for
+/// removing inputs without a reference.
 pub(crate) const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
 
 const OPERATION: &str = "forget old runs";
@@ -231,7 +231,8 @@ async fn next_inputs(
 ) -> Result<(Option<String>, Vec<String>), StoreError> {
     let failed = failed_to(OPERATION);
     let mut reading = connection.begin().await.map_err(&failed)?;
-    // Towards the end of the hashes few are left, and reading the whole table can look cheaper than the index.
+    // Towards the end of the hashes few are left, and reading the whole table can look cheaper than the
+    // index.
     sqlx::query("-- prune: in the order of the index\nSET LOCAL enable_seqscan = off")
         .execute(&mut *reading)
         .await

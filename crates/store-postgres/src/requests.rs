@@ -9,7 +9,7 @@ use sqlx::{Connection as _, PgConnection, PgTransaction};
 use crate::leadership;
 use crate::row::{by, failed_to};
 
-/// Asks for a run of this id and kind.
+/// Requests a run with this id and kind.
 pub(crate) async fn insert(
     transaction: &mut PgTransaction<'_>,
     task: &TaskName,

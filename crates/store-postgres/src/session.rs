@@ -1,4 +1,4 @@
-//! One call's use of a connection: bounded in time, and clean when it ends in whatever way.
+//! One call's use of a connection: bounded in time, and clean however it ends.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
 /// How long undoing a transaction may take.
 const UNDO_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often a transaction is done that the database has undone because of others.
+/// Largest number of tries of a transaction that the database rolls back because of others.
 pub(crate) const TRIES: u32 = 5;
 
 /// A connection in use. Unless it is [released](Session::release) it is closed: a caller that goes away in
@@ -181,7 +181,7 @@ pub(crate) fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {
     }
 }
 
-/// Does a call on a connection of `pool`, again if others were in its way.
+/// Makes a call on a connection of `pool`, and repeats it if it collided with others.
 macro_rules! call {
     ($pool:expr, $limit:expr, $connection:ident => $work:expr) => {{
         let mut tries = 0;

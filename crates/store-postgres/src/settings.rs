@@ -125,7 +125,7 @@ pub(crate) async fn change(
     Ok(())
 }
 
-/// A run that another transaction is at has its turn the next time.
+/// Assigns settings; a run that another transaction has locked is left for the next time.
 async fn assign(
     transaction: &mut PgTransaction<'_>,
     assigned: &[Assignment],

@@ -11,7 +11,7 @@ use crate::row::failed_to;
 
 const OPERATION: &str = "make statistics";
 
-/// A table of so many pages is read quickly.
+/// Pages of a table that is read quickly.
 const SMALL: i64 = 8;
 
 /// Makes the statistics of one table that has grown to more than twice its size since they were last made:
@@ -31,7 +31,7 @@ pub(crate) async fn follow(connection: &mut PgConnection) -> Result<(), StoreErr
     .await
     .map_err(failed_to(OPERATION))?;
     if let Some(table) = outgrown {
-        // Another process that is at it is not waited for.
+        // Does not wait for another process that makes statistics.
         let analyze = format!("-- statistics\nANALYZE (SKIP_LOCKED) {table}");
         sqlx::raw_sql(AssertSqlSafe(analyze))
             .execute(&mut *connection)

@@ -34,9 +34,8 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects, and refuses a schema that this program does not know: [`crate::SchemaError`] is then
-    /// the source of the [`StoreError::Open`]. Fails within some seconds if the database does not
-    /// answer.
+    /// Connects, and refuses a schema that does not fit this program: [`crate::SchemaError`] is then the
+    /// source of the [`StoreError::Open`]. Fails within some seconds if the database does not answer.
     pub async fn connect(settings: &Settings) -> Result<Self, StoreError> {
         let target = Target::new(settings)?;
         schema::check(&target).await?;
@@ -73,8 +72,8 @@ impl PostgresStore {
         leadership::lead(connection, member, epoch, time_to_live).await
     }
 
-    /// Leases nothing while leases may be in force that were forgotten in a failover, and before it is settled what counts
-    /// as applied.
+    /// Leases nothing while leases that a failover has forgotten may be in force, and before it is settled
+    /// which inputs count as applied.
     async fn acquire_on(
         &self,
         connection: &mut PgConnection,

@@ -18,7 +18,7 @@ struct Expired {
     run: RunId,
     epoch: LeaseEpoch,
     holder: String,
-    /// A scheduler could have renewed it all the time.
+    /// A scheduler could have renewed the lease all the time.
     renewable: bool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn reap(
                 status: ended.status,
             }),
             Err(CancelError::Store(error)) => return Err(error.into()),
-            // Something else has ended it in the meantime.
+            // Another call has ended the lease in the meantime.
             Err(CancelError::Unknown | CancelError::Refused(_)) => {}
         }
     }

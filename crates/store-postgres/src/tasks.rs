@@ -74,7 +74,8 @@ pub(crate) async fn write_spec(
     Ok(())
 }
 
-/// Its runs and events stay, and what is queued is cancelled. The caller has locked it, and nothing of it runs.
+/// Removes a task. Its runs and events stay, and its queued runs are cancelled. The caller has locked it, and
+/// nothing of it runs.
 pub(crate) async fn remove(
     transaction: &mut PgTransaction<'_>,
     name: &str,

@@ -144,8 +144,8 @@ fn is_not_told(error: &dyn DatabaseError) -> bool {
     error.code().is_some_and(|code| NOT_TOLD.contains(&&*code))
 }
 
-/// Makes `identity` the stored one, and voids what may have been forgotten. Gives the time since another process has
-/// done so, zero if this one has, and nothing if there was none before.
+/// Makes `identity` the stored one, and voids what may have been forgotten. Returns the time since another
+/// process has done so, zero if this one has, and `None` if none was stored before.
 async fn change(
     connection: &mut PgConnection,
     identity: &str,

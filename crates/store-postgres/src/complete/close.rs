@@ -13,7 +13,7 @@ use super::{ENCODE, one};
 use crate::lease::stored_epoch;
 use crate::row::{InputEncoding, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 
-/// As `applied`, where more is to be done.
+/// Like `applied`, for ends that need more writes.
 pub(super) async fn succeed(
     transaction: &mut PgTransaction<'_>,
     end: &AttemptEnd<'_>,

@@ -276,7 +276,7 @@ impl Store for PostgresStore {
         each: &[TakeBack],
     ) -> Result<Vec<Requeued>, LeaderError> {
         let requeued = call!(&self.pool, c => take_back::reap(c, leader, each))?;
-        // The leader does this every second, and the leases that were taken back are what counts.
+        // Statistics are tried again a second later; a failure must not hide the leases that were taken back.
         if let Err(error) = call!(&self.pool, c => statistics::follow(c)) {
             tracing::debug!(error = %Chain(&error), "no statistics could be made");
         }

@@ -23,7 +23,7 @@ pub struct PostgresExport {
 }
 
 impl PostgresExport {
-    /// Connects, and refuses a schema that this program does not know, as
+    /// Connects, and refuses a schema that does not fit this program, as
     /// [`PostgresStore::connect`](crate::PostgresStore::connect) does.
     pub async fn begin(settings: &Settings) -> Result<Self, StoreError> {
         let target = Target::new(settings)?;

@@ -20,7 +20,7 @@ const LIFE: Duration = Duration::from_secs(40);
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// Three tasks that are applied, by workers that are alive.
+/// Three applied tasks, by live workers.
 struct Scene {
     url: String,
     store: PostgresStore,
@@ -63,7 +63,8 @@ impl Scene {
         lease
     }
 
-    /// Lets a run of this task wait, with the input that is applied, and gives the entry of a worker that it was granted to.
+    /// Queues a run of this task with the applied input, and returns the journal entry of a worker that it
+    /// was granted to.
     async fn wait_for_grant(&self, name: &str) -> JournalEntry {
         let waiting = EnqueueRequest {
             unchanged: Unchanged::Run,
@@ -115,7 +116,7 @@ impl Scene {
         self.store.vouch(&part).await.unwrap()
     }
 
-    /// The journal of a worker that has begun these.
+    /// The journal of a worker that has begun these runs.
     fn entries(&self) -> Vec<JournalEntry> {
         self.leases.iter().map(entry).collect()
     }
@@ -345,7 +346,7 @@ async fn a_lease_whose_end_is_forgotten_is_shown() {
     assert_eq!(scene.report(&["x"], entries.clone()).await.ended, []);
     entries[0].outcome = None;
     assert_eq!(scene.report(&["w"], entries).await.ended, []);
-    // Nothing counted as applied, so that nothing does after it.
+    // No input counted as applied before, so none does after it.
     scene.pass(LIFE / 2).await;
     assert_eq!(scene.settle().await, trusted(3, 0));
     scene
@@ -441,7 +442,7 @@ async fn a_task_that_was_worked_on_between_two_switches_is_not_trusted() {
 async fn doubts_of_an_earlier_timeline_are_no_doubts_of_this_one() {
     let mut scene = Scene::start(&["w"]).await;
     scene.switch().await;
-    // An earlier version has noticed the next one, and keeps nothing.
+    // An earlier version has noticed the next timeline, and keeps nothing.
     execute(
         &scene.url,
         "UPDATE continuity SET doubts_of = 'the one before'",

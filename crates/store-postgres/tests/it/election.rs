@@ -1,4 +1,4 @@
-//! The connection of the leadership: what happens to the others does not cost a lease.
+//! The connection of the leadership: problems of the other connections do not cost a lease.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::fixture::{execute, migrated, settings};
 
 const TTL: Duration = Duration::from_mins(1);
 
-/// For what must not wait for the limits of other calls.
+/// Time limit for calls that must not wait for the limits of other calls.
 const SOON: Duration = Duration::from_secs(4);
 
 /// A store whose pool has one connection.

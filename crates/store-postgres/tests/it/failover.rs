@@ -130,7 +130,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
     }
     let leader = lead(&store, "one").await;
     assert!(leader.get() > second_leader.get() + 1000, "{leader}");
-    // "2" may have been applied, so that "1" is no longer what is applied for sure.
+    // "2" may have been applied, so "1" does not certainly count as applied any more.
     let decided = store
         .enqueue(leader, vec![first("applied", "1")])
         .await
@@ -182,7 +182,7 @@ async fn a_process_that_starts_after_the_failover_learns_of_it() {
 
     let promoted = Instant::now();
     let [first, second] = [store(&url).await, store(&url).await];
-    // The first of them notices, and both hold back.
+    // The first process notices the failover, and both hold back.
     assert_eq!(first.tasks().await.unwrap().len(), 1);
     assert!(is_deposed(&second.enqueue(leader, Vec::new()).await));
     eventually(DEADLINE, async || {

@@ -49,7 +49,7 @@ pub(crate) fn settings(url: &str) -> Settings {
     }
 }
 
-/// The address of a fresh database with the schema, in which time goes as it does.
+/// The address of a fresh database with the schema, and with the real time.
 pub(crate) async fn migrated() -> String {
     let template = TEMPLATE.get_or_init(Template::make).await;
     let postgres = Postgres::shared().await;

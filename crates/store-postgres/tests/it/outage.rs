@@ -80,7 +80,7 @@ pub(crate) async fn lead(store: &PostgresStore, id: &str) -> LeaderEpoch {
     leadership.epoch
 }
 
-/// A server of the test's own and a store on it.
+/// A server of this test alone, and a store on it.
 async fn start() -> (Postgres, PostgresStore) {
     let postgres = Postgres::start().await;
     let url = postgres.create_database().await;
@@ -157,7 +157,7 @@ async fn a_frozen_database_is_noticed() {
     let (postgres, store) = start().await;
     assert_eq!(store.tasks().await.unwrap(), []);
     postgres.pause();
-    // The connection at hand was not used for a while, so that it is tried first.
+    // The idle connection was not used for a while, so it is tested first.
     tokio::time::sleep(Duration::from_millis(600)).await;
     let answer = timeout(DEADLINE, store.tasks()).await.unwrap();
     assert!(

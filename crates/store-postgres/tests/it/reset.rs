@@ -1,4 +1,4 @@
-//! A reset of more than fits into one of its transactions.
+//! A reset of more rows than fit into one of its transactions.
 
 use std::time::Duration;
 

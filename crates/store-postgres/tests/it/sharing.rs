@@ -93,7 +93,7 @@ async fn parallel_workers_of_two_stores_never_have_a_task_twice() {
             if number.is_multiple_of(3) {
                 completion.outcome = AttemptOutcome::Failed("no".to_owned());
                 let failed = store.complete(completion).await.unwrap();
-                // Tried again later; out of the way by a newer input.
+                // Queued if it is tried again later, failed if a newer input has replaced it.
                 assert!(matches!(
                     failed.status,
                     RunStatus::Queued | RunStatus::Failed
@@ -195,7 +195,7 @@ async fn a_run_queued_while_the_one_before_ends_is_told() {
             other.complete(applied(&lease)),
         );
         assert!(queued.unwrap()[0].queued.is_some());
-        // Either order; but the later of the two sees what the earlier has done.
+        // Either order is possible; but the later of the two sees the work of the earlier.
         let seen = completed.unwrap().next_due.is_some();
         let due = one.next_due().await.unwrap();
         assert_eq!(due, Some(Duration::ZERO), "round {round}, seen: {seen}");

@@ -1,4 +1,4 @@
-//! How fast it is. Run it alone, with `--ignored --nocapture` and in release.
+//! Measures the throughput. Run it alone, with `--ignored --nocapture` and in release.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -92,7 +92,7 @@ impl Calls {
         self.leader
     }
 
-    /// All of them so many times, and one deletion of what is old.
+    /// Makes all calls this many times, and one deletion of old rows.
     pub(crate) async fn all(&mut self, times: usize, names: &[String]) {
         self.work(times, names).await;
         self.look(times).await;

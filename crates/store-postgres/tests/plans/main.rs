@@ -1,5 +1,6 @@
-//! How the database executes what must stay fast: every call of the store is made against a database with a long
-//! history and a long queue, and what each of its statements read is compared with what it may read.
+//! How the database executes statements that must stay fast: every call of the store is made against a
+//! database with a long history and a long queue, and the rows that each of its statements read are compared
+//! with a limit.
 
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
@@ -18,7 +19,8 @@ use sqlx::{Connection as _, PgConnection};
 use self::calls::Calls;
 use self::seen::Seen;
 
-/// Each statement is planned for its values at first. After the fifth time its connection may keep one plan for all.
+/// Each statement is planned for its values at first. After the fifth time its connection may keep one plan
+/// for all.
 const TIMES: usize = 8;
 
 const TASKS: usize = 10_000;
@@ -97,7 +99,7 @@ async fn no_call_reads_the_history() {
     let url = postgres.create_database().await;
     let settings = Settings {
         url: url.as_str().into(),
-        // All statements have one connection, which keeps their plans.
+        // All statements use one connection, which keeps their plans.
         max_connections: 1,
         ca_cert: None,
     };
@@ -188,7 +190,7 @@ impl<'a> Trial<'a> {
         self.judged = self.postgres.log().len();
     }
 
-    /// Judges what was executed since; of each statement by the worst time.
+    /// Judges the statements executed since the last judgement; each statement by its worst execution.
     fn judge(&mut self, circumstances: &str) {
         let log = self.postgres.log();
         let mut worst = BTreeMap::new();

@@ -11,7 +11,7 @@ const LARGE: [&str; 4] = ["runs", "events", "log_lines", "inputs"];
 const PAGES: u64 = 1_000;
 const SORTED: f64 = 1_000.0;
 
-/// Statements that are about all tasks, or everything that is queued: how their names begin, pages, rows to sort.
+/// Exceptions, for statements about all tasks or the whole queue: how their names begin, pages, rows to sort.
 const EXCEPTIONS: [(&str, u64, f64); 12] = [
     // The new task is placed after all others.
     ("create_task", 5_000, SORTED),

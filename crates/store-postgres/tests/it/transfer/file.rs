@@ -48,7 +48,7 @@ impl FileFixture {
         connection.close().await.unwrap();
     }
 
-    /// Adds so many runs of the task `a·b`, each with an event and two log lines.
+    /// Adds this many runs of the task `a·b`, each with an event and two log lines.
     pub(super) async fn multiply(&self, runs: u32) {
         self.tamper(&format!(
             "BEGIN;
