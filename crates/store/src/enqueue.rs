@@ -141,9 +141,9 @@ impl GuardedTask {
 }
 
 impl Situation {
-    /// Reads a row of `tasks` with these columns:
+    /// Reads a row of `tasks` with the own columns of the task and these:
     ///
-    /// * the task: `has_failed`, `held`, `released_instances`, and `applied_instances` of the newest apply
+    /// * the task: `has_failed`, and `applied_instances` of the newest apply
     /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry` and `queued_due`
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
     /// * its leased apply that waits: `waiting_due`
