@@ -12,7 +12,7 @@ pub(crate) struct Address {
     pub(crate) https: bool,
     /// Host, and port where given; of no meaning for a socket.
     pub(crate) authority: String,
-    /// What goes before every path: empty, or with a leading slash and none at the end.
+    /// Prefix of every path: empty, or with a leading slash and without a trailing one.
     pub(crate) prefix: String,
     /// The Unix socket to connect to.
     pub(crate) socket: Option<PathBuf>,
@@ -80,7 +80,8 @@ impl Address {
     }
 }
 
-/// Whether what is sent to `address` leaves this machine without TLS. `https` is said beside the address.
+/// Returns whether requests to `address` leave this machine without TLS. `https` is configured separately from
+/// the address.
 pub fn is_plain_over_network(address: &str, https: bool) -> bool {
     let address = Address::parse(address);
     address.is_ok_and(|address| !https && !address.https && !address.is_local())

@@ -1,7 +1,7 @@
-//! What an answer must be like to be one of Consul (docs/runs.md#views-and-blocking-queries).
+//! Checks that an answer comes from Consul (docs/runs.md#views-and-blocking-queries).
 //!
-//! Anything between cts and Consul may answer in its place, with any status and any body. What such an answer lacks must
-//! not look like services or keys that have gone.
+//! Anything between cts and Consul may answer in its place, with any status and any body. Data missing from
+//! such an answer must not look like services or keys that have gone.
 
 use reqwest::header::HeaderMap;
 
@@ -20,8 +20,8 @@ pub(crate) fn index(headers: &HeaderMap) -> Result<Option<u64>, ConsulError> {
     }
 }
 
-/// Fails if the server that answers says that it knows no leader. An answer from streaming, with which Consul 1.10 and
-/// newer answer blocking queries, always says so, and means nothing by it.
+/// Fails if the answering server reports that it knows no leader. An answer from streaming, with which Consul
+/// 1.10 and newer answer blocking queries, always reports that, without any meaning.
 pub(crate) fn expect_leader(headers: &HeaderMap) -> Result<(), ConsulError> {
     let says = |name, text: &str| {
         let value = headers.get(name);
@@ -34,7 +34,7 @@ pub(crate) fn expect_leader(headers: &HeaderMap) -> Result<(), ConsulError> {
     Ok(())
 }
 
-/// Fails unless status 404 says that there are no keys: Consul says so with an index and without a body.
+/// Fails unless status 404 means that no keys exist: Consul then sends an index and no body.
 pub(crate) fn expect_nothing(index: Option<u64>, body: &[u8]) -> Result<(), ConsulError> {
     match index {
         Some(_) if body.trim_ascii().is_empty() => Ok(()),

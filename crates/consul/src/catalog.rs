@@ -1,4 +1,4 @@
-//! From an answer of the catalog to names with their tags.
+//! Converts an answer of the catalog to names with their tags.
 
 use std::collections::BTreeMap;
 

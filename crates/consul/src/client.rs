@@ -32,7 +32,7 @@ const BODY_SHOWN: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct ConsulClient {
     client: Client,
-    /// Those that queries go over.
+    /// Connections that queries use.
     lanes: Lanes,
     base: String,
     basic_auth: Option<(String, SecretString)>,
@@ -43,16 +43,16 @@ pub struct ConsulClient {
     pub(crate) recovery: Arc<Recovery>,
 }
 
-/// What Consul said to a query.
+/// Consul's answer to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Consul's index, at least 1; `None` if the answer has none, as of a proxy that does not pass it on.
     pub index: Option<u64>,
-    /// Consul says that the token may not read all that there is.
+    /// Whether Consul reports that the token may not read everything.
     pub filtered: bool,
     /// The items in Consul's order.
     pub items: Vec<Item>,
-    /// Instances that are there too, but cannot be understood.
+    /// Further instances, whose data cannot be understood.
     pub unreadable: Vec<UnreadableInstance>,
 }
 
@@ -74,7 +74,7 @@ impl ConsulClient {
         })
     }
 
-    /// Address of the cluster's leader, `None` while there is none.
+    /// Address of the cluster's leader; `None` while the cluster has no leader.
     pub async fn leader(&self) -> Result<Option<String>, ConsulError> {
         let answer = self.get("/v1/status/leader", &[], Some(PLAIN_DEADLINE));
         let body = self.body(answer.await?).await?;
@@ -92,13 +92,14 @@ impl ConsulClient {
         self.lanes.is_multiplexed()
     }
 
-    /// What there is (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at
-    /// once, with nothing less than it has confirmed; otherwise when its index has passed `index` or its own wait is over.
+    /// Reads all items of the query (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at
+    /// once, with at least everything that it has confirmed; otherwise when its index has passed `index` or its
+    /// own wait is over.
     pub async fn read(&self, query: &Query, index: u64) -> Result<Answer, ConsulError> {
         self.read_held(query, index, HOLD).await
     }
 
-    /// The same; Consul is asked to hold the query no longer than this.
+    /// Reads as `read` does; Consul is asked to hold the query no longer than this.
     pub(crate) async fn read_held(
         &self,
         query: &Query,
@@ -108,8 +109,8 @@ impl ConsulClient {
         self.ask(query, index, hold, 0).await
     }
 
-    /// What there is now. An answer whose index is `known` is not looked into and has no items; one with a lower index is
-    /// asked for again, so that it is not a part of what there is.
+    /// Reads the current items. If the index of the answer is `known`, the answer is not decoded and has no
+    /// items. If the index is lower, the query is sent again, so that the answer is not an incomplete one.
     pub(crate) async fn read_again(
         &self,
         query: &Query,
@@ -175,8 +176,9 @@ impl ConsulClient {
         })
     }
 
-    /// The value of a key as it is, of the datacenter of the agent; `None` if there is no such key. Where this client has a
-    /// namespace or partition of its own, that is not what others without them would read, and an error.
+    /// Returns the raw value of a key in the agent's datacenter; `None` if the key does not exist. Returns an
+    /// error if this client has a namespace or partition of its own, because clients without them would read a
+    /// different key.
     pub async fn raw_value(&self, key: &str) -> Result<Option<Vec<u8>>, ConsulError> {
         if self.namespace.is_some() || self.partition.is_some() {
             return Err(ConsulError::Status {
@@ -229,7 +231,7 @@ impl ConsulClient {
         let parameters = [("ns", self.namespace_or(namespace))];
         match self.get(&path, &parameters, Some(PLAIN_DEADLINE)).await {
             Ok(service) => {
-                // Of which only that it is one counts.
+                // Only checks that the body is a service.
                 let body = self.body(service).await?;
                 let service: BTreeMap<String, IgnoredAny> =
                     serde_json::from_slice(&body).map_err(ConsulError::Decode)?;
@@ -300,7 +302,7 @@ impl ConsulClient {
         if status.is_success() {
             return Ok(answer);
         }
-        // The status says enough if the body is lost on the way.
+        // The status is enough if the body is lost on the way.
         let bytes = self.body(answer).await.unwrap_or_default();
         let shown = bytes.get(..BODY_SHOWN).unwrap_or(&bytes);
         Err(ConsulError::Status {
@@ -324,12 +326,12 @@ impl ConsulClient {
     }
 }
 
-/// Without the URL: it says nothing that the reader does not know and may be very long.
+/// Leaves out the URL, which is known to the reader and may be very long.
 fn transport_error(error: reqwest::Error) -> ConsulError {
     ConsulError::Transport(error.without_url())
 }
 
-/// Consul says so since 1.11.
+/// Returns whether Consul reports that its ACLs hide a part of the results; it does since 1.11.
 fn is_filtered(answer: &Response) -> bool {
     let header = answer.headers().get("x-consul-results-filtered-by-acls");
     header.is_some_and(|value| value == "true")
@@ -363,7 +365,7 @@ mod tests {
                 ..ConsulSettings::default()
             };
             ConsulClient {
-                // That of the settings does without compression where Consul is on the same machine.
+                // The client of the settings does not compress if Consul is on the same machine.
                 client: Client::builder().timeout(PLAIN_DEADLINE).build().unwrap(),
                 base: server.uri(),
                 ..ConsulClient::new(&settings).unwrap()

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of requests to Consul.
 
 use cts_http::InvalidServerName;
 use cts_tls::{TlsError, answers_in_plain_text};
@@ -12,7 +12,7 @@ pub enum SettingsError {
         /// The scheme.
         scheme: String,
     },
-    /// The address is no address. It is not shown, because it may hold a password.
+    /// The address is invalid. The message does not show it, because it may hold a password.
     #[error("the address of Consul has no host, or holds user information")]
     InvalidAddress,
     /// The address cannot be made a URL.
@@ -21,7 +21,7 @@ pub enum SettingsError {
     /// The server name cannot be used for SNI.
     #[error(transparent)]
     InvalidServerName(#[from] InvalidServerName),
-    /// A value cannot be sent in a header. It is not shown, because it is secret.
+    /// A value cannot be sent in a header. The message does not show it, because it is secret.
     #[error("the {what} has characters that no HTTP header can carry")]
     InvalidHeader {
         /// Which value.
@@ -41,7 +41,7 @@ pub enum SettingsError {
 /// An older Consul (1.8) refuses a filter with status 500 and this text.
 const OLD_FILTER_REFUSAL: &str = "Failed to create boolean expression evaluator";
 
-/// With status 500: the datacenter is unknown, or cannot be reached.
+/// Status 500: the datacenter is unknown, or cannot be reached.
 const NO_PATH: &str = "No path to datacenter";
 
 /// A request to Consul brought no usable answer.
@@ -67,13 +67,13 @@ pub enum ConsulError {
         /// Most bytes that are read.
         limit: usize,
     },
-    /// Whatever has answered, it is not what Consul says of a query: nothing in it is data.
+    /// The answer is not one that Consul gives to a query: nothing in it is data.
     #[error("the answer cannot be one of consul: {problem}")]
     NoAnswer {
-        /// What gives it away.
+        /// Reason why Consul cannot have sent the answer.
         problem: &'static str,
     },
-    /// The server that answered knows no leader, so what it says may be old.
+    /// The server that answered knows no leader, so its answer may be old.
     #[error("consul answers without a leader of its cluster")]
     NoLeader,
     /// The name cannot be a part of a URL's path, so Consul cannot be asked for it.
@@ -87,7 +87,7 @@ pub enum ConsulError {
     UnusableValue {
         /// The key.
         key: String,
-        /// What is wrong with the value.
+        /// Problem of the value.
         problem: &'static str,
     },
 }
@@ -102,7 +102,7 @@ fn plain_text(error: &reqwest::Error) -> &'static str {
 }
 
 impl ConsulError {
-    /// The message with all its causes, for a log line or a person.
+    /// The message with all its causes, for a log line or an operator.
     pub fn report(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -124,8 +124,9 @@ impl ConsulError {
         }
     }
 
-    /// Whether others that ask the same Consul fail for the same reason, so that the first of them that is answered is
-    /// news for all. What concerns one query, and a Consul that has enough of requests, is not.
+    /// Returns whether other queries to the same Consul fail for the same reason, so that the first of them
+    /// that is answered is news for all. False for an error of one query, and for a Consul that limits
+    /// requests.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Transport(_) | Self::Decode(_) | Self::NoAnswer { .. } | Self::NoLeader => true,

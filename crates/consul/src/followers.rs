@@ -1,8 +1,8 @@
 //! Following any number of queries over a bounded number of connections (ARCHITECTURE.md#watching-thousands-of-services).
 //!
-//! Over HTTP/2 every query is held open: many share a connection. Over HTTP/1.1 a query that Consul holds takes a
-//! connection of its own. When there are more queries than connections, those that change most often are held, and the
-//! others are read again when one of a few cheap queries says that something of their kind has changed.
+//! Over HTTP/2 every query is held open: many share a connection. Over HTTP/1.1 a query that Consul holds takes
+//! a connection of its own. If the queries outnumber the connections, the queries that change most often are
+//! held. The others are read again when one of a few cheap queries reports a change of their kind.
 
 mod arbiter;
 mod place;
@@ -34,7 +34,7 @@ const SHARE_OF_READERS: usize = 8;
 const SPARE: usize = 4;
 /// Connections for learning of changes in one datacenter and namespace: services and keys.
 const WAKEUPS: usize = 4;
-/// How long Consul is to hold a query while others have no slot. Each end of it is a chance for them.
+/// How long Consul holds a query while other queries have no slot. Each end of a wait is a chance for them.
 const SHORT_HOLD: Duration = Duration::from_secs(20);
 
 /// Connections for reading, of so many.
@@ -49,7 +49,7 @@ pub struct Followers(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     client: ConsulClient,
-    /// For requests at the same time; the HTTP library may keep some more that are unused.
+    /// Connections for requests at the same time; the HTTP library may keep some more that are unused.
     connections: usize,
     readers_count: usize,
     readers: Readers,
@@ -72,7 +72,7 @@ struct State {
 struct PlaceMembers {
     place: Arc<Place>,
     count: usize,
-    /// While there are members without a slot.
+    /// Present while some members have no slot.
     wakeups: Option<Wakeups>,
 }
 
@@ -176,7 +176,7 @@ impl Followers {
         self.settle(&mut self.lock());
     }
 
-    /// Gives slots that are free to those that have none, and asks for changes on behalf of the others.
+    /// Gives free slots to members without one, and watches for changes on behalf of the other members.
     fn settle(&self, state: &mut State) {
         for id in state.arbiter.settle(self.slots(state)) {
             state.say(id, true);

@@ -1,4 +1,4 @@
-//! From a health answer to instances.
+//! Converts a health answer to instances.
 
 mod elements;
 
@@ -14,24 +14,24 @@ const SERVICE_MAINTENANCE: &str = "_service_maintenance:";
 /// Characters of a complaint about an instance that are kept.
 const PROBLEM_SHOWN: usize = 200;
 
-/// What an answer holds.
+/// Decoded body of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Decoded {
     pub(crate) instances: Vec<ServiceInstance>,
     pub(crate) unreadable: Vec<UnreadableInstance>,
 }
 
-/// An instance of which Consul said something that cannot be understood.
+/// An instance whose data from Consul cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableInstance {
     /// Which one; `None` if not even that can be read.
     pub key: Option<InstanceKey>,
-    /// What is wrong with it, in one line.
+    /// Problem of the data, in one line.
     pub problem: String,
 }
 
-/// The instances in a body of `/v1/health/service/<name>`, in Consul's order. Of a list an element that
-/// cannot be understood does no harm to the others.
+/// Decodes the instances in a body of `/v1/health/service/<name>`, in Consul's order. An element that cannot be
+/// understood does no harm to the other elements of the list.
 pub(crate) fn decode(body: &[u8]) -> Result<Decoded, ConsulError> {
     match serde_json::from_slice::<Vec<Entry>>(body) {
         Ok(entries) => Ok(Decoded {
@@ -62,7 +62,7 @@ fn decode_each(elements: &[&[u8]]) -> Decoded {
     decoded
 }
 
-/// What says which instance an element is about.
+/// Identifies the instance of an element.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Identity {

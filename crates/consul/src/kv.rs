@@ -1,4 +1,4 @@
-//! From an answer of the KV store to keys with their values.
+//! Converts an answer of the KV store to keys with their values.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

@@ -1,7 +1,8 @@
-//! The connections of a client.
+//! Connections of a client.
 //!
-//! The HTTP library opens one HTTP/2 connection to a host, and what exceeds the streams that the server allows on it
-//! waits. So there are several clients, each with its own connection, as soon as it is known that HTTP/2 is spoken.
+//! The HTTP library opens one HTTP/2 connection to a host, and requests beyond the streams that the server
+//! allows on it wait. So the client has several HTTP clients, each with its own connection, as soon as it is
+//! known that the server speaks HTTP/2.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +23,7 @@ pub(crate) struct Lanes(Arc<Shared>);
 struct Shared {
     settings: ConsulSettings,
     is_multiplexed: AtomicBool,
-    /// For what Consul is asked before it is known, and over HTTP/1.1.
+    /// Connection for requests before the protocol is known, and over HTTP/1.1.
     first: Arc<Lane>,
     lanes: Mutex<Vec<Arc<Lane>>>,
 }

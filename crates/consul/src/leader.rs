@@ -15,8 +15,8 @@ const PAUSES: [Duration; 5] = [
 ];
 
 impl ConsulClient {
-    /// Address of the leader as soon as there is one. `Ok(None)` when there was none to the end; a
-    /// connection that fails ends the wait at once, an error status or a time-out does not.
+    /// Waits for a leader, and returns its address. Returns `Ok(None)` if the cluster had no leader to the end;
+    /// a connection that fails ends the wait at once, an error status or a time-out does not.
     pub async fn wait_for_leader(&self) -> Result<Option<String>, ConsulError> {
         let mut pauses = PAUSES.into_iter();
         loop {

@@ -2,12 +2,12 @@
 //!
 //! Where this differs from the original, on purpose (docs/compatibility.md#watching):
 //!
-//! * An answer is handed on before the pause that keeps requests apart, so the pause costs a change
-//!   nothing unless it follows another one closely.
+//! * An answer is handed on before the pause that keeps requests apart, so the pause costs a change nothing
+//!   unless it closely follows the change before.
 //! * After every failure the next request carries no index. A Consul that comes back with a lower
 //!   index would otherwise hold the query until it has passed the old one, and changes would go unseen.
-//! * It never gives up, and never waits longer than [`MAX_RETRY_DELAY`]. Of all queries that wait out an outage the first
-//!   that is answered wakes the others.
+//! * The loop never gives up, and never waits longer than [`MAX_RETRY_DELAY`]. When queries wait out an outage,
+//!   the first answered one wakes the others.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -33,21 +33,21 @@ const FIRST_RETRY_DELAY: Duration = Duration::from_millis(250);
 /// Something became known of a query.
 #[derive(Debug)]
 pub enum PollEvent {
-    /// Consul gave all there is. It may equal the one before: Consul's index moves
-    /// for reasons of its own, and after a failure the first answer always comes through.
+    /// Complete answer of Consul, possibly equal to the one before: Consul's index moves for reasons of its
+    /// own, and after a failure the first answer always comes through.
     Snapshot {
         /// Consul's index; 0 if it gives none.
         index: u64,
-        /// Consul says that the token may not read all that there is.
+        /// Whether Consul reports that the token may not read everything.
         filtered: bool,
         /// The items in Consul's order.
         items: Vec<Item>,
-        /// Instances that are there too, but cannot be understood.
+        /// Further instances, whose data cannot be understood.
         unreadable: Vec<UnreadableInstance>,
     },
     /// Consul could not be asked; the loop goes on.
     Failure {
-        /// Why.
+        /// The error.
         error: ConsulError,
         /// Failures in a row, this one included.
         failures: u32,
@@ -66,14 +66,14 @@ pub async fn poll(
     follow(client, query, Seat::Own, on_event).await
 }
 
-/// The same with the right to ask that `seat` has.
+/// Follows as `poll` does, and asks when `seat` has the right to.
 pub(crate) async fn follow(
     client: &ConsulClient,
     query: &Query,
     mut seat: Seat,
     mut on_event: impl FnMut(PollEvent),
 ) -> Infallible {
-    // That of the last answer, 0 if there is none that counts.
+    // Index of the last answer, 0 if no answer counts.
     let mut index = 0;
     let mut retries = Retries::new();
     let mut polls = false;

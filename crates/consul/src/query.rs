@@ -1,4 +1,4 @@
-//! What can be followed in Consul (docs/runs.md#views-and-blocking-queries).
+//! Queries that can be followed in Consul (docs/runs.md#views-and-blocking-queries).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ pub enum Query {
     },
     /// `/v1/kv/<path>`.
     Kv(KvQuery),
-    /// Says that something has changed, not what. It has no items.
+    /// Reports that something has changed, without showing the change. The answer has no items.
     Wakeup(Wakeup),
 }
 
@@ -85,7 +85,7 @@ impl Query {
         Self::Health { view, passing }
     }
 
-    /// All that the view is chosen from; its expression is the reader's.
+    /// Returns the query for all names that the view is chosen from; its reader applies the expression.
     pub fn catalog(view: &CatalogServicesView) -> Self {
         Self::Catalog {
             datacenter: view.datacenter.clone(),
@@ -162,7 +162,7 @@ impl Query {
         }
     }
 
-    /// Whether status 404 says that there is nothing.
+    /// Returns whether status 404 means an empty result.
     pub(crate) fn may_be_missing(&self) -> bool {
         match self {
             Self::Kv(_) => true,
@@ -194,7 +194,7 @@ impl Query {
     }
 }
 
-/// For log lines.
+/// Shows the query in log lines.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -207,7 +207,7 @@ impl fmt::Display for Query {
     }
 }
 
-/// What is encoded in a segment of a path: everything that could mean something in a URL.
+/// Characters that are encoded in a segment of a path: all that could mean something in a URL.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -1,4 +1,4 @@
-//! The end of an outage: the first query that is answered again wakes those that wait out a pause after a failure.
+//! The end of an outage: the first query that is answered again wakes the others that pause after a failure.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Time over which those that are woken are spread: a second, in microseconds.
+/// Time over which woken queries are spread: a second, in microseconds.
 const SPREAD: u64 = 1_000_000;
-/// The spread doubles so often at most while those that were woken fail again.
+/// The spread doubles at most this often while woken queries fail again.
 const MOST_DOUBLINGS: u32 = 5;
-/// Steps of the golden ratio divide the spread evenly, however many there are.
+/// Steps of the golden ratio divide the spread evenly, whatever their number.
 const STEP: u64 = 618_034;
 
 /// Shared by all that ask one Consul.
@@ -18,11 +18,11 @@ const STEP: u64 = 618_034;
 pub(crate) struct Recovery {
     /// Counts queries that were answered after failures.
     answered: watch::Sender<u64>,
-    /// Counts those that were woken.
+    /// Counts woken queries.
     woken: AtomicU32,
 }
 
-/// One that asks, and learns of the success of others.
+/// A query that learns of the success of others.
 #[derive(Debug)]
 pub(crate) struct Listener(watch::Receiver<u64>);
 
@@ -58,13 +58,13 @@ impl Recovery {
 }
 
 impl Listener {
-    /// What others were answered before this does not count.
+    /// Ignores answers that other queries got before this call.
     pub(crate) fn begin(&mut self) {
         self.0.mark_unchanged();
     }
 }
 
-/// When the one with this number has its turn.
+/// Returns the delay of the woken query with this number.
 fn part_of_spread(number: u32, in_vain: u32) -> Duration {
     let part = u64::from(number) * STEP % SPREAD;
     Duration::from_micros(part << in_vain.min(MOST_DOUBLINGS))

@@ -2,7 +2,7 @@
 //! (`docs/configuration.md#consulservice_registration`).
 //!
 //! Where this differs from the original, on purpose: it never gives up, and when the agent has lost the
-//! registration (it was started anew, or the service was critical for too long) it registers again.
+//! registration (it was restarted, or the service was critical for too long) it registers again.
 
 use std::future::Future;
 use std::pin::pin;
@@ -24,7 +24,7 @@ pub const DEREGISTRATION_LIMIT: Duration = Duration::from_secs(2);
 
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What is registered.
+/// The registered service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// Id of the service, one of its own for each instance at an agent.
@@ -39,12 +39,12 @@ pub struct Registration {
     pub port: u16,
     /// Its namespace, of Consul Enterprise; empty for that of the client.
     pub namespace: String,
-    /// URL of the API as the agent reaches it, for the health check; without it there is no check.
+    /// URL of the API as the agent reaches it, for the health check; `None` registers no check.
     pub check: Option<String>,
 }
 
 impl Registration {
-    /// The id that Consul knows the service by: it takes the name where there is none.
+    /// Returns the id that Consul knows the service by: its name if the registration has no id.
     pub fn known_id(&self) -> &str {
         if self.id.is_empty() {
             &self.name
@@ -75,7 +75,7 @@ impl Registration {
                 "Interval": "10s",
                 "Timeout": "2s",
                 "DeregisterCriticalServiceAfter": "30m",
-                // As in the original: the agent may not know who signed the certificate of the API.
+                // As in the original: the agent may not know the issuer of the API's certificate.
                 "TLSSkipVerify": true,
             }]);
         }
@@ -83,7 +83,7 @@ impl Registration {
     }
 }
 
-/// The address with the path of the health endpoint behind its own.
+/// Returns the address with the path of the health endpoint appended to its own.
 fn health_url(address: &str) -> String {
     let Ok(mut url) = address.parse::<Url>() else {
         return format!("{address}/v1/health");
@@ -119,8 +119,8 @@ pub async fn keep_registered(
             let mut turn = pin!(keeper.turn());
             tokio::select! {
                 () = &mut shutdown => {
-                    // What was asked for may be carried out after its answer is given up, and so after
-                    // the goodbye.
+                    // Consul may carry out a request after its answer is given up, and so after the
+                    // deregistration.
                     let limit = Instant::now() + DEREGISTRATION_LIMIT;
                     drop(timeout_at(limit, turn).await);
                     break limit;
@@ -151,7 +151,7 @@ struct Keeper<'a> {
     registration: &'a Registration,
     look: Duration,
     delays: ExponentialBackoff,
-    /// What was logged last, if nothing has gone well since.
+    /// Error that was logged last, if no success came since.
     complaint: Option<String>,
     is_known: bool,
     may_be_there: bool,

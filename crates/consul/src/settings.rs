@@ -1,4 +1,4 @@
-//! How Consul is reached.
+//! Settings for reaching Consul.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,8 +39,8 @@ pub struct ConsulSettings {
     pub max_per_host: usize,
     /// A new connection for every request.
     pub disable_keep_alives: bool,
-    /// Longest silence of Consul in the middle of a request. It must exceed the time that Consul holds
-    /// a blocking query: 5 minutes and a sixteenth.
+    /// Longest silence of Consul in the middle of a request. Must exceed the time that Consul holds a blocking
+    /// query: 5 minutes and a sixteenth.
     pub silence_timeout: Duration,
     /// Time between the starts of two requests for a view that Consul does not hold, because its answers have no index.
     pub poll_interval: Duration,

@@ -41,7 +41,7 @@ fn builder(
     let max_idle = if settings.disable_keep_alives {
         0
     } else {
-        // Others may be in use at the same time.
+        // Further connections may be in use at the same time.
         let unused = readers_of(settings.max_per_host);
         settings.max_idle_per_host.min(unused)
     };

@@ -1,17 +1,17 @@
-//! Why no worker takes a run that is due.
+//! Reasons why no worker takes a run that is due.
 
 use crate::capability::{Capabilities, Lacks, Requirement};
 
-/// A worker, as far as it matters for who takes a run.
+/// A worker, as far as it matters for the choice of a run's worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
-    /// What it can do.
+    /// Capabilities of the worker.
     pub capabilities: &'a Capabilities,
-    /// It has been silent for so long that it counts as lost.
+    /// The worker has been silent for so long that it counts as lost.
     pub lost: bool,
-    /// It takes no new runs.
+    /// The worker takes no new runs.
     pub draining: bool,
-    /// It has the settings that the run needs.
+    /// The worker has the settings that the run needs.
     pub has_settings: bool,
     /// Runs that it can work on at a time.
     pub slots: u32,
@@ -19,13 +19,13 @@ pub struct Candidate<'a> {
     pub running: u32,
 }
 
-/// Why no worker takes a run.
+/// Reason why no worker takes a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoTaker {
-    /// There is none at all.
+    /// The list of workers is empty.
     #[error("there is no worker")]
     NoWorker,
-    /// There are workers, and none of them takes new runs.
+    /// Every worker is draining or lost.
     #[error("there is no worker that takes new runs: {draining} are draining, {lost} are lost")]
     NoneActive {
         /// Workers that take no new runs.
@@ -33,10 +33,10 @@ pub enum NoTaker {
         /// Workers that do not renew their registration.
         lost: usize,
     },
-    /// None of those that take new runs has what the run requires.
+    /// No worker that takes new runs has the capabilities that the run requires.
     #[error("no worker can run it: {0}")]
     NoneFits(Lacks),
-    /// Those that have it have other settings than the run needs.
+    /// Workers with the capabilities have other settings than the run needs.
     #[error(
         "no worker that can run it has the settings in force: {workers} have other backend or provider blocks"
     )]
@@ -44,7 +44,7 @@ pub enum NoTaker {
         /// How many.
         workers: usize,
     },
-    /// Those that fit have no free slot.
+    /// The workers that fit have no free slot.
     #[error("all {slots} slots of the workers that can run it are taken")]
     NoFreeSlot {
         /// Their slots.
@@ -59,7 +59,7 @@ impl NoTaker {
     }
 }
 
-/// Why none of `workers` takes a run with this requirement; `None` if one of them can.
+/// Returns why no worker of `workers` takes a run with this requirement; `None` if one of them can.
 pub fn no_taker<'a>(
     workers: impl IntoIterator<Item = Candidate<'a>>,
     requirement: &Requirement,

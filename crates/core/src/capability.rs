@@ -1,4 +1,4 @@
-//! What a run asks of a worker, and what a worker can do (ARCHITECTURE.md#7-data).
+//! Requirements of a run, and capabilities of a worker (ARCHITECTURE.md#7-data).
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The driver of a task that names none.
 pub const DEFAULT_DRIVER: &str = "terraform";
 
-/// What a run asks of the worker that leases it.
+/// Capabilities that a run requires of the worker that leases it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Requirement {
     /// Driver, by the label of its block; of a driver with several engines the name of the engine
@@ -32,13 +32,13 @@ impl Default for Requirement {
 /// One program that a worker can run tasks with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Engine {
-    /// What a [`Requirement`] of it names.
+    /// Driver by which a [`Requirement`] names the engine.
     pub driver: String,
     /// Its version.
     pub version: String,
 }
 
-/// What a worker can do.
+/// Capabilities of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Programs at hand, in no order.
@@ -47,7 +47,7 @@ pub struct Capabilities {
     pub bundles: bool,
 }
 
-/// What a worker lacks for a run. Shown in words, for logs and explanations (P10).
+/// Capability that a worker lacks for a run. Shown in words, for logs and explanations (P10).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lacks {
     /// No engine of the driver.
@@ -63,10 +63,10 @@ pub enum Lacks {
         driver: String,
         /// The version asked for.
         version: String,
-        /// The versions that are there, as the worker listed them.
+        /// Versions that the worker has, in the order of its list.
         at_hand: Vec<String>,
     },
-    /// It cannot fetch module bundles.
+    /// The worker cannot fetch module bundles.
     #[error("no module bundles")]
     Bundles,
 }

@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
-/// Shows an error with all its causes, outermost first, on one line: what a log or a caller gets.
+/// Shows an error with all its causes, outermost first, on one line, for a log or a caller.
 ///
-/// No error of ours repeats its cause, but some of other crates do: what one has said already is not said
-/// again.
+/// Errors of cts do not repeat their cause, but errors of some other crates do: a text that was shown already
+/// is not shown again.
 #[derive(Debug)]
 pub struct Chain<'a>(pub &'a (dyn Error + 'static));
 

@@ -10,7 +10,7 @@ use crate::input::{Content, FrozenInput};
 use crate::task::TaskDefinition;
 use crate::view::{Item, ItemKind, ViewId, ViewSnapshot};
 
-/// What a view showed at one moment, to be shared by the inputs of all tasks that use it. It is frozen once.
+/// Items that a view showed at one moment, frozen once and shared by the inputs of all tasks that use the view.
 #[derive(Debug, Clone, Default)]
 pub struct ViewItems {
     items: Vec<Item>,
@@ -37,7 +37,7 @@ impl ViewItems {
         &self.unreadable
     }
 
-    /// The same items with the kept value of each unreadable key; without the keys that are left out.
+    /// Returns these items with the kept value of each unreadable key; without the keys that are left out.
     fn with_held(&self, view: &ViewId, held: &HeldKeys) -> Self {
         let kept = self.unreadable.iter();
         let kept = kept.filter_map(|key| match held.of(view, key)? {
@@ -73,8 +73,8 @@ impl ViewItems {
 
 /// A task with what each of its views shows.
 ///
-/// It cannot be made while a view has no snapshot, and only it can be frozen with data: Terraform would
-/// destroy what belongs to an instance that is merely not known yet.
+/// While a view has no snapshot, this value cannot be made, and only this value can be frozen with data:
+/// otherwise Terraform would destroy the resources of an instance that is merely not known yet.
 #[derive(Debug, Clone)]
 pub struct CompleteInput {
     definition: Arc<TaskDefinition>,

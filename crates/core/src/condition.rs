@@ -1,10 +1,10 @@
-//! What triggers a task, and what else its module gets (docs/configuration.md#condition).
+//! Condition that triggers a task, and further inputs of its module (docs/configuration.md#condition).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What triggers a task (docs/configuration.md#condition).
+/// Condition that triggers a task (docs/configuration.md#condition).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(
@@ -54,7 +54,7 @@ pub struct ServicesCondition {
     pub use_as_module_input: bool,
 }
 
-/// What a deprecated `service` block says of its service (docs/configuration.md#service).
+/// Settings of a deprecated `service` block for its service (docs/configuration.md#service).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredService {
     /// Datacenter, empty for the agent's own.
@@ -92,7 +92,7 @@ pub struct CatalogServicesCondition {
 /// `condition "consul-kv"` (docs/configuration.md#condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsulKvCondition {
-    /// What is watched.
+    /// The watched keys.
     pub query: KvQuery,
     /// Whether the module gets `consul_kv`.
     pub use_as_module_input: bool,
@@ -120,9 +120,8 @@ pub struct ScheduleCondition {
     pub cron: String,
 }
 
-/// What a module gets beside its condition, without being triggered by it
-/// (`docs/configuration.md#module_input`). At most
-/// one of each kind in a task.
+/// Input of a module in addition to its condition, without triggering the task
+/// (`docs/configuration.md#module_input`). At most one of each kind in a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModuleInput {

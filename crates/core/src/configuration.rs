@@ -1,8 +1,8 @@
 //! The task blocks of the members' files: how they are compared, and when they take effect.
 //!
-//! Members are compared by what their files say: names, values and paths as written, and the content of local
-//! modules. Where a member has no such directory its content is not known, and differs from none. What is found out
-//! on each machine, such as where a relative path leads, is not compared.
+//! Members are compared by their files: names, values and paths as written, and the content of local modules.
+//! If a member does not have the directory, its content is not known and counts as equal to any other. Facts
+//! that each machine finds out itself, such as the target of a relative path, are not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,16 +14,16 @@ use crate::digest::Digest;
 use crate::identity::TaskName;
 use crate::task::TaskSpec;
 
-/// What one task block is compared by.
+/// Digests that one task block is compared by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFingerprint {
-    /// Of the block as it is written.
+    /// Digest of the block as written.
     pub declaration: Digest,
-    /// Of the files of a local module; `None` if there is none, or if it is not on this machine.
+    /// Digest of the files of a local module; `None` without a local module, or if it is not on this machine.
     pub content: Option<Digest>,
 }
 
-/// What the task blocks of one member are compared by.
+/// Digests that the task blocks of one member are compared by.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConfigurationFingerprint(BTreeMap<TaskName, TaskFingerprint>);
 
@@ -50,7 +50,7 @@ impl TaskDifference {
 }
 
 impl ConfigurationFingerprint {
-    /// Of these tasks, with their modules found out.
+    /// Returns the fingerprint of these tasks, whose modules must be resolved already.
     pub fn of<'a>(
         tasks: impl IntoIterator<Item = &'a TaskSpec>,
     ) -> Result<Self, serde_json::Error> {
@@ -96,7 +96,7 @@ impl ConfigurationFingerprint {
         differences.collect()
     }
 
-    /// Whether there is no difference.
+    /// Returns whether the two do not differ.
     pub fn agrees_with(&self, other: &Self) -> bool {
         self.differences(other).is_empty()
     }
@@ -148,23 +148,23 @@ pub fn complete_modules(
     Ok(())
 }
 
-/// Another member, as it is seen when one registers its configuration.
+/// Another member, as it is seen when a member registers its configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherMember {
     /// Whether its configuration agrees; `None` if it has not registered one.
     pub agrees: Option<bool>,
-    /// It was seen since the one that asks has registered.
+    /// The member was seen after the registration that is decided about.
     pub seen_since: bool,
 }
 
-/// What becomes of the configuration of a member that has started.
+/// Decision about the configuration of a member that has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// All members that live agree with it: it takes effect.
+    /// All living members agree: the configuration takes effect.
     TakesEffect,
-    /// Some that differ, or have not registered, may be dead: it is asked again.
+    /// Members that differ, or have not registered, may be dead: the decision is made again later.
     Open,
-    /// A member that lives differs.
+    /// A living member differs.
     StaysOut,
 }
 

@@ -1,10 +1,9 @@
 //! Cron expressions of `condition "schedule"` (docs/configuration.md#condition).
 //!
 //! No crate that is in wide use reads this dialect. The nearest, `croner`, takes a sixth field for seconds
-//! instead of the year, knows neither full names nor `5/20` nor `?` outside the days, refuses a surplus
-//! field, and moves what falls into a skipped hour, which the original does not. To translate one dialect
-//! into the other, every entry of every field would have to be read here all the same; what is left
-//! then is the calendar.
+//! instead of the year, knows neither full names nor `5/20` nor `?` outside the days, refuses a surplus field,
+//! and moves the moments of a skipped hour, which the original does not. To translate one dialect into the
+//! other, every entry of every field would have to be read here all the same; only the calendar is left then.
 
 mod calendar;
 mod field;
@@ -27,7 +26,7 @@ pub enum InvalidCron {
         "missing field(s): expected at least 5 (minute, hour, day of month, month, day of week), found {0}"
     )]
     MissingFields(usize),
-    /// A word that begins with `@` and is none of the shorthands.
+    /// A word that begins with `@` but is not a shorthand.
     #[error(
         "unknown shorthand {0:?}: expected @yearly, @annually, @monthly, @weekly, @daily or @hourly"
     )]
@@ -38,14 +37,14 @@ pub enum InvalidCron {
         /// Name of the field.
         field: &'static str,
     },
-    /// An entry that is none of the forms of its field.
+    /// An entry that has none of the forms of its field.
     #[error("{entry:?} is no entry of the {field} field: expected {expected}")]
     Syntax {
         /// Name of the field.
         field: &'static str,
         /// The entry as written.
         entry: String,
-        /// What the field takes.
+        /// Forms that the field accepts.
         expected: &'static str,
     },
     /// A step of zero, or beyond the last value of the field.
@@ -71,10 +70,10 @@ pub enum InvalidCron {
     Never,
 }
 
-/// A cron expression: five fields, with a year behind them six, with seconds before them seven.
+/// A cron expression: five fields, six with a year at the end, seven with seconds at the beginning as well.
 ///
-/// It fires at moments that its fields match in local time. What falls into an hour that is skipped does not
-/// happen that day, what falls into a repeated hour happens twice; so it is in the original.
+/// The expression fires at moments that its fields match in local time. A moment in an hour that is skipped
+/// does not happen that day, one in a repeated hour happens twice, as in the original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronExpression {
     seconds: Values,
@@ -110,7 +109,7 @@ impl CronExpression {
             &[minute, hour, day, month, weekday, year] => {
                 ["0", minute, hour, day, month, weekday, year]
             }
-            // What is written behind the seventh field does not count.
+            // Text after the seventh field does not count.
             &[second, minute, hour, day, month, weekday, year, ..] => {
                 [second, minute, hour, day, month, weekday, year]
             }
@@ -132,8 +131,8 @@ impl CronExpression {
         }
     }
 
-    /// The first moment later than `after` at which the expression fires, by the clocks of its time zone;
-    /// `None` if there is none up to the end of 2099.
+    /// Returns the first moment later than `after` at which the expression fires, by the clocks of its time
+    /// zone; `None` if it does not fire up to the end of 2099.
     pub fn next_after<Zone: TimeZone>(&self, after: &DateTime<Zone>) -> Option<DateTime<Zone>> {
         let zone = after.timezone();
         let local = after.naive_local();

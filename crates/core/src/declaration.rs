@@ -1,32 +1,31 @@
-//! What the configuration declares of a task, apart from what is found out when it is read.
+//! Declaration of a task in the configuration, without the facts that are found out when it is read.
 //!
 //! A task of the configuration may be changed or deleted over the API. That lasts until the configuration
-//! itself says something else of the task. Whether it does is seen by the digest of its declaration: files
-//! of a local module that were edited, or another version of Terraform, are no other declaration.
+//! declares the task differently, which the digest of its declaration shows: edited files of a local module, or
+//! another version of Terraform, do not change the declaration.
 
 use crate::capability::Requirement;
 use crate::digest::Digest;
 use crate::task::{TaskOrigin, TaskSpec};
 
-/// What is stored of a task, or was deleted, when the configuration is read.
+/// Stored task, or deleted declaration, that exists when the configuration is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeclaredBefore {
-    /// Of a task that is stored: where it is from, and the declaration of the configuration that took effect
-    /// last, as far as that is known.
+    /// Origin of the stored task, and the declaration of the configuration that took effect last, as far as
+    /// that is known.
     pub stored: Option<(TaskOrigin, Option<Digest>)>,
     /// The declaration that the API has deleted.
     pub deleted: Option<Digest>,
 }
 
-/// What the declaration of a task in the configuration means.
+/// Effect of a task's declaration in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
     /// The task becomes what is declared.
     TakesEffect,
-    /// It says what it has said before: the task stays what the API has made of it.
+    /// The declaration has not changed: the task keeps the changes of the API.
     Lasts,
-    /// The API has deleted the task that is declared: it stays away, and a task of the API that has its name
-    /// stays as it is.
+    /// The API deleted this declared task: the task stays deleted, and an API task with the same name is kept.
     StaysDeleted,
 }
 
@@ -41,7 +40,7 @@ pub fn read_declaration(declaration: Digest, before: DeclaredBefore) -> Declared
     }
 }
 
-/// Why what is queued to be applied of a task is pointless once the task is declared otherwise, whichever way that comes.
+/// Reason why the queued apply of a task is pointless once the task's declaration has changed, by whatever way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawal {
     /// Changes do not run the task any more.
@@ -70,8 +69,8 @@ impl TaskSpec {
         Ok(Digest::of(&serde_json::to_vec(&declared)?))
     }
 
-    /// This task, as the API has left it, with what was found out anew when its configuration was read
-    /// again, of which the declaration has not changed.
+    /// Returns this task, as the API has left it, with the facts that were found out when its configuration was
+    /// read again with an unchanged declaration.
     #[must_use]
     pub fn refreshed_by(&self, read: &Self) -> Self {
         let mut refreshed = self.clone();
@@ -139,7 +138,7 @@ mod tests {
         }
     }
 
-    /// The same declaration, read by another process after the module was edited.
+    /// Returns a task with the same declaration, read by another process after the module was edited.
     fn read_again() -> TaskSpec {
         let mut again = spec();
         again.definition.module_digest = Some(Digest::of(b"2"));

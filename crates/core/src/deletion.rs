@@ -1,15 +1,15 @@
-//! What becomes of the infrastructure of a task that is deleted (docs/runs.md#deleting-a-task).
+//! Deletion of a task: whether its infrastructure stays (docs/runs.md#deleting-a-task).
 
 use serde::{Deserialize, Serialize};
 
 use crate::identity::RunId;
 
-/// What an explicit deletion over the API does with what Terraform has made for the task. Whatever else removes a
-/// task leaves it as it is.
+/// Treatment of a task's infrastructure when the task is explicitly deleted over the API. Any other removal of
+/// a task leaves the infrastructure as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDelete {
-    /// It stays.
+    /// The infrastructure stays.
     #[default]
     Retain,
     /// Terraform destroys it before the task goes.
@@ -31,14 +31,14 @@ impl OnDelete {
     }
 }
 
-/// What the destruction of a task's infrastructure has to do with a run of it that ends.
+/// Relation of a run that ends to the destruction of its task's infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destruction {
     /// Nothing is to be destroyed, or not any more.
     None,
-    /// It is the work of this other run, which begins then.
+    /// The destruction is the work of this other run, which begins after this one.
     Waits(RunId),
-    /// This run destroys.
+    /// This run is the destruction.
     Run,
 }
 

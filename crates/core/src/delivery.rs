@@ -1,4 +1,4 @@
-//! Deliveries: what the receivers of webhooks tell repetitions by (docs/runs.md#webhooks).
+//! Deliveries: how the receivers of webhooks recognise repetitions (docs/runs.md#webhooks).
 
 use crate::digest::Digest;
 use crate::identity::RunId;
@@ -26,7 +26,7 @@ impl Delivery {
 /// The last attempt to apply an input of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryAttempt {
-    /// What it delivers.
+    /// Delivery that the attempt belongs to.
     pub delivery: Delivery,
     /// Its run.
     pub run: RunId,
@@ -35,9 +35,10 @@ pub struct DeliveryAttempt {
 }
 
 impl DeliveryAttempt {
-    /// The attempt at `run` with `input` that follows `before`. It belongs to the same delivery, unless the input is another one or the run
-    /// before has succeeded. A run before that is forgotten counts as one that has succeeded: a receiver may get a
-    /// repetition with another key, and never something else with the same.
+    /// Returns the attempt at `run` with `input` that follows `before`. Both belong to the same delivery,
+    /// unless the input differs or the run before has succeeded. A run before that is forgotten counts as one
+    /// that has succeeded: a receiver may get a repetition with another key, but never different content with
+    /// the same key.
     pub fn next(before: Option<&Self>, run: RunId, input: Digest, before_succeeded: bool) -> Self {
         let goes_on = before
             .filter(|before| before.input == input && (before.run == run || !before_succeeded));

@@ -1,4 +1,4 @@
-//! What a task depends on in Consul, and which changes of it run the task
+//! Dependencies of a task in Consul, and which of their changes run the task
 //! (docs/runs.md#what-triggers-a-task).
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::view::{CatalogServicesView, ServiceView, ServicesView, View};
 /// A view that a task needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// The view. It must have given a full snapshot before the task can run.
+    /// The view. A full snapshot of it is required before the task can run.
     pub view: View,
     /// Which of its changes run the task.
     pub trigger: Trigger,
@@ -22,11 +22,11 @@ pub struct Dependency {
 /// Which changes of a view run a task. The others are in the input of its next run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// All.
+    /// All changes.
     Change,
-    /// Those by which names come or go, not those of tags.
+    /// Changes by which names come or go, not changes of tags.
     OtherNames,
-    /// None: it only supplies values.
+    /// None of its changes: the view only supplies values.
     Nothing,
 }
 
@@ -75,7 +75,7 @@ pub struct ServicesQuery<'a> {
 }
 
 impl ServicesCondition {
-    /// What it asks for.
+    /// Returns the query of the condition.
     pub fn query(&self) -> ServicesQuery<'_> {
         ServicesQuery {
             names: &self.names,
@@ -90,7 +90,7 @@ impl ServicesCondition {
 }
 
 impl ServicesInput {
-    /// What it asks for.
+    /// Returns the query of the module input.
     pub fn query(&self) -> ServicesQuery<'_> {
         ServicesQuery {
             names: &self.names,
@@ -140,7 +140,7 @@ impl ServicesQuery<'_> {
         }
     }
 
-    /// What is copied into every instance of the service `name`.
+    /// Returns the meta data that is copied into every instance of the service `name`.
     pub fn meta_of(&self, name: &str) -> &BTreeMap<String, String> {
         self.declared
             .get(name)
@@ -162,7 +162,7 @@ impl CatalogServicesCondition {
 }
 
 impl KvQuery {
-    /// The same with the path that Consul is asked for: one leading slash is removed.
+    /// Returns the query with the path that Consul is asked for: one leading slash is removed.
     #[must_use]
     pub fn view(&self) -> Self {
         let path = self.path.strip_prefix('/').unwrap_or(&self.path);

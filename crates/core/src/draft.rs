@@ -10,8 +10,8 @@ use crate::deletion::OnDelete;
 
 /// A task as declared over the API (docs/rest.md#task-objects).
 ///
-/// Every text is as sent, nothing is checked or resolved, and nothing is inherited yet. What is wrong with
-/// it is for the one to say who makes a [`TaskSpec`](crate::TaskSpec) of it.
+/// Every text is as sent, nothing is checked or resolved, and nothing is inherited yet. Problems are reported
+/// when a [`TaskSpec`](crate::TaskSpec) is made of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskDraft {
     /// Name; may be no name at all.
@@ -26,25 +26,25 @@ pub struct TaskDraft {
     pub version: String,
     /// Provider ids, `name` or `name.alias`.
     pub providers: Vec<String>,
-    /// Names of outputs of the module that its runs tell; ours.
+    /// Names of module outputs that its runs report; an extension of cts.
     pub outputs: Vec<String>,
-    /// What triggers the task. Of services neither names nor an expression may be there.
+    /// Condition that triggers the task. A condition on services may have neither names nor an expression.
     pub condition: Condition,
-    /// What the module gets beside the condition; may be of the condition's kind.
+    /// Inputs of the module in addition to the condition; may be of the condition's kind.
     pub module_inputs: Vec<ModuleInput>,
     /// Values of the module's own variables, each the text of an HCL expression.
     pub variables: BTreeMap<String, String>,
     /// Buffer period; `None` inherits the global one.
     pub buffer_period: Option<DraftBufferPeriod>,
-    /// `terraform_version`; empty says nothing.
+    /// `terraform_version`; empty if not declared.
     pub terraform_version: String,
-    /// `terraform_cloud_workspace`; `None` says nothing.
+    /// `terraform_cloud_workspace`; `None` if not declared.
     pub workspace: Option<DraftWorkspace>,
-    /// What becomes of its infrastructure when it is deleted; `None` says nothing.
+    /// Treatment of its infrastructure when it is deleted; `None` if the declaration does not say.
     pub on_delete: Option<OnDelete>,
 }
 
-/// What is wrong with a declared task: all of it, for the one who has declared it.
+/// All problems of a declared task, for its author.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub struct InvalidDraft(pub Vec<String>);

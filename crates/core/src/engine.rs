@@ -1,6 +1,6 @@
 //! The programs that apply modules for the driver `terraform` (docs/terraform.md#the-executable).
 
-/// A program that applies modules, of which there is more than one that understands them.
+/// The program that applies modules: Terraform or OpenTofu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EngineKind {
     /// The one of HashiCorp.
@@ -11,7 +11,7 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// Both.
+    /// Both engines.
     pub const ALL: [Self; 2] = [Self::Terraform, Self::OpenTofu];
 
     /// Its name in configurations, and what stands for the driver in requirements and capabilities: so a task

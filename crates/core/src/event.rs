@@ -20,15 +20,15 @@ pub struct Event {
     pub task_name: TaskName,
     /// The run that ended.
     pub run_id: RunId,
-    /// Whether it was applied.
+    /// Whether the input was applied.
     pub success: bool,
     /// Start of the first attempt.
     pub start_time: DateTime<Utc>,
     /// End of the last attempt.
     pub end_time: DateTime<Utc>,
-    /// What failed, newest attempt first; `None` on success.
+    /// Failures of the attempts, newest first; `None` on success.
     pub error: Option<String>,
-    /// Resources that were changed, if its worker has said.
+    /// Resources that were changed, if the worker has reported them.
     pub resources: Option<ResourceCounts>,
     /// Settings at the time of the run.
     pub config: EventConfig,
@@ -46,7 +46,7 @@ pub struct EventConfig {
 }
 
 impl EventConfig {
-    /// That of the events of a task. The source has no secrets in it.
+    /// Returns the part of a task's events. The module source has no secrets in it.
     pub fn of(task: &TaskSpec) -> Self {
         let definition = &task.definition;
         let providers = definition.providers.iter();
@@ -58,7 +58,7 @@ impl EventConfig {
     }
 }
 
-/// What a task's newest events say.
+/// Status of a task by its newest events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskStatus {
     /// The newest run was applied.

@@ -1,8 +1,8 @@
-//! Text of others, for a log line or a person.
+//! Text from outside, for a log line or an operator.
 
-/// The beginning of `text` as one line of at most about `longest` characters.
+/// Returns the beginning of `text` as one line of at most about `longest` characters.
 ///
-/// What is no visible character, turns the direction of the text or would begin a line is escaped, and a text
+/// Characters that are invisible, turn the direction of the text or would begin a line are escaped, and a text
 /// that is cut ends with `…`.
 pub fn excerpt(text: &str, longest: usize) -> String {
     let mut shown = String::new();

@@ -1,6 +1,6 @@
 //! Texts as Go reads them, on which files, requests and options rely. No maintained crate does that.
 
-/// The boolean that `text` stands for; `None` if it is none.
+/// Returns the boolean that `text` stands for; `None` if it is not a boolean.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
@@ -9,8 +9,8 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// Nanoseconds of a duration, which is a sum of decimal numbers with units (`1h2m3.5s`) and may be negative. `None` if
-/// `text` is none or does not fit.
+/// Returns the nanoseconds of a duration, which is a sum of decimal numbers with units (`1h2m3.5s`) and may be
+/// negative. `None` if `text` is not a duration or does not fit.
 pub fn parse_duration(text: &str) -> Option<i64> {
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),

@@ -1,4 +1,4 @@
-//! The guard against a loss of instances: whether an input may be applied without a person's consent
+//! The limit on lost instances: whether an input may be applied without an operator's consent
 //! (docs/runs.md#the-guard-against-lost-instances).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,9 +28,9 @@ pub struct ShrinkGuard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum MaxShrink {
-    /// So many instances.
+    /// This number of instances.
     Instances(u32),
-    /// So many in a hundred of those it had, at most 100.
+    /// This percentage of its instances before, at most 100.
     Percent(u8),
 }
 
@@ -43,10 +43,10 @@ pub struct InvalidMaxShrink;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InstanceCounts(BTreeMap<ViewId, BTreeMap<String, u32>>);
 
-/// What the instances of an input are compared with before it is applied.
+/// Instance counts that an input is compared with before it is applied.
 ///
-/// Each of these counts for itself: an attempt that fails leaves what was applied before it, and one that succeeds takes its
-/// place.
+/// Each of these counts for itself: a failed attempt leaves the input that was applied before it, and a
+/// successful one takes its place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Baseline {
     /// The input that was applied last, in which services that an operator has released have no more than what was released;
@@ -54,7 +54,8 @@ pub struct Baseline {
     pub applied: Option<InstanceCounts>,
     /// The input that is being applied.
     pub running: Option<InstanceCounts>,
-    /// What an operator has released, by service, as long as something else than that input may be applied before it.
+    /// Instance counts that an operator has released, by service, as long as something else than that input may
+    /// be applied before it.
     pub released: Option<InstanceCounts>,
 }
 
@@ -69,19 +70,19 @@ pub struct Loss {
     pub now: u32,
 }
 
-/// An input that is not applied before a person consents or the data recover.
+/// An input that is not applied before an operator consents or the data recover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// When the task was held first.
+    /// Time when the task was held first.
     pub since: DateTime<Utc>,
-    /// Why; at least one.
+    /// Losses that hold the task; at least one.
     pub losses: Vec<Loss>,
     /// The instances of the input that waits.
     pub counts: InstanceCounts,
 }
 
 impl ShrinkGuard {
-    /// Whether it guards nothing.
+    /// Returns whether no limit is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -117,7 +118,8 @@ impl Baseline {
         held.map(|(_, loss)| loss).collect()
     }
 
-    /// What is left of the release once an input with so many instances is let through: what it needs of it.
+    /// Returns the rest of the release once an input with so many instances is let through: the part that this
+    /// input needs.
     #[must_use]
     pub fn let_through(&self, guard: ShrinkGuard, now: &InstanceCounts) -> Option<InstanceCounts> {
         let released = self.released.as_ref()?;
@@ -129,7 +131,8 @@ impl Baseline {
         InstanceCounts::of_services(needed)
     }
 
-    /// What is left of the release once an attempt has ended: what could not be applied yet without it.
+    /// Returns the rest of the release once an attempt has ended: the part that could not be applied yet
+    /// without a release.
     #[must_use]
     pub fn settled(&self, guard: ShrinkGuard) -> Option<InstanceCounts> {
         self.let_through(guard, self.released.as_ref()?)
@@ -187,7 +190,7 @@ impl Baseline {
 }
 
 impl Hold {
-    /// The same input, looked at again against another baseline; `None` if nothing holds it any more.
+    /// Compares the same input with another baseline; returns `None` if nothing holds the input any more.
     #[must_use]
     pub fn again(&self, guard: ShrinkGuard, baseline: &Baseline) -> Option<Self> {
         let losses = baseline.losses(guard, &self.counts);
@@ -197,7 +200,7 @@ impl Hold {
         })
     }
 
-    /// Whether it has lost no more than a caller has `seen`, service by service.
+    /// Returns whether the losses are no larger than the ones that a caller has `seen`, service by service.
     pub fn is_within(&self, seen: &[Loss]) -> bool {
         let counts = |losses: &[Loss]| {
             let mut counts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -318,9 +321,9 @@ impl fmt::Display for Loss {
     }
 }
 
-/// The losses in one line: the worst, and how many more there are.
+/// Describes the losses in one line: the worst, and the number of the others.
 ///
-/// `None` if there are none.
+/// `None` without losses.
 pub fn losses_text(losses: &[Loss]) -> Option<String> {
     let lost = |loss: &&Loss| loss.applied.saturating_sub(loss.now);
     let worst = losses.iter().max_by_key(lost)?;
@@ -492,9 +495,9 @@ mod tests {
             ..after.clone()
         };
         assert_eq!(applied.settled(guard), None);
-        // Or the instances are back first: a later loss is another one.
+        // Or the instances are back first: a later loss is a new one.
         assert_eq!(after.let_through(guard, &web(7)), None);
-        // Of a service that was not released nothing is forgiven.
+        // Losses of a service that was not released are never forgiven.
         let two = |web, api| counts(&[("web", web), ("api", api)]);
         let both = Baseline {
             applied: Some(two(8, 8)),
@@ -541,7 +544,7 @@ mod tests {
         Some(services.get("web").copied().unwrap_or_default())
     }
 
-    /// What happens to a task, one after the other.
+    /// A step in the life of a task.
     #[derive(Debug, Clone)]
     enum Happens {
         Seen(u32),

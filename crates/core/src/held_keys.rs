@@ -24,7 +24,7 @@ pub struct UnreadableKeys {
     pub keys: Vec<Arc<str>>,
 }
 
-/// The first of these keys in quotes, and how many more there are.
+/// Returns the first of these keys in quotes, and the number of the others.
 pub fn keys_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
     let mut keys = keys.into_iter();
     let shown = |key| format!("\"{}\"", excerpt(key, KEY_SHOWN));
@@ -141,12 +141,12 @@ impl HeldKeys {
         Self(views.collect())
     }
 
-    /// The decision about a key; `None` if there is none.
+    /// Returns the decision about a key; `None` without a decision.
     pub fn of(&self, view: &ViewId, key: &str) -> Option<&HeldKey> {
         self.0.get(view)?.get(key)
     }
 
-    /// Whether there is a decision about each of these keys.
+    /// Returns whether each of these keys has a decision.
     pub fn covers(&self, view: &ViewId, keys: &[Arc<str>]) -> bool {
         keys.iter().all(|key| self.of(view, key).is_some())
     }

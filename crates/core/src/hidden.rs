@@ -1,7 +1,7 @@
 //! Secrets in texts and values that are shown (docs/configuration.md#hidden-secrets).
 //!
-//! One rule for all that people and clients get to see: by the name of a value, and by its place in a URL. Workers
-//! hide besides whatever only a run knows to be secret, such as the value of a provider's argument.
+//! One rule for every shown text: by the name of a value, and by its place in a URL. In addition workers hide
+//! values that only a run knows to be secret, such as the value of a provider's argument.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -42,13 +42,13 @@ fn is_secret_parameter(name: &str) -> bool {
         || lower_case.contains("signature")
 }
 
-/// Where the host of a URL ends, of which the scheme is not given.
+/// Returns where the host of a URL ends; `rest` is the URL without its scheme.
 pub fn authority_end(rest: &str) -> usize {
     rest.find(['/', '?', '#']).unwrap_or(rest.len())
 }
 
-/// The places of secrets in the URLs of a text, in order and apart: the user of HTTP, who may be a token, the password of any
-/// other user, and parameters whose names say so.
+/// Returns the places of secrets in the URLs of a text, in order and apart: the user of HTTP, which may be a
+/// token, the password of any other user, and parameters whose names say so.
 pub fn secret_places(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut from = 0;
@@ -72,7 +72,7 @@ fn is_web(scheme: &str) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case("http") || name.eq_ignore_ascii_case("https"))
 }
 
-/// The places of secrets in one URL, counted from behind its scheme.
+/// Returns the places of secrets in one URL, counted from the end of its scheme.
 fn places_in(rest: &str, is_web: bool) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let authority = &rest[..authority_end(rest)];

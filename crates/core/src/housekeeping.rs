@@ -1,4 +1,4 @@
-//! When old runs are forgotten, and when logs take too much space.
+//! Times when old runs are forgotten, and limits of the space for logs.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ pub fn housekeeping_wait(
     }
 }
 
-/// What the space of all logs means.
+/// Consequences of the space that all logs take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSpace {
     /// Bytes of logs to remove.
     pub surplus: u64,
-    /// To be said now.
+    /// Whether to warn now.
     pub warn: bool,
-    /// That it was said, until there is space again.
+    /// Whether the warning was given; stays set until the logs take less space.
     pub warned: bool,
 }
 

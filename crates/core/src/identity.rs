@@ -50,8 +50,8 @@ impl TaskName {
     }
 }
 
-/// The class `ID_Start`. `XID_Start` lacks a few of its characters, those that become something else in
-/// normalisation form KC.
+/// Returns whether a character is in the class `ID_Start`. `XID_Start` lacks a few of its characters, which
+/// become something else in normalisation form KC.
 fn is_id_start(character: char) -> bool {
     unicode_ident::is_xid_start(character)
         || is_unstable(character)
@@ -63,7 +63,7 @@ fn is_id_continue(character: char) -> bool {
     unicode_ident::is_xid_continue(character) || is_unstable(character)
 }
 
-/// What both classes have, and their counterparts for normalised texts both lack.
+/// Returns whether both classes have the character, and their counterparts for normalised texts lack it.
 fn is_unstable(character: char) -> bool {
     matches!(
         character,
@@ -161,7 +161,7 @@ uuid_identity! {
 }
 
 uuid_identity! {
-    /// Identifies one life of a scheduler process. A restarted process has another one under the same
+    /// Identifies one life of a scheduler process. A restarted process has a new incarnation under the same
     /// member id.
     Incarnation
 }
@@ -211,7 +211,7 @@ epoch! {
     LeaderEpoch
 }
 
-/// Names one life of one worker process; a restarted worker is another one.
+/// Names one life of one worker process; a restarted worker counts as a different worker.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WorkerId(String);
 

@@ -12,9 +12,8 @@ use crate::view::{CatalogService, ItemKind, KeyValue};
 
 /// Everything that a run depends on, and so everything whose change makes another run necessary.
 ///
-/// What the condition watches is here even where they are not rendered
-/// (`use_as_module_input = false`): the generated text is then always the same, yet every change must
-/// run (docs/runs.md#what-triggers-a-task).
+/// Items that the condition watches are here even if they are not rendered (`use_as_module_input = false`): the
+/// generated text is then always the same, yet every change must run (docs/runs.md#what-triggers-a-task).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInput {
     /// The task.
@@ -72,14 +71,14 @@ pub struct FrozenInput {
     pub settings: Option<u64>,
 }
 
-/// What the first content of an input holds.
+/// First content of an input.
 #[derive(Serialize)]
 struct Head<'a> {
     definition: &'a TaskDefinition,
     settings_digest: Digest,
 }
 
-/// The same, read.
+/// First content of an input, as read.
 #[derive(Deserialize)]
 struct ReadHead {
     definition: TaskDefinition,
@@ -89,10 +88,10 @@ struct ReadHead {
 /// Contents are not those of an input.
 #[derive(Debug, thiserror::Error)]
 pub enum ThawError {
-    /// There is not even the task.
+    /// The input has no contents, not even the task.
     #[error("the input has no contents")]
     Empty,
-    /// There is a content that no view of the task has shown.
+    /// The input has a content that no view of the task has shown.
     #[error("the task has no view for content {place} of the input")]
     TooMany {
         /// Its place among the contents, from 0.
@@ -134,7 +133,7 @@ impl FrozenInput {
         }
     }
 
-    /// The same input, for workers with these settings.
+    /// Returns the same input, for workers with these settings.
     #[must_use]
     pub fn for_settings(self, number: u64) -> Self {
         Self {
@@ -200,7 +199,7 @@ impl RunInput {
     /// Reads an input that was stored in one piece, as earlier versions did.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the bytes are not an input.
     pub fn from_one_piece(bytes: &[u8]) -> Result<Self, ThawError> {
         serde_json::from_slice(bytes).map_err(|source| ThawError::Unreadable { place: 0, source })
     }

@@ -45,17 +45,17 @@ pub struct JournalPart {
     pub last: bool,
 }
 
-/// How a run stood in the database when the timeline began.
+/// State of a run in the database when the timeline began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownRun {
     /// There was no such run.
     Unknown,
-    /// It was queued or leased.
+    /// The run was queued or leased.
     Open {
         /// Epoch of its last grant.
         epoch: u64,
     },
-    /// It had ended, or was queued later.
+    /// The run had ended, or was queued later.
     Known,
 }
 
@@ -63,8 +63,8 @@ impl JournalEntry {
     /// Whether the database has forgotten that this attempt was granted. `last_sign` is the last sign of life of a process that
     /// it knows from before the timeline.
     ///
-    /// A run that is not there may have been pruned long ago. It is missed only if it was begun after all that the database
-    /// remembers, or if it is not known when that was.
+    /// A run that the database does not have may have been pruned long ago. The run is missed only if it began
+    /// after everything that the database remembers, or if its beginning is not known.
     pub fn is_forgotten(&self, known: KnownRun, last_sign: DateTime<Utc>) -> bool {
         match known {
             KnownRun::Unknown => {

@@ -1,12 +1,12 @@
 //! Domain vocabulary and pure decisions of cts.
 //!
-//! Everything here is a value or a function of values: no IO, no runtime, no clock, no SQL, no gRPC.
-//! What a task is, what Consul showed, which change triggers what, whether a frozen input needs a
-//! run, and what a finished attempt means is decided here, so that it can be tested without waiting.
+//! Everything here is a value or a function of values: no IO, no runtime, no clock, no SQL, no gRPC. Tasks,
+//! views, triggers, the need of a frozen input for a run and the meaning of a finished attempt are decided
+//! here, so that they can be tested without waiting.
 //!
 //! Start with [`TaskSpec`] (what the user declared), [`ViewSnapshot`] (what Consul showed),
 //! [`RunInput`] (what a run gets) and [`runs::decide_enqueue`] (whether there is a run at all)
-//! and [`lease`] (who works on it, and who leads).
+//! and [`lease`] (which worker has it, and which scheduler leads).
 //!
 //! The serde derives serve one purpose, the canonical JSON of [`RunInput`] and of a stored
 //! [`TaskSpec`]; the wire has its own types in `cts-proto`.

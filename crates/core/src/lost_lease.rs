@@ -14,17 +14,18 @@ const UUID_LENGTH: usize = 36;
 /// A lease that was taken back because its holder had fallen silent. Nothing of it is alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostLease {
-    /// Who had it.
+    /// Worker that had the lease.
     pub worker: WorkerId,
     /// When the first attempt of its run began.
     pub started_at: DateTime<Utc>,
-    /// When it was taken back.
+    /// When the lease was taken back.
     pub lost_at: DateTime<Utc>,
 }
 
 impl LostLease {
-    /// Whether a lock of the task's state was made under this lease: by a Terraform on the machine of its holder, while
-    /// the holder had it. `who` is `user@host`, `created` the time by the clock of that machine.
+    /// Returns whether a lock of the task's state was made under this lease: by a Terraform on the machine of
+    /// its holder, while the holder had it. `who` is `user@host`, `created` the time by the clock of that
+    /// machine.
     pub fn has_locked(&self, who: &str, created: DateTime<Utc>) -> bool {
         let host = who.rsplit_once('@').map(|(_user, host)| host);
         let is_there = host.is_some() && host == host_of(&self.worker);

@@ -56,10 +56,10 @@ impl TaskDefinition {
         std::iter::once("services").chain(others).collect()
     }
 
-    /// Why no variable of the module can have this name, if so.
+    /// Returns why no variable of the module can have this name; `None` if one can.
     pub fn variable_problem(&self, name: &str) -> Option<VariableProblem> {
         let owned = || name.to_owned();
-        // Both stand bare in the root module.
+        // Variable names, like task names, are written without quotes in the root module.
         if TaskName::new(name).is_err() {
             return Some(VariableProblem::NoName(owned()));
         }

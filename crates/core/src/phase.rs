@@ -2,9 +2,9 @@
 //! (docs/rest.md#creating-a-task and what follows there).
 //!
 //! A task of the API begins as a *draft*: in the phase [`Creating`](TaskPhase::Creating), while the one run
-//! goes on that its creation asks for, and perhaps [`Discarded`](TaskPhase::Discarded) after it. A
-//! draft is hidden. What becomes of a task at the end of a run, and whether it may be changed now, is decided
-//! here.
+//! goes on that its creation asks for, and perhaps [`Discarded`](TaskPhase::Discarded) after it. A draft is
+//! hidden. This module decides the phase of a task at the end of a run, and whether the task may be changed
+//! now.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,13 @@ use crate::runs::kind::RunStatus;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskPhase {
-    /// The run of its creation goes on. It is hidden, and it has no other run.
+    /// The run of its creation goes on. The task is hidden, and has no other run.
     Creating,
-    /// It is there.
+    /// The task exists for clients.
     #[default]
     Ready,
-    /// It goes as soon as its run has ended; none begins but the one that destroys its infrastructure.
+    /// The task goes as soon as its run has ended; no other run begins but the one that destroys its
+    /// infrastructure.
     Deleting,
     /// An inspection that is over, or a creation that has failed: kept until the caller that waits for its run
     /// has read that, and as invisible as one that is being created.
@@ -48,12 +49,12 @@ impl TaskPhase {
     }
 }
 
-/// What becomes of a task that is being created when its run ends.
+/// Outcome for a task that is being created when its run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Creation {
-    /// It stays if the run succeeds.
+    /// The task stays if the run succeeds.
     Keep,
-    /// It goes either way: an inspection.
+    /// The task goes either way: an inspection.
     Discard,
 }
 
@@ -67,21 +68,21 @@ impl Creation {
     }
 }
 
-/// What an attempt's end means for its task.
+/// Effect of an attempt's end on its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskAfterRun {
     /// Nothing.
     Stays,
-    /// It enters this phase.
+    /// The task enters this phase.
     Enters(TaskPhase),
-    /// It goes, with everything that belongs to it.
+    /// The task goes, with everything that belongs to it.
     Goes,
     /// This run is queued, which destroys its infrastructure, unless nothing was ever applied: then it goes.
     Destroys(RunId),
 }
 
-/// Decides what becomes of a task whose only running run has got this status. `creation` is there while the
-/// task is being created, and `destruction` says what the run has to do with that.
+/// Decides the effect on a task whose only running run has got this status. `creation` is set while the task is
+/// being created, and `destruction` says what the run has to do with the destruction of its infrastructure.
 pub const fn task_after_run(
     phase: TaskPhase,
     creation: Option<Creation>,
@@ -109,7 +110,7 @@ const fn after_deletion(destruction: Destruction, status: RunStatus) -> TaskAfte
     }
 }
 
-/// What a task is at.
+/// Current activity of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskActivity {
     /// Its phase.
@@ -211,8 +212,8 @@ mod tests {
     }
 
     proptest! {
-        /// However its runs end, a task that is there stays so, and one that is not stays hidden
-        /// unless its own creation has succeeded.
+        /// However its runs end, a visible task stays visible, and a hidden one stays hidden unless its own
+        /// creation has succeeded.
         #[test]
         fn only_a_creation_brings_a_task_to_light(
             phase in 0_usize..4, status in 0_usize..5, keep in any::<bool>(),

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Name of the provider that is none of Terraform: it is there for trying out what happens after an apply
+/// Name of a provider that Terraform does not have: for trying out what follows an apply
 /// (docs/terraform.md#fake-sync).
 pub const FAKE_SYNC: &str = "fake-sync";
 
@@ -18,7 +18,7 @@ pub const FAKE_SYNC: &str = "fake-sync";
 pub struct ProviderId {
     /// Name of the provider, what stands before the first dot.
     pub name: String,
-    /// Alias of the block, what stands behind the first dot.
+    /// Alias of the block: the text after the first dot.
     pub alias: Option<String>,
 }
 

@@ -21,7 +21,7 @@ pub enum InvalidRegexp {
     /// Something that the syntax does not have.
     #[error("{reason}: `{part}`")]
     Syntax {
-        /// What is wrong.
+        /// Reason of the refusal.
         reason: &'static str,
         /// The part of the text that is meant.
         part: String,
@@ -43,7 +43,7 @@ impl InvalidRegexp {
     }
 }
 
-/// A compiled expression over service names. It is not anchored; an empty one matches every name.
+/// A compiled expression over service names, not anchored. An empty one matches every name.
 #[derive(Clone)]
 pub struct Regexp {
     text: String,
@@ -73,8 +73,8 @@ impl Regexp {
         })
     }
 
-    /// Whether all backslashes of a text come in pairs, and there are some: it was written for the template
-    /// of the original.
+    /// Returns whether a text has backslashes and all of them come in pairs: it was written for the template of
+    /// the original.
     pub fn has_doubled_backslashes(text: &str) -> bool {
         text.contains('\\') && !text.replace(r"\\", "").contains('\\')
     }

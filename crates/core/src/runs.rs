@@ -2,29 +2,29 @@
 //!
 //! A run *applies* its input, or only *plans* what an apply would do, or only *checks* whether one could be made.
 //!
-//! Of one task at most one run is *running*, of whatever kind, because both work in the task's directory.
-//! At most one run that applies is *queued*; a newer input replaces the queued one. Beside them a task
-//! remembers its *last applied* input: the one of its last apply, if that succeeded. From the moment a run
-//! is leased to apply its input there is none, because Terraform may have changed anything, until one
+//! At most one run of a task is *running*, of whatever kind, because all kinds work in the task's directory. At
+//! most one run that applies is *queued*; a newer input replaces the queued one. In addition a task remembers
+//! its *last applied* input: the one of its last apply, if that succeeded. From the moment a run is leased to
+//! apply its input the task has no such input, because Terraform may have changed anything, until a run
 //! succeeds again. So "equal to what is applied" can always be answered, also after a crash at any point.
 //!
-//! Plans and checks stand beside all that; what is said of plans here holds for checks. Each is requested by a caller that waits for its answer: any number of them
-//! may be queued, none is merged with another or with an apply, skipped or cancelled because of one. A plan
-//! changes nothing in reality, so the task's last applied input, its failures, its events and its queued
-//! run stay as they are, whatever becomes of the plan. A plan that is interrupted or loses its worker is
-//! made again; one that fails has failed.
+//! Plans and checks are independent of all that; the rules for plans here hold for checks, too. Each is
+//! requested by a caller that waits for its answer: any number of them may be queued, none is merged with
+//! another or with an apply, skipped or cancelled because of one. A plan changes nothing in reality, so the
+//! task's last applied input, its failures, its events and its queued run stay as they are, whatever becomes of
+//! the plan. A plan that is interrupted or loses its worker is made again; one that fails has failed.
 //!
-//! A run is *requested* if the API has asked for it by its id, and a caller waits for the end of this very
-//! run: it is never merged with another or skipped, and an apply takes the place of a queued one. It goes on
-//! where its task is disabled, and it is not tried again itself (`no_retry`), unless a change takes it over.
-//! It must not swallow a change: if a requested apply of an enabled task fails, an ordinary run of its input
-//! follows. That one comes soon, and whatever the task says of retries, unless the input has been *tried*: it
-//! was applied, or has failed in an ordinary run for good, and no change came since. Then the failure is one more
-//! of a tried input, with a slow retry if the task wants those.
+//! A run is *requested* if the API has asked for it by its id, and a caller waits for the end of this very run:
+//! it is never merged with another or skipped, and an apply takes the place of a queued one. A requested run
+//! goes on if its task is disabled, and is not tried again itself (`no_retry`), unless a change takes it over.
+//! No change may get lost in it: if a requested apply of an enabled task fails, an ordinary run of its input
+//! follows. That one comes soon, and whatever the task's settings for retries, unless the input has been
+//! *tried*: it was applied, or has failed in an ordinary run for good, and no change came since. Then the
+//! failure is one more of a tried input, with a slow retry if the task wants those.
 //!
-//! The infrastructure of a task that is being deleted may be *destroyed* before the task goes: one run more, with the
-//! input of its newest run that applied, or may have, and no other beside it. It is tried until it succeeds. What it
-//! would destroy can be planned before, as a plan of that input.
+//! The infrastructure of a task that is being deleted may be *destroyed* before the task goes: one run more,
+//! with the input of its newest run that applied, or may have, and without any other run at the same time. This
+//! run is tried until it succeeds. Its effect can be planned before, as a plan of that input.
 //!
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 //!
@@ -69,7 +69,7 @@ pub struct QueuedApply {
     pub no_retry: bool,
 }
 
-/// What is known of the runs of one task when a new input is frozen to be applied; neither plans nor checks count.
+/// Known runs of one task when a new input is frozen to be applied; neither plans nor checks count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskRuns {
     /// The queued run.
@@ -97,16 +97,16 @@ pub struct WantedApply {
     pub loses_much: bool,
 }
 
-/// Who wants a run.
+/// State of the request for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// A trigger.
     Nobody,
     /// A caller waits for this very run, which is not queued yet.
     Open,
-    /// It was requested and refused.
+    /// The run was requested and refused.
     Refused,
-    /// It was requested, and queued already.
+    /// The run was requested, and is queued already.
     Queued,
 }
 
@@ -121,7 +121,7 @@ pub const fn may_enqueue(phase: TaskPhase, enabled: bool, kind: RunKind, asked: 
     }
 }
 
-/// What to do with a new input.
+/// Decision about a new input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnqueueDecision {
     /// Queue a run.
@@ -139,7 +139,7 @@ pub enum EnqueueDecision {
         /// A queued run with another input has become pointless.
         cancel_queued: bool,
     },
-    /// No run for now: services have lost more instances than the task may lose. What is queued stays.
+    /// No run for now: services have lost more instances than the task may lose. A queued run stays.
     Hold,
     /// No run: the last one of this input was cancelled, and nothing has changed since.
     Withhold,
@@ -188,7 +188,7 @@ pub fn forgets_attempts(
         return false;
     }
     if wanted.requested {
-        // Another input was to be applied meanwhile, and may be what this run takes the place of.
+        // Another input was to be applied since then, and this run may take its place.
         let queued = runs.queued.map(|queued| queued.input);
         return [queued, runs.running]
             .into_iter()

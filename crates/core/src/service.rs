@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthStatus {
-    /// All checks pass, or there are none.
+    /// All checks pass, or the instance has no checks.
     Passing,
     /// At least one check warns, none is critical.
     Warning,
@@ -42,12 +42,12 @@ pub struct InstanceKey {
     pub id: String,
 }
 
-/// Names with their values, by name. They are few and each instance has three such maps, of which a
-/// `BTreeMap` would take more memory than all of its texts.
+/// Names with their values, by name. Each instance has three such maps with few names; a `BTreeMap` would take
+/// more memory than all of its texts.
 pub type Labels = LiteMap<String, String>;
 
-/// One instance as modules see it. What Consul says beyond this (check output, modify indexes,
-/// weights, …) is left out on purpose: it is no change (docs/runs.md#instances).
+/// One instance as modules see it. Further data of Consul (check output, modify indexes, weights, …) is left
+/// out on purpose: its changes do not count (docs/runs.md#instances).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServiceInstance {
     /// Service id.

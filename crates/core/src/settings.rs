@@ -57,28 +57,28 @@ pub fn provider_block(id: &ProviderId) -> String {
     format!("provider {id}")
 }
 
-/// Name of what `required_providers` says of a provider.
+/// Returns the block name for the `required_providers` entry of a provider.
 pub fn required_provider(name: &str) -> String {
     format!("required_provider {name}")
 }
 
-/// What the blocks of a scope were at a time. Each change makes a new generation.
+/// Blocks of a scope at a time. Each change makes a new generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsGeneration {
     /// Its number, of all generations of all scopes.
     pub number: u64,
     /// Its blocks.
     pub scope: SettingsScope,
-    /// What stands in the inputs of the runs.
+    /// Identity of the generation in the inputs of the runs.
     pub identity: Digest,
     /// Digests of its blocks under each key that was in use; none while no worker has reported any.
     pub digests: BlockDigests,
-    /// It counts now; one of each scope does.
+    /// Whether the generation is in force; one of each scope is.
     pub in_force: bool,
 }
 
 impl SettingsGeneration {
-    /// The identity of a generation that no earlier version has given another one.
+    /// Returns the identity of a generation that has no different one from an earlier version.
     pub fn identity_of(number: u64) -> Digest {
         Digest::of_parts([&b"settings"[..], &number.to_be_bytes()])
     }

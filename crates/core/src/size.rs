@@ -21,7 +21,8 @@ pub fn parse_size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
-/// The size as [`parse_size`] reads it, in the largest unit of which it is a multiple; bytes without one otherwise.
+/// Returns the size as [`parse_size`] reads it, in the largest unit that divides it; in bytes without a unit
+/// otherwise.
 pub fn size_text(bytes: u64) -> String {
     let mut fitting = UNITS.iter();
     match fitting.find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor)) {

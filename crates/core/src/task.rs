@@ -39,7 +39,7 @@ impl TaskOrigin {
 /// A task with everything that is known of it before it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskSpec {
-    /// What a run depends on.
+    /// Definition that its runs depend on.
     pub definition: TaskDefinition,
     /// Whether changes run it.
     pub enabled: bool,
@@ -47,23 +47,23 @@ pub struct TaskSpec {
     pub buffer_setting: Option<BufferSetting>,
     /// Buffer period in force.
     pub buffer_period: BufferPeriod,
-    /// Whether an input equal to the last applied one is skipped; ours, default true.
+    /// Whether an input equal to the last applied one is skipped; an extension of cts, default true.
     pub skip_unchanged: bool,
-    /// Whether a failed run is tried again later without a change; ours, default true.
+    /// Whether a failed run is tried again later without a change; an extension of cts, default true.
     pub retry_failed: bool,
-    /// What a worker must be able to do.
+    /// Capabilities that a worker must have.
     #[serde(default)]
     pub requirement: Requirement,
-    /// How long the steps of its runs may take, where it says so itself; ours.
+    /// How long the steps of its runs may take, if the task sets it; an extension of cts.
     #[serde(default, skip_serializing_if = "TaskTimeouts::is_empty")]
     pub timeouts: TaskTimeouts,
-    /// What it may lose without a person's consent; ours, by default everything.
+    /// Instances that the task may lose without an operator's consent; an extension of cts, by default all.
     #[serde(default, skip_serializing_if = "ShrinkGuard::is_empty")]
     pub guard: ShrinkGuard,
-    /// Of the tasks with the same one, at most one applies at a time; ours.
+    /// Concurrency group: at most one task of a group applies at a time; an extension of cts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_group: Option<String>,
-    /// What becomes of its infrastructure when it is deleted over the API; ours.
+    /// Treatment of its infrastructure when it is deleted over the API; an extension of cts.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_delete: OnDelete,
 }
@@ -95,18 +95,18 @@ pub struct TaskDefinition {
     pub version: String,
     /// Providers, at most one per provider name.
     pub providers: Vec<ProviderId>,
-    /// Names of the webhooks that get to know of its applies, in their order; ours.
+    /// Names of the webhooks that are notified of its applies, in their order; an extension of cts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub webhooks: Vec<String>,
-    /// How its runs are applied; ours.
+    /// How its runs are applied; an extension of cts.
     #[serde(default, skip_serializing_if = "is_default")]
     pub plan: PlanMode,
-    /// Names of the module's outputs that its runs tell, in their order; ours.
+    /// Names of the module outputs that its runs report, in their order; an extension of cts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
-    /// What triggers the task.
+    /// Condition that triggers the task.
     pub condition: Condition,
-    /// What the module gets beside the condition.
+    /// Inputs of the module in addition to the condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub module_inputs: Vec<ModuleInput>,
     /// Entries of the deprecated `services` list, for answers that show it; what they mean is in
@@ -118,12 +118,12 @@ pub struct TaskDefinition {
     pub workspace: Option<CloudWorkspace>,
     /// Values of the module's own variables, evaluated.
     pub variables: BTreeMap<String, Value>,
-    /// Directory of the generated root module: relative to the working directory of who runs
+    /// Directory of the generated root module: relative to the working directory of the process that runs
     /// Terraform, or absolute.
     pub working_dir: PathBuf,
 }
 
-/// What is as it always was is not written, so that inputs of tasks without it stay the same.
+/// Default values are not written, so that inputs of tasks without them stay the same.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -151,7 +151,7 @@ impl PlanMode {
 
 #[cfg(test)]
 impl TaskDefinition {
-    /// One for tests, in which nothing else matters.
+    /// Makes a task for tests in which nothing else matters.
     pub(crate) fn sample(condition: Condition, module_inputs: Vec<ModuleInput>) -> Self {
         Self {
             module_inputs,
@@ -196,7 +196,7 @@ pub struct CloudWorkspace {
 }
 
 impl Default for CloudWorkspace {
-    /// What counts without a setting.
+    /// Defaults that count without a setting.
     fn default() -> Self {
         Self {
             execution: CloudExecution::default(),

@@ -26,9 +26,9 @@ impl Default for StepTimeouts {
     }
 }
 
-/// What a task says of its own about that; what it leaves open is as for every task.
+/// Timeouts that a task sets itself; the common ones count for the rest.
 ///
-/// No part of what its runs depend on: another limit is no new input.
+/// Not a part of what its runs depend on: a changed limit makes no new input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskTimeouts {
     /// For [`StepTimeouts::init`].
@@ -43,12 +43,12 @@ pub struct TaskTimeouts {
 }
 
 impl TaskTimeouts {
-    /// Whether the task says nothing.
+    /// Returns whether the task sets no timeout.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What holds for the task, `common` being what holds for every task.
+    /// Returns the timeouts of the task, with `common` for those that it does not set.
     #[must_use]
     pub fn or(self, common: StepTimeouts) -> StepTimeouts {
         StepTimeouts {

@@ -27,7 +27,7 @@ pub enum View {
     ConsulKv(KvQuery),
 }
 
-/// What the items of a view are.
+/// Kind of the items of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemKind {
     /// Instances of services.
@@ -39,7 +39,7 @@ pub enum ItemKind {
 }
 
 impl View {
-    /// What its items are.
+    /// Returns the kind of its items.
     pub const fn item_kind(&self) -> ItemKind {
         match self {
             Self::Service(_) | Self::Services(_) => ItemKind::Instances,

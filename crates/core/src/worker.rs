@@ -15,9 +15,9 @@ pub struct WorkerRecord {
     pub version: String,
     /// Runs that it can work on at a time.
     pub slots: u32,
-    /// What it can do.
+    /// Capabilities of the worker.
     pub capabilities: Capabilities,
-    /// It drains: it finishes what it has and takes nothing new.
+    /// Whether the worker drains: it finishes its runs and takes no new ones.
     pub draining: bool,
     /// Digests of its backend and provider blocks; `None` for an earlier version, which does not report them.
     pub settings: Option<BlockDigests>,

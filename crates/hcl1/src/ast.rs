@@ -20,22 +20,22 @@ pub struct Body {
 pub struct Item {
     /// At least one. `a "b" { }` has the keys `a` and `b`; an item written with `=` has one key.
     pub keys: Vec<Key>,
-    /// What stands behind the keys; a block is an object.
+    /// Value after the keys; a block is an object.
     pub value: Value,
     /// Whether the item is written with `=`. Always true if the value is not an object.
     pub assigned: bool,
-    /// From the first key to the end of the value.
+    /// Span from the first key to the end of the value.
     pub span: Span,
 }
 
 /// A key or a label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    /// Without quotes, escapes resolved. Empty if written as `""`.
+    /// Text without quotes, escapes resolved. Empty if written as `""`.
     pub text: String,
     /// Whether the key is written between double quotes.
     pub quoted: bool,
-    /// With the quotes.
+    /// Span with the quotes.
     pub span: Span,
 }
 
@@ -44,7 +44,7 @@ pub struct Key {
 pub struct Value {
     /// The value itself.
     pub kind: ValueKind,
-    /// With quotes, brackets and braces; of a heredoc from `<<` to the end of the closing marker.
+    /// Span with quotes, brackets and braces; of a heredoc from `<<` to the end of the closing marker.
     pub span: Span,
 }
 
@@ -60,7 +60,7 @@ pub enum ValueKind {
     Bool(bool),
     /// `[ ]`; the elements may be of different kinds.
     List(Vec<Value>),
-    /// `{ }`, of a block or behind `=` or in a list.
+    /// `{ }`, of a block, after `=` or in a list.
     Object(Body),
     /// `null`. HCL has none, and [`parse`](crate::parse) never gives one: it is for other languages
     /// that are read into the same tree.

@@ -34,17 +34,17 @@ impl ParseError {
         self
     }
 
-    /// What was found and what was expected.
+    /// Returns what was found and what was expected.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Where: within the source; empty at its end. Of something never closed, the opening.
+    /// Position within the source; empty at its end. For something never closed, the opening.
     pub fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// How to mend it, for mistakes with a likely cause.
+    /// Hint for mistakes with a likely cause.
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }

@@ -25,8 +25,8 @@ pub(crate) enum TokenKind<'a> {
     String(String),
     Heredoc(String),
     Number(Number),
-    /// Starts like a number but is none. Not an error of the lexer, because the parser knows
-    /// whether a key or a value was meant.
+    /// Starts like a number but is not one. Not an error of the lexer, because the parser knows whether a key
+    /// or a value was meant.
     BadNumber(NumberFault),
     LeftBrace,
     RightBrace,
@@ -57,7 +57,7 @@ impl<'a> Lexer<'a> {
         self.source
     }
 
-    /// The next token; behind the last one `EndOfFile`, as often as asked.
+    /// Returns the next token; after the last one `EndOfFile`, at every further call.
     pub(crate) fn next_token(&mut self) -> Result<Token<'a>, ParseError> {
         self.skip_blanks_and_comments()?;
         let start = self.position;
@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
 }
 
 impl Token<'_> {
-    /// How a message names what was found. Never the content of quotes or heredocs.
+    /// Returns the name of the token for messages. Never the content of quotes or heredocs.
     pub(crate) fn description(&self, source: &str) -> String {
         match &self.kind {
             TokenKind::Word(word @ ("true" | "false")) => quoted(word),

@@ -3,9 +3,8 @@
 //! [`parse`] turns the bytes of one file into a tree in which every node knows its place in the
 //! source, so that its user can point at the exact spot of a problem.
 //!
-//! This crate knows syntax only. It must not know any block or key of the configuration, how
-//! repeated keys are joined, how values are converted, or where files come from. Templates and
-//! `${...}` are plain text to it.
+//! This crate knows syntax only, without any block or key of the configuration, how repeated keys are joined,
+//! how values are converted, or where files come from. Templates and `${...}` are plain text to it.
 //!
 //! Two promises hold for any input, however hostile: reading takes time linear in its length, and
 //! neither a panic nor an exhausted stack is possible, because nesting is limited to

@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// The keys of an item, up to the `=` or `{` behind them.
+    /// Reads the keys of an item, up to the `=` or `{` after them.
     fn keys(&mut self) -> Result<Vec<Key>, ParseError> {
         let mut keys: Vec<Key> = Vec::new();
         loop {
@@ -108,7 +108,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One value; `expected` names it for the case that there is none.
+    /// Reads one value; `expected` names it in the error if it is missing.
     fn value(&mut self, expected: &str) -> Result<Value, ParseError> {
         let kind = match &mut self.token.kind {
             TokenKind::String(text) | TokenKind::Heredoc(text) => {
@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
                 _ if comma_missing => return Err(self.missing_comma()),
                 _ => {
                     let element = self.value("a list element or `]`")?;
-                    // Behind a list in a list the original wants none.
+                    // After a list in a list the original wants no comma.
                     comma_missing = !matches!(element.kind, ValueKind::List(_));
                     elements.push(element);
                 }

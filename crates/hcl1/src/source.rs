@@ -1,4 +1,4 @@
-//! What can be said about a file before its first token.
+//! Checks of a file before its first token.
 
 use crate::error::ParseError;
 

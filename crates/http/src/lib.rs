@@ -1,4 +1,4 @@
-//! What the HTTP clients have in common that the library does not bring.
+//! Shared parts of the HTTP clients that the library does not bring.
 #![warn(missing_docs)]
 
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Accepting a connection, whatever the system says meanwhile.
+//! Accepting a connection, whatever errors the system reports in between.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::seldom::Seldom;
 /// Pause after a failure to accept that only time can cure, such as running out of descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Silence after which a peer's machine is asked whether it is there, in which intervals, and how often before the
+/// Silence after which a peer's machine is probed, the interval of the probes, and their number before the
 /// connection is given up: after 25 s.
 const PROBE_AFTER: Duration = Duration::from_secs(10);
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! From the listener to connections that may be served.
+//! Makes connections that may be served of accepted sockets.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::accept::accept;
 use crate::room::{Full, Place, Room, client};
 use crate::seldom::Seldom;
 
-/// What makes a connection of an accepted socket: a TLS handshake, or nothing.
+/// Makes a connection from an accepted socket, by a TLS handshake or as it is.
 pub type Opening<S> = Box<dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<S>> + Send + Sync>;
 
 /// Accepts connections, has them opened side by side, and keeps to the places of a [`Room`].
 ///
-/// One that is being opened has a place as any other, but not for good: when there is no other place, the oldest of the
-/// client that has most of them makes room. So sockets that stand still keep nobody out.
+/// A connection that is being opened has a place as any other, but not for good: if no other place is free, the
+/// oldest of the client that has most of them makes room. So sockets that stand still keep no client out.
 pub struct Entrance<S> {
     listener: TcpListener,
     room: Room,
@@ -42,18 +42,18 @@ struct Guest {
     handle: AbortHandle,
 }
 
-/// What has come.
+/// An opened connection, or a socket that did not become one.
 #[derive(Debug)]
 pub enum Arrival<S> {
     /// A connection that may be served.
     Admitted(Admitted<S>),
-    /// A socket for which there is no place.
+    /// A socket that finds no free place.
     Refused(Refused),
     /// A socket that has not become a connection.
     Failed {
         /// The other end.
         peer: SocketAddr,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }
@@ -61,22 +61,22 @@ pub enum Arrival<S> {
 /// A connection that may be served.
 #[derive(Debug)]
 pub struct Admitted<S> {
-    /// What was opened.
+    /// The opened stream.
     pub stream: S,
     /// The other end.
     pub peer: SocketAddr,
-    /// To be kept as long as the connection.
+    /// Place of the connection, to be kept as long as the connection.
     pub place: Place,
 }
 
-/// A socket for which there is no place. Dropping it closes it.
+/// A socket that finds no free place. Dropping it closes it.
 #[derive(Debug)]
 pub struct Refused {
-    /// As it was accepted.
+    /// The socket as accepted.
     pub stream: TcpStream,
     /// The other end.
     pub peer: SocketAddr,
-    /// Whose places are taken.
+    /// Reason: which places are all taken.
     pub why: Full,
 }
 
@@ -95,7 +95,7 @@ impl<S: Send + 'static> Entrance<S> {
         }
     }
 
-    /// What comes next. Fails only if the listener is broken. Safe to cancel.
+    /// Waits for the next arrival. Fails only if the listener is broken. Safe to cancel.
     pub async fn next(&mut self) -> io::Result<Arrival<S>> {
         loop {
             tokio::select! {
@@ -179,7 +179,7 @@ impl<S: Send + 'static> Entrance<S> {
                 return None;
             }
         };
-        // One that has just made room is gone, however far it came.
+        // A connection that has just made room is gone, however far it came.
         let Guest { peer, place, .. } = self.guests.remove(&id)?;
         Some(match opened {
             Ok(stream) => Arrival::Admitted(Admitted {
@@ -226,7 +226,7 @@ mod tests {
         Box::new(|stream| Box::pin(ready(Ok(stream))))
     }
 
-    /// Opens what says a word.
+    /// Opens a socket once it has sent a byte.
     fn with_a_word() -> Opening<TcpStream> {
         Box::new(|mut stream| {
             Box::pin(async {

@@ -5,17 +5,17 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many places there are.
+/// Number of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// For all.
+    /// Places for all clients.
     pub total: usize,
-    /// For one client.
+    /// Places for one client.
     pub per_client: usize,
 }
 
 impl Size {
-    /// For servers whose clients are known.
+    /// Size for servers whose clients are known.
     pub const UNLIMITED: Self = Self {
         total: usize::MAX,
         per_client: usize::MAX,
@@ -46,17 +46,17 @@ pub struct Place {
     client: Option<IpAddr>,
 }
 
-/// There is no place. The text completes a sentence about what was asked for.
+/// All places are taken. The text completes a sentence about the requested thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// For anybody.
+    /// No client finds a place.
     All,
-    /// For this client; others may find one.
+    /// This client finds no place; others may find one.
     Client,
 }
 
 impl Room {
-    /// A room without anybody in it.
+    /// Makes an empty room.
     pub fn new(size: Size) -> Self {
         Self(Arc::new(Inner {
             size,
@@ -86,7 +86,7 @@ impl Room {
         })
     }
 
-    /// How many places there are.
+    /// Returns the number of places.
     pub fn size(&self) -> Size {
         self.0.size
     }
@@ -120,8 +120,8 @@ impl Drop for Place {
     }
 }
 
-/// Whom the limits for one client count at `address`: nobody on this machine; with version 6 the network of 64 bits, which
-/// one client has for itself.
+/// Returns the client that the limits for one client count at `address`: `None` on this machine; with version 6
+/// the network of 64 bits, which one client has for itself.
 pub fn client(address: IpAddr) -> Option<IpAddr> {
     match address.to_canonical() {
         address if address.is_loopback() => None,

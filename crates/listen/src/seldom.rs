@@ -1,11 +1,11 @@
-//! What is said of outsiders is said now and then: any of them can connect, and again and again.
+//! Limits log lines about outsiders: any of them can connect, and again and again.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// At most one of many lines in this time is for everybody, the rest for who looks closer.
+/// Time in which at most one of many lines is logged for everyone, the others only in more detailed logs.
 const PERIOD: Duration = Duration::from_secs(30);
 
 /// Whether it is time for another line.

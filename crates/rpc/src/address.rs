@@ -29,21 +29,21 @@ enum Host {
 #[error("{address:?} is not the address of a service")]
 pub struct InvalidAddress {
     address: String,
-    /// What is wrong.
+    /// Problem of the address.
     #[source]
     pub problem: AddressProblem,
 }
 
-/// What is wrong with an address.
+/// Problem of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressProblem {
-    /// Nothing is there.
+    /// The address is empty.
     #[error("it is empty")]
     Empty,
     /// The URL has another scheme.
     #[error("the scheme is neither http nor https")]
     Scheme,
-    /// There is more than host and port.
+    /// The address has more than host and port.
     #[error("there is more to it than a host and a port, as in scheduler.example.net:8560")]
     Surplus,
     /// The port is absent.
@@ -55,7 +55,7 @@ pub enum AddressProblem {
     /// An IPv6 address stands without brackets.
     #[error("an IPv6 address must stand in brackets, as in [::1]:8560")]
     Brackets,
-    /// What stands in brackets is no IPv6 address.
+    /// The text in brackets is not an IPv6 address.
     #[error("there is no IPv6 address in the brackets")]
     Ipv6,
     /// The host is all numbers and yet no IPv4 address.
@@ -64,7 +64,7 @@ pub enum AddressProblem {
     /// The host is no DNS name.
     #[error("the host is not a DNS name")]
     Name,
-    /// TLS is demanded where there is none.
+    /// The address demands TLS, which is not configured.
     #[error("https demands TLS, which is not configured")]
     TlsMissing,
 }

@@ -15,15 +15,15 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Most bytes of what is said in headers, where the texts of errors are. Terraform's words are among
-/// them, three times as long for the way if they are not plain.
+/// Most bytes of headers, which hold the texts of errors. Texts of Terraform are among them, three times as
+/// long on the wire if they are not plain ASCII.
 pub(crate) const STATUS_BYTES: u32 = 1024 * 1024;
 
 /// A channel in plain text to the one server at `address`.
 ///
-/// It connects with the first call and again after every loss, so a server that starts later or
-/// restarts needs no care of the caller's. For several servers or TLS start with
-/// [`Peers`](crate::Peers). Must be called inside a tokio runtime.
+/// The channel connects with the first call and again after every loss, so the caller need not care about a
+/// server that starts later or restarts. For several servers or TLS start with [`Peers`](crate::Peers). Must be
+/// called inside a tokio runtime.
 pub fn connect(address: &str) -> Result<Channel, InvalidAddress> {
     let address: Address = address.parse()?;
     if address.demands_tls() {

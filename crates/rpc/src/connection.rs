@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tonic::transport::server::Connected;
 
-/// Bytes with which every client of HTTP/2 begins. Whoever has sent them is asked for signs of life from then on.
+/// Length of the bytes with which every client of HTTP/2 begins. After them the client is probed for signs of
+/// life.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
 /// Time for them.

@@ -40,7 +40,7 @@ pub use worker::{capabilities_from_wire, capabilities_to_wire, worker_from_wire,
 /// A message cannot become a domain value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConversionError {
-    /// A field that must be there is absent.
+    /// A required field is absent.
     #[error("the field {field} is missing")]
     Missing {
         /// Name of the field, with the message in front.

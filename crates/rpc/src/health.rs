@@ -1,4 +1,4 @@
-//! What a server says of its health.
+//! Health that a server reports.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use tokio::sync::watch;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-/// Changes at run time what a server says of its health (`grpc.health.v1`), for the server as a whole
-/// and each of its services: clients that balance leave out a server that does not serve.
+/// Changes at run time the health that a server reports (`grpc.health.v1`), for the server as a whole and each
+/// of its services: clients that balance leave out a server that does not serve.
 ///
-/// Cloning gives another handle on the same switch. The start is to serve.
+/// Cloning gives a further handle on the same switch. A new switch reports that the server serves.
 #[derive(Debug, Clone)]
 pub struct HealthSwitch(Arc<watch::Sender<bool>>);
 
@@ -29,7 +29,7 @@ impl HealthSwitch {
         });
     }
 
-    /// What is being said.
+    /// Returns whether the server reports that it serves.
     pub fn is_serving(&self) -> bool {
         *self.0.borrow()
     }

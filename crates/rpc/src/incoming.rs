@@ -43,7 +43,8 @@ struct Incoming<S> {
     failures: Seldom,
 }
 
-/// Dropping the stream closes the listener and gives up handshakes. It ends with an error if the listener is broken.
+/// Dropping the stream closes the listener and gives up handshakes. The stream ends with an error if the
+/// listener is broken.
 fn connections<S: Send + 'static>(
     entrance: Entrance<S>,
 ) -> impl Stream<Item = io::Result<Connection<S>>> {

@@ -1,10 +1,9 @@
-//! What every gRPC client and server of cts shares: conversions between the domain of `cts-core` and
-//! the messages of `cts-proto`, the transports (in memory for the embedded mode, TCP, TLS), finding
-//! and balancing over the replicas of a service, and servers with health checking and reflection.
+//! Shared parts of every gRPC client and server of cts: conversions between the domain of `cts-core` and the
+//! messages of `cts-proto`, the transports (in memory for the embedded mode, TCP, TLS), finding and balancing
+//! over the replicas of a service, and servers with health checking and reflection.
 //!
-//! It knows no service: who answers a call is not its business, nor which tasks run what it returns:
-//! loops come as futures that the caller drives. Start with [`Endpoints`] for a server, and with
-//! [`Peers`] or [`memory_transport`] for a client.
+//! The crate knows no service, and spawns no tasks: loops are returned as futures that the caller drives. Start
+//! with [`Endpoints`] for a server, and with [`Peers`] or [`memory_transport`] for a client.
 #![warn(missing_docs)]
 
 mod address;

@@ -1,8 +1,8 @@
 //! The transport of the embedded mode: the full HTTP/2 stack over pipes in memory.
 //!
-//! So embedded services run the code that they run across machines, conversions, deadlines and
-//! graceful ends included, without a socket. The connector makes a new pipe for every connection, so
-//! a client reconnects as it would over the network.
+//! Embedded services thus run the same code as across machines, conversions, deadlines and graceful ends
+//! included, without a socket. The connector makes a new pipe for every connection, so a client reconnects as
+//! it would over the network.
 
 use std::io;
 
@@ -37,8 +37,8 @@ pub fn memory_transport() -> (MemoryListener, Channel) {
     (listener, channel)
 }
 
-/// The same with several channels, each with a connection of its own: where the answers to one are read slowly, the
-/// calls of the others go on.
+/// Makes several channels, each with a connection of its own: if the answers to one are read slowly, the calls
+/// of the others go on.
 pub fn memory_transports<const CHANNELS: usize>() -> (MemoryListener, [Channel; CHANNELS]) {
     let (connections, accepted) = mpsc::unbounded_channel();
     let channels = std::array::from_fn(|_| channel(connections.clone()));

@@ -33,7 +33,7 @@ pub struct Peers {
     _fixed: Option<Arc<watch::Sender<Arc<[Peer]>>>>,
 }
 
-/// How often is asked and how long is waited.
+/// Intervals and time limits of health checks and look-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeTimes {
     /// Pause between checks of a healthy peer. A lost connection is looked into at once.
@@ -63,7 +63,7 @@ impl Default for ProbeTimes {
 /// The peers of a service cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeersError {
-    /// There is nothing to follow.
+    /// The list of addresses to follow is empty.
     #[error("no address of a {service} is configured")]
     NoAddress {
         /// The service.
@@ -137,9 +137,9 @@ impl Peers {
 
     /// A channel that spreads calls over the healthy peers.
     ///
-    /// A call waits while there is no healthy peer, so it needs a time limit. A call to a peer that has
-    /// just died fails as `UNAVAILABLE`; it is not known then whether it has taken effect, so repeating
-    /// it is the caller's decision. Calls in progress on a peer that is no longer healthy go on.
+    /// A call waits while no peer is healthy, so it needs a time limit. A call to a peer that has just died
+    /// fails as `UNAVAILABLE`; it is not known then whether it has taken effect, so repeating it is the
+    /// caller's decision. Calls in progress on a peer that is no longer healthy go on.
     pub fn channel(&self) -> Channel {
         self.balanced.clone()
     }
@@ -156,7 +156,7 @@ struct PeerState {
 }
 
 impl Peer {
-    /// One that stays, whatever becomes of it; `id` distinguishes it from others.
+    /// Makes a peer that stays in the list, healthy or not; `id` distinguishes it from others.
     pub fn fixed(id: &str, channel: Channel) -> Self {
         Self::new(id.to_owned(), None, channel)
     }
@@ -169,8 +169,8 @@ impl Peer {
         }))
     }
 
-    /// What distinguishes it from the others of its service: its socket as text. A replica that has moved is
-    /// another peer.
+    /// Identifies the peer among the peers of its service: its socket as text. A replica that has moved counts
+    /// as a different peer.
     pub fn id(&self) -> &str {
         &self.0.id
     }
@@ -180,8 +180,8 @@ impl Peer {
         self.0.address
     }
 
-    /// A channel to this peer alone, healthy or not. Take it anew for each stream: it is another one
-    /// after the TLS keys have changed.
+    /// Returns a channel to this peer alone, healthy or not. Call this for each stream: after the TLS keys have
+    /// changed, the channel is a new one.
     pub fn channel(&self) -> Channel {
         let channel = self.0.channel.read();
         channel.unwrap_or_else(PoisonError::into_inner).clone()

@@ -32,7 +32,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// no help against a client that stands still.
 const LONGEST_END: Duration = Duration::from_secs(5);
 
-/// The services behind one listener. Cheap to clone: one set can be served in memory and over TCP.
+/// The services that one listener serves. Cheap to clone: one set can be served in memory and over TCP.
 #[derive(Debug, Clone, Default)]
 pub struct Endpoints {
     routes: RoutesBuilder,
@@ -82,7 +82,7 @@ impl Endpoints {
         listener: MemoryListener,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
-        // That the last client is gone is no reason to end: `shutdown` alone is.
+        // The server ends with `shutdown` alone, and not with its last client.
         let incoming = listener.into_stream().chain(stream::pending());
         self.serve(Server::builder(), incoming, shutdown).await
     }
@@ -127,7 +127,7 @@ impl Endpoints {
         let (begun_tx, begun_rx) = oneshot::channel();
         let until = async {
             shutdown.await;
-            // Who listens goes only together with this.
+            // The receiver is dropped only together with this future.
             let _sent = begun_tx.send(());
         };
         let overdue = async {

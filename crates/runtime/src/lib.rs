@@ -1,6 +1,6 @@
 //! The life of a process: shutdown, supervised tasks, signals and the log.
 //!
-//! It knows no service. Signals and the log are process-wide, so only an executable asks for them; a
+//! The crate knows no service. Signals and the log are process-wide, so only an executable asks for them; a
 //! library gets a cancellation token and spawns on [`Tasks`].
 #![warn(missing_docs)]
 

@@ -21,45 +21,45 @@ use crate::log::syslog::Syslog;
 pub use crate::log::syslog::{LONGEST_DATAGRAM, SYSLOG_SOCKETS, SyslogError, SyslogSettings};
 pub use crate::log::text::visible;
 
-/// How much is logged (docs/configuration.md#top-level, `log_level`).
+/// Level of the log (docs/configuration.md#top-level, `log_level`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogLevel {
     /// Everything.
     Trace,
-    /// What each call does.
+    /// Details of each call.
     Debug,
     /// Life cycle and decisions.
     #[default]
     Info,
     /// Recovered or degraded.
     Warn,
-    /// It needs attention.
+    /// Something needs attention.
     Error,
 }
 
-/// How a line looks.
+/// Format of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
     /// `2026-02-03T10:15:30.123+0100 [INFO]  ctrl: message: key=value`; values of several lines on the
-    /// lines behind, each with `| ` before it.
+    /// following lines, each with `| ` before it.
     #[default]
     Text,
-    /// One JSON object a line: `time`, `level`, `module`, `message` and, if there are any, `fields`.
+    /// One JSON object a line: `time`, `level`, `module`, `message` and, if the event has any, `fields`.
     Json,
 }
 
-/// What is logged, how and where.
+/// Level, format and destinations of the log.
 #[derive(Debug, Clone, Default)]
 pub struct LogSettings {
-    /// How much.
+    /// Level from which on lines are logged.
     pub level: LogLevel,
-    /// What a line looks like.
+    /// Format of a line.
     pub format: LogFormat,
     /// The second destination; standard error is always one.
     pub syslog: Option<SyslogSettings>,
 }
 
-/// There is no log of the kind that was asked for.
+/// The configured log cannot be installed.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// This process has one already.

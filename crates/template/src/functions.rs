@@ -10,7 +10,7 @@ use crate::template::{Sources, failed};
 
 type Result = std::result::Result<Value, TemplateError>;
 
-/// Functions of the original for which there is nothing here.
+/// Functions of the original that cts does not have.
 const MISSING: [&str; 8] = [
     "caLeaf",
     "caRoots",

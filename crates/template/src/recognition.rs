@@ -1,4 +1,4 @@
-//! What the original takes for a template.
+//! Texts that the original takes for a template.
 
 /// Functions that start no template for the original, although they are some inside of one.
 const OTHERS: [&str; 20] = [
@@ -24,7 +24,7 @@ const OTHERS: [&str; 20] = [
     "with",
 ];
 
-/// What is in a text.
+/// Kind of a text with something like a template in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recognised {
     /// Something that the original recognises; then the whole text is evaluated.
@@ -36,7 +36,7 @@ pub enum Recognised {
     Unlike,
 }
 
-/// Looks for templates in `text`; `None` if there is nothing like one.
+/// Looks for templates in `text`; `None` if the text has nothing like a template.
 pub fn recognise(text: &str) -> Option<Recognised> {
     let openings = || {
         let found = text.match_indices("{{");
@@ -59,7 +59,7 @@ enum Opening {
     Secret,
 }
 
-/// Reads what stands behind `{{`.
+/// Reads the text after `{{`.
 fn opening(rest: &str) -> Option<Opening> {
     let rest = rest.trim_start();
     let plain = ["env", "key"]
@@ -82,7 +82,7 @@ fn opening(rest: &str) -> Option<Opening> {
     (!argument.is_empty() && behind.trim_start().starts_with("}}")).then_some(kind)
 }
 
-/// Whether a known function follows, whatever comes behind it up to a closing `}}`.
+/// Returns whether a known function follows, whatever comes after it up to a closing `}}`.
 fn is_like_one(rest: &str) -> bool {
     let rest = rest.strip_prefix('-').unwrap_or(rest).trim_start();
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric());

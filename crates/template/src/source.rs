@@ -1,4 +1,4 @@
-//! What templates ask for.
+//! Sources that templates ask for.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Source {
     Environment(String),
     /// A key of Consul's store.
     Key(KeyPath),
-    /// All keys that begin with this.
+    /// All keys with this prefix.
     Tree(KeyPath),
     /// A secret of Vault.
     Secret(String),
@@ -22,22 +22,22 @@ pub enum Source {
 /// A key, or the beginning of keys.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyPath {
-    /// Without a slash before it.
+    /// Path without a leading slash.
     pub path: String,
-    /// Empty for the agent's own.
+    /// Datacenter; empty for the agent's own.
     pub datacenter: String,
 }
 
-/// What a source has. Its values may be secret, so `Debug` shows only what kind it is.
+/// Data of a source, possibly secret, so `Debug` shows only its kind.
 #[derive(Clone, PartialEq)]
 pub enum Found {
-    /// There is no such thing.
+    /// The source does not exist.
     Nothing,
     /// A text.
     Text(String),
     /// Keys with their values, or names with empty ones.
     Pairs(Vec<(String, String)>),
-    /// What Vault answers: an object with `Data`.
+    /// Answer of Vault: an object with `Data`.
     Secret(Value),
 }
 

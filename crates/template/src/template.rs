@@ -12,7 +12,8 @@ use crate::source::{Found, Source};
 /// Elements that all loops of a template go through, at most.
 const LOOPS: u64 = 10_000;
 
-/// Written behind every template that is evaluated: the library stops at an `{{ end }}` that ends nothing, without an error.
+/// Appended to every template that is evaluated: the library stops at an `{{ end }}` that ends nothing, without
+/// an error.
 const END: char = '\u{2}';
 
 /// A text that is a template.
@@ -21,12 +22,12 @@ pub struct Template {
     text: String,
 }
 
-/// What became of an evaluation.
+/// Result of an evaluation.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Evaluation {
     /// The text. May be secret.
     Done(String),
-    /// It cannot go on without these.
+    /// The evaluation cannot go on without these.
     Needs(BTreeSet<Source>),
 }
 
@@ -35,7 +36,7 @@ pub enum Evaluation {
 #[error("{0}")]
 pub struct TemplateError(String);
 
-/// What the functions of one evaluation have, and what they lack.
+/// Sources that the functions of one evaluation have, and sources that they lack.
 #[derive(Debug)]
 pub(crate) struct Sources {
     found: BTreeMap<Source, Found>,
@@ -43,7 +44,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// What a source has, if that is known; else it is noted as needed.
+    /// Returns the data of a source, if known; otherwise notes the source as needed.
     pub(crate) fn get(&self, source: Source) -> Option<&Found> {
         let found = self.found.get(&source);
         if found.is_none() {
@@ -55,7 +56,7 @@ impl Sources {
 }
 
 impl Template {
-    /// Checks that `text` is written in the language, and calls functions that there are.
+    /// Checks that `text` is written in the language, and calls only functions that exist.
     pub fn new(text: &str) -> Result<Self, TemplateError> {
         let nothing = Arc::new(Sources::of(BTreeMap::new()));
         language(&nothing).parse(text).map_err(described)?;

@@ -31,7 +31,7 @@ pub struct ConsulAgent {
     process: Option<Process>,
 }
 
-/// What an agent knows after a restart.
+/// Data that an agent keeps over a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storage {
     /// Nothing: it is in development mode.
@@ -49,13 +49,13 @@ impl ConsulAgent {
         Self::start_with(json!({})).await
     }
 
-    /// The same with additional agent configuration, such as `{"limits": {…}}`.
+    /// Starts an agent with additional configuration, such as `{"limits": {…}}`.
     pub async fn start_with(configuration: Value) -> Self {
         Self::start_on(Storage::Memory, configuration).await
     }
 
-    /// Starts an agent that knows after a restart what it has confirmed before, killed or not: the only
-    /// server of its datacenter, with its data on disk.
+    /// Starts an agent that keeps its confirmed data over a restart, killed or not: the only server of its
+    /// datacenter, with its data on disk.
     pub async fn start_durable() -> Self {
         Self::start_on(Storage::Disk, json!({})).await
     }

@@ -17,8 +17,8 @@ pub struct History {
 }
 
 impl History {
-    /// Adds the history to the database at `url`, whose user has to be a superuser and which has no other user meanwhile.
-    /// Statistics are not made.
+    /// Adds the history to the database at `url`, whose user has to be a superuser and which must have no other
+    /// user at that time. Statistics are not made.
     pub async fn add(self, url: &str) {
         if let Err(error) = self.try_add(url).await {
             panic!("no history can be made: {error}");
@@ -44,9 +44,10 @@ impl History {
         } = self;
         let span = span.as_micros();
         [
-            // The rows refer to each other by construction, and who explains statements is not to explain these.
+            // The rows refer to each other by construction, and `auto_explain` is not to explain these
+            // statements.
             "SET session_replication_role = replica; SET auto_explain.log_min_duration = -1".to_owned(),
-            // They are made anew in the end, which is quicker.
+            // Indexes are made again in the end, which is quicker.
             "SET maintenance_work_mem = '256MB';
             CREATE TEMPORARY TABLE dropped AS
             SELECT i.indexrelid::REGCLASS::TEXT AS name, pg_get_indexdef(i.indexrelid) AS definition
@@ -59,15 +60,15 @@ impl History {
                 FOR index IN SELECT name FROM dropped LOOP EXECUTE 'DROP INDEX ' || index; END LOOP;
             END $$"
                 .to_owned(),
-            // One for the runs of a task of which the last digit is all that differs.
+            // One input for the runs of a task whose numbers differ in the last digit only.
             format!(
                 "INSERT INTO inputs (hash, encoding, content, created_at)
                 SELECT encode(sha256(convert_to(t.name || '/' || n, 'UTF8')), 'hex'), 'plain',
                        convert_to(repeat(t.name, 10), 'UTF8'), cts_now()
                 FROM tasks t CROSS JOIN generate_series(0, {runs_per_task} / 10) n"
             ),
-            // Of twenty one was cancelled, one failed, one is a plan. The oldest first, as they would have come. Ids
-            // are of version 7.
+            // One run of twenty was cancelled, one failed, one is a plan. The oldest first, as they would have
+            // come. Ids are of version 7.
             format!(
                 "INSERT INTO runs (id, task_name, incarnation, input_hash, kind, status, attempts, epoch, due_at,
                                    started_at, finished_at, created_at, updated_at)

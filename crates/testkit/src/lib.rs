@@ -1,9 +1,9 @@
-//! What tests of several crates share: a real Consul, a real Postgres, a PgBouncer, a real Vault, an emulator of S3,
-//! a stub of newer Consuls, a clock that stands still,
-//! polling with a deadline, free ports, an HTTP server with a script, a release site, a TCP proxy that breaks connections, certificates, a long history, and
-//! where the outside programs are; and tasks and instances to change.
+//! Shared tools for the tests of several crates: a real Consul, a real Postgres, a PgBouncer, a real Vault, an
+//! emulator of S3, a stub of newer Consuls, a clock that stands still, polling with a deadline, free ports, an
+//! HTTP server with a script, a release site, a TCP proxy that breaks connections, certificates, a long
+//! history, and where the outside programs are; and tasks and instances to change.
 //!
-//! A dev-dependency only. It panics where a test cannot go on, with what to do about it. Start with
+//! A dev-dependency only. Panics if a test cannot go on, and says what to do about it. Start with
 //! [`ConsulAgent`], [`Postgres`] and [`eventually`].
 #![warn(missing_docs)]
 #![expect(

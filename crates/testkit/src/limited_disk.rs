@@ -13,7 +13,7 @@ const BALLAST: &str = "ballast";
 /// Written at once.
 const PIECE: usize = 64 * 1024;
 
-/// Unmounts when there is nothing more to read: when the owner has gone, however it ended.
+/// Unmounts at the end of the input: when the owner has gone, however it ended.
 const SCRIPT: &str = "trap '' INT TERM HUP; cat >/dev/null; umount -l \"$1\" 2>/dev/null; exit 0";
 
 /// A file system of its own in memory, on a directory of a test. Gone when dropped, and also when the test
@@ -99,7 +99,7 @@ impl Drop for LimitedDisk {
     fn drop(&mut self) {
         unmount(&self.path);
         self.keepers_input = None;
-        // It ends by itself; only collected here, so that no zombie stays.
+        // The keeper ends by itself; only collected here, so that no zombie stays.
         _ = self.keeper.wait();
     }
 }
@@ -118,7 +118,7 @@ fn keeper(path: &Path) -> io::Result<Child> {
         .args(["-c", SCRIPT, "keeper"])
         .arg(path)
         .current_dir("/")
-        // What ends the tests as a group must not end it.
+        // A signal that ends the tests as a group must not end it.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -13,10 +13,11 @@ use crate::programs::moto_path;
 
 const READY_DEADLINE: Duration = Duration::from_mins(1);
 
-/// Names who asks. The server shows no object to one without a name, and checks no signature.
+/// Names the caller. The server shows no object to a caller without a name, and checks no signature.
 const CREDENTIAL: &str = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request";
 
-/// A server on 127.0.0.1 that speaks the protocol of S3 and keeps everything in memory. It ends when this is dropped.
+/// A server on 127.0.0.1 that speaks the protocol of S3 and keeps everything in memory. The server ends when
+/// this value is dropped.
 #[derive(Debug)]
 pub struct ObjectStore {
     client: Client,
@@ -81,7 +82,7 @@ impl ObjectStore {
         removed.unwrap_or_else(|error| panic!("{path} cannot be removed: {error}"));
     }
 
-    /// The content of an object, by `bucket/key`; `None` if there is none.
+    /// Returns the content of an object, by `bucket/key`; `None` if it does not exist.
     pub async fn get(&self, path: &str) -> Option<String> {
         match self.call(Method::GET, path, "").await {
             Ok(content) => Some(content),

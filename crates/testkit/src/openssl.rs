@@ -1,4 +1,4 @@
-//! Certificates as people make them with `openssl`.
+//! Certificates as made with `openssl`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ pub struct Openssl(TempDir);
 pub enum KeyKind {
     /// RSA with 2,048 bits.
     Rsa,
-    /// Of the curve P-256.
+    /// A key of the curve P-256.
     Ec,
 }
 

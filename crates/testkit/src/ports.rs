@@ -12,8 +12,8 @@ const TRIES: usize = 1000;
 
 static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A port that is free for TCP and UDP on 127.0.0.1 at this moment; never the same twice in one
-/// process. Another process may still be faster: a user must be ready to take another one.
+/// Returns a port that is free for TCP and UDP on 127.0.0.1 at this moment; never the same twice in one
+/// process. Another process may still be faster: a caller must be ready to take a further one.
 pub fn free_port() -> u16 {
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     for _ in 0..TRIES {

@@ -55,9 +55,9 @@ impl Default for PostgresSettings<'_> {
 
 /// A Postgres server on 127.0.0.1 with a data directory of its own. Up to 200 connections.
 ///
-/// It can have [replicas](Postgres::replica), one of which can [take its place](Postgres::fail_over).
+/// The server can have [replicas](Postgres::replica), one of which can [take its place](Postgres::fail_over).
 ///
-/// It ends, and its directory goes, when this is dropped, and also when the test process dies: a
+/// The server ends, and its directory goes, when this value is dropped, and also when the test process dies: a
 /// small keeper process sees to that.
 #[derive(Debug)]
 pub struct Postgres {
@@ -74,13 +74,13 @@ impl Postgres {
         Self::start_with(PostgresSettings::default()).await
     }
 
-    /// The same with other settings.
+    /// Starts a server with other settings.
     pub async fn start_with(settings: PostgresSettings<'_>) -> Self {
         Self::start_in(DataDirectory::make(), settings).await
     }
 
-    /// The same with its data on a disk of so many bytes, which [`Postgres::disk`] can fill; an error where none can be
-    /// mounted. Postgres itself needs about 100 MiB.
+    /// Starts a server with its data on a disk of so many bytes, which [`Postgres::disk`] can fill; returns an
+    /// error if none can be mounted. Postgres itself needs about 100 MiB.
     pub async fn start_limited(
         bytes: u64,
         settings: PostgresSettings<'_>,
@@ -164,8 +164,8 @@ impl Postgres {
         value_of(&self.url("postgres"), question).await
     }
 
-    /// How many rows of the database with this address have `text` in them, as text or as bytes. It must have no
-    /// quotes.
+    /// Returns how many rows of the database with this address have `text` in them, as text or as bytes. The
+    /// text must have no quotes.
     pub async fn rows_with(url: &str, text: &str) -> i64 {
         let question = format!(
             "SELECT coalesce(sum((xpath('/row/c/text()', query_to_xml(format( \
@@ -187,7 +187,7 @@ impl Postgres {
         self.port
     }
 
-    /// What it has said since it was started last.
+    /// Returns the server's log since its last start.
     pub fn log(&self) -> String {
         let log = std::fs::read(self.directory.log());
         let log = log.unwrap_or_else(|error| panic!("no log of Postgres: {error}"));
@@ -234,8 +234,8 @@ impl Postgres {
         }
     }
 
-    /// Starts it again with the same port and data, after [`Postgres::stop`] or [`Postgres::kill`];
-    /// kills it first if it runs. It answers when this returns.
+    /// Starts it again with the same port and data, after [`Postgres::stop`] or [`Postgres::kill`]; kills it
+    /// first if it runs. The server answers when this returns.
     pub async fn start_again(&mut self) {
         self.kill().await;
         if let Err(error) = self.launch().await {

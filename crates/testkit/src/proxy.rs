@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// What becomes of connections through a [`TcpProxy`]. A new value counts for those that are open, too.
+/// State of connections through a [`TcpProxy`]. A new value counts for open connections, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// Everything passes.
@@ -22,7 +22,7 @@ pub enum Link {
     Slow(Duration),
     /// Open connections are reset, and so is every new one.
     Cut,
-    /// Connections are accepted and stay open; nothing passes until the link is another one.
+    /// Connections are accepted and stay open; nothing passes until the link changes.
     HalfOpen,
     /// Only what the server sends passes; what the client sends waits.
     ToClient,
@@ -30,7 +30,7 @@ pub enum Link {
     ToServer,
     /// Open connections are reset; every HTTP request is answered with this status and text.
     Answer(u16, &'static str),
-    /// Everything passes but HTTP requests that begin with this text: they wait until the link is another one, and are
+    /// Everything passes but HTTP requests that begin with this text: they wait until the link changes, and are
     /// lost then, with their connections. [`TcpProxy::held`] counts them.
     Hold(&'static str),
 }
@@ -140,7 +140,7 @@ impl TcpProxy {
         self.route.send_modify(|route| route.link = link);
     }
 
-    /// From now on connections go to another server. Those to the one before are reset.
+    /// Connects to a different server from now on. Connections to the one before are reset.
     pub fn set_server(&self, server: SocketAddr) {
         self.route.send_modify(|route| {
             route.server = server;

@@ -67,7 +67,7 @@ impl ReleaseKey {
         self.signature(content).to_bytes().unwrap()
     }
 
-    /// The same, armored.
+    /// A detached signature of `content`, armored.
     pub fn sign_armored(&self, content: &[u8]) -> String {
         let signature = self.signature(content);
         signature
@@ -113,7 +113,7 @@ pub fn zip_archive_with_link(name: &str, target: &str) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// A shell script that says it is a version of an engine.
+/// A shell script that reports to be a version of an engine.
 pub fn engine_script(version: &str) -> String {
     format!("#!/bin/sh\necho '{{\"terraform_version\": \"{version}\"}}'\n")
 }
@@ -185,7 +185,7 @@ impl ReleaseSite {
             .insert(path.to_owned(), file);
     }
 
-    /// A file that is there.
+    /// Returns the content of an existing file.
     pub fn content(&self, path: &str) -> Vec<u8> {
         self.state.lock().unwrap().files[path].0.clone()
     }
@@ -195,7 +195,7 @@ impl ReleaseSite {
         self.state.lock().unwrap().files.remove(path);
     }
 
-    /// Says how a file that is there is sent.
+    /// Sets how an existing file is sent.
     pub fn deliver(&self, path: &str, delivery: Delivery) {
         self.state.lock().unwrap().files.get_mut(path).unwrap().1 = delivery;
     }
@@ -211,7 +211,7 @@ impl ReleaseSite {
         self.put_release(&directory, "terraform", version, archive, key, "sig");
     }
 
-    /// The same for OpenTofu.
+    /// Puts a release of OpenTofu there, as `put_terraform` does for Terraform.
     pub fn put_opentofu(&self, version: &str, archive: &[u8], key: &ReleaseKey) {
         let directory = format!("/v{version}/tofu_{version}");
         self.put_release(&directory, "tofu", version, archive, key, "gpgsig");

@@ -29,7 +29,7 @@ impl ScriptedRequest {
     }
 }
 
-/// What is done with a request.
+/// Answer to a request.
 #[derive(Debug, Clone)]
 pub enum ScriptedAnswer {
     /// A status and a JSON body.
@@ -62,7 +62,7 @@ impl ScriptedHttp {
         Self::serve(script, None).await
     }
 
-    /// The same with TLS.
+    /// Starts the server with TLS.
     pub async fn start_tls(
         script: impl IntoIterator<Item = ScriptedAnswer>,
         tls: TlsAcceptor,

@@ -126,7 +126,7 @@ async fn converse(stream: TcpStream, catalog: watch::Sender<Catalog>) -> Option<
 }
 
 impl Catalog {
-    /// Index and port; of a service that there is not, the index of the beginning.
+    /// Returns index and port; for an unknown service, the index of the beginning.
     fn last_change(&self, service: &str) -> (u64, Option<u16>) {
         let known = self.services.get(service);
         known.map_or((1, None), |(index, port)| (*index, Some(*port)))

@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A Vault server on 127.0.0.1 that is unsealed and keeps everything in memory: `kv1/` is a store without versions, `kv/`
 /// one with versions.
 ///
-/// It ends when this is dropped, and also when the test process dies.
+/// The server ends when this value is dropped, and also when the test process dies.
 #[derive(Debug)]
 pub struct VaultServer {
     client: Client,
@@ -70,7 +70,7 @@ impl VaultServer {
             let mount = json!({"type": "kv", "options": {"version": version}});
             self.write(&format!("sys/mounts/{path}"), mount).await;
         }
-        // A store with versions is set up behind the answer.
+        // A store with versions is set up after the answer.
         eventually(READY_DEADLINE, async || {
             let data = json!({"data": {}});
             match self.call(Method::POST, "kv/data/ready", data).await {
@@ -102,7 +102,8 @@ impl VaultServer {
         self.write("sys/unseal", key).await;
     }
 
-    /// Writes to its API (`path` behind `/v1/`) as root and gives the answer, null if it has none. Panics if it refuses.
+    /// Writes to Vault's API (`path` after `/v1/`) as root and returns the answer, null if it has none. Panics
+    /// if Vault refuses.
     pub async fn write(&self, path: &str, body: Value) -> Value {
         let (status, answer) = self.call(Method::POST, path, body).await;
         assert!(status.is_success(), "{path}: {status} {answer}");

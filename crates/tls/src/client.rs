@@ -10,12 +10,12 @@ use crate::error::TlsError;
 use crate::files::{Authorities, Files, IdentityFiles};
 use crate::verifiers::{Servers, server_check};
 
-/// What a client of an HTTP server trusts and shows.
+/// Certificates that a client of an HTTP server trusts and shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientFiles {
-    /// Whose certificates are trusted; without it those that the system trusts.
+    /// Authorities whose certificates are trusted; without them the ones that the system trusts.
     pub authorities: Option<Authorities>,
-    /// What it shows to servers that ask for it.
+    /// Certificate and key that the client shows to servers that ask for them.
     pub identity: Option<IdentityFiles>,
     /// Whether servers' certificates are checked. The files must be in order even if they are not.
     pub verify: bool,
@@ -32,7 +32,7 @@ impl Default for ClientFiles {
 }
 
 impl ClientFiles {
-    /// Reads the files now, blocking. `protocols` are those that the client speaks (ALPN), best first.
+    /// Reads the files now, blocking. `protocols` are the ones that the client speaks (ALPN), best first.
     ///
     /// The certificates that the system trusts are read with the first handshake.
     pub fn read_now(&self, protocols: &[&str]) -> Result<ClientConfig, TlsError> {

@@ -1,4 +1,4 @@
-//! What stood in the files, and understanding it.
+//! Contents of the files, and their meaning.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub fn cryptography() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// A certificate with those behind it, and its key.
+/// A certificate with the ones that follow it, and its key.
 pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// The contents of some [`Files`] at one moment. Holds a private key, so it has no `Debug`.
@@ -47,7 +47,7 @@ impl Contents {
         }
     }
 
-    /// What is to be trusted, at least one certificate; `None` if no files were named.
+    /// Returns the trusted authorities, at least one certificate; `None` if no files were named.
     pub(crate) fn authorities(&self) -> Result<Option<Trusted>, TlsError> {
         let Some(given) = &self.files.authorities else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Contents {
         Some((cert, key))
     }
 
-    /// What is wrong with an identity whose files are in order for themselves.
+    /// Returns the problem of an identity whose files are in order for themselves.
     pub(crate) fn unusable(&self, source: rustls::Error) -> TlsError {
         match &self.files.identity {
             Some(files) => unusable(files, source),

@@ -1,4 +1,4 @@
-//! What can be wrong with the files.
+//! Errors of the files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub enum TlsError {
     Absent {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// Expected content.
         what: &'static str,
     },
     /// The file of the authorities holds a certificate that cannot be one of an authority.

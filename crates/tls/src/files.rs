@@ -1,4 +1,4 @@
-//! Which files there are, and reading them.
+//! Names of the files, and reading them.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,14 +13,14 @@ use crate::error::TlsError;
 /// A certificate with its key, both in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityFiles {
-    /// The certificate, and behind it those that lead to its authority.
+    /// The certificate, followed by the ones that lead to its authority.
     pub cert: PathBuf,
     /// The private key of the certificate.
     pub key: PathBuf,
 }
 
 impl IdentityFiles {
-    /// Those of a certificate and a key as they are configured: one alone holds both.
+    /// Returns the files of a certificate and a key as configured: one alone holds both.
     pub fn of(cert: Option<&Path>, key: Option<&Path>) -> Option<Self> {
         let pair = cert.or(key).zip(key.or(cert));
         pair.map(|(cert, key)| Self {
@@ -41,7 +41,8 @@ pub enum Authorities {
 }
 
 impl Authorities {
-    /// Those of a file and a directory as they are configured: the file counts alone.
+    /// Returns the authorities of a file or a directory as configured: if both are given, the file counts
+    /// alone.
     pub fn of(file: Option<&Path>, directory: Option<&Path>) -> Option<Self> {
         let file = file.map(|path| Self::File(path.to_owned()));
         file.or_else(|| directory.map(|path| Self::Directory(path.to_owned())))
@@ -67,7 +68,7 @@ impl Authorities {
 pub struct Files {
     /// Authorities to trust.
     pub authorities: Option<Authorities>,
-    /// What to show to the other side.
+    /// Certificate and key to show to the other side.
     pub identity: Option<IdentityFiles>,
 }
 
@@ -87,7 +88,7 @@ impl Files {
         }
     }
 
-    /// The same for callers that may block.
+    /// Reads the files, for callers that may block.
     pub fn read_now(&self) -> Result<Contents, TlsError> {
         let mut authorities = Vec::new();
         if let Some(given) = &self.authorities {
@@ -107,7 +108,7 @@ impl Files {
 /// No certificate, and no collection of authorities, is larger.
 const MAXIMUM_SIZE: u64 = 16 << 20;
 
-/// What is no file, such as a pipe or a device, may have no end or never begin.
+/// Something other than a file, such as a pipe or a device, may have no end or never begin.
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let failed = |source| TlsError::Read {
         path: path.to_owned(),

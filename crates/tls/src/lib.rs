@@ -1,14 +1,14 @@
 //! Certificates, keys and authorities in PEM files, for what cts serves and calls: read, checked as a
 //! whole, and exchanged while the process runs.
 //!
-//! What the files hold is checked when it is read: certificates, key, and that they belong together. A
-//! later state of the files that does not pass is logged once and changes nothing. New connections use
-//! what was read last; open ones live on with what they began with.
+//! The contents of the files are checked when they are read: certificates, key, and that they belong together.
+//! A later state of the files that does not pass is logged once and changes nothing. New connections use the
+//! contents that were read last; open ones go on with the contents they began with.
 //!
 //! A certificate of the other side is accepted if it comes from a trusted one or is one of these itself,
 //! by one check for all that cts calls and serves (`trust.rs`).
 //!
-//! It knows no protocol above TLS, opens no connection and reads no configuration. Start with
+//! The crate knows no protocol above TLS, opens no connection and reads no configuration. Start with
 //! [`ServerTls`] and [`ClientFiles`], or with [`Reloading`] for anything else that is made of such files.
 #![warn(missing_docs)]
 

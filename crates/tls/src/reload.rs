@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 type Build<T> = Box<dyn Fn(&Contents) -> Result<T, TlsError> + Send + Sync>;
 
-/// What was made of some files when they were last in order.
+/// A value that was made of some files when they were last in order.
 pub struct Reloading<T> {
     files: Files,
     build: Build<T>,
@@ -29,7 +29,7 @@ pub struct Reloading<T> {
 }
 
 impl<T> Reloading<T> {
-    /// Reads the files and makes of them what `build` says, now and after each of their changes.
+    /// Reads the files and makes a value of them with `build`, now and after each of their changes.
     pub async fn load(
         files: Files,
         build: impl Fn(&Contents) -> Result<T, TlsError> + Send + Sync + 'static,
@@ -44,7 +44,7 @@ impl<T> Reloading<T> {
         })
     }
 
-    /// What was made last.
+    /// Returns the value that was made last.
     pub fn current(&self) -> Arc<T> {
         Arc::clone(&self.current.borrow())
     }
@@ -54,7 +54,8 @@ impl<T> Reloading<T> {
         self.current.subscribe()
     }
 
-    /// Reads the files now and says whether they are others. After an error all is as it was.
+    /// Reads the files now and returns whether they have changed. After an error the earlier state stays in
+    /// force.
     pub async fn reload(&self) -> Result<bool, TlsError> {
         let mut known = self.contents.lock().await;
         let contents = self.files.read().await?;

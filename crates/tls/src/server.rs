@@ -12,12 +12,12 @@ use crate::files::{Authorities, Files, IdentityFiles};
 use crate::reload::Reloading;
 use crate::verifiers::client_check;
 
-/// What a server shows and demands.
+/// Certificates that a server shows and demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFiles {
-    /// What it shows.
+    /// Certificate and key that the server shows.
     pub identity: IdentityFiles,
-    /// Who clients' certificates must come from; without it clients show none.
+    /// Authorities that clients' certificates must come from; without them clients show none.
     pub clients: Option<Authorities>,
     /// The application protocols (ALPN) that it speaks, best first.
     pub protocols: Vec<&'static str>,
@@ -42,8 +42,8 @@ impl ServerTls {
         Ok(Self(Arc::new(Reloading::load(read, build).await?)))
     }
 
-    /// Reads the files now and says whether they have changed. After an error the earlier state stays
-    /// in force.
+    /// Reads the files now and returns whether they have changed. After an error the earlier state stays in
+    /// force.
     pub async fn reload(&self) -> Result<bool, TlsError> {
         self.0.reload().await
     }
@@ -54,7 +54,7 @@ impl ServerTls {
         self.0.follow(shutdown).await;
     }
 
-    /// What a connection that begins now uses.
+    /// Returns the configuration for a connection that begins now.
     pub fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.current())
     }

@@ -36,7 +36,7 @@ impl Trusted {
         }
     }
 
-    /// What the system trusts; what is unusable among it is left out.
+    /// Reads the certificates that the system trusts; unusable ones are left out.
     pub(crate) fn system() -> Self {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
@@ -79,7 +79,7 @@ impl Trusted {
         verify_server_name(&parsed, name)
     }
 
-    /// Takes the result of the full check of a certificate. It looks at the time of validity before it
+    /// Takes the result of the full check of a certificate. The check looks at the time of validity before it
     /// comes to the two complaints that do not count if the certificate itself is trusted.
     pub(crate) fn unless_listed<T>(
         &self,
@@ -110,7 +110,7 @@ impl AuthorityPresented {
     pub fn is_cause_of(error: &(dyn std::error::Error + 'static)) -> bool {
         let mut next = Some(error);
         while let Some(cause) = next {
-            // What such an error carries is not among its sources.
+            // The error inside of such an error is not among its sources.
             let carried = cause.downcast_ref().and_then(std::io::Error::get_ref);
             let found = match carried {
                 Some(carried) => carried.downcast_ref(),

@@ -18,11 +18,11 @@ static SYSTEM: LazyLock<Trusted> = LazyLock::new(Trusted::system);
 /// Whose certificates a client accepts.
 #[derive(Debug)]
 pub(crate) enum Servers {
-    /// Anybody's, for whatever name.
+    /// Any certificates, for whatever name.
     Unchecked,
-    /// Those that the system trusts.
+    /// Certificates that the system trusts.
     System,
-    /// Those of these.
+    /// Certificates of these authorities, or these certificates.
     Trusted(Trusted),
 }
 

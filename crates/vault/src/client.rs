@@ -18,7 +18,7 @@ use crate::token::Unwrapped;
 /// Most bytes of an answer.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// What stands for itself in a path.
+/// Characters that are not encoded in a path.
 const IN_PATH: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -131,7 +131,7 @@ impl Vault {
         })
     }
 
-    /// Of a path below `/v1/`, with the parameters that may stand behind it.
+    /// Makes the URL of a path below `/v1/`, with the parameters that may follow it.
     fn url(&self, path: &str) -> Result<Url, VaultError> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let is_segment = |segment: &str| !matches!(segment, "" | "." | "..");

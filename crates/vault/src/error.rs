@@ -1,4 +1,4 @@
-//! What can go wrong. No text has a token or a secret in it.
+//! Errors of requests to Vault. No text has a token or a secret in it.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use cts_tls::{TlsError, answers_in_plain_text};
 /// The settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The address is none, or has a user in it.
+    /// The address is invalid, or has a user in it.
     #[error("the address of Vault is not an http:// or https:// URL")]
     InvalidAddress,
     /// The server name cannot be used for SNI.
@@ -40,16 +40,16 @@ pub enum VaultError {
     Refused {
         /// HTTP status.
         status: u16,
-        /// What it says, one line each.
+        /// Errors that Vault reports, one line each.
         errors: Vec<String>,
     },
-    /// Another host is to be asked, which the token is not meant for.
+    /// Vault redirects to another host, which the token is not meant for.
     #[error(
         "Vault redirects to {0}, and the token goes to no other host than that of vault.address: name the active node or a \
          load balancer there"
     )]
     Redirected(String),
-    /// There is no token.
+    /// No token is available.
     #[error("there is no token for Vault")]
     NoToken,
     /// The token's file cannot be read, or is empty.
@@ -91,7 +91,7 @@ fn plain_text(error: &reqwest::Error) -> &'static str {
 }
 
 impl VaultError {
-    /// Whether Vault says that there is nothing at the path.
+    /// Returns whether Vault has nothing at the path.
     pub(crate) const fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }

@@ -19,7 +19,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_hou
 const RETRY: Duration = Duration::from_secs(10);
 
 impl Vault {
-    /// Renews the token after two thirds of its life, again and again, where that is wanted. What does not succeed is
+    /// Renews the token after two thirds of its life, again and again, if that is configured. A failure is
     /// logged and tried again; a token that cannot be renewed is left alone.
     pub async fn keep_token(&self) -> Infallible {
         let given = self.settings.token.is_some() || self.settings.token_file.is_some();

@@ -6,15 +6,16 @@ use serde_json::{Map, Value, json};
 use crate::client::Vault;
 use crate::error::VaultError;
 
-/// Where a secrets engine is mounted, if it is a versioned key-value store.
+/// Mount point of a secrets engine that is a versioned key-value store.
 struct Mount {
-    /// With a slash at its end.
+    /// Path with a slash at its end.
     path: String,
 }
 
 impl Vault {
-    /// What is at `path`, as templates name it: an object with `Data`, `LeaseID`, `LeaseDuration` and `Renewable`; `None` if
-    /// nothing is there, or what was there is deleted. `data/` is put into the path of a versioned key-value store.
+    /// Returns the secret at `path`, as templates name it: an object with `Data`, `LeaseID`, `LeaseDuration`
+    /// and `Renewable`; `None` if nothing is there, or if it was deleted. `data/` is put into the path of a
+    /// versioned key-value store.
     pub async fn read(&self, path: &str) -> Result<Option<Value>, VaultError> {
         let path = self.path_in_store(path, "data/").await?;
         let answer = match self.ask(Method::GET, &path).await {
@@ -37,7 +38,7 @@ impl Vault {
         }))
     }
 
-    /// The names below `path`; `None` if there are none.
+    /// Returns the names below `path`; `None` if nothing is there.
     pub async fn list(&self, path: &str) -> Result<Option<Vec<String>>, VaultError> {
         let path = self.path_in_store(path, "metadata/").await?;
         let answer = match self.ask(Method::GET, &format!("{path}?list=true")).await {
@@ -51,7 +52,8 @@ impl Vault {
         }))
     }
 
-    /// The path with what a versioned store wants in it, unless it is there. The parameters of the path stay.
+    /// Returns the path with the part that a versioned store requires, unless the path has it. The parameters
+    /// of the path stay.
     async fn path_in_store(&self, path: &str, part: &str) -> Result<String, VaultError> {
         let path = path.trim_matches('/');
         let bare = path.split_once('?').map_or(path, |(bare, _)| bare);
@@ -74,8 +76,8 @@ impl Vault {
         Ok(format!("{}{part}{rest}", mount.path))
     }
 
-    /// Vault says about a path whose secrets a token may read where they are kept. Without an answer, as older ones or an
-    /// agent may give none, the path is taken as it is.
+    /// Asks Vault for the mount of a path; a token that may read the path's secrets may ask this. Without an
+    /// answer, which older versions or an agent may not give, the path is taken as it is.
     async fn versioned_mount(&self, path: &str) -> Result<Option<Mount>, VaultError> {
         let about = format!("sys/internal/ui/mounts/{path}");
         let answer = match self.ask(Method::GET, &about).await {

@@ -1,4 +1,4 @@
-//! How Vault is reached.
+//! Settings for reaching Vault.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,11 +15,11 @@ pub struct VaultSettings {
     pub namespace: String,
     /// The token, if no file has it.
     pub token: Option<SecretString>,
-    /// File with the token, read anew for every request: who writes it may write another one.
+    /// File with the token, read for every request: its writer may replace the token.
     pub token_file: Option<PathBuf>,
     /// Whether the token is renewed.
     pub renew_token: bool,
-    /// Whether the token wraps another one, which is unwrapped once.
+    /// Whether the token wraps the real one, which is unwrapped once.
     pub unwrap_token: bool,
     /// Authorities, certificate and key.
     pub tls: ClientFiles,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::client::Vault;
 use crate::error::VaultError;
 
-/// A token that was wrapped in another one.
+/// A token that was wrapped in a different one.
 #[derive(Debug)]
 pub(crate) struct Unwrapped {
     wrapping: SecretString,

@@ -1,8 +1,9 @@
-//! Who may hold a query open, when there are more queries than connections: decisions without IO.
+//! Decides which queries are held open when the queries outnumber the connections, without IO.
 //!
-//! The holders are those that change most often: rank is the time of the last change but one, so that a single change
-//! gives no slot. The others are read again when something has changed. A holder gives up its slot only between two
-//! requests: Consul (1.8) keeps a held query, and counts its connection, after the client has gone.
+//! Holders are the members that change most often: rank is the time of the last change but one, so that a
+//! single change gives no slot. The other members are read again when something has changed. A holder gives up
+//! its slot only between two requests: Consul (1.8) keeps a held query, and counts its connection, after the
+//! client has gone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -22,16 +23,16 @@ pub(super) struct Rank(Duration, Duration);
 struct Member {
     rank: Rank,
     holds: bool,
-    /// It cannot be read on demand, so it holds a slot whatever the number.
+    /// The member cannot be read on demand, so it holds a slot whatever the number of slots.
     fixed: bool,
 }
 
-/// What becomes of a holder between two requests.
+/// Result for a holder between two requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Renewal {
-    /// It keeps its slot.
+    /// The holder keeps its slot.
     GoesOn,
-    /// It has none any more; this member may have got it.
+    /// The holder loses its slot; this member may have got it.
     MakesRoom(Option<MemberId>),
 }
 
@@ -62,7 +63,8 @@ impl Arbiter {
             .map_or_else(Rank::default, |member| member.rank)
     }
 
-    /// Adds a member, without a slot; [`Arbiter::settle`] gives it one if there is one.
+    /// Adds a member. A fixed member holds a slot at once; [`Arbiter::settle`] gives one to the others if one
+    /// is free.
     pub(super) fn join(&mut self, id: MemberId, fixed: bool) {
         let member = Member {
             rank: Rank::default(),
@@ -126,7 +128,7 @@ impl Arbiter {
         }
     }
 
-    /// Makes this the number of slots. Gives those that have got one because it was free.
+    /// Sets the number of slots. Returns the members that got a free one.
     pub(super) fn settle(&mut self, slots: usize) -> Vec<MemberId> {
         self.slots = slots;
         let mut promoted = Vec::new();

@@ -1,4 +1,5 @@
-//! Where queries are answered from the same data, so that a few cheap ones say when to read the others again.
+//! Scope of queries that are answered from the same data: a few cheap queries say when to read the others
+//! again.
 //!
 //! No single index does: checks do not move the catalog, an instance without a check or another port moves it alone, and a
 //! node's address moves only the list of nodes.
@@ -17,14 +18,15 @@ use crate::client::ConsulClient;
 use crate::poll::{PollEvent, poll};
 use crate::query::{Query, Wakeup, WakeupKind};
 
-/// Time for the answers of those that hold their queries to come as well.
+/// Time for the answers to held queries to come as well.
 const GATHER: Duration = Duration::from_millis(5);
-/// When a change is looked for that such an answer explains: it may stand for several writes.
+/// Delay of the reads after a change that the answer to a held query explains: the answer may stand for several
+/// writes.
 const DOUBT: Duration = Duration::from_secs(2);
 /// Answers that are remembered.
 const REMEMBERED: usize = 512;
 
-/// What one set of cheap queries watches over.
+/// Scope that one set of cheap queries watches over.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct PlaceKey {
     is_kv: bool,
@@ -37,7 +39,7 @@ pub(super) struct PlaceKey {
 pub(super) struct Place {
     /// Rounds of changes; the first is the beginning.
     pub(super) round: watch::Sender<u64>,
-    /// Indexes of answers to those that hold their queries.
+    /// Indexes of answers to held queries.
     answered: Mutex<VecDeque<u64>>,
 }
 
@@ -47,11 +49,11 @@ pub(super) struct Wakeups(
     #[expect(dead_code, reason = "its end is the end of the task")] JoinSet<Infallible>,
 );
 
-/// Something may have changed, at this index where one is known, which of them a held query may explain.
+/// A possible change, with its index if the answer to a held query may explain it.
 struct Moved(Option<u64>);
 
 impl PlaceKey {
-    /// That of a query; `None` if it has to be held itself.
+    /// Returns the key of a query; `None` if the query has to be held itself.
     pub(super) fn of(query: &Query) -> Option<Self> {
         let (is_kv, datacenter, namespace) = match query {
             Query::Health { view, .. } => (false, &view.datacenter, &view.namespace),
@@ -89,7 +91,7 @@ impl Default for Place {
 }
 
 impl Place {
-    /// One that holds its query was answered with this index.
+    /// Notes that a held query was answered with this index.
     pub(super) fn answered(&self, index: u64) {
         let mut answered = self.lock();
         if answered.len() == REMEMBERED {
@@ -143,11 +145,12 @@ async fn watch_over(
 ) -> Infallible {
     poll(client, &query, |event| {
         let at = match event {
-            // A node has many services, of which only some are held.
+            // A node has many services, and only some of them have a held query.
             PollEvent::Snapshot { index, .. } => {
                 matches!(kind, WakeupKind::Services).then_some(index)
             }
-            // Nothing is known any more. The others find out what there is, or that Consul cannot be asked.
+            // No change can be ruled out any more. The other queries find the changes, or find that Consul
+            // cannot be asked.
             PollEvent::Failure {
                 error, failures, ..
             } => {
@@ -183,7 +186,7 @@ async fn count(place: &Place, mut moves: mpsc::UnboundedReceiver<Moved>) -> Infa
             }
         }
         doubtful = None;
-        // What has come meanwhile is in the same round.
+        // Changes that arrived in between are in the same round.
         while moves.try_recv().is_ok() {}
         place.next_round();
     }

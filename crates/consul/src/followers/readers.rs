@@ -1,4 +1,5 @@
-//! Turns to read, for those that hold no query open: the longest due first, and of those the ones that change most.
+//! Turns to read, for queries that are not held: the longest due first, and among these the ones that change
+//! most.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use super::arbiter::{MemberId, Rank};
 /// After a read its connection rests for this part of the time that the read took, so that Consul has time for others.
 const REST: u32 = 8;
 
-/// A number of connections, and who waits for one.
+/// Connections for reading, and the members that wait for one.
 #[derive(Debug, Clone)]
 pub(super) struct Readers(Arc<Mutex<State>>);
 
@@ -22,7 +23,7 @@ struct State {
     waiting: BTreeMap<Place, oneshot::Sender<Turn>>,
 }
 
-/// Since which round of changes it is due, how often it changes, and who it is.
+/// Round of changes since which the member is due, how often it changes, and its id.
 type Place = (u64, Reverse<Rank>, MemberId);
 
 /// The right to read once; dropping it gives it back.
@@ -66,7 +67,7 @@ impl Readers {
         };
         match given.await {
             Ok(turn) => turn,
-            // The same member waits twice, which it does not; the newer one has taken the place.
+            // A member waits twice, which does not happen; its newer wait has replaced this one.
             Err(_replaced) => std::future::pending().await,
         }
     }
@@ -92,7 +93,7 @@ impl Readers {
             let turn = self.begin();
             match first.send(turn) {
                 Ok(()) => return,
-                // It has gone at this moment. Its turn is the next one's.
+                // The waiter has gone at this moment. The next one gets its turn.
                 Err(mut turn) => drop(turn.readers.take()),
             }
         }
@@ -147,7 +148,7 @@ mod tests {
         assert!((&mut late).now_or_never().is_none());
         let turn = (&mut early).now_or_never().unwrap();
         turn.end().await;
-        // It was given to one that goes without looking.
+        // The turn was given to a waiter that goes without looking.
         drop(late);
         assert!(readers.turn(9, rank, 5).now_or_never().is_some());
     }

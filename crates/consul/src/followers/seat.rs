@@ -16,16 +16,16 @@ use crate::client::HOLD;
 pub(crate) enum Standing {
     /// Consul may hold it so long.
     Holds(Duration),
-    /// It is to be answered at once.
+    /// Consul is to answer at once.
     Reads(Turn),
 }
 
 /// The right of one follower to ask.
 #[derive(Debug)]
 pub(crate) enum Seat {
-    /// Always, and it may be held.
+    /// Asks at any time, and Consul may hold the query.
     Own,
-    /// As others leave room.
+    /// Asks as other queries leave room.
     Shared(SharedSeat),
 }
 
@@ -68,7 +68,7 @@ impl Seat {
         }
     }
 
-    /// Notes an answer: its index, and whether it is another one than that of the last.
+    /// Notes an answer: its index, and whether it differs from the last answer.
     pub(crate) fn answered(&mut self, standing: &Standing, index: Option<u64>, is_new: bool) {
         let Self::Shared(seat) = self else {
             return;
@@ -99,7 +99,7 @@ impl SharedSeat {
             if *self.holds.borrow_and_update() {
                 match self.followers.renew(self.id) {
                     Some(hold) => return Standing::Holds(hold),
-                    // What changes before the next read is not waited for.
+                    // The next read does not wait for a change.
                     None => self.fresh = 0,
                 }
             }
@@ -120,7 +120,7 @@ impl SharedSeat {
                 // Closed when the followers are gone, and this with them.
                 _ = self.holds.changed() => {}
                 turn = turn => {
-                    // What changes from here on is another round.
+                    // Later changes belong to another round.
                     self.fresh = *place.round.borrow();
                     return Standing::Reads(turn);
                 }

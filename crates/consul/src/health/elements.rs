@@ -23,7 +23,7 @@ pub(super) fn split(body: &[u8]) -> Option<Vec<&[u8]>> {
     }
 }
 
-/// What follows `mark`, which may have blanks before it.
+/// Returns the text after `mark`, which may have blanks before it.
 fn after(text: &[u8], mark: u8) -> Option<&[u8]> {
     text.trim_ascii_start().strip_prefix(&[mark])
 }

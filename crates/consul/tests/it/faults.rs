@@ -1,4 +1,4 @@
-//! What only a broken or busy Consul does.
+//! Behaviour of a broken or busy Consul.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -276,7 +276,7 @@ async fn a_connection_that_breaks_is_a_failure() {
     let mut poll = Poll::start(client(&address), view("web"));
     let break_off = async {
         for _ in 0..3 {
-            // With unread bytes in it the system resets the connection.
+            // The system resets a connection with unread bytes in it.
             let (socket, _) = listener.accept().await.unwrap();
             socket.readable().await.unwrap();
         }

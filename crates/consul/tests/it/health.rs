@@ -1,4 +1,4 @@
-//! What the real Consul says about instances.
+//! Answers of the real Consul about instances.
 
 use cts_core::{HealthStatus, ServiceView};
 use cts_testkit::ConsulAgent;

@@ -49,7 +49,7 @@ fn view(name: &str) -> ServiceView {
     }
 }
 
-/// What Consul says about a service.
+/// Consul's answer about a service.
 #[derive(Debug)]
 struct HealthAnswer {
     index: Option<u64>,

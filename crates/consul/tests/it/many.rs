@@ -41,7 +41,7 @@ impl Many {
         }
     }
 
-    /// Waits until each of so many has failed; what they show meanwhile is passed over.
+    /// Waits until this many queries have failed; snapshots in between are passed over.
     async fn all_fail(&mut self, count: usize) {
         let mut failed = std::collections::BTreeSet::new();
         while failed.len() < count {
@@ -75,7 +75,7 @@ impl Many {
         }
     }
 
-    /// What comes next, which must be of this query.
+    /// Returns the next change, which must be of this query.
     async fn change_of(&mut self, number: usize) -> Vec<Item> {
         let (changed, items) = self.next().await;
         assert_eq!(changed, number, "{items:?}");
@@ -154,7 +154,7 @@ async fn every_change_is_seen_over_a_tenth_of_the_connections() {
 
     let mut most = 0;
     for number in [0, 17, 150, 299] {
-        // Another port of an instance without checks moves nothing but the catalog.
+        // A changed port of an instance without checks moves nothing but the catalog.
         instance(&consul, number, 81).await;
         assert_eq!(ports(&many.change_of(number).await), [81]);
         most = most.max(connections(&consul.address()));
@@ -247,7 +247,7 @@ async fn a_thousand_that_consul_turns_away_ask_ever_less_and_all_come_back() {
     let begun = Instant::now();
     let mut note = |(number, event): (usize, PollEvent)| match event {
         PollEvent::Failure { .. } => *failures.entry(number).or_default() += 1,
-        // Answered before the link was another one.
+        // Answered before the link was changed.
         PollEvent::Snapshot { items, .. } => drop(many.known.insert(number, items)),
     };
     while let Ok(event) = timeout(AWAY.saturating_sub(begun.elapsed()), many.events.recv()).await {

@@ -1,4 +1,4 @@
-//! What follows the end of an outage.
+//! Behaviour after the end of an outage.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

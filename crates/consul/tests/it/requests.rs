@@ -1,4 +1,4 @@
-//! What is sent, and the wait for a leader.
+//! Sent requests, and the wait for a leader.
 
 use std::time::Duration;
 

@@ -59,7 +59,7 @@ impl Month {
         days.fold(0, |days, day| days | 1 << day) & self.all()
     }
 
-    /// The day itself if it is none of a weekend, else the Friday before or the Monday behind, in the
+    /// Returns the day itself if it is not on a weekend, else the Friday before or the Monday after, in the
     /// same month.
     fn nearest_working(self, day: u32) -> u32 {
         match self.weekday(day) {

@@ -157,7 +157,7 @@ pub(super) struct DaysOfWeek {
     pub(super) nth: Vec<(u32, u32)>,
 }
 
-/// What an entry of any field may be.
+/// Values of an entry, in any field.
 enum Entry {
     Every,
     Some(Vec<u32>),
@@ -263,7 +263,7 @@ fn plain(entry: &str, kind: FieldKind) -> Result<Option<Entry>, InvalidCron> {
     } else {
         match (kind.value(bounds), step) {
             (Some(value), None) => (value, value),
-            // Only a day of the week can lie behind the last: 7, from which steps count as from 0.
+            // Only a day of the week can exceed the greatest value: 7, from which steps count as from 0.
             (Some(value), Some(_)) if value > greatest => (least, greatest),
             (Some(value), Some(_)) => (value, greatest),
             (None, _) => return Ok(None),

@@ -43,7 +43,7 @@ fn odd(key: &str) -> Item {
     Item::UnreadableKey(key.into())
 }
 
-/// What the two prefixes show.
+/// Items that the two prefixes show.
 type Shown<'a> = [&'a [Item]; 2];
 
 fn complete(shown: Shown<'_>, held: Option<&HeldKeys>) -> Result<FrozenInput, IncompleteInput> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The longest time that is kept free at the end of a run's lease.
 const LONGEST_MARGIN: Duration = Duration::from_secs(1);
 
-/// What the holder of a lease knows of it, by its own monotonic clock: all times are durations since any
+/// Deadlines of a lease as its holder knows them, by its own monotonic clock: all times are durations since any
 /// fixed moment.
 ///
 /// The life of the lease is counted from the moment of asking, because the keeper grants no earlier than
@@ -18,7 +18,7 @@ pub struct LeaseDeadlines {
     kill_by: Duration,
 }
 
-/// What the lease is for; decides the fractions.
+/// Purpose of the lease; decides the fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Run,
@@ -26,11 +26,11 @@ enum Kind {
 }
 
 impl LeaseDeadlines {
-    /// The lease of a run: renewed after a third of its life, given up after half, and what it started
-    /// is gone one [margin](Self::margin) before its end.
+    /// The lease of a run: renewed after a third of its life, given up after half, and its processes are gone
+    /// one [margin](Self::margin) before its end.
     ///
-    /// `asked` is when the request was sent, plus what the keeper says it waited before the grant, and so
-    /// never later than the grant itself.
+    /// `asked` is the time when the request was sent, plus the time that the keeper reports to have waited
+    /// before the grant, and so never later than the grant itself.
     pub fn run(asked: Duration, life: Duration) -> Self {
         Self::new(Kind::Run, asked, life)
     }
@@ -68,7 +68,7 @@ impl LeaseDeadlines {
         (life / 10).min(LONGEST_MARGIN)
     }
 
-    /// The same lease after a renewal was granted that was asked for at `asked`.
+    /// Returns the lease after a renewal was granted that was requested at `asked`.
     ///
     /// No deadline ever goes back, since the keeper never shortens a lease: the late answer of an earlier
     /// request changes nothing, and neither does a shorter life. A holder that has given up must not

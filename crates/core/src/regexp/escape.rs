@@ -1,4 +1,4 @@
-//! What stands behind a backslash, inside and outside of brackets.
+//! Text after a backslash, inside and outside of brackets.
 
 use super::InvalidRegexp;
 
@@ -108,7 +108,7 @@ fn octal(digits: &str) -> (char, &str) {
     (char::from_u32(value).unwrap_or_default(), rest)
 }
 
-/// `41` or `{41}`, behind `\x`.
+/// Reads `41` or `{41}`, after `\x`.
 fn hexadecimal(text: &str) -> Option<(char, &str)> {
     let (digits, rest) = match text.strip_prefix('{') {
         Some(inside) => inside.split_once('}')?,

@@ -175,7 +175,7 @@ fn backslashes_doubled_for_the_original_count_once() {
 proptest::proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in r"[\\\[\](){}^$.|?*+a-dQEpx0-9:<>,&~ \-äi]{0,24}") {
-        // What is translated is always understood by the compiler, but for classes without a name.
+        // A translated expression is always understood by the compiler, except for classes without a name.
         if let Err(InvalidRegexp::Refused(reason)) = Regexp::new(&text) {
             proptest::prop_assert!(reason.starts_with("unicode"), "{}: {}", text, reason);
         }

@@ -27,7 +27,7 @@ pub(super) fn translate(text: &str) -> Result<String, InvalidRegexp> {
     }
 }
 
-/// What a repetition operator would apply to.
+/// Element that a repetition operator would apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,

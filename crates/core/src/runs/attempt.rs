@@ -29,8 +29,8 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// What went wrong in an attempt at a run of this kind. A worker that did something else than was
-    /// asked for has failed.
+    /// Returns the error of an attempt at a run of this kind. A worker that did something else than requested
+    /// has failed.
     pub fn error(&self, kind: RunKind) -> Option<&str> {
         match (self, kind) {
             (Self::Failed(error), _) => Some(error),
@@ -72,7 +72,7 @@ impl AttemptOutcome {
     }
 }
 
-/// What follows an attempt.
+/// Decision after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterAttempt {
     /// The run succeeded; its input is the last applied one; one event.
@@ -104,7 +104,7 @@ pub enum AfterAttempt {
 /// The surroundings in which an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttemptContext {
-    /// What the run is for.
+    /// Purpose of the run.
     pub kind: RunKind,
     /// Where its task is between creation and deletion.
     pub phase: TaskPhase,
@@ -112,7 +112,7 @@ pub struct AttemptContext {
     pub destroying: bool,
     /// Changes run the task.
     pub enabled: bool,
-    /// The run is a requested one with a single attempt. It stands for whatever change it took the place of.
+    /// The run is a requested one with a single attempt, and stands for any change that it took the place of.
     pub no_retry: bool,
     /// This input has had its ordinary attempts since the last change of the task: it was applied, or an
     /// ordinary run failed with it for good.
@@ -186,10 +186,11 @@ pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> After
 
 /// Decides what follows an attempt whose lease has expired, so that its outcome is not known.
 ///
-/// It counts like a failed attempt of any run, a requested one included, because the input may be what kills its
-/// workers: such an input must not go through all of them. The first lost lease of a run costs it no time,
+/// Such an attempt counts like a failed one of any run, a requested one included, because the input may kill its
+/// workers, and such an input must not go through all of them. The first lost lease of a run costs it no time,
 /// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
-/// about the input: the attempt does not count. Nor does one whose run waited, which has applied nothing.
+/// about the input: the attempt does not count. An attempt whose run waited does not count either, because it
+/// has applied nothing.
 pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttempt {
     if let Some(after) = after_cancelled(&AttemptOutcome::Interrupted, context) {
         return after;
@@ -245,11 +246,11 @@ fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
     }
 }
 
-/// When the input of a failed requested run is tried by an ordinary one, if at all.
+/// Returns when an ordinary run tries the input of a failed requested run, if at all.
 ///
-/// From the lease on no input was the last applied one, and a change that was queued before or came meanwhile has no run of
-/// its own. So the input gets the ordinary attempts that it has not had, soon, whatever the task says
-/// of retries; if it has had them, what failed is one more failure.
+/// From the lease on no input was the last applied one, and a change that was queued before or came during the
+/// run has no run of its own. So the input gets the ordinary attempts that it has not had, soon, whatever the
+/// task's settings for retries; if it has had them, this failure is one more.
 fn after_failed_request(context: AttemptContext) -> Option<Duration> {
     if !context.enabled {
         None

@@ -1,9 +1,9 @@
 //! Runs that are cancelled on request (docs/runs.md#cancelling-a-run).
 //!
-//! A queued run is withdrawn. Of a running one the worker gets the order to stop: gently at first, which Terraform
-//! answers by finishing what it has begun, and by force once that has had its time. What was cancelled is not tried
-//! again: its input is *withheld* until a newer one comes, or a run is requested. A destruction is suspended instead,
-//! because its task can neither stay nor go.
+//! A queued run is withdrawn. For a running one the worker gets the order to stop: gently at first, which
+//! Terraform answers by finishing what it has begun, and by force once that has had its time. A cancelled run
+//! is not tried again: its input is *withheld* until a newer one comes, or a run is requested. A destruction is
+//! suspended instead, because its task can neither stay nor go.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,13 +28,13 @@ pub enum CancelOrder {
 pub struct CancelContext {
     /// Its status.
     pub status: RunStatus,
-    /// It is a destruction that is suspended already.
+    /// The run is a destruction that is suspended already.
     pub suspended: bool,
     /// How long ago the first order to stop it was given, if one was.
     pub ordered: Option<Duration>,
 }
 
-/// What becomes of the request to cancel a run.
+/// Decision about the request to cancel a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelDecision {
     /// The queued run ends now.
@@ -48,13 +48,13 @@ pub enum CancelDecision {
 /// Why a run is not cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelRefusal {
-    /// It has ended with this status.
+    /// The run has ended with this status.
     Ended(RunStatus),
-    /// It is a destruction that is suspended.
+    /// The run is a suspended destruction.
     Suspended,
-    /// It is being stopped, and has this much time left for that.
+    /// The run is being stopped, and has this much time left for that.
     InGrace(Duration),
-    /// It did not stop within its time: force is needed.
+    /// The run did not stop within its time: force is needed.
     NeedsForce,
 }
 

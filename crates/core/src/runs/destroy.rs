@@ -1,8 +1,9 @@
-//! What follows an attempt to destroy what a task has made.
+//! Decides what follows an attempt to destroy a task's infrastructure.
 //!
-//! A destruction is never given up by itself: the task stays until it has succeeded, or until the API is asked to leave what is
-//! left. So an attempt that fails, or whose lease is lost, is followed by another, at first like that of any run
-//! and then slowly, whatever the task says of retries.
+//! A destruction is never given up by itself: the task stays until the destruction has succeeded, or until the
+//! API is asked to leave the rest of the infrastructure. So an attempt that fails, or whose lease is lost, is
+//! followed by a further one, at first like that of any run and then slowly, whatever the task's settings for
+//! retries.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
-//! What an attempt did, as its worker has read it from Terraform's output: counts, changes, diagnostics and times.
+//! Details of an attempt, as its worker has read them from Terraform's output: counts, changes, diagnostics and
+//! times.
 //!
-//! All of it is text of others, so it is bounded wherever it comes from: [`RunDetails::bounded`].
+//! All these texts come from outside, so they are bounded wherever they come from: [`RunDetails::bounded`].
 
 use std::mem;
 use std::time::Duration;
@@ -8,10 +9,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Changes of one run, at most; of more there is the number.
+/// Changes kept of one run, at most; the others are only counted.
 pub const CHANGES_KEPT: usize = 200;
 
-/// Diagnostics of one run, at most; of more there is the number.
+/// Diagnostics kept of one run, at most; the others are only counted.
 pub const DIAGNOSTICS_KEPT: usize = 20;
 
 /// Outputs of one run, at most.
@@ -29,13 +30,13 @@ const SUMMARY_BYTES: usize = 1024;
 /// Longest detail or snippet of a diagnostic, in bytes.
 const TEXT_BYTES: usize = 4096;
 
-/// What stands for the rest of a text that was cut.
+/// Stands for the rest of a text that was cut.
 const CUT: &str = "…";
 
-/// What an attempt did, by its worker.
+/// Details of an attempt, from its worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunDetails {
-    /// What lists of runs have too.
+    /// Part that lists of runs show, too.
     pub summary: RunSummary,
     /// The rest.
     pub findings: RunFindings,
@@ -87,17 +88,17 @@ pub struct PhaseTimes {
     pub apply: Option<Duration>,
 }
 
-/// What Terraform said of resources and mistakes.
+/// Terraform's report on resources and mistakes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunFindings {
     /// Resources that were changed, or would be; at most [`CHANGES_KEPT`], in Terraform's order.
     pub changes: Vec<ResourceChange>,
-    /// How many more there are.
+    /// Number of further changes.
     pub more_changes: u32,
     /// Errors and warnings; at most [`DIAGNOSTICS_KEPT`].
     pub diagnostics: Vec<Diagnostic>,
-    /// How many more there are.
+    /// Number of further diagnostics.
     pub more_diagnostics: u32,
     /// Outputs of the module that the task asks for, after an apply; at most [`OUTPUTS_KEPT`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -120,9 +121,9 @@ pub struct RunOutput {
 pub enum OutputValue {
     /// The value, as Terraform writes it in JSON.
     Value(Value),
-    /// The module says that it is sensitive.
+    /// The module declares the output as sensitive.
     Sensitive(bool),
-    /// It is too long to be kept.
+    /// The value is too long to be kept.
     TooLong(bool),
 }
 
@@ -131,25 +132,25 @@ pub enum OutputValue {
 pub struct ResourceChange {
     /// Its address in the root module.
     pub address: String,
-    /// What becomes of it.
+    /// Action on the resource.
     pub action: ResourceAction,
 }
 
-/// What becomes of a resource.
+/// Action on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResourceAction {
-    /// It is made.
+    /// The resource is created.
     Create,
-    /// It is changed in place.
+    /// The resource is changed in place.
     Update,
-    /// It is destroyed.
+    /// The resource is destroyed.
     Delete,
-    /// It is destroyed and made anew, in whatever order.
+    /// The resource is destroyed and created again, in whatever order.
     Replace,
-    /// It is taken into the state.
+    /// The resource is taken into the state.
     Import,
-    /// Something that a newer version knows.
+    /// An action that only a newer version knows.
     #[serde(other)]
     Unknown,
 }
@@ -157,11 +158,11 @@ pub enum ResourceAction {
 /// An error or a warning of Terraform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Severity of the diagnostic.
     pub severity: Severity,
-    /// What is wrong, in a line.
+    /// Problem, in one line.
     pub summary: String,
-    /// The same at length; may be empty.
+    /// Problem at length; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
     /// The resource that it is about; empty if it is about none.
@@ -178,15 +179,15 @@ pub struct Diagnostic {
     pub snippet: String,
 }
 
-/// How bad a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The command has failed.
     Error,
-    /// It has not.
+    /// The command has not failed.
     Warning,
-    /// Something that a newer version knows.
+    /// A severity that only a newer version knows.
     #[serde(other)]
     Unknown,
 }
@@ -224,7 +225,7 @@ impl ResourceAction {
 }
 
 impl RunDetails {
-    /// With every text passed through `edit`, which may take things out of it.
+    /// Returns the details with every text passed through `edit`, which may take things out of it.
     #[must_use]
     pub fn edited(mut self, edit: impl Fn(&str) -> String) -> Self {
         for change in &mut self.findings.changes {
@@ -249,7 +250,8 @@ impl RunDetails {
         self
     }
 
-    /// As much of it as is kept: less than 600 KiB, whatever Terraform said. What is in bounds stays as it is.
+    /// Returns the part of the details that is kept: less than 600 KiB, whatever Terraform said. Details within
+    /// the bounds stay as they are.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let findings = &mut self.findings;

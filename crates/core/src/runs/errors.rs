@@ -1,4 +1,4 @@
-//! What is kept of the errors of a run's attempts: a newer input gives a queued run new attempts again and again, and
+//! Errors that are kept of a run's attempts: a newer input gives a queued run new attempts again and again, and
 //! Terraform may say anything at any length.
 
 use super::attempt::ATTEMPTS;
@@ -9,7 +9,7 @@ pub const ERROR_BYTES: usize = 32 * 1024;
 /// Longest text of the errors of a run together, as its event has them, in bytes.
 pub const ERRORS_BYTES: usize = ATTEMPTS as usize * (ERROR_BYTES + 2);
 
-/// Of a text that is too long, at most so much of its end is kept: there are the last diagnostics.
+/// Bytes kept of the end of a text that is too long, at most: the last diagnostics are at the end.
 const END: usize = 24 * 1024;
 
 /// Longest line that says what was left out.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a run is for.
+/// Purpose of a run.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -22,7 +22,7 @@ pub enum RunKind {
 }
 
 impl RunKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::Apply,
         Self::Plan,
@@ -31,8 +31,8 @@ impl RunKind {
         Self::DestroyPlan,
     ];
 
-    /// Those whose input the leader freezes. The others have the input of an earlier run, so that a store queues
-    /// them by itself.
+    /// Kinds whose input the leader freezes. The other kinds have the input of an earlier run, so that a store
+    /// queues them by itself.
     pub const ENQUEUED: [Self; 3] = [Self::Apply, Self::Plan, Self::Check];
 
     /// Whether its input may be applied afterwards.
@@ -40,7 +40,7 @@ impl RunKind {
         matches!(self, Self::Apply)
     }
 
-    /// Whether it may change what the task has made.
+    /// Returns whether such a run may change the task's infrastructure.
     pub const fn changes_resources(self) -> bool {
         matches!(self, Self::Apply | Self::Destroy)
     }

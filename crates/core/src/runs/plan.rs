@@ -1,9 +1,9 @@
-//! What `terraform plan` says, as long as it may be.
+//! Output of `terraform plan`, within its limit.
 
 /// Longest text of a plan, in bytes; it has to fit into one message.
 pub const PLAN_BYTES: usize = 3 * 1024 * 1024;
 
-/// Of a text that is too long, so much of its end is kept: there Terraform says how many things change.
+/// Bytes kept of the end of a text that is too long: Terraform says there how many things change.
 const END_BYTES: usize = 256 * 1024;
 
 /// Room for the line that stands for what is missing, with its line breaks.
@@ -14,13 +14,13 @@ const NOTICE_BYTES: usize = 128;
 pub struct Plan {
     /// Whether an apply would change anything.
     pub changes_present: bool,
-    /// What Terraform wrote to its standard output, at most [`PLAN_BYTES`] bytes.
+    /// Standard output of Terraform, at most [`PLAN_BYTES`] bytes.
     pub text: String,
 }
 
 impl Plan {
-    /// A plan of this text. Of one that is longer than [`PLAN_BYTES`] the middle is left out, and a line in
-    /// its place says how much that is.
+    /// Makes a plan of this text. If the text is longer than [`PLAN_BYTES`], its middle is left out, and a line
+    /// in its place says how much that is.
     pub fn new(changes_present: bool, text: String) -> Self {
         Self {
             changes_present,

@@ -1,17 +1,18 @@
-//! Runs that wait, between their plan and their apply, for something outside of cts: a person, or a place in a remote
-//! queue.
+//! Runs that wait, between their plan and their apply, for something outside of cts: an approval, or a place in
+//! a remote queue.
 //!
-//! The worker keeps the lease, so that no other begins with the task, but the run takes none of its slots and is of no
-//! concurrency group, and nothing limits how long it waits. Nothing of its input is applied yet. So it is never worth
-//! more than what its task wants now: it gives way to a newer input, to another declaration, to a person who disables or
-//! deletes the task, and to a worker that drains. An attempt that ended while the run waited does not count.
+//! The worker keeps the lease, so that no other worker begins with the task, but the run takes no slot and
+//! belongs to no concurrency group, and the time of the wait is not limited. Nothing of its input is applied
+//! yet. So newer wishes of its task come first: the run gives way to a newer input, to another declaration, to
+//! the disabling or deletion of the task, and to a worker that drains. An attempt that ended while the run
+//! waited does not count.
 
 use std::fmt;
 
 use super::{AfterAttempt, AttemptContext, AttemptOutcome, RunKind};
 use crate::phase::TaskPhase;
 
-/// Why a run is to wait no longer.
+/// Reason why a run is to wait no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitEnd {
     /// A run with a newer input, or one that a caller has asked for, is queued.
@@ -20,12 +21,12 @@ pub enum WaitEnd {
     TaskChanged,
     /// Its task is being deleted.
     TaskDeleted,
-    /// A caller wants its task to be checked. The run goes back to the queue, behind that check.
+    /// A caller wants its task to be checked. The run goes back to the queue, after that check.
     CheckQueued,
 }
 
 impl WaitEnd {
-    /// Whether there is nothing left to apply.
+    /// Returns whether nothing is left to apply.
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::CheckQueued)
     }
@@ -42,10 +43,10 @@ impl fmt::Display for WaitEnd {
     }
 }
 
-/// What decides whether a run may go on waiting, and whether it may begin to apply after that.
+/// Facts that decide whether a run may go on waiting, and whether it may begin to apply after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitContext {
-    /// What the run is for.
+    /// Purpose of the run.
     pub kind: RunKind,
     /// Where its task is between creation and deletion.
     pub phase: TaskPhase,
@@ -76,19 +77,19 @@ pub const fn wait_end(context: WaitContext) -> Option<WaitEnd> {
     }
 }
 
-/// What may happen to a run that is to go on.
+/// Decision about a run that is to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumed {
-    /// It applies from now on.
+    /// The run applies from now on.
     GoesOn,
-    /// Another task of its concurrency group is applying: it waits on.
+    /// Another task of its concurrency group is applying: the run waits on.
     GroupBusy,
-    /// There is nothing left to apply.
+    /// Nothing is left to apply.
     Ended(WaitEnd),
 }
 
 impl AttemptContext {
-    /// What decides whether its run is over. A check that is queued does not.
+    /// Returns the facts that decide whether its run is over. A queued check does not count.
     pub const fn wait(self) -> WaitContext {
         WaitContext {
             kind: self.kind,
@@ -102,11 +103,11 @@ impl AttemptContext {
     }
 }
 
-/// Decides what follows an attempt that ended while its run waited, `None` where the rules for others do.
+/// Decides what follows an attempt that ended while its run waited; `None` if the ordinary rules decide.
 ///
-/// One that was interrupted, because its worker drains, or whose lease was lost, waits elsewhere. One that failed has
-/// waited in vain, because what it waited for was refused or has lapsed: it is not tried again before something
-/// changes.
+/// If the attempt was interrupted, because its worker drains, or its lease was lost, the run waits elsewhere.
+/// If it failed, the run has waited in vain, because the awaited thing was refused or has lapsed: the run is
+/// not tried again before something changes.
 pub(super) fn after_wait(
     outcome: &AttemptOutcome,
     context: AttemptContext,

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::{BlockDigests, Comparison, SettingsGeneration};
 
-/// How long settings stay in force that no worker has any more.
+/// How long settings stay in force after the last worker had them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsPatience {
-    /// Before others take their place that were never in force.
+    /// Time before settings take their place that were never in force.
     pub new: Duration,
-    /// Before others take their place that were in force before: a rollback, or a worker with an old configuration that
-    /// is the only one for a moment.
+    /// Time before settings take their place that were in force before: a rollback, or a worker with an old
+    /// configuration that is the only one for a moment.
     pub earlier: Duration,
 }
 
@@ -28,22 +28,22 @@ impl SettingsPatience {
     };
 }
 
-/// What becomes of the generation in force of a scope.
+/// Decision about the generation in force of a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingsDecision {
-    /// It stays.
+    /// The generation stays.
     Keep,
-    /// It stays, and has these digests.
+    /// The generation stays, and has these digests.
     Note(BlockDigests),
-    /// Another one takes its place, with these digests.
+    /// The successor takes its place, with these digests.
     Replace(Successor, BlockDigests),
-    /// No worker has it any more, and another one takes its place when the patience is over.
+    /// No worker has the generation any more, and a successor takes its place when the patience is over.
     Wait,
-    /// No worker has it any more, and those that there are differ in these blocks.
+    /// No worker has the generation any more, and the existing workers differ in these blocks.
     Disagree(Vec<String>),
 }
 
-/// What takes the place of a generation.
+/// Successor of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Successor {
     /// A new one.
@@ -54,8 +54,8 @@ pub enum Successor {
 
 /// Decides about the generation in force.
 ///
-/// `earlier` are those that were in force before, `workers` what those workers have of the scope that live, take runs and
-/// report it. `absent` is how long no worker has had `current`.
+/// `earlier` are the generations that were in force before. `workers` are the digests of this scope from the
+/// workers that live, take runs and report them. `absent` is how long no worker has had `current`.
 pub fn decide_settings(
     current: &SettingsGeneration,
     earlier: &[&SettingsGeneration],
@@ -85,7 +85,7 @@ pub fn decide_settings(
     }
     let is_over = |patience: Duration| absent >= patience;
     if current.digests.compare(&shared) == Comparison::NoCommonKey {
-        // Nothing says that they are others.
+        // Nothing shows that the blocks differ.
         return if is_over(patience.new) {
             SettingsDecision::Note(shared)
         } else {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{ClusterKey, KeyId, SettingsScope};
 use crate::digest::Digest;
 
-/// The blocks of a configuration, by name, as parts of which the digest of each is made. They may hold secrets, so
-/// `Debug` shows only the names.
+/// The blocks of a configuration, by name, as the parts that the digest of each is made from. They may hold
+/// secrets, so `Debug` shows only the names.
 #[derive(Clone, Default)]
 pub struct SettingsBlocks(BTreeMap<String, Vec<String>>);
 
@@ -18,12 +18,12 @@ pub struct SettingsBlocks(BTreeMap<String, Vec<String>>);
 #[serde(transparent)]
 pub struct BlockDigests(BTreeMap<KeyId, BTreeMap<String, Digest>>);
 
-/// How the blocks of two processes compare.
+/// Result of comparing the blocks of two processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
-    /// They are the same.
+    /// The blocks are the same.
     Equal,
-    /// They differ in these.
+    /// The blocks with these names differ.
     Different(Vec<String>),
     /// No key was used for both.
     NoCommonKey,
@@ -70,7 +70,7 @@ impl IntoIterator for BlockDigests {
 }
 
 impl BlockDigests {
-    /// Whether there is no key.
+    /// Returns whether no key has digests.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

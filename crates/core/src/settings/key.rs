@@ -41,7 +41,7 @@ impl ClusterKey {
     /// # Errors
     /// If they are something else, which the error does not show.
     pub fn parse(text: &str) -> Result<Self, InvalidKey> {
-        // What a digest is written as as well.
+        // A digest is written the same way.
         let read: Digest = text.parse().map_err(|_error| InvalidKey)?;
         Ok(Self(*read.as_bytes()))
     }

@@ -2,38 +2,39 @@
 
 use super::record::{Keep, KnownState, TerraformState};
 
-/// What is at the old place.
+/// State at the old place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// It is not known where that is.
+    /// The old place is not known.
     Unknown,
-    /// There is no state.
+    /// The old place has no state.
     Nothing,
     /// This state.
     State(TerraformState),
 }
 
-/// What a worker does before it applies.
+/// Action of a worker before it applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It goes on with what is at the task's place; `None` if that is no state, so that a new one begins.
+    /// The worker goes on with the state at the task's place; `None` if that place has no state, so that a new
+    /// one begins.
     GoOn(Option<TerraformState>),
-    /// It pushes the state of the old place over what is at the task's place.
+    /// The worker pushes the state of the old place over the content of the task's place.
     Move {
-        /// Terraform would refuse it: another lineage, or a later serial, is overwritten.
+        /// Terraform would refuse the push: another lineage, or a later serial, is overwritten.
         force: bool,
     },
-    /// It does nothing.
+    /// The worker does nothing.
     Refuse(Refusal),
 }
 
-/// Why neither state may be taken.
+/// Reason why neither state may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refusal {
-    /// The known state is not at the task's place, and there is nowhere to look for it.
+    /// The known state is not at the task's place, and no other place is known.
     #[error("the task's state is not there, and it is not known where it was before")]
     NoSource,
-    /// Nor is it at the old place.
+    /// The known state is neither at the task's place nor at the old place.
     #[error("the task's state is not there, and the old backend has none either")]
     SourceEmpty,
     /// The old place has a state of another lineage.
@@ -55,13 +56,13 @@ pub enum Refusal {
     TargetTaken,
 }
 
-/// What to do with the state of a task.
+/// Decides how to handle the state of a task.
 ///
-/// `target` is what its place has. `source` matters only if that does not go on with what is known, so a worker may first ask
-/// with [`Source::Unknown`] and look for the source if that is refused.
+/// `target` is the state at its place. `source` matters only if `target` does not go on with the known state,
+/// so a worker may first ask with [`Source::Unknown`] and look for the source if that is refused.
 ///
-/// After a process has died at any moment this decides the same or finds that it is done: until a move is recorded the known
-/// state is the old one, and a pushed state goes on with it.
+/// After a process has died at any moment this decides the same or finds that the work is done: until a move is
+/// recorded the known state is the old one, and a pushed state goes on with it.
 pub fn decide(
     known: Option<&KnownState>,
     target: Option<&TerraformState>,
@@ -86,7 +87,8 @@ pub fn decide(
     }
 }
 
-/// What to do with the state of a task that takes that of an earlier one; `source` is the workspace of that one.
+/// Decides how to handle the state of a task that takes over the state of an earlier task; `source` is the
+/// workspace of the earlier task.
 pub fn decide_from(
     target: Option<&TerraformState>,
     source: &Source,
@@ -112,7 +114,7 @@ fn keep_old(target: Option<&TerraformState>, source: &Source) -> Decision {
     match (source, target) {
         (Source::Unknown, _) => Decision::Refuse(Refusal::NoSource),
         (Source::Nothing, _) => Decision::Refuse(Refusal::SourceEmpty),
-        // It was pushed before.
+        // The state was pushed before.
         (Source::State(source), Some(target))
             if source.lineage == target.lineage && source.serial == target.serial =>
         {

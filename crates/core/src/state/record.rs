@@ -1,4 +1,4 @@
-//! What a task keeps of its state, and what workers report of it.
+//! Record that a task keeps of its state, and reports of workers about it.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -19,10 +19,10 @@ const NAME_LIMIT: usize = 255;
 #[error("the lineage of a state has 1 to {LINEAGE_LIMIT} bytes")]
 pub struct InvalidLineage;
 
-/// A state of Terraform that is there, with resources or without: what distinguishes it, and nothing that is in it.
+/// An existing state of Terraform, with resources or without: its identity, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TerraformState {
-    /// The same for all versions of one state.
+    /// Equal for all versions of one state.
     pub lineage: String,
     /// Increases with each version.
     pub serial: u64,
@@ -73,9 +73,9 @@ impl KnownState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// That of the old backend, whatever the new one has.
+    /// The state of the old backend, whatever the new one has.
     Old,
-    /// What the new backend has, even if that is nothing.
+    /// The state of the new backend, even if it has none.
     New,
 }
 
@@ -83,7 +83,7 @@ impl Keep {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Old, Self::New];
 
-    /// The spelling, as stored and as people write it.
+    /// The spelling, as stored and as written by operators.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Old => "old",
@@ -91,39 +91,39 @@ impl Keep {
         }
     }
 
-    /// Of its spelling.
+    /// Parses the spelling.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|keep| keep.as_str() == text)
     }
 }
 
-/// What a backend has in one workspace.
+/// State of a backend in one workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateAt {
     /// Kind of the backend, such as "consul".
     pub backend: String,
     /// The workspace.
     pub workspace: String,
-    /// The state there, if there is one.
+    /// The state there, if any.
     #[serde(flatten)]
     pub state: Option<TerraformState>,
 }
 
-/// Why a run was refused, and the states that its worker saw. Without credentials.
+/// Reason why a run was refused, and the states that its worker saw. Without credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateConflict {
-    /// For people.
+    /// Text for operators.
     pub reason: String,
-    /// What is at the old place, if that is known.
+    /// State at the old place, if that is known.
     #[serde(default)]
     pub old: Option<StateAt>,
-    /// What is at the new place, if that was looked at.
+    /// State at the new place, if that was looked at.
     #[serde(default)]
     pub new: Option<StateAt>,
 }
 
 impl StateConflict {
-    /// With texts of bounded size.
+    /// Returns the conflict with texts of bounded size.
     #[must_use]
     pub fn bounded(self) -> Self {
         let at = |at: Option<StateAt>| {
@@ -141,7 +141,7 @@ impl StateConflict {
     }
 }
 
-/// Without the character that databases cannot hold.
+/// Cuts a text to a limit, and replaces the character that databases cannot hold.
 fn bounded(text: &str, limit: usize) -> String {
     let end = text.floor_char_boundary(limit);
     let (kept, rest) = text.split_at(end);
@@ -152,7 +152,7 @@ fn bounded(text: &str, limit: usize) -> String {
     kept
 }
 
-/// What the holder of a lease reports of its task's state before it applies.
+/// Report of a lease's holder about its task's state, before it applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateReport {
     /// The task goes on with what is at its place; `None` if that is no state.
@@ -163,7 +163,7 @@ pub enum StateReport {
     Refused(StateConflict),
 }
 
-/// What a person decides of a task's state.
+/// Decision of an operator about a task's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateDecision {
     /// Which of two states is kept.
@@ -172,7 +172,7 @@ pub enum StateDecision {
     From(TaskName),
 }
 
-/// What a task keeps of its state.
+/// Record that a task keeps of its state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StateRecord {
     /// The known state; `None` before the first report.

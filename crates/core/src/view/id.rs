@@ -31,8 +31,8 @@ impl fmt::Display for ViewId {
 }
 
 impl View {
-    /// The view's id, in the form that the logs of the original use. What would make the ids of two views equal is
-    /// percent-encoded.
+    /// Returns the view's id, in the form that the logs of the original use. Characters that would make the ids
+    /// of two views equal are percent-encoded.
     pub fn id(&self) -> ViewId {
         ViewId(match self {
             Self::Service(view) => view.id_text(),

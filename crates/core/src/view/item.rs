@@ -1,4 +1,4 @@
-//! What a view consists of.
+//! Items of a view.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct KeyValue {
     pub value: String,
 }
 
-/// Without the value, which may be secret.
+/// Leaves out the value, which may be secret.
 impl std::fmt::Debug for KeyValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("KeyValue")
@@ -51,9 +51,9 @@ pub enum Item {
 /// Identifies an item inside its view; the order is the one in which a module gets items.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemKey {
-    /// Of an instance.
+    /// Key of an instance.
     Instance(InstanceKey),
-    /// Of a name in the catalog, or a key.
+    /// A name in the catalog, or a key in Consul's key-value store.
     Name(String),
 }
 

@@ -1,4 +1,4 @@
-//! What was seen of a view, and how it changes.
+//! Snapshots of a view, and the deltas between them.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl ViewSnapshot {
         }
     }
 
-    /// What must be sent to a subscriber that has `earlier` (or nothing).
+    /// Returns the delta for a subscriber that has `earlier` (or nothing).
     pub fn delta_from(&self, earlier: Option<&Self>) -> ViewDelta {
         let Some(earlier) = earlier else {
             return ViewDelta {

@@ -114,7 +114,7 @@ fn without_indentation(mut text: String, closing: &str) -> String {
     if let Some(stripped) = stripped {
         return stripped;
     }
-    // What is no ordinary blank stays, as in the original.
+    // White space other than ordinary blanks stays, as in the original.
     text.push_str(closing.trim_end_matches([' ', '\t']));
     text
 }

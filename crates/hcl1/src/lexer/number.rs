@@ -8,12 +8,12 @@
 use super::{Lexer, TokenKind, continues_word};
 use crate::ast::Number;
 
-/// Why something that starts like a number is none.
+/// Reason why something that starts like a number is not one.
 #[derive(Debug)]
 pub(crate) struct NumberFault {
     /// Continues "found `x`, ".
     pub(crate) reason: &'static str,
-    /// How to mend it; none if text was meant and quotes are missing.
+    /// Hint; none if text was meant and quotes are missing.
     pub(crate) help: Option<&'static str>,
 }
 

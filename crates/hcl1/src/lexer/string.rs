@@ -7,7 +7,7 @@ use super::Lexer;
 use crate::ast::Span;
 use crate::error::{ParseError, quoted};
 
-/// What an escape stands for, before it is known to be allowed.
+/// Meaning of an escape, before it is known to be allowed.
 enum Escape {
     Byte(u32),
     CodePoint(u32),
@@ -70,7 +70,7 @@ impl Lexer<'_> {
         )
     }
 
-    /// The offset behind the brace that closes the `${` at `start`.
+    /// Returns the offset after the brace that closes the `${` at `start`.
     fn end_of_interpolation(&self, start: usize) -> Result<usize, ParseError> {
         let bytes = self.source.as_bytes();
         let mut position = start + "${".len();
@@ -100,7 +100,7 @@ impl Lexer<'_> {
         Ok(position)
     }
 
-    /// Reads the escape whose backslash is at `start`; gives the offset behind it too.
+    /// Reads the escape whose backslash is at `start`; returns the offset after it, too.
     fn escape(&self, start: usize) -> Result<(Escape, usize), ParseError> {
         let behind = start + 1;
         let Some(letter) = self.source[behind..].chars().next() else {

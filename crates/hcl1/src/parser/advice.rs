@@ -1,4 +1,4 @@
-//! Messages for tokens in the wrong place, with help for the mistakes people make.
+//! Messages for tokens in the wrong place, with help for common mistakes.
 
 use super::Parser;
 use crate::ast::Key;

@@ -1,4 +1,4 @@
-//! What the language takes, row by row of docs/configuration.md#hcl.
+//! Accepted syntax, row by row of docs/configuration.md#hcl.
 
 use crate::outline::outline;
 

@@ -1,4 +1,4 @@
-//! What the language refuses, row by row of docs/configuration.md#hcl, and where the error points.
+//! Refused syntax, row by row of docs/configuration.md#hcl, and where the error points.
 
 use cts_hcl1::parse;
 

@@ -1,4 +1,4 @@
-//! What is seen of views.
+//! Deltas of views.
 
 use cts_core::{
     CatalogService, HealthStatus, InstanceKey, Item, ItemKey, KeyValue, ServiceInstance, ViewDelta,
@@ -132,7 +132,7 @@ impl Part {
     }
 }
 
-/// A delta for the wire, as one or more numbered messages of which the last is marked complete.
+/// Converts a delta for the wire, to one or more numbered messages; the last one is marked complete.
 /// `subscription` is the id that the receiver gave its subscription.
 pub fn delta_to_wire(
     view_id: &ViewId,

@@ -1,4 +1,4 @@
-//! What an attempt did.
+//! Details of an attempt.
 
 use cts_core::runs::{
     Diagnostic, OutputValue, PhaseTimes, ResourceAction, ResourceChange, ResourceCounts,
@@ -8,7 +8,7 @@ use cts_proto::run::v1 as proto;
 
 use super::{duration_from_wire, duration_to_wire};
 
-/// What an attempt did, for the wire. The wait in the queue is not part of it.
+/// Converts the details of an attempt for the wire. The wait in the queue is not part of it.
 pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
     let RunDetails { summary, findings } = details;
     let PhaseTimes {
@@ -58,7 +58,7 @@ pub(super) const fn counts_from_wire(counts: proto::ResourceCounts) -> ResourceC
     }
 }
 
-/// What an attempt did, from the wire, as much of it as is kept.
+/// Converts the details of an attempt from the wire, as much of them as is kept.
 pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
     let phases = details.phases.unwrap_or_default();
     let phase = |time: Option<prost_types::Duration>| {
@@ -103,7 +103,7 @@ fn output_to_wire(output: RunOutput) -> proto::RunOutput {
     }
 }
 
-/// What is no value, or none that this version knows, is not shown.
+/// A missing value, or one that this version does not know, is not shown.
 fn output_from_wire(output: proto::RunOutput) -> RunOutput {
     use proto::run_output::Value;
     let value = match output.value {

@@ -7,7 +7,7 @@ use super::{
     ConversionError, invalid, lease_epoch, run_id, timestamp_from_wire, timestamp_to_wire,
 };
 
-/// To the wire.
+/// Converts a part of a journal for the wire.
 pub fn journal_to_wire(part: JournalPart) -> proto::WorkerJournal {
     let entries = part.entries.into_iter().map(|entry| proto::JournalEntry {
         task_name: entry.task.into(),
@@ -25,7 +25,7 @@ pub fn journal_to_wire(part: JournalPart) -> proto::WorkerJournal {
     }
 }
 
-/// From the wire.
+/// Converts a part of a journal from the wire.
 pub fn journal_from_wire(part: proto::WorkerJournal) -> Result<JournalPart, ConversionError> {
     let entry = |entry: proto::JournalEntry| {
         Ok(JournalEntry {

@@ -22,7 +22,7 @@ pub fn lease_epoch(number: u64) -> Result<LeaseEpoch, ConversionError> {
     Ok(LeaseEpoch::new(number))
 }
 
-/// What a run is for, for the wire.
+/// Converts the purpose of a run for the wire.
 pub const fn kind_to_wire(kind: RunKind) -> proto::RunKind {
     match kind {
         RunKind::Apply => proto::RunKind::Apply,
@@ -33,7 +33,7 @@ pub const fn kind_to_wire(kind: RunKind) -> proto::RunKind {
     }
 }
 
-/// What a leased run is for. A scheduler that does not say knows nothing but applies; a kind that
+/// Returns the purpose of a leased run. A scheduler that sends no kind knows nothing but applies; a kind that
 /// this version does not know is an error, because nothing may be applied by mistake.
 pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
     match proto::RunKind::try_from(lease.kind) {
@@ -55,7 +55,7 @@ pub const fn cancel_order_to_wire(order: Option<CancelOrder>) -> proto::CancelOr
     }
 }
 
-/// The order to stop, if there is one. One that this version does not know is the gentle one.
+/// Returns the order to stop, if any. An order that this version does not know counts as the gentle one.
 pub fn cancel_order_from_wire(order: i32) -> Option<CancelOrder> {
     match proto::CancelOrder::try_from(order) {
         Ok(proto::CancelOrder::Unspecified) => None,
@@ -64,7 +64,7 @@ pub fn cancel_order_from_wire(order: i32) -> Option<CancelOrder> {
     }
 }
 
-/// What a task says of its timeouts, for the wire.
+/// Converts the timeouts of a task for the wire.
 pub fn timeouts_to_wire(timeouts: TaskTimeouts) -> Option<proto::StepTimeouts> {
     (!timeouts.is_empty()).then(|| proto::StepTimeouts {
         init: timeouts.init.map(duration_to_wire),
@@ -73,7 +73,7 @@ pub fn timeouts_to_wire(timeouts: TaskTimeouts) -> Option<proto::StepTimeouts> {
     })
 }
 
-/// What a task says of its timeouts.
+/// Converts the timeouts of a task from the wire.
 pub fn timeouts_from_wire(timeouts: Option<&proto::StepTimeouts>) -> TaskTimeouts {
     let Some(timeouts) = timeouts else {
         return TaskTimeouts::default();
@@ -112,7 +112,7 @@ pub fn known_kinds() -> Vec<i32> {
     RunKind::ALL.map(|kind| kind_to_wire(kind).into()).into()
 }
 
-/// The kinds of runs that a worker knows; one that names none knows applies.
+/// Converts the kinds of runs that a worker knows from the wire; a worker that names none knows applies.
 pub fn kinds_from_wire(request: &proto::AcquireRunRequest) -> RunKinds {
     let named = |kind| request.kinds().any(|named| named == kind);
     RunKinds {
@@ -148,7 +148,7 @@ pub fn status_to_wire(status: RunStatus) -> proto::RunStatus {
     }
 }
 
-/// Why a run is to wait no longer, for the wire.
+/// Converts the reason why a run is to wait no longer for the wire.
 pub const fn wait_end_to_wire(end: WaitEnd) -> proto::WaitEnd {
     match end {
         WaitEnd::NewerInput => proto::WaitEnd::NewerInput,
@@ -158,7 +158,8 @@ pub const fn wait_end_to_wire(end: WaitEnd) -> proto::WaitEnd {
     }
 }
 
-/// Why a run is to wait no longer; `None` if it may. A reason that this version does not know is one.
+/// Converts the reason why a run is to wait no longer from the wire; `None` if the run may wait. A reason that
+/// this version does not know ends the wait, too.
 pub fn wait_end_from_wire(end: i32) -> Option<WaitEnd> {
     match proto::WaitEnd::try_from(end) {
         Ok(proto::WaitEnd::Unspecified) => None,

@@ -50,7 +50,7 @@ pub fn keep_from_wire(keep: i32) -> Result<Option<Keep>, ConversionError> {
     }
 }
 
-/// What a task keeps of its state, for the wire.
+/// Converts the record that a task keeps of its state for the wire.
 pub fn known_state_to_wire(record: &StateRecord) -> proto::KnownState {
     let known = record.known.as_ref();
     proto::KnownState {
@@ -63,7 +63,8 @@ pub fn known_state_to_wire(record: &StateRecord) -> proto::KnownState {
     }
 }
 
-/// What a task keeps of its state, without conflict and time. A scheduler that sends none keeps nothing.
+/// Converts the record that a task keeps of its state from the wire, without conflict and time. A scheduler
+/// that sends none keeps nothing.
 pub fn known_state_from_wire(
     state: Option<proto::KnownState>,
 ) -> Result<Option<StateRecord>, ConversionError> {
@@ -85,7 +86,7 @@ pub fn known_state_from_wire(
     }))
 }
 
-/// All that a task keeps of its state, for the wire.
+/// Converts the whole record that a task keeps of its state for the wire.
 pub fn state_record_to_wire(record: StateRecord) -> task::KnownTerraformState {
     let known = Some(known_state_to_wire(&record));
     let (conflict, conflict_at) = record.conflict.unzip();
@@ -97,7 +98,8 @@ pub fn state_record_to_wire(record: StateRecord) -> task::KnownTerraformState {
     }
 }
 
-/// All that a task keeps of its state. A conflict without its time counts as one of the beginning of time.
+/// Converts the whole record that a task keeps of its state from the wire. A conflict without its time counts
+/// as one of the beginning of time.
 pub fn state_record_from_wire(
     state: task::KnownTerraformState,
 ) -> Result<StateRecord, ConversionError> {
@@ -111,7 +113,7 @@ pub fn state_record_from_wire(
     })
 }
 
-/// What a person decides, for the wire.
+/// Converts the decision of an operator for the wire.
 pub fn state_decision_to_wire(
     decision: StateDecision,
 ) -> task::decide_terraform_state_request::Decision {
@@ -122,7 +124,7 @@ pub fn state_decision_to_wire(
     }
 }
 
-/// What a person decides.
+/// Converts the decision of an operator from the wire.
 pub fn state_decision_from_wire(
     decision: Option<task::decide_terraform_state_request::Decision>,
 ) -> Result<StateDecision, ConversionError> {

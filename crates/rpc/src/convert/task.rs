@@ -28,7 +28,7 @@ pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
     }
 }
 
-/// What was declared of a task, as far as the API shows it.
+/// Returns the declaration of a task, as far as the API shows it.
 fn draft_of(spec: &TaskSpec) -> TaskDraft {
     let definition = spec.definition.clone();
     let providers = definition.providers.iter();
@@ -53,7 +53,7 @@ fn draft_of(spec: &TaskSpec) -> TaskDraft {
         }),
         terraform_version: String::new(),
         workspace: definition.workspace.map(workspace),
-        // What the default is is not said.
+        // The default is left out.
         on_delete: (!spec.on_delete.is_retain()).then_some(spec.on_delete),
     }
 }
@@ -115,7 +115,7 @@ pub fn task_status_from_wire(status: proto::TaskStatus) -> Option<TaskStatus> {
     }
 }
 
-/// What a guard holds back, for the wire.
+/// Converts an input that the shrink limit holds back for the wire.
 pub fn hold_to_wire(hold: Hold) -> proto::Hold {
     let losses = hold.losses.into_iter().map(|loss| proto::Loss {
         service: loss.service,
@@ -146,7 +146,7 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         success: event.success,
         start_time: Some(timestamp_to_wire(event.start_time)),
         end_time: Some(timestamp_to_wire(event.end_time)),
-        // One that was stored when more was kept would not fit into a message.
+        // An error that was stored when longer texts were kept would not fit into a message.
         error: event.error.map(|error| shortened(&error, ERRORS_BYTES)),
         providers: event.config.providers,
         services: event.config.services,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-/// A duration for the wire; one too long for it becomes the longest there is.
+/// Converts a duration for the wire; one too long for it becomes the longest possible one.
 pub fn duration_to_wire(duration: Duration) -> prost_types::Duration {
     prost_types::Duration::try_from(duration).unwrap_or(prost_types::Duration {
         seconds: i64::MAX,

@@ -48,7 +48,7 @@ fn settings_from_wire(settings: proto::WorkerSettings) -> Result<BlockDigests, C
     keys.collect()
 }
 
-/// From the wire. A worker must name itself.
+/// Converts a worker from the wire. A worker must name itself.
 pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, ConversionError> {
     let worker = worker.ok_or(ConversionError::Missing {
         field: "HeartbeatRequest.worker",
@@ -79,7 +79,7 @@ pub fn capabilities_to_wire(capabilities: &Capabilities) -> proto::Capabilities 
     }
 }
 
-/// From the wire; who says nothing can do nothing.
+/// Converts capabilities from the wire; a worker that sends none can do nothing.
 pub fn capabilities_from_wire(capabilities: Option<proto::Capabilities>) -> Capabilities {
     let capabilities = capabilities.unwrap_or_default();
     let engine = |engine: proto::Engine| Engine {

@@ -10,7 +10,7 @@ use tonic::transport::{Channel, Endpoint};
 /// Changes on their way to the channel, which takes them up with its next call only.
 const CHANGES: usize = 256;
 
-/// What a peer is to be in the balanced set: a later generation replaces the connection.
+/// Wanted state of a peer in the balanced set: a later generation replaces the connection.
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) generation: u64,
@@ -48,7 +48,7 @@ impl Feed {
     pub(super) async fn flush(&mut self) {
         while let Some((address, member)) = self.next() {
             let Ok(permit) = self.changes.reserve().await else {
-                // All handles on the channel are gone, so there is no receiver.
+                // All handles on the channel are gone, so nothing receives any more.
                 self.sent = generations(&self.wanted);
                 return;
             };

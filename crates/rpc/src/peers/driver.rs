@@ -198,7 +198,7 @@ impl PeersDriver {
 
     /// Publishes the new set; to the balancing channel first, so that a caller that sees the set finds the channel so.
     fn publish(&mut self) {
-        // What does not find room at once is caught up with in the loop.
+        // Changes that find no room at once are sent in the loop.
         let _caught_up = self.feed.flush().now_or_never();
         let healthy: Arc<[Peer]> = self
             .entries

@@ -1,4 +1,4 @@
-//! One question for one peer's health.
+//! A health check of one peer.
 
 use std::error::Error as _;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use tonic_health::pb::health_client::HealthClient;
 /// Shortest pause between two checks: a peer that answers and hangs up must not be asked in a circle.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// When and whom to ask.
+/// Next probe of a peer: its time and its destination.
 pub(super) struct Probe {
     pub(super) socket: SocketAddr,
     /// Marks whether the answer is still of interest when it comes.
@@ -28,7 +28,7 @@ pub(super) struct Probe {
     pub(super) limit: Duration,
 }
 
-/// What is waited for before asking.
+/// Wait before a probe.
 pub(super) enum Wait {
     Nothing,
     Pause(Duration),
@@ -36,21 +36,21 @@ pub(super) enum Wait {
     PauseOrLoss(Duration, Arc<Notify>),
 }
 
-/// What came of it.
+/// Result of a probe.
 pub(super) struct Probed {
     pub(super) socket: SocketAddr,
     pub(super) generation: u64,
     pub(super) verdict: Result<(), Unhealthy>,
 }
 
-/// Why a peer is not healthy.
+/// Reason why a peer is not healthy.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unhealthy {
     #[error("it answers that it does not serve")]
     NotServing,
     #[error("it did not answer within {0:?}")]
     Silent(Duration),
-    /// With the causes in full; a status shows them twice, once in the form for programmers.
+    /// The error with all its causes; a status shows them twice, once in the form for programmers.
     #[error("it cannot be asked: {0}")]
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! From addresses to sockets.
+//! Resolves addresses to sockets.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,7 +16,7 @@ use crate::address::Address;
 /// Time for one look-up.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What look-ups gave for each address, in the order of the addresses.
+/// Results of the look-ups of each address, in the order of the addresses.
 pub(super) type Answers = Vec<io::Result<BTreeSet<SocketAddr>>>;
 
 /// Waits for the pause or `now`, then looks all addresses up. IP addresses need no look-up.
@@ -50,7 +50,7 @@ async fn resolve(address: &Address) -> io::Result<BTreeSet<SocketAddr>> {
     Ok(sockets)
 }
 
-/// What is known of each address: a look-up that fails changes nothing.
+/// Known sockets of each address: a look-up that fails changes nothing.
 pub(super) struct Known {
     service: &'static str,
     addresses: Arc<[Address]>,

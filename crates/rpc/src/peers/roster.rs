@@ -1,4 +1,4 @@
-//! What is known of each peer.
+//! Known state of each peer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::tls::ClientKeys;
 pub(super) struct Entry {
     pub(super) peer: Peer,
     pub(super) endpoint: Endpoint,
-    /// Changes with the connections: an answer to an earlier one says nothing.
+    /// Changes with the connections: the answer to an earlier generation is ignored.
     pub(super) generation: u64,
     address: Address,
     socket: SocketAddr,
@@ -31,7 +31,7 @@ pub(super) struct Entry {
 enum PeerHealth {
     Unknown,
     Healthy,
-    /// With the pauses that are still to come.
+    /// Holds the pauses that are still to come.
     Unhealthy(ExponentialBackoff),
 }
 
@@ -56,7 +56,7 @@ impl Entry {
         }
     }
 
-    /// Begins anew with other keys. What is thought of the peer stays until it has answered.
+    /// Starts again with other keys. The verdict on the peer stays until it has answered.
     pub(super) fn renew(&mut self, keys: Option<&ClientKeys>, generation: u64) {
         self.endpoint = peer_endpoint(&self.address, self.socket, keys);
         self.lost = Arc::new(Notify::new());

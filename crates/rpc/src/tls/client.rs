@@ -20,7 +20,7 @@ use crate::tls::files::ClientTlsFiles;
 #[derive(Clone)]
 pub struct ClientTls(Arc<Reloading<ClientKeys>>);
 
-/// What connections that begin now use, known to be in order.
+/// Settings that new connections use, known to be in order.
 pub(crate) struct ClientKeys {
     check: Arc<dyn ServerCertVerifier>,
     identity: Option<Identity>,
@@ -43,8 +43,8 @@ impl ClientTls {
         Ok(Self(Arc::new(Reloading::load(read, build).await?)))
     }
 
-    /// Reads the files now and says whether they have changed. After an error the earlier state stays
-    /// in force.
+    /// Reads the files now and returns whether they have changed. After an error the earlier state stays in
+    /// force.
     pub async fn reload(&self) -> Result<bool, TlsError> {
         self.0.reload().await
     }

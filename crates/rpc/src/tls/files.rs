@@ -10,7 +10,7 @@ use cts_tls::{Authorities, IdentityFiles, ServerFiles};
 pub struct TlsFiles {
     /// Certificates of the authorities that other services' certificates come from.
     pub ca_cert: PathBuf,
-    /// The own certificate, and behind it those that lead to its authority.
+    /// The own certificate, followed by the ones that lead to its authority.
     pub cert: PathBuf,
     /// The private key of the own certificate.
     pub key: PathBuf,
@@ -25,7 +25,7 @@ pub struct TlsFiles {
 pub struct ClientTlsFiles {
     /// Certificates of the authorities that servers' certificates come from.
     pub ca_cert: PathBuf,
-    /// What the client shows to servers that ask for it.
+    /// Certificate and key that the client shows to servers that ask for them.
     pub identity: Option<IdentityFiles>,
     /// The name that servers' certificates must hold; without it the host of each one's address.
     pub server_name: Option<String>,

@@ -129,7 +129,7 @@ impl Server {
     pub(crate) fn freeze(&self) -> mpsc::Sender<()> {
         let (thaw, frozen) = mpsc::channel::<()>();
         let (begin, begun) = mpsc::channel();
-        // It has one thread only, which this keeps busy until the other end is dropped.
+        // The runtime has one thread only, which this keeps busy until the other end is dropped.
         self.runtime.as_ref().unwrap().spawn(async move {
             begin.send(()).unwrap();
             frozen.recv().unwrap_err();

@@ -1,4 +1,4 @@
-//! Who is let in over TLS, and what is said of files that cannot be used.
+//! Clients that are let in over TLS, and errors of files that cannot be used.
 
 use cts_core::Chain;
 use cts_rpc::{ClientTls, ClientTlsFiles, ServerTls, TlsError, TlsFiles, connect, connect_tls};

@@ -26,7 +26,7 @@ impl Serialize for Line {
     }
 }
 
-/// Beside the other keys they could be mistaken for them.
+/// Fields have an object of their own: next to the other keys they could be mistaken for them.
 struct Fields<'a>(&'a [(&'static str, Value)]);
 
 impl Serialize for Fields<'_> {

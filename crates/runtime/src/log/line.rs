@@ -1,4 +1,4 @@
-//! What an event says, taken out of it once for all destinations.
+//! Content of an event, taken out of it once for all destinations.
 
 use std::error::Error;
 use std::fmt;
@@ -73,7 +73,7 @@ impl fmt::Display for Value {
 struct Collected {
     message: String,
     fields: Vec<(&'static str, Value)>,
-    /// Where an event of the `log` crate comes from.
+    /// Origin of an event of the `log` crate.
     bridged_target: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Where lines go.
+//! Destinations of lines.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ impl Output {
         };
         shown.push('\n');
         let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without a reader there is nowhere to report it.
+        // Without a reader the error cannot be reported anywhere.
         drop(console.write_all(shown.as_bytes()));
     }
 
@@ -76,7 +76,7 @@ impl<S: Subscriber> Layer<S> for Output {
     }
 }
 
-/// A line of the log about itself. An event is no way to say it: there is one being written.
+/// Makes a line of the log about itself. An event cannot say it, because one is being written.
 fn own(on: &Line, message: &str, field: (&'static str, Value)) -> Line {
     Line {
         time: on.time,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     impl Console {
-        /// What was written, without the times.
+        /// Returns the written lines, without the times.
         fn lines(&self) -> Vec<String> {
             let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
             let without_time = |line: &str| match line.split_once(" [") {

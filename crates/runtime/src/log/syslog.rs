@@ -11,7 +11,7 @@ use chrono::{DateTime, Local};
 /// Where syslog listens, most usual first.
 pub const SYSLOG_SOCKETS: [&str; 3] = ["/dev/log", "/var/run/syslog", "/var/run/log"];
 
-/// Bytes of the longest datagram; a longer line is cut, and ends in `…`. What common receivers take.
+/// Bytes of the longest datagram, as common receivers take it; a longer line is cut, and ends in `…`.
 pub const LONGEST_DATAGRAM: usize = 8192;
 
 /// Severity of all lines, as in the original; the level stands in the line.
@@ -28,7 +28,7 @@ pub struct SyslogSettings {
     pub name: String,
     /// Id of this process.
     pub process: u32,
-    /// Sockets of which the first that takes datagrams is used: [`SYSLOG_SOCKETS`].
+    /// Candidates for the socket: the first that takes datagrams is used; see [`SYSLOG_SOCKETS`].
     pub sockets: Vec<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ pub struct SyslogSettings {
 #[error("syslog is configured, but cannot be reached at {}", shown(sockets))]
 pub struct SyslogError {
     sockets: Vec<PathBuf>,
-    /// What the first of them said.
+    /// Error of the first socket.
     #[source]
     source: io::Error,
 }
@@ -47,7 +47,7 @@ fn shown(sockets: &[PathBuf]) -> String {
     sockets.collect::<Vec<_>>().join(", ")
 }
 
-/// An open way to syslog. It never waits: while syslog is slow or away, lines are lost and counted.
+/// An open connection to syslog. Sending never waits: while syslog is slow or away, lines are lost and counted.
 #[derive(Debug)]
 pub(super) struct Syslog {
     socket: UnixDatagram,
@@ -57,13 +57,13 @@ pub(super) struct Syslog {
     lost: AtomicU64,
 }
 
-/// What became of a line.
+/// Result of sending a line.
 #[derive(Debug)]
 pub(super) enum SendOutcome {
     Sent,
-    /// It is the first that syslog took after so many others were lost.
+    /// The line is the first that syslog took after so many others were lost.
     SentAfter(u64),
-    /// It is lost, the first after one that was not.
+    /// The line is lost, the first after one that was not.
     FirstLost(io::Error),
     Lost,
 }
@@ -98,7 +98,7 @@ impl Syslog {
         let (priority, tag) = (self.priority, &self.tag);
         let time = time.format("%b %e %H:%M:%S");
         let datagram = cut(format!("<{priority}>{time} {tag}: {line}"));
-        // By path each time: so a syslog that was started anew is found without ado.
+        // By path each time: so a restarted syslog is found without ado.
         match self.socket.send_to(datagram.as_bytes(), &self.to) {
             Ok(_length) => match self.lost.swap(0, Ordering::Relaxed) {
                 0 => SendOutcome::Sent,

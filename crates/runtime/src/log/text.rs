@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use crate::log::LogLevel;
 use crate::log::line::{Line, Value};
 
-/// Before the name of a value of several lines, which no line with a time begins with.
+/// Prefix of the name of a value of several lines; no line with a time begins with it.
 const FIELD_PREFIX: &str = "  ";
 
-/// Before each line of such a value.
+/// Prefix of each line of such a value.
 const LINE_PREFIX: &str = "  | ";
 
 /// The line with values of several lines below it; without the last line break.

@@ -249,7 +249,7 @@ async fn has_grpc_tls(program: &PathBuf) -> bool {
     *KNOWN.get_or_init(ask).await
 }
 
-/// What is missing until the agent can be used.
+/// Returns the condition that is missing until the agent can be used.
 async fn readiness(address: &str, client: &Client) -> Result<(), String> {
     let get = async |path: &str| -> Result<Value, String> {
         let answer = client.get(format!("http://{address}{path}")).send().await;

@@ -1,4 +1,4 @@
-//! What a test does to Consul: writes and reads over its HTTP interface.
+//! Requests of a test to Consul: writes and reads over its HTTP interface.
 
 use std::collections::BTreeMap;
 
@@ -98,12 +98,12 @@ impl ConsulAgent {
         self.put(&path, token.to_string()).await;
     }
 
-    /// All that the cluster knows, for [`ConsulAgent::restore`].
+    /// Returns all data of the cluster, for [`ConsulAgent::restore`].
     pub async fn snapshot(&self) -> Vec<u8> {
         self.send(Method::GET, "/v1/snapshot", "").await
     }
 
-    /// Puts what the cluster knew, and its index of then, in the place of what it knows.
+    /// Replaces the data of the cluster by earlier data, with the index of that time.
     pub async fn restore(&self, snapshot: Vec<u8>) {
         self.send(Method::PUT, "/v1/snapshot", snapshot).await;
     }

@@ -1,4 +1,4 @@
-//! The directory of a server, and whom it belongs to.
+//! The directory of a server, and its owner.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, Permissions};
@@ -26,7 +26,7 @@ pub(super) struct DataDirectory {
     path: PathBuf,
     /// Postgres refuses to run as root, so that its programs are started as this user.
     owner: Option<User>,
-    /// Of the data alone.
+    /// Disk for the data alone.
     disk: Option<LimitedDisk>,
 }
 
@@ -93,7 +93,7 @@ impl DataDirectory {
         self.command(&postgres_path(name))
     }
 
-    /// A program to be started in this directory as its owner. What it says goes to the log, and nothing of the
+    /// A program to be started in this directory as its owner. Its output goes to the log, and nothing of the
     /// caller's environment reaches it.
     #[expect(
         clippy::disallowed_methods,

@@ -5,10 +5,10 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Reads process ids, one per line, an empty line for none; when there is nothing more to read, the
-/// owner is gone: the process of the last line is ended with all that it has started, and the directory
-/// removed, after a disk of its own for the data, if there is one; the data goes, so that there is no need to write it out (`QUIT`).
-/// Whatever has the same process id but not this directory is another process.
+/// Reads process ids, one per line, an empty line for none; at the end of the input, the owner is gone: the
+/// process of the last line is ended with all that it has started, and the directory removed, after a disk of
+/// its own for the data, if there is one; the data goes, so that there is no need to write it out (`QUIT`). A
+/// process with the same id but not this directory is a different one.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 pid=
@@ -47,7 +47,7 @@ impl Keeper {
             .args(["-c", SCRIPT, "keeper"])
             .arg(directory)
             .current_dir("/")
-            // What ends the tests as a group must not end it.
+            // A signal that ends the tests as a group must not end it.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -86,7 +86,7 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.end();
-        // It ends by itself; only collected here, so that no zombie stays.
+        // The keeper ends by itself; only collected here, so that no zombie stays.
         _ = self.child.wait();
     }
 }

@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A PgBouncer on 127.0.0.1 in front of a [`Postgres`] that accepts every user.
 ///
-/// It ends when this is dropped, and also when the test process dies.
+/// PgBouncer ends when this value is dropped, and also when the test process dies.
 #[derive(Debug)]
 pub struct PgBouncer {
     keeper: Keeper,
@@ -60,7 +60,7 @@ impl PgBouncer {
         if let Err(error) = fs::create_dir(&work) {
             panic!("cannot make {}: {error}", work.display());
         }
-        // It may be where its user cannot read.
+        // The program may be where its user cannot read.
         let program = directory.path().join("pgbouncer");
         if let Err(error) = fs::copy(pgbouncer_path(), &program) {
             panic!("cannot copy PgBouncer: {error}");
@@ -84,7 +84,7 @@ impl PgBouncer {
                 if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
                     return false;
                 }
-                // Whatever it says, as long as it is an answer.
+                // Any answer is enough.
                 match PgConnection::connect(&url).await {
                     Ok(connection) => {
                         drop(connection.close().await);
@@ -110,7 +110,7 @@ impl PgBouncer {
         Err(directory.last_lines())
     }
 
-    /// Address of a database behind it.
+    /// Returns the address of a database behind PgBouncer.
     pub fn url(&self, database: &str) -> String {
         url_of(None, self.port, database)
     }

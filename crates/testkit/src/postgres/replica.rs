@@ -11,8 +11,8 @@ use crate::ports::free_port;
 const DEADLINE: Duration = Duration::from_mins(1);
 
 impl Postgres {
-    /// Starts an asynchronous replica of this server, on a port of its own. It follows when this returns, and
-    /// answers queries that only read. If this server has a disk of its own, so has the replica.
+    /// Starts an asynchronous replica of this server, on a port of its own. The replica follows when this
+    /// returns, and answers queries that only read. If this server has a disk of its own, so has the replica.
     pub async fn replica(&self) -> Self {
         let directory = match self.disk() {
             None => DataDirectory::make(),

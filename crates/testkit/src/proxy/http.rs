@@ -42,7 +42,7 @@ const fn text_of(link: Link) -> &'static str {
     }
 }
 
-/// Reads a request; `None` at the end of the connection, or if it is none.
+/// Reads a request; `None` at the end of the connection, or if the text is not a request.
 async fn request(client: &mut BufReader<TcpStream>) -> Option<()> {
     let mut length = 0;
     let mut first = true;

@@ -116,7 +116,7 @@ async fn a_dropped_server_is_gone_with_its_directory() {
     assert!(!Path::new(&data).parent().unwrap().exists());
 }
 
-/// What a killed test process leaves: it starts this very program with the test below.
+/// Tests the end of a killed test process: starts this very program with the test below.
 #[tokio::test]
 async fn a_server_does_not_outlive_a_killed_owner() {
     let mut owner = tokio::process::Command::new(std::env::current_exe().unwrap())

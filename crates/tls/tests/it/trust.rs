@@ -1,4 +1,4 @@
-//! Certificates as people make them with `openssl`: which of them are accepted, and what is said of the others.
+//! Certificates as made with `openssl`: which of them are accepted, and the errors for the others.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ async fn exchange(server: &ServerTls, client: &ClientFiles, name: &str) -> Resul
         Ok::<_, std::io::Error>(())
     };
     let (served, asked) = tokio::join!(serve, ask);
-    // An alert only repeats what the other side says in full.
+    // An alert only repeats the error that the other side reports in full.
     let refusal = [served.err(), asked.err()].into_iter().flatten();
     let mut refusals: Vec<String> = refusal.map(|error| error.to_string()).collect();
     refusals.sort_by_key(|text| text.contains("received fatal alert"));

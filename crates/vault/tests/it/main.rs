@@ -87,7 +87,7 @@ async fn other_paths_are_taken_as_they_are() {
     stub.has("GET database/creds/x", 200, secret);
     stub.mounted("kv1/a%20b%3Fc", "kv1/", "1");
     let vault = vault(&stub);
-    // Vault says nothing about the mount of the second.
+    // The stub has no answer about the mount of the second path.
     let secret = vault.read("database/creds/x").await.unwrap().unwrap();
     assert_eq!(
         (&secret["Data"]["username"], &secret["LeaseID"]),

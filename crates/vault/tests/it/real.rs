@@ -1,4 +1,4 @@
-//! The same from a real Vault: that the stub says what Vault says.
+//! Tests with a real Vault: the stub must answer as Vault does.
 
 use cts_testkit::{VaultServer, eventually};
 use cts_tls::ClientFiles;

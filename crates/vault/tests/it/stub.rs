@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// What it has, and what was asked of it.
+/// Answers and settings of the stub, and the requests that came.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// Answers by method and path with parameters.
@@ -59,7 +59,7 @@ impl Stub {
         change(&mut self.contents.lock().unwrap())
     }
 
-    /// What it says to `request`, such as `GET kv/x`, from now on.
+    /// Sets the answer to `request`, such as `GET kv/x`, from now on.
     pub(crate) fn has(&self, request: &str, status: u16, answer: Value) {
         self.change(|contents| {
             contents

@@ -1,4 +1,4 @@
-//! What follows the end of an attempt.
+//! Decisions after the end of an attempt.
 
 use std::time::Duration;
 

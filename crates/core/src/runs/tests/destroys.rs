@@ -1,4 +1,4 @@
-//! What follows an attempt to destroy.
+//! Decisions after an attempt to destroy.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::*;
 use super::{context, input, outcomes, plan};
 
-/// What waits or runs.
+/// A run that waits or runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Waiting {
     kind: RunKind,
@@ -34,7 +34,7 @@ struct Model {
     last_applied: Option<Digest>,
     tried: Option<Digest>,
     ended_plans: u32,
-    /// What Terraform has really done.
+    /// Input that Terraform has really applied.
     really_applied: Option<Digest>,
 }
 
@@ -195,8 +195,8 @@ impl Model {
 
 proptest! {
     /// P3 in small: whatever changes, is asked for, fails, is planned, cut off or lost in between, once runs
-    /// succeed again the last input is the applied one, and every plan has ended. There is one exception: an input
-    /// that has had all its attempts, of a task that wants no slow retries.
+    /// succeed again the last input is the applied one, and every plan has ended. One exception: an input that
+    /// has had all its attempts, of a task that wants no slow retries.
     #[test]
     fn the_last_input_is_applied_in_the_end(
         steps in prop::collection::vec((0u8..9, 0u8..4), 1..80), retry_failed in any::<bool>(),

@@ -101,8 +101,8 @@ fn a_wait_in_vain_is_a_failure_that_nothing_follows() {
 }
 
 proptest! {
-    /// What is over for its task is cancelled without an event, however its wait ends, and nothing is lost: with a newer
-    /// input, or where nothing is wanted any more.
+    /// A wait that is over for its task is cancelled without an event, however it ends, and nothing is lost:
+    /// with a newer input, or if nothing is to be applied any more.
     #[test]
     fn a_wait_that_is_over_leaves_no_trace(
         newer_waits in any::<bool>(), withdrawn in any::<bool>(), deleting in any::<bool>(),

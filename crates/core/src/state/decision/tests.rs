@@ -1,4 +1,4 @@
-//! What a task's state goes on with.
+//! Which state a task goes on with.
 
 use proptest::prelude::*;
 
@@ -157,7 +157,8 @@ proptest! {
                     prop_assert!(known.is_continued_by(source));
                 }
                 if let Some(target) = &target {
-                    // What is overwritten is a version that the pushed state goes on from, left behind by a move.
+                    // An overwritten state is a version that the pushed state goes on from, left over by a
+                    // move.
                     prop_assert!(source.continues(target));
                     prop_assert!(known.and_then(|known| known.moved) >= Some(target.serial));
                 }
