@@ -25,8 +25,8 @@ const STAGING_AGE: Duration = Duration::from_hours(1);
 
 /// A directory of unpacked bundles, named by their hashes.
 ///
-/// Shared by everything in a process, by one process at a time: another one may unpack into the same
-/// directory, but could remove what this one uses.
+/// All parts of one process share it. Only one process may use it at a time: a second process can unpack into
+/// the same directory, but could remove a bundle that this process uses.
 #[derive(Debug)]
 pub struct BundleCache {
     directory: PathBuf,
@@ -35,7 +35,7 @@ pub struct BundleCache {
     slots: Slots,
 }
 
-/// A bundle on disk. While a value of it lives, the bundle is not forgotten.
+/// A bundle on disk. As long as a value of it lives, the bundle stays in the cache.
 #[derive(Debug, Clone)]
 pub struct UnpackedBundle {
     path: PathBuf,
@@ -54,7 +54,7 @@ impl UnpackedBundle {
         self.hash
     }
 
-    /// What a root module calls the module in it; see [`module_source()`].
+    /// The source with which a root module calls the module in this bundle; see [`module_source()`].
     pub fn module_source(&self, module: &Path) -> Result<String, InvalidModulePath> {
         module_source(&self.path, module)
     }
@@ -63,38 +63,38 @@ impl UnpackedBundle {
 /// A bundle cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum EnsureError<E: Error + 'static> {
-    /// The source does not give it.
+    /// The fetching function has failed.
     #[error("cannot fetch bundle {hash}")]
     Fetch {
-        /// The hash that was asked for.
+        /// The requested hash.
         hash: Digest,
-        /// What the fetching function said.
+        /// The error of the fetching function.
         #[source]
         source: E,
     },
-    /// The archive has another content.
+    /// The archive has a different hash.
     #[error("bundle {hash} was asked for, and {found} was got")]
     WrongHash {
-        /// The hash that was asked for.
+        /// The requested hash.
         hash: Digest,
-        /// The hash of what came.
+        /// The hash of the fetched archive.
         found: Digest,
     },
     /// The archive cannot be unpacked.
     #[error("cannot unpack bundle {hash}")]
     Unpack {
-        /// The hash that was asked for.
+        /// The requested hash.
         hash: Digest,
         /// Why not.
         #[source]
         source: UnpackError,
     },
-    /// What is in the cache cannot be read, or not be replaced.
+    /// The cached bundle cannot be read or replaced.
     #[error("cannot use bundle {hash} of the cache")]
     Cache {
-        /// The hash that was asked for.
+        /// The requested hash.
         hash: Digest,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -103,9 +103,9 @@ pub enum EnsureError<E: Error + 'static> {
 /// Which unused bundles stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// So many stay, the most recently used ones.
+    /// The number of most recently used bundles that stay.
     pub most_recent: usize,
-    /// Others stay for this long after their last use.
+    /// How long other bundles stay after their last use.
     pub unused_for: Duration,
 }
 
@@ -120,12 +120,12 @@ impl BundleCache {
         }
     }
 
-    /// The unpacked bundle `hash`; if it is not there, `fetch` gets its archive.
+    /// Returns the unpacked bundle `hash`; if the cache does not have it, `fetch` gets its archive.
     ///
-    /// Calls with the same hash wait for each other, so that `fetch` of one of them serves all. If it
-    /// fails, that call fails, and the next one tries with its own. What was fetched is used only if it
-    /// has the hash. What an earlier process has left is hashed before its first use, and fetched anew
-    /// if it is not whole. Dropping the future is safe at any time.
+    /// Calls with the same hash wait for each other, so that `fetch` of one of them serves all. If it fails,
+    /// that call fails, and the next one tries with its own. A fetched archive is used only if it has the
+    /// hash. A bundle of an earlier process is hashed before its first use, and fetched again if it is not
+    /// whole. Dropping the future is safe at any time.
     pub async fn ensure<F, R, E>(
         &self,
         hash: Digest,
@@ -162,7 +162,7 @@ impl BundleCache {
         let touched;
         (slot, touched) = locked(slot, move || File::open(used)?.set_modified(now)).await;
         if let Err(source) = touched {
-            // It was removed by something else; the next call fetches it again.
+            // Something else removed the bundle; the next call fetches it again.
             slot.verified = false;
             return Err(in_cache(source));
         }
@@ -173,8 +173,8 @@ impl BundleCache {
         })
     }
 
-    /// Removes unused bundles that `retention` does not keep, and what crashed processes
-    /// have left half done. Returns the bundles that it removed.
+    /// Removes unused bundles that `retention` does not keep, and unfinished directories of crashed
+    /// processes. Returns the removed bundles.
     pub async fn forget_unused(&self, retention: Retention) -> io::Result<Vec<Digest>> {
         let now = SystemTime::from(self.clock.now());
         let age = move |time: SystemTime| now.duration_since(time).unwrap_or(Duration::ZERO);
@@ -215,8 +215,8 @@ impl BundleCache {
     }
 }
 
-/// Runs `work` where it may block, with the slot locked until it is done: work goes on when the future
-/// that waits for it is dropped, and must not meet that of the next call.
+/// Runs `work` where it may block, with the slot locked until it is done: work continues when the future that
+/// waits for it is dropped, and must not overlap with the work of the next call.
 async fn locked<T: Send + 'static>(
     slot: LockedSlot,
     work: impl FnOnce() -> T + Send + 'static,
@@ -234,13 +234,13 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // Not started, because the runtime is being shut down, which ends this future, too.
+            // Not started, because the runtime is shutting down, which ends this future, too.
             Err(_cancelled) => std::future::pending().await,
         },
     }
 }
 
-/// Whether the bundle is there and whole; removes one that is not.
+/// Whether the bundle exists and is whole; removes a damaged bundle.
 fn keep_if_whole(path: &Path, hash: Digest) -> io::Result<bool> {
     match hash_of_directory(path) {
         Ok(found) if found == Some(hash) => Ok(true),
@@ -256,7 +256,7 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Unpacks an archive, but publishes only the one that was asked for; the hash of what there was.
+/// Unpacks an archive, but publishes it only if it has the requested hash. Returns the hash of the archive.
 fn unpack_if(
     hash: Digest,
     bytes: &[u8],
@@ -271,7 +271,7 @@ fn unpack_if(
     Ok(staged.hash)
 }
 
-/// Removes a bundle, which is first moved away: a crash must not leave a half bundle.
+/// Moves a bundle away and removes it: a crash must not leave half a bundle in its place.
 fn remove(path: &Path) -> io::Result<()> {
     let beside = path.parent().unwrap_or(Path::new("/"));
     let aside = staging_directory(beside)?;
@@ -295,7 +295,7 @@ fn remove_stale(directory: &Path, stale: impl Fn(SystemTime) -> bool) -> io::Res
         {
             continue;
         }
-        // One that is gone meanwhile belonged to a process at work.
+        // A directory that has disappeared by now belonged to a process at work.
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
         if modified.is_ok_and(&stale) {
             fs::remove_dir_all(entry.path())?;

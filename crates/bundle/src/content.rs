@@ -2,7 +2,7 @@
 
 use cts_core::Digest;
 
-/// Goes into every hash, so that another way of hashing gives other names.
+/// Part of every hash, so that a different way of hashing gives different names.
 const FORMAT: &[u8] = b"cts-bundle-1";
 
 /// Collects the entries of a bundle, in the order of their paths' bytes.

@@ -23,7 +23,7 @@ pub enum PackFailure {
     /// The caller has not made the path absolute.
     #[error("its path is not absolute")]
     NotAbsolute,
-    /// There is something else of this name.
+    /// The path is not a directory.
     #[error("it is no directory")]
     NotADirectory,
     /// A file or a directory cannot be read.
@@ -31,7 +31,7 @@ pub enum PackFailure {
     Read {
         /// Its path.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -93,7 +93,7 @@ pub enum PackFailure {
         /// Its path.
         path: PathBuf,
     },
-    /// There are more files than [`Limits::max_files`].
+    /// The module has more files than [`Limits::max_files`].
     #[error(
         "it has more than {limit} files and directories, with the modules that it calls: keep only what \
          Terraform needs in its directory, or publish it in a registry or a repository"
@@ -102,7 +102,7 @@ pub enum PackFailure {
         /// The limit.
         limit: usize,
     },
-    /// Tasks work in it, so it would be another module after every run.
+    /// Tasks work in this directory, so the module would change with every run.
     #[error(
         "{} is the working directory of cts, which changes with every run: put the module into a directory \
          of its own",

@@ -41,7 +41,7 @@ impl Layout {
                 .map_err(PackFailure::read(&directory))?;
             for source in sources {
                 let target = clean(&directory.join(source));
-                // One that is not there is Terraform's to complain about.
+                // Terraform complains about a directory that does not exist.
                 if target.is_dir() && directories.insert(target.clone()) {
                     if !packing.roots.hold(&target) {
                         return Err(PackFailure::leaves_roots(&directory, &target));

@@ -1,19 +1,22 @@
 //! Local Terraform modules as archives that can be moved to another host.
 //!
-//! A module directory, with every directory that its module calls lead to, becomes a [`Bundle`]: an
-//! archive that is named by the hash of its content. Equal content gives equal hashes, whatever host,
-//! directory, owner or time it has. The other side unpacks it ([`unpack()`]) or keeps a cache of
-//! unpacked bundles ([`BundleCache`]).
+//! A module directory, with every directory that its module calls lead to, becomes a [`Bundle`]: an archive
+//! that is named by the hash of its content. Equal content gives equal hashes, whatever host, directory,
+//! owner or time it has. The other side unpacks it ([`unpack()`]) or keeps a cache of unpacked bundles
+//! ([`BundleCache`]).
 //!
-//! It knows file systems and the few lines of a module that name other directories. It must not know
-//! tasks, databases, or how archives travel: a cache gets them from a function.
+//! The crate works with file systems and with the few lines of a module that name other directories. Tasks,
+//! databases and the transport of archives must stay unknown to this crate: a cache gets archives from a
+//! function.
 //!
-//! What is packed: the files below the module directory and below each directory that a module call
-//! names (`source = "../shared"`), followed from module to module. What is not: files that
-//! expressions reach outside of these directories (`file("${path.module}/../x")`), and modules whose
-//! source is an absolute path. Neither can be known for certain before Terraform runs; such files
-//! belong below the module directory. Nothing is packed that lies outside of the [`Roots`] once links are
-//! resolved.
+//! A bundle has the files below the module directory and below each directory that a module call names
+//! (`source = "../shared"`), followed from module to module. A bundle does not have:
+//!
+//! * files that expressions reach outside of these directories (`file("${path.module}/../x")`),
+//! * modules whose source is an absolute path.
+//!
+//! Neither can be known for certain before Terraform runs; such files belong below the module directory. No
+//! file is packed that lies outside of the [`Roots`] once links are resolved.
 //!
 //! Start with [`pack()`] and [`BundleCache::ensure`].
 #![warn(missing_docs)]

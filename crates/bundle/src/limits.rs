@@ -1,6 +1,6 @@
 //! How large a bundle may be.
 
-/// Bounds of one bundle; both sides keep to them.
+/// Bounds of one bundle. Packing and unpacking both check them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Content of all files together, in bytes, before compression.

@@ -20,7 +20,7 @@ use crate::walk::{Found, walk};
 /// Compression level: the point where more time hardly makes text smaller.
 const LEVEL: i32 = 9;
 
-/// What GNU tar calls an entry whose content is the name of the next one.
+/// The name that GNU tar gives to an entry whose content is the name of the next entry.
 const LONG_NAME: &[u8] = b"././@LongLink";
 
 /// A module as an archive. `Debug` does not show the content.
@@ -44,13 +44,13 @@ impl fmt::Debug for Bundle {
     }
 }
 
-/// What names a module's content; see [`identify`].
+/// The identity of a module's content; see [`identify`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleIdentity {
     /// As [`Bundle::hash`].
     pub hash: Digest,
     /// The directory on this host that stands for the bundle's root. Where modules are used in place,
-    /// [`crate::module_source()`] of it and `module` lets them call what is beside them.
+    /// [`crate::module_source()`] of it and `module` lets them call their neighbours.
     pub root: PathBuf,
     /// As [`Bundle::module`].
     pub module: PathBuf,
@@ -59,21 +59,21 @@ pub struct BundleIdentity {
 /// How modules are packed.
 #[derive(Debug, Clone)]
 pub struct Packing {
-    /// Directories that are left out, absolute paths: the working directory of tasks among them, or a module beside it
-    /// would change with every run.
+    /// Excluded directories, as absolute paths. The working directory of tasks is among them; otherwise a
+    /// module in the directory around it would change with every run.
     pub excluded: Vec<PathBuf>,
-    /// Where everything must lie that is packed.
+    /// Directories in which all packed files must lie.
     pub roots: Roots,
-    /// How much it may be.
+    /// Bounds of the bundle.
     pub limits: Limits,
 }
 
-/// Packs the module in `module_directory`, an absolute path, with the directories that its module
-/// calls lead to.
+/// Packs the module in `module_directory`, an absolute path, with the directories that its module calls lead
+/// to.
 ///
-/// Left out are `.terraform`, `.git`, `*.tfstate*`, `crash.log`, `crash.*.log` and names that start
-/// with two dots. Symbolic links are followed; refused is one that leads to a directory outside of what is packed, or out
-/// of the roots. Blocks while it reads the files.
+/// Leaves out `.terraform`, `.git`, `*.tfstate*`, `crash.log`, `crash.*.log` and names that start with two
+/// dots. Follows symbolic links, but refuses a link to a directory that is not packed, or out of the roots.
+/// Blocks while it reads the files.
 pub fn pack(module_directory: &Path, packing: &Packing) -> Result<Bundle, PackError> {
     let limits = &packing.limits;
     let write = || {
@@ -112,8 +112,8 @@ pub fn pack(module_directory: &Path, packing: &Packing) -> Result<Bundle, PackEr
 
 /// The hash that [`pack`] would give the module at this moment, without an archive.
 ///
-/// A file that fits into no bundle, and which only stricter limits keep out, counts by its size and the time of its last
-/// change: it may be larger than memory, and take longer to read than a start may.
+/// A file that is too large for any bundle, but passes the limits of this call, counts by its size and the
+/// time of its last change: it may be larger than memory, and take longer to read than a start may.
 pub fn identify(module_directory: &Path, packing: &Packing) -> Result<BundleIdentity, PackError> {
     let name = || {
         let layout = Layout::of(module_directory, packing)?;
@@ -139,8 +139,8 @@ enum Content<'a> {
     File { bytes: &'a [u8], executable: bool },
 }
 
-/// Goes through everything that is packed; `visit` gives the digest of a file. Every file is read once, so that hash and
-/// archive agree even if it changes meanwhile.
+/// Goes through everything that is packed; `visit` returns the digest of a file. Every file is read once, so
+/// that hash and archive agree even if the file changes during the packing.
 fn read(
     layout: Layout,
     packing: &Packing,
@@ -162,7 +162,7 @@ fn read(
     })
 }
 
-/// Files from this size on fit into no bundle, in bytes.
+/// Smallest size of a file that is too large for any bundle, in bytes.
 const FITS_NOWHERE: u64 = Limits::DEFAULT.max_bytes + 1;
 
 fn identify_file(path: &Path) -> io::Result<Digest> {
@@ -178,7 +178,7 @@ fn identify_file(path: &Path) -> io::Result<Digest> {
     Ok(Digest::of_parts([b"large".as_slice(), &size, &time]))
 }
 
-/// A longer file gives one byte more than `limit`.
+/// Reads a file; a file longer than `limit` gives one byte more than `limit`.
 fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path)?;

@@ -10,8 +10,8 @@ use serde_json::Value;
 /// Deeper nested text is not given to the HCL parser, which recurses.
 const MAX_DEPTH: usize = 100;
 
-/// Sources of local modules (`./x`, `../x`) as written in the directory's own files. What cannot be
-/// read or parsed gives none, or a guess: Terraform will say what is wrong with it.
+/// Sources of local modules (`./x`, `../x`) as written in the directory's own files. A file that cannot be
+/// read or parsed gives no source, or a guess: Terraform reports what is wrong with it.
 pub(crate) fn local_sources(directory: &Path, max_bytes: u64) -> io::Result<Vec<String>> {
     let mut sources = Vec::new();
     for entry in fs::read_dir(directory)? {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Nothing below these is a file of a module, whatever the roots say: the kernel makes it up.
+/// Directories whose content the kernel makes up: no file of a module is below them, whatever the roots say.
 const NEVER: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Directories in which everything that is packed has to lie once links are resolved.
@@ -12,7 +12,8 @@ const NEVER: [&str; 3] = ["/dev", "/proc", "/sys"];
 pub struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// These directories, absolute paths, links resolved now. One that does not exist holds nothing yet.
+    /// Takes these directories, absolute paths, with links resolved now. A missing directory holds no path
+    /// yet.
     pub fn new(directories: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
         let directories = directories.into_iter();
         Self(directories.map(|path| real(path.as_ref())).collect())
@@ -29,7 +30,7 @@ impl Roots {
     }
 }
 
-/// The roots of modules by who names them.
+/// The roots of modules, by their source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModuleRoots {
     /// The directories in `module_roots`.
@@ -39,7 +40,7 @@ pub struct ModuleRoots {
 }
 
 impl ModuleRoots {
-    /// For what callers of the API name: the configured ones, else the usual ones.
+    /// The roots for modules that callers of the API name: the configured ones, else the usual ones.
     pub fn of_api(&self) -> Roots {
         if self.named.is_empty() {
             Roots::new(usual_ones(&self.usual))
@@ -48,8 +49,8 @@ impl ModuleRoots {
         }
     }
 
-    /// For the module of a task in a file: all of them, and the directory that holds the module. If it is a link, that is
-    /// the directory of the link, and that of its target.
+    /// The roots for the module of a task in a file: all of them, and the directory that holds the module. If
+    /// the module is a link, the directories that hold the link and its target.
     pub fn of_file(&self, module: &Path) -> Roots {
         let target = real(module);
         let holders = [holder(module), holder(&target)];
@@ -63,12 +64,13 @@ pub(crate) fn is_made_up(path: &Path) -> bool {
     NEVER.iter().any(|never| path.starts_with(never))
 }
 
-/// The directories without `/`, in which services start by default: everything would be in a root then.
+/// The directories except `/`, in which services start by default: with it, everything would be in a root.
 fn usual_ones(directories: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
     directories.iter().filter(|path| path.parent().is_some())
 }
 
-/// The directory around a module, or the module's own if that is all there is.
+/// The directory around a module, or the module's own directory if the one around it is the root of the file
+/// system.
 fn holder(module: &Path) -> &Path {
     match module.parent() {
         Some(parent) if parent.parent().is_some() => parent,
@@ -76,7 +78,8 @@ fn holder(module: &Path) -> &Path {
     }
 }
 
-/// Where a path leads, as far as it exists: the answer to a question about a root must not tell what is outside.
+/// The real path, as far as it exists: a check against the roots must not reveal which paths exist outside of
+/// them.
 fn real(path: &Path) -> PathBuf {
     let mut missing: Vec<OsString> = Vec::new();
     let mut existing = path;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::limits::Limits;
 use crate::unpack::{UnpackError, unpack_into};
 
-/// Mode of directories, the one of task directories.
+/// Mode of directories, equal to that of task directories.
 const DIRECTORY_MODE: u32 = 0o750;
 
 /// Names of directories that are being filled or removed start with this.
@@ -47,7 +47,7 @@ impl Staged {
     }
 }
 
-/// An empty directory of our own in `beside`, which is created if needed.
+/// An empty temporary directory in `beside`, which is created if needed.
 pub(crate) fn staging_directory(beside: &Path) -> io::Result<TempDir> {
     DirBuilder::new()
         .recursive(true)
@@ -59,7 +59,7 @@ pub(crate) fn staging_directory(beside: &Path) -> io::Result<TempDir> {
         .tempdir_in(beside)
 }
 
-/// Not recursive.
+/// Creates one directory, without its parents.
 pub(crate) fn create_directory(path: &Path) -> Result<(), UnpackError> {
     DirBuilder::new()
         .mode(DIRECTORY_MODE)

@@ -18,20 +18,20 @@ use crate::content::ContentHasher;
 use crate::limits::Limits;
 use crate::staging::{Staged, create_directory};
 
-/// Modes of unpacked files, the ones of files in task directories.
+/// Mode of unpacked files, equal to that of files in task directories.
 const FILE_MODE: u32 = 0o640;
 const EXECUTABLE_MODE: u32 = 0o750;
 
 /// Largest window that the decompressor may ask for, as a power of two: 8 MiB, more than packing uses.
 const MAX_WINDOW_LOG: u32 = 23;
 
-/// What an entry may need in the archive beside its content: headers, a long name, padding.
+/// Bytes that an entry may need in the archive in addition to its content: headers, a long name, padding.
 const BYTES_PER_ENTRY: u64 = 8 * 1024;
 
 /// An archive cannot be unpacked. Paths inside it are shown as text that may stand for other bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// It is cut off, or no archive at all.
+    /// The bytes are cut off, or not an archive.
     #[error("the bundle is damaged")]
     Damaged(#[source] io::Error),
     /// An entry is not plainly inside the bundle.
@@ -40,36 +40,36 @@ pub enum UnpackError {
         /// Its path.
         path: String,
     },
-    /// A link, a device or the like; [`crate::pack()`] makes none.
+    /// An entry is a link, a device or the like; [`crate::pack()`] makes none.
     #[error("the bundle has an entry {path:?} that is neither file nor directory")]
     Kind {
         /// Its path.
         path: String,
     },
-    /// Entries are not in order, or one is there twice, or its directory is missing.
+    /// Entries are not in order, or an entry comes twice, or its directory is missing.
     #[error("the bundle has an entry {path:?} twice or in the wrong place")]
     Order {
         /// Its path.
         path: String,
     },
-    /// There are more entries than [`Limits::max_files`].
+    /// The archive has more entries than [`Limits::max_files`].
     #[error("the bundle has more than {limit} files and directories")]
     TooManyFiles {
         /// The limit.
         limit: usize,
     },
-    /// There is more content than [`Limits::max_bytes`].
+    /// The archive has more content than [`Limits::max_bytes`].
     #[error("the bundle has more than {limit} bytes")]
     TooLarge {
         /// The limit in bytes.
         limit: u64,
     },
-    /// The disk does not take it.
+    /// The disk refuses the write.
     #[error("cannot write {}", path.display())]
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -82,11 +82,11 @@ impl UnpackError {
     }
 }
 
-/// Unpacks `bytes` as the new directory `into`, an absolute path, and returns the hash of what was unpacked, which is
-/// [`crate::Bundle::hash`] of an unchanged archive.
+/// Unpacks `bytes` as the new directory `into`, an absolute path, and returns the hash of the unpacked
+/// content, which is [`crate::Bundle::hash`] of an unchanged archive.
 ///
-/// The directory appears complete or not at all. If there is one already that is not empty, it stays
-/// as it is: a directory that is named by its hash has the same content. Blocks while it writes.
+/// The directory appears complete or not at all. An existing directory that is not empty stays as it is: a
+/// directory that is named by its hash has the same content. Blocks while it writes.
 pub fn unpack(bytes: &[u8], into: &Path, limits: &Limits) -> Result<Digest, UnpackError> {
     let beside = into.parent().unwrap_or(Path::new("/"));
     let staged = Staged::unpack(bytes, beside, limits)?;
@@ -100,7 +100,7 @@ pub(crate) fn unpack_into(
     limits: &Limits,
 ) -> Result<Digest, UnpackError> {
     let exceeded = Rc::new(Cell::new(false));
-    // A reader that ends for a limit looks damaged to those who read it.
+    // If a limit ends the input, the archive looks damaged to its readers.
     let cannot_read = |error| {
         if exceeded.get() {
             UnpackError::TooLarge {
@@ -188,7 +188,7 @@ impl Unpacking<'_> {
         if !is_plain(plain) {
             return Err(UnpackError::Path { path: shown() });
         }
-        // In order means that none is there twice, and that the hash is the one of the sorted content.
+        // The order guarantees that no entry comes twice, and that the hash is that of the sorted content.
         let in_order = plain > self.last.as_slice() && self.has_parent(plain);
         if !in_order {
             return Err(UnpackError::Order { path: shown() });
@@ -243,7 +243,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// No link is ever unpacked, so what is below the target by its path is below it in truth.
+    /// No link is ever unpacked, so a path below the target is really below the target.
     fn on_disk(&self, path: &[u8]) -> PathBuf {
         self.target.join(OsStr::from_bytes(path))
     }

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::references::{each, parsed, read_text};
 
-/// Bytes of a file, at most; variables of a larger one are not looked for.
+/// Most bytes of a file; a larger file is not searched for variables.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The variables that the files of a module directory declare. `None` if that cannot be said for certain, because a file
-/// cannot be read or parsed: Terraform will say what is wrong with it.
+/// The variables that the files of a module directory declare. `None` if they are not certain, because a file
+/// cannot be read or parsed: Terraform reports what is wrong with it.
 pub fn declared_variables(directory: &Path) -> Option<BTreeSet<String>> {
     let mut variables = BTreeSet::new();
     for entry in fs::read_dir(directory).ok()? {

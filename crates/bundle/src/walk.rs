@@ -10,17 +10,17 @@ use crate::failure::PackFailure;
 use crate::layout::Layout;
 use crate::pack::Packing;
 
-/// One thing to pack.
+/// One entry to pack.
 #[derive(Debug)]
 pub(crate) enum Found {
     Directory,
     File { source: PathBuf, executable: bool },
 }
 
-/// What to pack, by the bytes of its path inside the bundle: a directory comes before its content.
+/// The entries to pack, by the bytes of their paths inside the bundle: a directory comes before its content.
 pub(crate) type Entries = BTreeMap<Vec<u8>, Found>;
 
-/// What Terraform, version control and mounts of volumes put beside a module.
+/// Whether Terraform, version control or the mount of a volume put this entry into the module directory.
 fn is_left_out(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name == b".terraform"
@@ -28,13 +28,13 @@ fn is_left_out(name: &OsStr) -> bool {
         || name.windows(8).any(|part| part == b".tfstate")
         || name == b"crash.log"
         || (name.starts_with(b"crash.") && name.ends_with(b".log"))
-        // Kubernetes keeps the files of a mounted ConfigMap in `..<time of mounting>`, and links to
-        // them: packed as well, every mount would be another content.
+        // Kubernetes keeps the files of a mounted ConfigMap in `..<time of mounting>`, and links to them. If
+        // that directory were packed as well, every mount would change the content.
         || name.starts_with(b"..")
 }
 
-/// Finds everything below the directories of `layout` but the `excluded` directories. Symbolic links
-/// are followed; links to nothing are left out, as there is nothing to read.
+/// Finds everything below the directories of `layout` except the `excluded` directories. Symbolic links are
+/// followed; links to nothing are left out, because they have nothing to read.
 pub(crate) fn walk(layout: &Layout, packing: &Packing) -> Result<Entries, PackFailure> {
     let mut real_directories = BTreeSet::new();
     for directory in &layout.directories {
@@ -63,7 +63,7 @@ fn real_path(path: &Path) -> Result<PathBuf, PackFailure> {
 
 struct Walk<'a> {
     root: &'a Path,
-    /// Where the packed directories really are.
+    /// Real paths of the packed directories.
     real_directories: BTreeSet<PathBuf>,
     packing: &'a Packing,
     entries: Entries,
@@ -71,8 +71,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// `real` says where this directory and those around it really are; a link to one of them would
-    /// have no end.
+    /// Adds the content of a directory. `real` has the real paths of this directory and the ones around it: a
+    /// link to one of them would never end.
     fn directory(&mut self, path: &Path, real: &mut Vec<PathBuf>) -> Result<(), PackFailure> {
         for entry in fs::read_dir(path).map_err(PackFailure::read(path))? {
             let entry = entry.map_err(PackFailure::read(path))?;
@@ -90,7 +90,7 @@ impl Walk<'_> {
                 Err(error) => return Err(PackFailure::read(&path)(error)),
             };
             if metadata.is_file() {
-                // Read where it is, so that nothing depends on a link that changes meanwhile.
+                // Read at its real path, so that nothing depends on a link that changes during the packing.
                 let source = if kind.is_symlink() {
                     self.real_file(&path)?
                 } else {

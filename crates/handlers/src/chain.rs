@@ -15,7 +15,7 @@ use crate::panos::{PANOS, Panos};
 use crate::payload::AppliedRun;
 use crate::webhook::{Webhook, WebhookSettings};
 
-/// What all chains of a process share.
+/// State that all chains of a process share.
 #[derive(Debug, Clone)]
 pub struct Handlers {
     pace: Pace,
@@ -23,16 +23,16 @@ pub struct Handlers {
     passed: Arc<Passed>,
 }
 
-/// What the handlers of a task are made of, with all dynamic values resolved.
+/// The settings from which the handlers of a task are made, with all dynamic values resolved.
 #[derive(Debug, Clone)]
 pub struct HandlerRequest {
     /// The task.
     pub task: TaskName,
     /// Its providers in their order, with the blocks that they select.
     pub providers: Vec<(ProviderId, Option<ProviderBlock>)>,
-    /// The webhooks that it names, in their order.
+    /// The webhooks that the task names, in their order.
     pub names: Vec<String>,
-    /// Those of them that the worker has.
+    /// The settings of those webhooks that the worker has.
     pub webhooks: Vec<WebhookSettings>,
     /// The environment that a provider of this task has in its Terraform process.
     pub environment: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ enum Handler {
 }
 
 impl Handlers {
-    /// Handlers that wait as `pace` says.
+    /// Handlers with the pauses of `pace`.
     pub fn new(pace: Pace, clock: Arc<dyn Clock>) -> Self {
         Self {
             pace,
@@ -117,7 +117,7 @@ impl Handlers {
 }
 
 impl HandlerChain {
-    /// Passwords, keys and URLs that the handlers know and no output may show.
+    /// Passwords, keys and URLs of the handlers, which no output may show.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.secrets.iter().map(ExposeSecret::expose_secret)
     }
@@ -127,8 +127,8 @@ impl HandlerChain {
         self.handlers.is_empty()
     }
 
-    /// Runs every handler, also those behind one that has failed. Dropping the future ends it where it is; what a firewall
-    /// or a receiver has got by then stays.
+    /// Runs every handler, also after an earlier handler has failed. Dropping the future stops it at once;
+    /// changes that a firewall has, and messages that a receiver has, by then stay.
     pub async fn run(&self, applied: &AppliedRun) -> Result<(), HandlersError> {
         let mut errors = Vec::new();
         let limit = self.pace.longest;

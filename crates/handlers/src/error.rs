@@ -1,4 +1,4 @@
-//! What can go wrong. No text has a password, a key or a URL in it.
+//! Errors of handlers. No error text has a password, a key or a URL in it.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::webhook::WebhookError;
 /// The handlers of a task cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// A block of the provider says too little, or something wrong.
+    /// The block of the provider lacks settings, or has a wrong one.
     #[error("provider \"panos\" cannot commit")]
     Panos(#[from] SettingError),
     /// The block has no name.
@@ -42,7 +42,7 @@ pub enum HandlerError {
     /// The changes are not committed.
     #[error("provider \"panos\": the commit failed")]
     Panos(#[from] PanosError),
-    /// It is there to fail.
+    /// The provider `fake-sync` fails on purpose.
     #[error("provider \"fake-sync\": {name:?} fails because of `err`")]
     Fake {
         /// Its name.
@@ -57,17 +57,17 @@ pub enum HandlerError {
         #[source]
         source: Box<WebhookError>,
     },
-    /// It was not done in time.
+    /// The handler was not done in time.
     #[error("{what} was not done within {} s", limit.as_secs())]
     Slow {
         /// Which handler.
         what: String,
-        /// The time.
+        /// The limit.
         limit: Duration,
     },
 }
 
-/// What became of a chain in which something has failed: all of it.
+/// All errors of a chain in which at least one handler has failed.
 #[derive(Debug)]
 pub struct HandlersError(pub(crate) Vec<HandlerError>);
 

@@ -1,5 +1,5 @@
-//! Provider `fake-sync`: no provider of Terraform, but a handler that fails when it is asked to, for trying out what
-//! happens then (docs/terraform.md#fake-sync).
+//! Provider `fake-sync`: not a provider of Terraform, but a handler that fails on request, for trying out the
+//! consequences (docs/terraform.md#fake-sync).
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{HandlerError, PrepareError};
 
-/// Of so many tasks it is known that their first apply is over.
+/// Most tasks that are remembered as past their first apply.
 const MOST_KNOWN: usize = 10_000;
 
 /// Tasks with the names of their handlers, whose first apply in the life of this process is over.

@@ -1,4 +1,4 @@
-//! What the requests of both kinds of handlers have in common.
+//! The HTTP client that both kinds of handlers share.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub enum ClientError {
     /// The TLS files cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The name of the server is none.
+    /// The server name is not valid.
     #[error(transparent)]
     InvalidServerName(#[from] InvalidServerName),
     /// The HTTP library refuses the settings.
@@ -20,8 +20,8 @@ pub enum ClientError {
     Build(#[source] reqwest::Error),
 }
 
-/// A client for the host of `url` that follows no redirect. With a name that the server's certificate must carry the URL
-/// gets that. Reads the TLS files, blocking.
+/// A client for the host of `url` that follows no redirect. If the server's certificate must carry
+/// `server_name`, that name becomes the host of `url`. Reads the TLS files, blocking.
 pub(crate) fn client(
     url: &mut Url,
     server_name: Option<&str>,

@@ -1,7 +1,7 @@
-//! What happens after a successful apply: handlers of providers, and webhooks (docs/runs.md#handlers).
+//! Work after a successful apply: handlers of providers, and webhooks (docs/runs.md#handlers).
 //!
-//! It speaks HTTP with firewalls and receivers of webhooks and knows neither leases nor Terraform. Dropping the future of
-//! [`HandlerChain::run`] ends whatever it is about. Start with [`Handlers`].
+//! The crate speaks HTTP with firewalls and receivers of webhooks and knows neither leases nor Terraform.
+//! Dropping the future of [`HandlerChain::run`] ends the handler in progress. Start with [`Handlers`].
 #![warn(missing_docs)]
 
 mod chain;

@@ -10,11 +10,11 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(15);
 /// How long handlers wait. Tests wait shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Before the first retry, at least; each further pause is twice as long.
+    /// Shortest pause before the first retry; each further pause is twice as long.
     pub first_retry: Duration,
-    /// Between two questions after the job of a commit.
+    /// Pause between two polls of the job of a commit.
     pub poll: Duration,
-    /// For one handler as a whole.
+    /// Longest time for one handler as a whole.
     pub longest: Duration,
 }
 
@@ -29,14 +29,15 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The pauses before `retries` retries: the first one, doubled each time, and by chance up to half as much again.
+    /// The pauses before `retries` retries: the first one, doubled each time, with a random addition of up to
+    /// half of it.
     pub(crate) fn pauses(self, retries: u32) -> impl Iterator<Item = Duration> {
         let even = ExponentialBuilder::new()
             .with_min_delay(self.first_retry)
             .with_factor(2.0)
             .with_max_delay(LONGEST_PAUSE)
             .without_max_times();
-        // The library adds up to the same again.
+        // The library adds a random time up to the length of the pause.
         let uneven = even.with_jitter().build();
         let pauses = even.build().zip(uneven);
         let pauses = pauses.map(|(least, most)| (least + most) / 2);

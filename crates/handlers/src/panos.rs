@@ -1,4 +1,5 @@
-//! Provider `panos` with `auto_commit`: what Terraform has changed is committed (docs/terraform.md#commits-of-panos).
+//! Provider `panos` with `auto_commit`: commits the changes of Terraform
+//! (docs/terraform.md#commits-of-panos).
 
 mod answer;
 mod session;
@@ -22,7 +23,7 @@ use settings::Settings;
 /// Name of the provider.
 pub(crate) const PANOS: &str = "panos";
 
-/// Further tries after one that failed.
+/// Tries after a failed one.
 const RETRIES: u32 = 4;
 
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl Panos {
         self.session.secrets()
     }
 
-    /// Commits what the administrator has changed, and waits until that has taken effect.
+    /// Commits the changes of the administrator, and waits until they have taken effect.
     pub(crate) async fn commit(&self, pace: Pace) -> Result<(), PanosError> {
         let commit = || self.session.commit(pace.poll);
         let committed = commit

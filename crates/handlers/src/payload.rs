@@ -1,9 +1,9 @@
-//! What a webhook says of an apply (docs/runs.md#webhooks).
+//! The message of a webhook about an apply (docs/runs.md#webhooks).
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
-/// Version of the message. It only grows within one: members are added, none goes or changes its type.
+/// Version of the message. A version only grows: members are added, none is removed or changes its type.
 const VERSION: u32 = 1;
 
 /// Names of services in a message, at most.
@@ -16,7 +16,7 @@ pub struct AppliedRun {
     pub task: String,
     /// Id of the run.
     pub run: String,
-    /// The same for every attempt at the same delivery, and for nothing else.
+    /// Key of the delivery: equal for all attempts at one delivery, different for any other delivery.
     pub key: String,
     /// Number of the attempt, from 1.
     pub attempt: u32,

@@ -1,4 +1,4 @@
-//! Webhooks: an apply is said to a receiver over HTTP (docs/runs.md#webhooks).
+//! Webhooks: a receiver gets a message about an apply over HTTP (docs/runs.md#webhooks).
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use crate::payload::AppliedRun;
 pub struct WebhookSettings {
     /// Its label, which tasks name.
     pub name: String,
-    /// Where messages go. It often holds a secret.
+    /// The URL of the receiver, which often holds a secret.
     pub url: SecretString,
-    /// What messages are signed with, if they are.
+    /// The secret that messages are signed with, if they are signed.
     pub secret: Option<SecretString>,
     /// For one request.
     pub timeout: Duration,
-    /// Further requests after one that failed.
+    /// Requests after a failed one.
     pub retries: u32,
     /// Authorities, certificate and key.
     pub tls: ClientFiles,
@@ -37,7 +37,7 @@ pub struct WebhookSettings {
 /// A message cannot be delivered. No text has the URL in it.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// The URL is none for HTTP.
+    /// The URL is not an HTTP URL.
     #[error("`url` is not an http:// or https:// URL")]
     Url,
     /// Settings of the client cannot be used.
@@ -46,7 +46,7 @@ pub enum WebhookError {
     /// The message cannot be written.
     #[error("the message cannot be written")]
     Message(#[from] serde_json::Error),
-    /// What is made of the run cannot be sent in a header.
+    /// A value of the run cannot be sent in a header.
     #[error("the run has characters that no HTTP header can carry")]
     Header(#[from] reqwest::header::InvalidHeaderValue),
     /// The secret cannot be a key.
@@ -61,7 +61,7 @@ pub enum WebhookError {
 }
 
 impl WebhookError {
-    /// Whether the same may go well a little later.
+    /// Whether the request may succeed a little later.
     fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(error) => !error.is_builder(),
@@ -101,7 +101,7 @@ impl Webhook {
         &self.settings.name
     }
 
-    /// The secret and the URL, whole and what may be secret of it.
+    /// The secret and the URL, as a whole and the parts that may be secret.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = SecretString> {
         let url = &self.url;
         let parts = [
@@ -160,7 +160,7 @@ impl Webhook {
             request = request.header("x-cts-signature", HeaderValue::from_str(&signature)?);
         }
         let sent = request.body(message.to_vec()).send().await;
-        // What the receiver says beside its status is not read.
+        // The body of the answer is not read, only its status.
         let answer = sent.map_err(|error| WebhookError::Unreachable(error.without_url()))?;
         match answer.status() {
             status if status.is_success() => Ok(()),

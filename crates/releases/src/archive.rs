@@ -9,31 +9,31 @@ use zip::result::ZipError;
 /// More files than any release has.
 const MOST_FILES: usize = 100;
 
-/// An archive is not that of a release.
+/// The archive is not that of a release.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is no zip archive, or a damaged one.
+    /// The file is not a zip archive, or a damaged one.
     #[error("it is no whole zip archive")]
     Zip(#[source] ZipError),
-    /// It has more files than a release.
+    /// The archive has more files than a release.
     #[error("it has {found} files")]
     TooMany {
         /// How many.
         found: usize,
     },
-    /// It has something else than files in one directory.
+    /// The archive has an entry that is not a plain file in its top directory.
     #[error("it has {name:?}, which is no plain file")]
     NotPlain {
-        /// Its name there.
+        /// Its name in the archive.
         name: String,
     },
-    /// It lacks the executable.
+    /// The archive lacks the executable.
     #[error("it has no file {name:?}")]
     Missing {
         /// Its name.
         name: &'static str,
     },
-    /// The executable is larger than any.
+    /// The executable is larger than any real one.
     #[error("{name:?} in it is larger than {limit} bytes")]
     TooLarge {
         /// The executable.
@@ -52,8 +52,8 @@ pub enum ArchiveError {
     },
 }
 
-/// Writes the file `name` of an archive to `target`. Other plain files are left alone; an archive with anything else is
-/// refused.
+/// Writes the file `name` of an archive to `target`. Other plain files are ignored; any other entry makes the
+/// archive invalid.
 pub(crate) fn unpack(
     archive: File,
     name: &'static str,
@@ -78,7 +78,7 @@ pub(crate) fn unpack(
     }
     let index = executable.ok_or(ArchiveError::Missing { name })?;
     let file = archive.by_index(index).map_err(ArchiveError::Zip)?;
-    // What the archive says of its size is not believed.
+    // The size that the archive gives is not trusted.
     let written = io::copy(&mut file.take(limit.saturating_add(1)), target)
         .map_err(|source| ArchiveError::Unpack { name, source })?;
     if written > limit {

@@ -3,7 +3,8 @@
 /// A SHA-256 sum.
 pub(crate) type Sum = [u8; 32];
 
-/// The sum of `file` in a list: `None` if it is not there, cannot be read, or is there more than once.
+/// The sum of `file` in a list: `None` if the file is missing, comes more than once, or its sum cannot be
+/// read.
 pub(crate) fn sum_of(list: &[u8], file: &str) -> Option<Sum> {
     let text = std::str::from_utf8(list).ok()?;
     let mut sums = text.lines().filter_map(|line| {

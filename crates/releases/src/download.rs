@@ -16,13 +16,13 @@ use crate::error::{FileError, ReleaseError};
 /// A site that cannot be reached is given up after this time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Sites that send to others, as that of OpenTofu does.
+/// Most redirects in a row; the site of OpenTofu redirects, too.
 const MOST_REDIRECTS: usize = 5;
 
-/// So often the log says how far a long download is.
+/// How often the log shows the progress of a long download.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 
-/// A client that gives up on a site that says nothing for `silence`.
+/// A client that gives up on a site that sends nothing for `silence`.
 pub(crate) fn client(silence: Duration) -> Result<Client, ReleaseError> {
     Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -39,14 +39,14 @@ pub(crate) fn client(silence: Duration) -> Result<Client, ReleaseError> {
                 attempt.follow()
             }
         }))
-        // What is named by a checksum is taken as it is.
+        // A file that is named by a checksum is taken as it is.
         .no_gzip()
         .user_agent(concat!("cts/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(ReleaseError::Client)
 }
 
-/// A small file; `None` if the site has none of that name.
+/// A small file; `None` if the site has no file of that name.
 pub(crate) async fn small_file(
     client: &Client,
     url: &str,

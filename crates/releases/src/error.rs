@@ -1,4 +1,4 @@
-//! What can go wrong while a release is installed.
+//! Errors of the installation of a release.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::keys::KeyError;
 /// A release was not installed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
-    /// Nothing is released for this kind of machine.
+    /// The vendors release nothing for this kind of machine.
     #[error("there are no releases for this operating system and processor")]
     NoPlatform,
     /// The HTTP client cannot be made.
@@ -21,32 +21,32 @@ pub enum ReleaseError {
     /// The site does not answer, or the answer broke off.
     #[error("cannot fetch {url}")]
     Unreachable {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
         /// Why not.
         #[source]
         source: reqwest::Error,
     },
-    /// The site answers something else.
+    /// The site answers with another status.
     #[error("{url} is answered with {status}")]
     Status {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
         /// The answer.
         status: StatusCode,
     },
-    /// A file is larger than any of its kind.
+    /// A file is larger than any real one of its kind.
     #[error("{url} is larger than {limit} bytes")]
     TooLarge {
         /// The file.
         url: String,
-        /// The most that is taken.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// It took too long.
+    /// The installation took too long.
     #[error("it took longer than {} s", limit.as_secs())]
     TooSlow {
-        /// The most that it may take.
+        /// The limit.
         limit: Duration,
     },
     /// The checksums have no signature.
@@ -64,7 +64,7 @@ pub enum ReleaseError {
         #[source]
         source: KeyError,
     },
-    /// The checksums do not name the archive, once.
+    /// The checksums do not name the archive exactly once.
     #[error("{url} has no checksum for {archive}")]
     NotListed {
         /// The checksums.
@@ -72,17 +72,17 @@ pub enum ReleaseError {
         /// The archive.
         archive: String,
     },
-    /// The archive is another one than what was released.
+    /// The checksum of the archive is not the signed one.
     #[error("{url} has the checksum {found} instead of {expected}")]
     Checksum {
         /// The archive.
         url: String,
-        /// What was signed.
+        /// The signed checksum.
         expected: String,
-        /// What was downloaded.
+        /// The checksum of the downloaded archive.
         found: String,
     },
-    /// The archive has not what it should have.
+    /// The content of the archive is not that of a release.
     #[error("{url} cannot be unpacked")]
     Archive {
         /// The archive.
@@ -96,7 +96,7 @@ pub enum ReleaseError {
     Locked {
         /// The directory.
         directory: PathBuf,
-        /// How long it was waited for.
+        /// How long this process has waited.
         limit: Duration,
     },
     /// A file cannot be used.
@@ -108,7 +108,7 @@ pub enum ReleaseError {
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {}", path.display())]
 pub struct FileError {
-    /// What was tried.
+    /// The failed action, such as `read`.
     pub action: &'static str,
     /// The file or directory.
     pub path: PathBuf,

@@ -14,7 +14,7 @@ const TERRAFORM: &[u8] = include_bytes!("../keys/terraform.asc");
 /// Fingerprint E3E6E43D84CB852EADB0051D0C0AF313E5FD9F80.
 const OPEN_TOFU: &[u8] = include_bytes!("../keys/opentofu.asc");
 
-/// How an armored file begins.
+/// Prefix of an armored file.
 const ARMOR: &[u8] = b"-----BEGIN PGP";
 
 /// A key or a signature does not count.
@@ -26,10 +26,10 @@ pub enum KeyError {
     /// The file has no key that may sign.
     #[error("it has no public key that may sign and was not revoked")]
     NoSigningKey,
-    /// It is no signature.
+    /// The file is not a signature.
     #[error("it is no OpenPGP signature")]
     NoSignature(#[source] Box<pgp::errors::Error>),
-    /// It is another kind of signature, or one with a hash that can be forged.
+    /// The file is another kind of signature, or one with a hash that can be forged.
     #[error("it is no signature of a file with a strong hash")]
     Weak,
     /// None of the keys has made it for these bytes.
@@ -40,7 +40,7 @@ pub enum KeyError {
     },
 }
 
-/// Public keys, of which one must have signed.
+/// Public keys; a signature by one of them is enough.
 #[derive(Debug, Clone)]
 pub struct ReleaseKeys(Vec<SignedPublicKey>);
 
@@ -74,14 +74,14 @@ impl ReleaseKeys {
         Ok(Self(keys))
     }
 
-    /// All keys of both.
+    /// Adds the keys of `others`.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// The last eight digits of the fingerprints, as they stand in names of files.
+    /// The last eight digits of the fingerprints, as names of files have them.
     pub(crate) fn short_ids(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|key| {
             let id = key.primary_key.legacy_key_id();
@@ -89,8 +89,8 @@ impl ReleaseKeys {
         })
     }
 
-    /// Whether one of the keys has made `signature`, armored or not, for `content`, while the key was valid. What the
-    /// time is now does not matter: releases stay what they are when their key expires.
+    /// Whether one of the keys has made `signature`, armored or not, for `content`, while the key was valid.
+    /// The current time does not matter: a release stays valid when its key expires.
     pub(crate) fn verify(&self, content: &[u8], signature: &[u8]) -> Result<(), KeyError> {
         let unreadable = |error| KeyError::NoSignature(Box::new(error));
         let signature = signature.trim_ascii_start();
@@ -120,7 +120,8 @@ impl ReleaseKeys {
     }
 }
 
-/// Whether `key`, which is what it is by `binding`, has made `signature` for `content` while it was valid.
+/// Whether `key`, whose life the signature `binding` gives, has made `signature` for `content` while it was
+/// valid.
 fn counts<K: VerifyingKey>(
     signature: &Signature,
     key: &K,
@@ -138,7 +139,7 @@ fn counts<K: VerifyingKey>(
     (first..=last).contains(&made.as_secs()) && signature.verify(key, content).is_ok()
 }
 
-/// The signature that says of a primary key that it may sign; `None` if it may not, or was revoked.
+/// The signature that allows a primary key to sign; `None` if the key may not sign, or was revoked.
 fn primary(key: &SignedPublicKey) -> Option<&Signature> {
     if is_revoked(key) {
         return None;
@@ -156,7 +157,7 @@ fn primary(key: &SignedPublicKey) -> Option<&Signature> {
     newest.key_flags().sign().then_some(newest)
 }
 
-/// Subkeys that may sign, with the newest signature that says so.
+/// Subkeys that may sign, with the newest signature that allows it.
 fn subkeys(key: &SignedPublicKey) -> impl Iterator<Item = (&SignedPublicSubKey, &Signature)> {
     let subkeys = key.public_subkeys.iter().filter(|_| !is_revoked(key));
     subkeys.filter_map(|subkey| {
@@ -167,7 +168,7 @@ fn subkeys(key: &SignedPublicKey) -> impl Iterator<Item = (&SignedPublicSubKey, 
         let (revocations, bindings): (Vec<_>, Vec<_>) = bindings
             .partition(|signature| signature.typ() == Some(SignatureType::SubkeyRevocation));
         let newest = bindings.into_iter().max_by_key(|it| it.created())?;
-        // The subkey says as well that it belongs to this key.
+        // The subkey also signs that it belongs to this key.
         let agrees = newest.embedded_signature().is_some_and(|back| {
             back.verify_primary_key_binding(&subkey.key, &key.primary_key)
                 .is_ok()

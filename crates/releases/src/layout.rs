@@ -1,9 +1,9 @@
-//! How the files of a release are named, and where they are (docs/configuration.md#engine).
+//! Names and places of the files of a release (docs/configuration.md#engine).
 
 use cts_core::EngineKind;
 use semver::Version;
 
-/// Where releases come from unless a mirror is configured.
+/// The site of an engine's vendor, used unless a mirror is configured.
 pub const fn vendor_site(engine: EngineKind) -> &'static str {
     match engine {
         EngineKind::Terraform => "https://releases.hashicorp.com",
@@ -11,7 +11,7 @@ pub const fn vendor_site(engine: EngineKind) -> &'static str {
     }
 }
 
-/// A machine that releases are made for, in the words of their file names.
+/// A platform that releases are made for, in the words of their file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Platform {
     os: &'static str,
@@ -19,7 +19,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// What this program was built for; `None` if nothing is released for it.
+    /// The platform of this program; `None` if the vendors release nothing for it.
     pub fn current() -> Option<Self> {
         Self::of(std::env::consts::OS, std::env::consts::ARCH)
     }

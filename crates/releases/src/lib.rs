@@ -1,12 +1,14 @@
 //! Releases of Terraform and OpenTofu, fetched from the vendor's site or a mirror and installed
 //! (docs/terraform.md#installation).
 //!
-//! [`InstallLock`] makes one process at a time install into a directory. Meanwhile [`Releases::fetch`] downloads the
-//! archive of a release beside its place, checks it against the checksums that one of the [`ReleaseKeys`] has signed, and
-//! unpacks the executable: a [`Staged`] file, of which the caller may see whether it runs, before
-//! [`Staged::install`] gives it its name. What was interrupted anywhere before that has left nothing that counts.
+//! [`InstallLock`] makes one process at a time install into a directory. Under this lock [`Releases::fetch`]
+//! downloads the archive of a release into that directory, checks it against the checksums that one of the
+//! [`ReleaseKeys`] has signed, and unpacks the executable as a [`Staged`] file. The caller may try whether it
+//! runs, before [`Staged::install`] gives it its name. If the installation is interrupted before that,
+//! nothing that counts is left.
 //!
-//! This crate starts no process and knows no configuration. It asks nothing of a site but the files of the release.
+//! This crate starts no process and knows no configuration. From a site it requests only the files of the
+//! release.
 #![warn(missing_docs)]
 
 mod archive;

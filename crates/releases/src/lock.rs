@@ -9,10 +9,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::{FileError, ReleaseError};
 
-/// Name of the lock file. It stays, because another process may be about to lock it.
+/// Name of the lock file. The file stays, because another process may be about to lock it.
 const LOCK: &str = ".cts-install.lock";
 
-/// What the names of files begin with that are being made.
+/// Prefix of the names of unfinished files.
 pub(crate) const UNFINISHED: &str = ".cts-install-";
 
 const POLL: Duration = Duration::from_millis(100);
@@ -25,8 +25,8 @@ pub struct InstallLock {
 }
 
 impl InstallLock {
-    /// Makes the directory if need be, waits up to `limit` for other processes that install there, and removes what
-    /// killed ones have left.
+    /// Makes the directory if needed, waits up to `limit` for other processes that install into it, and
+    /// removes unfinished files of killed processes.
     pub async fn take(directory: &Path, limit: Duration) -> Result<Self, ReleaseError> {
         DirBuilder::new()
             .recursive(true)
@@ -78,7 +78,8 @@ impl InstallLock {
     }
 }
 
-/// Only the holder of the lock has such files, so that all that are there are of the dead.
+/// Removes unfinished files. Only the holder of the lock has such files, so all that exist are left from dead
+/// processes.
 fn remove_unfinished(directory: &Path) -> Result<(), FileError> {
     let entries = fs::read_dir(directory).map_err(FileError::of("read", directory))?;
     for entry in entries {

@@ -1,4 +1,4 @@
-//! From the site to a file that can be run.
+//! The way of a release from the site to an executable file.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,10 +18,10 @@ use crate::keys::ReleaseKeys;
 use crate::layout::{Platform, Release};
 use crate::lock::{InstallLock, UNFINISHED};
 
-/// More than a list of checksums has; the longest is a few KiB.
+/// Larger than any list of checksums, in bytes; the longest is a few KiB.
 const LONGEST_CHECKSUMS: u64 = 256 << 10;
 
-/// More than a signature has.
+/// Larger than any signature, in bytes.
 const LONGEST_SIGNATURE: u64 = 64 << 10;
 
 /// Where releases come from.
@@ -29,22 +29,22 @@ const LONGEST_SIGNATURE: u64 = 64 << 10;
 pub struct Source {
     /// URL of the site, without a slash at the end.
     pub site: String,
-    /// Keys of which one must have signed the checksums.
+    /// The keys; one of them must have signed the checksums.
     pub keys: ReleaseKeys,
-    /// What an installation may cost.
+    /// Limits of an installation.
     pub limits: Limits,
 }
 
-/// What an installation may cost.
+/// Limits of an installation.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of an archive.
     pub archive: u64,
     /// Bytes of the executable in it.
     pub executable: u64,
-    /// Time for everything.
+    /// Longest time for the whole installation.
     pub time: Duration,
-    /// Time in which the site says nothing.
+    /// Longest time in which the site sends nothing.
     pub silence: Duration,
 }
 
@@ -76,7 +76,7 @@ pub struct Staged<'a> {
 }
 
 impl Releases {
-    /// Nothing is connected yet.
+    /// Makes the client. Connects only later.
     pub fn new(source: Source) -> Result<Self, ReleaseError> {
         Ok(Self {
             client: client(source.limits.silence)?,
@@ -88,7 +88,7 @@ impl Releases {
     /// Downloads a release into the directory of `lock`, checks it and unpacks its executable.
     ///
     /// # Cancellation
-    /// Dropping the future removes what was written.
+    /// Dropping the future removes the written files.
     pub async fn fetch<'a>(
         &self,
         release: &Release,
@@ -137,7 +137,7 @@ impl Releases {
         })
     }
 
-    /// The checksums of a release, once a key that counts has signed them.
+    /// The checksums of a release, after the check that a key that counts has signed them.
     async fn signed_checksums(
         &self,
         release: &Release,
@@ -169,12 +169,12 @@ impl Releases {
 }
 
 impl Staged<'_> {
-    /// The file, which can be run.
+    /// The executable file.
     pub fn path(&self) -> &Path {
         &self.file
     }
 
-    /// Gives the file its name, in one step and for good; gives its path.
+    /// Gives the file its final name, in one step and durably; returns its path.
     pub fn install(self) -> Result<PathBuf, ReleaseError> {
         let Self { file, target, lock } = self;
         file.persist(&target)
@@ -194,7 +194,8 @@ fn temporary_file(directory: &Path) -> Result<NamedTempFile, FileError> {
         .map_err(FileError::of("make a file in", directory))
 }
 
-/// The executable is on the disk when it comes back, and no longer open for writing, so that it can be run.
+/// Unpacks the executable. When this returns, the file is on the disk and no longer open for writing, so that
+/// it can be run.
 fn unpack(
     url: &str,
     downloaded: &Path,

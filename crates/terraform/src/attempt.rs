@@ -11,12 +11,12 @@ use crate::directory::TaskDirectory;
 use crate::output::OutputSink;
 use crate::stop::StopOrder;
 
-/// What all commands of one attempt at a run have in common.
+/// Settings that all commands of one attempt at a run share.
 #[derive(Clone)]
 pub struct Attempt {
     /// The task; also the name of its workspace.
     pub task: TaskName,
-    /// Where the commands run; the generated files must be in it.
+    /// The directory in which the commands run; the generated files must be in it.
     pub directory: TaskDirectory,
     /// Their complete environment.
     pub environment: ChildEnvironment,
@@ -24,12 +24,12 @@ pub struct Attempt {
     pub output: Arc<dyn OutputSink>,
     /// Stops the running command and keeps the next one from starting.
     pub stop: StopOrder,
-    /// How long each command may take; then it is stopped as by `stop`, and has failed.
+    /// How long each command may take; a command that takes longer is stopped as by `stop`, and has failed.
     pub timeouts: StepTimeouts,
 }
 
 impl Attempt {
-    /// Where Terraform keeps what `init` brings.
+    /// The directory in which Terraform keeps the results of `init`.
     pub(crate) fn data_directory(&self) -> PathBuf {
         self.environment.data_directory(&self.directory)
     }

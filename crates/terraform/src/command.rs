@@ -13,15 +13,15 @@ use crate::directory::TaskDirectory;
 use crate::inherited::InheritedEnvironment;
 use crate::trace_log;
 
-/// Set in every Terraform process to the absolute task directory, so that processes which outlive
-/// their cts can be recognised.
+/// Set in every Terraform process to the absolute task directory, so that processes that outlive their cts
+/// can be recognised.
 pub const TASK_DIRECTORY_MARKER: &str = "CTS_TASK_DIR";
 
-/// Set in every Terraform process of a worker that has a guard to the id of this worker's life, so
-/// that the guard touches nothing of other workers.
+/// Set in every Terraform process of a worker that has a guard to the id of this worker's life, so that the
+/// guard touches no processes of other workers.
 pub const WORKER_MARKER: &str = "CTS_WORKER";
 
-/// Variables that are always ours: a `task_env` cannot set them.
+/// Variables that only cts controls: a `task_env` cannot set them.
 const FORCED: [&str; 4] = [
     "TF_IN_AUTOMATION",
     "TF_WORKSPACE",
@@ -29,11 +29,11 @@ const FORCED: [&str; 4] = [
     WORKER_MARKER,
 ];
 
-/// Where Terraform looks for further arguments of `apply` and `plan`.
+/// Variables from which Terraform reads further arguments of `apply` and `plan`.
 const FURTHER_ARGUMENTS: [&str; 2] = ["TF_CLI_ARGS_apply", "TF_CLI_ARGS_plan"];
 
-/// How long they wait for the lock of the state where a worker may follow another one that was killed:
-/// longer than Consul keeps the lock of the dead (ARCHITECTURE.md#7-data). A `task_env` can say something else.
+/// How long they wait for the lock of the state where a worker may replace a killed worker: longer than
+/// Consul keeps the lock of the dead (ARCHITECTURE.md#7-data). A `task_env` can override this.
 const LOCK_TIMEOUT: &str = "-lock-timeout=60s";
 
 /// First version without the flags that plugins once needed.
@@ -89,7 +89,7 @@ impl Step {
                 arguments
             }
             Self::Validate => vec!["validate", "-no-color", "-json"],
-            // Without `-lock-timeout=0s`, which is the default and could not be overruled.
+            // Without `-lock-timeout=0s`, which is the default and could not be overridden.
             Self::Plan => vec![
                 "plan",
                 "-no-color",
@@ -114,7 +114,7 @@ impl Step {
     }
 }
 
-/// What a configuration says of `plan` and `apply`.
+/// Settings of a configuration for `plan` and `apply`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
     /// Operations at once.
@@ -133,7 +133,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The arguments of a command that come from here.
+    /// The arguments of a command that these settings add.
     pub(crate) fn arguments(self, step: Step) -> Vec<String> {
         let Self {
             parallelism,
@@ -150,7 +150,7 @@ impl Tuning {
 }
 
 impl Step {
-    /// How long this step may take, and what that is called in a configuration.
+    /// How long this step may take, and the key of that limit in a configuration.
     pub(crate) const fn timeout(self, timeouts: &StepTimeouts) -> (Duration, &'static str) {
         match self {
             Self::Plan => (timeouts.plan, "plan_timeout"),
@@ -177,19 +177,19 @@ impl fmt::Display for Step {
     }
 }
 
-/// What the environment of a task's processes is made of, weakest first.
+/// Sources of the environment of a task's processes, weakest first.
 #[derive(Clone, Copy)]
 pub struct EnvironmentSources<'a> {
-    /// What they get of the environment of cts itself.
+    /// The part of the environment of cts itself that the processes inherit.
     pub inherited: &'a InheritedEnvironment,
     /// Settings for the Consul backend (`CONSUL_HTTP_ADDR` and so on).
     pub backend: &'a [(String, String)],
     /// `task_env` of the task's providers, see [`task_env`].
     pub task_env: &'a [(String, String)],
-    /// How long `plan` and `apply` wait for the lock of the state; `None` for no longer than they must.
+    /// How long `plan` and `apply` wait for the lock of the state; `None` for no longer than necessary.
     pub lock_timeout: Option<Duration>,
-    /// Whether Terraform writes its trace log to `terraform.log` in the task directory, as far as `task_env` says
-    /// nothing else.
+    /// Whether Terraform writes its trace log to `terraform.log` in the task directory, unless `task_env`
+    /// overrides that.
     pub persist_log: bool,
     /// Id of this life of the worker, if it has a guard. Must not contain a NUL.
     pub worker: Option<&'a str>,
@@ -271,7 +271,7 @@ impl ChildEnvironment {
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The environment for the same task in a directory of its own, where `others` is not said yet.
+    /// The environment for this task in a directory of its own, with `others` for variables that are not set.
     pub(crate) fn elsewhere(&self, others: &[(String, String)]) -> Self {
         let mut variables = self.variables.clone();
         variables.remove(OsStr::new("TF_DATA_DIR"));
@@ -282,7 +282,7 @@ impl ChildEnvironment {
         Self { variables }
     }
 
-    /// The same with what `init` brings in `directory`, where it has its own.
+    /// Returns this environment with `directory` as the data directory, which gets the results of `init`.
     pub(crate) fn with_data_in(&self, directory: &Path) -> Self {
         let mut variables = self.variables.clone();
         variables.insert("TF_DATA_DIR".into(), directory.into());
@@ -296,7 +296,7 @@ impl ChildEnvironment {
             .map(OsString::as_os_str)
     }
 
-    /// Where Terraform keeps what `init` brings for `directory`.
+    /// The directory in which Terraform keeps the results of `init` for `directory`.
     pub fn data_directory(&self, directory: &TaskDirectory) -> PathBuf {
         let configured = self.get("TF_DATA_DIR").filter(|value| !value.is_empty());
         directory
@@ -316,7 +316,7 @@ fn may_be_outside(path: &Path) -> bool {
     path.is_absolute() || path.components().any(|part| part == Component::ParentDir)
 }
 
-/// Puts the time to wait for the lock before the further arguments, which can say something else.
+/// Puts the time to wait for the lock before the further arguments, which can override it.
 fn wait_for_lock(variables: &mut BTreeMap<OsString, OsString>, limit: Duration) {
     for arguments in FURTHER_ARGUMENTS {
         let others = variables.entry(arguments.into()).or_default();

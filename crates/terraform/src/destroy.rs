@@ -1,4 +1,4 @@
-//! The destruction of what a task has made, and its plan.
+//! The destruction of the resources of a task, and its plan.
 
 use semver::Version;
 
@@ -7,16 +7,16 @@ use crate::command::Step;
 use crate::error::CommandError;
 use crate::terraform::{PlanOutput, Terraform};
 
-/// First version whose `apply` can destroy. Before it there is a command of its own with the same arguments.
+/// First version whose `apply` can destroy. Earlier versions have a separate command with the same arguments.
 const APPLY_DESTROYS_SINCE: Version = Version::new(0, 15, 2);
 
 const DESTROY: &str = "-destroy";
 
 impl Terraform {
-    /// Runs `terraform apply -destroy` in the workspace of the task: everything in its state is destroyed. The
-    /// workspace stays.
+    /// Runs `terraform apply -destroy` in the workspace of the task: everything in its state is destroyed.
+    /// The workspace stays.
     ///
-    /// What is said of [`Terraform::apply`] holds here.
+    /// Behaves as [`Terraform::apply`] otherwise.
     pub async fn destroy(&self, attempt: &Attempt) -> Result<(), CommandError> {
         let mut arguments = self.arguments(Step::Apply);
         if *self.executable().version() >= APPLY_DESTROYS_SINCE {
@@ -27,9 +27,9 @@ impl Terraform {
         self.apply_with(attempt, arguments).await
     }
 
-    /// Runs `terraform plan -destroy`: what [`Terraform::destroy`] would do.
+    /// Runs `terraform plan -destroy`: the plan of [`Terraform::destroy`].
     ///
-    /// What is said of [`Terraform::plan`] holds here.
+    /// Behaves as [`Terraform::plan`] otherwise.
     pub async fn plan_destroy(&self, attempt: &Attempt) -> Result<PlanOutput, CommandError> {
         let mut arguments = self.arguments(Step::Plan);
         arguments.push(DESTROY.to_owned());

@@ -18,7 +18,7 @@ const DIRECTORY_MODE: u32 = 0o750;
 /// Mode of generated files.
 const FILE_MODE: u32 = 0o640;
 
-/// Mode of a task directory with a file that stays and has a secret in it.
+/// Mode of a task directory with a permanent file that has a secret in it.
 const SECRET_DIRECTORY_MODE: u32 = 0o700;
 
 /// Mode of files with credentials.
@@ -49,9 +49,9 @@ impl TaskDirectory {
         &self.path
     }
 
-    /// Brings the generated files of the configuration up to date, the directory first. Files that
-    /// already have the wanted text are not touched; files that an earlier configuration of ours
-    /// needed are removed.
+    /// Brings the generated files of the configuration up to date, the directory first. Files that already
+    /// have the wanted text are not touched; files that only an earlier configuration of cts needed are
+    /// removed.
     pub fn write_root(&self, root: &RootModule) -> Result<(), FileError> {
         DirBuilder::new()
             .recursive(true)
@@ -61,7 +61,8 @@ impl TaskDirectory {
         remove_left(&self.path)?;
         let holds_secrets = |file: &GeneratedFile| !secret_places(&file.contents).is_empty();
         if root.files.iter().any(holds_secrets) {
-            // Terraform keeps the source of a module, too, and the files of its own are not ours.
+            // Terraform keeps the source of a module, too, and cts does not set the modes of Terraform's own
+            // files.
             fs::set_permissions(&self.path, Permissions::from_mode(SECRET_DIRECTORY_MODE))
                 .map_err(file_error("change the mode of", &self.path))?;
         }
@@ -90,7 +91,7 @@ impl TaskDirectory {
         SecretFiles(secret.map(|file| self.path.join(file.name)).collect())
     }
 
-    /// Brings `terraform.tfvars` up to date; whether it was different.
+    /// Brings `terraform.tfvars` up to date; returns whether it was different.
     pub fn write_tfvars(&self, text: &str) -> Result<bool, FileError> {
         write_if_different(&self.path.join("terraform.tfvars"), text)
     }
@@ -123,10 +124,10 @@ pub(crate) fn file_error<'a>(
     }
 }
 
-/// Makes a file's text be `text`, if it is not; whether it was different.
+/// Makes `text` the content of a file, if it is not yet; returns whether it was different.
 ///
-/// Written in place and without fsync: a file that a kill or a power loss leaves torn differs from what
-/// the next run wants, and is written again before Terraform sees it. (A rename over the old file costs
+/// Written in place and without fsync: a file that a kill or a power loss leaves torn differs from the text
+/// that the next run wants, and is written again before Terraform sees it. (A rename over the old file costs
 /// half a millisecond on the way of a change, because file systems flush it.)
 pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileError> {
     match fs::read(path) {
@@ -148,7 +149,7 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
     written.map_err(file_error("write", path)).map(|()| true)
 }
 
-/// Makes the text of a file that only its owner may read be `text`, if it is not.
+/// Makes `text` the content of a file that only its owner may read, if it is not yet.
 fn write_private_if_different(path: &Path, text: &str) -> Result<(), FileError> {
     make_secret(path)?;
     match fs::read(path) {
@@ -163,7 +164,8 @@ pub(crate) fn write_secret(path: &Path, content: impl AsRef<[u8]>) -> Result<(),
     written.map_err(file_error("write", path))
 }
 
-/// Makes a new file that only its owner may read. Whatever had its name is removed, so that no symbolic link is followed.
+/// Makes a new file that only its owner may read. An existing file of that name is removed first, so that no
+/// symbolic link is followed.
 pub(crate) fn create_secret(path: &Path) -> Result<File, FileError> {
     remove_if_present(path)?;
     OpenOptions::new()
@@ -175,7 +177,7 @@ pub(crate) fn create_secret(path: &Path) -> Result<File, FileError> {
         .map_err(file_error("write", path))
 }
 
-/// Lets only its owner read a file, if it is there.
+/// Makes a file readable only by its owner, if it exists.
 pub(crate) fn make_secret(path: &Path) -> Result<(), FileError> {
     match fs::set_permissions(path, Permissions::from_mode(SECRET_FILE_MODE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -185,7 +187,7 @@ pub(crate) fn make_secret(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Removes a file, if we have written it.
+/// Removes a file, if cts has written it.
 fn remove_generated(path: &Path) -> Result<(), FileError> {
     match fs::read(path) {
         Ok(bytes) if bytes.starts_with(GENERATED_NOTICE.as_bytes()) => {
@@ -197,7 +199,7 @@ fn remove_generated(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Removes a file if it is there.
+/// Removes a file if it exists.
 pub(crate) fn remove_if_present(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! What can go wrong around a Terraform process (docs/terraform.md#output-and-errors).
+//! Errors around a Terraform process (docs/terraform.md#output-and-errors).
 
 use std::error::Error;
 use std::fmt;
@@ -23,9 +23,9 @@ pub struct CommandError {
     pub task: TaskName,
     /// Its directory.
     pub directory: PathBuf,
-    /// What was being done.
+    /// The step that failed.
     pub step: Step,
-    /// What happened.
+    /// How it failed.
     pub failure: CommandFailure,
 }
 
@@ -50,7 +50,7 @@ pub enum CommandFailure {
     TimedOut {
         /// The limit.
         limit: Duration,
-        /// What the limit is called where it is set.
+        /// The key that sets the limit.
         key: &'static str,
         /// Standard error of the process; only the end of it, if it was very long.
         stderr: String,
@@ -63,10 +63,10 @@ pub enum CommandFailure {
     CacheInUse {
         /// The limit.
         limit: Duration,
-        /// What the limit is called where it is set.
+        /// The key that sets the limit.
         key: &'static str,
     },
-    /// Terraform has ended, but processes that it had started do not end, even killed.
+    /// Terraform has ended, but processes that it had started do not end, even if killed.
     #[error("processes that Terraform has started do not end, even killed: group {group}")]
     LeftBehind {
         /// The process group.
@@ -84,7 +84,7 @@ pub enum CommandFailure {
     /// The module has no output that the task wants.
     #[error(transparent)]
     NoOutput(Box<MissingOutput>),
-    /// What the command has printed is not what it prints.
+    /// The output of the command does not have the expected form.
     #[error("its output cannot be read")]
     Unreadable(#[source] serde_json::Error),
     /// The process could not be started or waited for.
@@ -102,7 +102,7 @@ pub enum CommandFailure {
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {}", path.display())]
 pub struct FileError {
-    /// What was tried: `read`, `write`, …
+    /// The failed action: `read`, `write`, …
     pub action: &'static str,
     /// The file or directory.
     pub path: PathBuf,
@@ -129,7 +129,7 @@ pub struct MissingOutput {
     pub others: Vec<String>,
 }
 
-/// What there is instead.
+/// The outputs that the module has instead, as the end of the message.
 struct OtherNames<'a>(&'a [String]);
 
 impl fmt::Display for OtherNames<'_> {
@@ -155,12 +155,12 @@ impl CommandError {
         )
     }
 
-    /// Whether processes are still at work that the command has started.
+    /// Whether processes that the command has started are still at work.
     pub fn has_left_processes(&self) -> bool {
         matches!(self.failure, CommandFailure::LeftBehind { .. })
     }
 
-    /// The lock of the state that the command did not get, if it failed for that.
+    /// The lock of the state that the command did not get, if that was the reason for the failure.
     pub fn state_lock(&self) -> Option<StateLock> {
         match &self.failure {
             CommandFailure::Exit { stderr, .. } => StateLock::read(stderr),
@@ -168,8 +168,8 @@ impl CommandError {
         }
     }
 
-    /// Whether the engine asks for `terraform init` or `tofu init`: modules, providers or the backend are not what
-    /// the directory was initialised for.
+    /// Whether the engine requires `terraform init` or `tofu init`: modules, providers or the backend differ
+    /// from those that the directory was initialised for.
     pub fn needs_initialisation(&self) -> bool {
         let CommandFailure::Exit { stderr, .. } = &self.failure else {
             return false;

@@ -23,7 +23,8 @@ pub use range::{SUPPORTED_RANGE, is_supported, is_tested, required_version};
 /// First version whose `pg` backend is supported (docs/configuration.md#driver-terraform).
 const PG_BACKEND_SINCE: Version = Version::new(0, 14, 0);
 
-/// A file that another process of this program has just inherited open for writing cannot be run for a moment.
+/// Tries to run a file that another process of this program has just inherited open for writing: it cannot be
+/// run for a moment.
 const BUSY_TRIES: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -38,10 +39,10 @@ pub struct Executable {
 /// The executable cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// `path` names something that is no directory.
+    /// `path` is not a directory.
     #[error("{} is no directory; driver.terraform.path must be the directory of the executable", path.display())]
     NotDirectory {
-        /// What it names.
+        /// The named path.
         path: PathBuf,
     },
     /// The file cannot be run: not executable, or made for another machine.
@@ -60,7 +61,7 @@ pub enum FindError {
         path: PathBuf,
         /// How it ended.
         status: ExitStatus,
-        /// What it said.
+        /// Standard error of the command.
         stderr: String,
     },
     /// Its command `version -json` printed something else than its version.
@@ -82,22 +83,22 @@ pub enum FindError {
     Unsupported {
         /// The executable.
         path: PathBuf,
-        /// What it should be.
+        /// The configured engine.
         engine: EngineKind,
         /// Its version.
         version: Version,
     },
 }
 
-/// OpenTofu uses the name of the other one, too.
+/// OpenTofu reports its version under this name, too.
 #[derive(Debug, Deserialize)]
 struct VersionReport {
     terraform_version: Version,
 }
 
 impl Executable {
-    /// The executable in `directory`, which is used or refused, never passed over; `None` if there is none.
-    /// A relative directory is relative to `start_directory`.
+    /// The executable in `directory`; `None` if the directory has no executable. An executable that cannot be
+    /// used is an error, never skipped. A relative directory is relative to `start_directory`.
     pub async fn in_directory(
         engine: EngineKind,
         directory: &Path,
@@ -111,7 +112,7 @@ impl Executable {
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 return Err(FindError::NotDirectory { path: directory });
             }
-            // A link that leads nowhere is there, and nothing that could be run.
+            // A link to nothing exists, although it cannot be run.
             Err(error)
                 if error.kind() == ErrorKind::NotFound
                     && fs::symlink_metadata(&candidate).is_err() =>
@@ -124,7 +125,7 @@ impl Executable {
         executable.await.map(Some)
     }
 
-    /// The first executable in the directories of `environment`'s `PATH`; `None` if there is none.
+    /// The first executable in the directories of `environment`'s `PATH`; `None` if they have none.
     pub async fn on_path(
         engine: EngineKind,
         environment: &BTreeMap<OsString, OsString>,
@@ -145,7 +146,7 @@ impl Executable {
         }
     }
 
-    /// Asks the executable at `path`, relative to `start_directory`, for its version.
+    /// Runs the executable at `path`, relative to `start_directory`, to get its version.
     pub async fn at(
         engine: EngineKind,
         path: PathBuf,
@@ -189,7 +190,7 @@ impl Executable {
         &self.path
     }
 
-    /// What it is.
+    /// The engine of the executable.
     pub const fn engine(&self) -> EngineKind {
         self.engine
     }
@@ -218,7 +219,7 @@ async fn version_report(
         .current_dir(start_directory)
         .env_clear()
         .envs(inherited.variables())
-        // It would ask the vendor's server for news and wait for the answer.
+        // Without this, the executable would ask the vendor's server for news and wait for the answer.
         .env("CHECKPOINT_DISABLE", "1")
         .kill_on_drop(true)
         .stdin(Stdio::null());

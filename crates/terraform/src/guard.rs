@@ -1,20 +1,20 @@
-//! A small process beside a worker that stops its Terraform when the worker cannot.
+//! A small process that runs with a worker and stops its Terraform when the worker cannot.
 //!
-//! A lease ends whether or not its worker is able to do anything about it. A worker that was killed,
-//! or stands still (SIGSTOP, a debugger), would leave a Terraform at work on a run that another
-//! worker gets next. So the worker says beforehand until when Terraform may run in each task
-//! directory, and the guard keeps to it: when the time passes without another word, or the pipe
-//! between them ends, it interrupts, terminates and kills in the time that is left.
+//! A lease ends whether or not its worker is able to do anything about it. A worker that was killed, or
+//! stands still (SIGSTOP, a debugger), would leave a Terraform at work on a run that another worker gets
+//! next. So the worker tells the guard beforehand until when Terraform may run in each task directory, and
+//! the guard enforces that: when the time passes without a new message, or the pipe between them ends, the
+//! guard interrupts, terminates and kills in the time that is left.
 //!
-//! * Nothing is registered before it is started: processes are found in `/proc` by
-//!   [`TASK_DIRECTORY_MARKER`](crate::TASK_DIRECTORY_MARKER) and
-//!   [`WORKER_MARKER`](crate::WORKER_MARKER) in their environment, so there is no moment at which one
-//!   is unknown. Whatever was just being started when the worker died is found by looking again.
+//! * Processes need not be registered before they start: the guard finds them in `/proc` by
+//!   [`TASK_DIRECTORY_MARKER`](crate::TASK_DIRECTORY_MARKER) and [`WORKER_MARKER`](crate::WORKER_MARKER) in
+//!   their environment, so no process is ever unknown. A process that was just being started when the worker
+//!   died is found by a later scan.
 //! * Times go over the pipe as lengths from now, so that the processes need no common clock.
 //! * The guard lives in a process group of its own and lets SIGINT, SIGTERM and SIGHUP pass.
 //!
-//! [`Guard`] is the worker's half, [`serve`] the guard process itself. What no guard can do anything
-//! about: a worker and its guard that are both stopped, and a machine that stands still as a whole.
+//! [`Guard`] is the worker's half, [`serve`] the guard process itself. A guard does not help against a worker
+//! and its guard that are both stopped, or a machine that stands still as a whole.
 
 mod keeper;
 mod line;

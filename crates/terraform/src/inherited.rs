@@ -1,10 +1,11 @@
-//! What of the environment of cts reaches its Terraform processes (docs/terraform.md#the-environment-of-terraform).
+//! The part of the environment of cts that its Terraform processes inherit
+//! (docs/terraform.md#the-environment-of-terraform).
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-/// Change what a command does or how it talks; our commands bring their own settings.
+/// Variables that change what a command does or prints; cts sets these itself.
 const CHANGE_COMMANDS: [&str; 11] = [
     "TF_CLI_ARGS",
     "TF_CLI_ARGS_*",
@@ -19,7 +20,8 @@ const CHANGE_COMMANDS: [&str; 11] = [
     "TF_WORKSPACE",
 ];
 
-/// Settings of cts, among them the URL of its database, and what it shows to Consul, HCP Terraform and Vault.
+/// Settings of cts, among them the URL of its database, and its credentials for Consul, HCP Terraform and
+/// Vault.
 const CREDENTIALS: [&str; 7] = [
     "CONSUL_HTTP_AUTH",
     "CONSUL_HTTP_TOKEN",
@@ -39,7 +41,8 @@ pub struct InheritedEnvironment {
 }
 
 impl InheritedEnvironment {
-    /// Everything in `environment` but what would change the commands and the credentials of cts.
+    /// Everything in `environment` except variables that would change the commands, and the credentials of
+    /// cts.
     pub fn of(environment: &BTreeMap<OsString, OsString>) -> Self {
         let mut inherited = Self::default();
         for (name, value) in environment {
@@ -52,7 +55,7 @@ impl InheritedEnvironment {
         inherited
     }
 
-    /// Only what `names` has: names, and beginnings of names with a `*` behind them.
+    /// Keeps only the variables in `names`: names, and beginnings of names that end with a `*`.
     #[must_use]
     pub fn only(mut self, names: &[String]) -> Self {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -61,7 +64,7 @@ impl InheritedEnvironment {
         self
     }
 
-    /// Without the variables `names`, which are credentials too.
+    /// Removes the variables `names`, which are credentials, too.
     #[must_use]
     pub fn without(mut self, names: &[&str]) -> Self {
         for name in names {
@@ -72,7 +75,7 @@ impl InheritedEnvironment {
         self
     }
 
-    /// With `defaults` where nothing is said.
+    /// Adds `defaults` for variables that are not set.
     #[must_use]
     pub fn or(mut self, defaults: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         for (name, value) in defaults {
@@ -87,7 +90,7 @@ impl InheritedEnvironment {
         &self.variables
     }
 
-    /// Names of the credentials that are there, and that Terraform does not get.
+    /// Names of the credentials that are set, and that Terraform does not get.
     pub fn withheld(&self) -> &[String] {
         &self.withheld
     }

@@ -1,4 +1,4 @@
-//! What OpenTofu writes beside its plain output: events, each a line of JSON in a file (`-json-into`).
+//! Events of OpenTofu: in addition to its plain output, each a line of JSON in a file (`-json-into`).
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -23,16 +23,16 @@ const ARGUMENT: &str = "-json-into=.cts-events.ndjson";
 /// First version of OpenTofu with that argument.
 const SINCE: Version = Version::new(1, 12, 0);
 
-/// So much of the file is read, in bytes.
+/// Most bytes of the file that are read.
 const LONGEST_FILE: u64 = 64 * 1024 * 1024;
 
-/// Longer lines are left out, in bytes.
+/// Longest line in bytes; longer ones are left out.
 const LONGEST_LINE: u64 = 1024 * 1024;
 
-/// The events of one command. The file is there until this is dropped; only its owner may read it, because outputs of
-/// provisioners are in it.
+/// The events of one command. The file exists until this is dropped; only its owner may read it, because
+/// outputs of provisioners are in it.
 ///
-/// It is a file and no pipe: nothing must stand still or fail when its reader is gone.
+/// A file is used and not a pipe, so that nothing stands still or fails when the reader is gone.
 #[derive(Debug)]
 pub(crate) struct JsonEvents {
     path: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) struct JsonEvents {
 }
 
 impl JsonEvents {
-    /// Makes the file, for a command that can write events and has no further arguments about JSON.
+    /// Makes the file, if the command can write events and has no further arguments about JSON.
     pub(crate) fn of(executable: &Executable, step: Step, attempt: &Attempt) -> Option<Self> {
         let further = match step {
             Step::Plan => "TF_CLI_ARGS_plan",
@@ -57,7 +57,7 @@ impl JsonEvents {
         match Self::create(attempt.directory.path().join(NAME)) {
             Ok(events) => Some(events),
             Err(error) => {
-                // The plain output is read then.
+                // Without the file the plain output is read.
                 tracing::warn!(error = %Chain(&error), "there is no file for the events of a command");
                 None
             }
@@ -65,17 +65,17 @@ impl JsonEvents {
     }
 
     fn create(path: PathBuf) -> Result<Self, FileError> {
-        // One that a killed worker has left goes.
+        // Replaces a file that a killed worker has left.
         let file = create_secret(&path)?;
         Ok(Self { path, file })
     }
 
-    /// What the command needs.
+    /// The argument that makes the command write events.
     pub(crate) const fn argument() -> &'static str {
         ARGUMENT
     }
 
-    /// Hands on the lines when the command has ended.
+    /// Passes the lines on when the command has ended.
     pub(crate) fn read(self, output: &dyn OutputSink) {
         let mut reader = BufReader::new((&self.file).take(LONGEST_FILE));
         let mut line = Vec::new();
@@ -92,7 +92,7 @@ impl JsonEvents {
                 }
             }
             let ends = line.ends_with(b"\n");
-            // A line that does not end is cut, by its length or by a kill.
+            // A last line without an end was cut off, by its length or by a kill.
             if ends
                 && !is_rest
                 && let Ok(text) = std::str::from_utf8(&line)

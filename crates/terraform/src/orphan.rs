@@ -1,4 +1,4 @@
-//! Terraform processes that have outlived the cts which started them (promise P1).
+//! Terraform processes that have outlived the cts that started them (promise P1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,13 +17,14 @@ use crate::process::signal_group;
 use crate::processes::{Environment, each_process, job_group, parent_of_living};
 use crate::stop::{StopCourse, StopOrder, StopStep};
 
-/// Between two polls of a group that is ending. Its processes are not our children, so no signal comes.
+/// Pause between two polls of a group that is ending. Its processes are not children of cts, so no signal
+/// comes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long killed processes may take to disappear.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// What the kernel appends to the name of a working directory that was removed.
+/// Suffix that the kernel appends to the name of a removed working directory.
 const DELETED: &[u8] = b" (deleted)";
 
 /// A process group that was found at work in a task directory.
@@ -35,13 +36,13 @@ pub struct OrphanGroup {
     pub processes: Vec<i32>,
 }
 
-/// Orphans could not be found out or stopped; the directory must not be used.
+/// Orphans could not be found or stopped; the directory must not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OrphanError {
     /// The processes of this machine could not be listed.
     #[error("could not list processes")]
     List(#[source] io::Error),
-    /// Processes are still there after a kill.
+    /// Processes still exist after a kill.
     #[error("processes in {} do not end, even killed: groups {groups:?}", directory.display())]
     StillRunning {
         /// The task directory.
@@ -52,23 +53,23 @@ pub enum OrphanError {
     /// The order to stop came while the guard of a dead worker was stopping them.
     #[error("interrupted while the guard of a dead worker was stopping its Terraform")]
     Cancelled,
-    /// The look at the processes ended abnormally.
+    /// The scan of the processes ended abnormally.
     #[error("lost the search for processes")]
     Search(#[source] tokio::task::JoinError),
 }
 
-/// Stops every Terraform that an earlier cts left at work in `directory`, gently (interrupt, then
-/// terminate, then kill), and returns when all are gone, with what was found.
+/// Stops every Terraform that an earlier cts left at work in `directory`, gently (interrupt, then terminate,
+/// then kill), and returns when all are gone, with the process groups that were found.
 ///
-/// Orphans are recognised by their working directory and by [`TASK_DIRECTORY_MARKER`] in their
-/// environment, whatever worker they had. Where the guard of that worker is still at work, they are
-/// left to it for the length of the interrupt. Processes that a provisioner started in a session of
-/// their own are left alone. Must not be called while a command of this process runs in the
-/// directory. Systems without `/proc` have no orphans to be found.
+/// Orphans are recognised by their working directory and by [`TASK_DIRECTORY_MARKER`] in their environment,
+/// whatever worker they had. If the guard of that worker is still at work, they are left to it for the length
+/// of the interrupt. Processes that a provisioner started in a session of their own are left alone. Must not
+/// be called while a command of this process runs in the directory. Systems without `/proc` have no orphans
+/// to be found.
 ///
-/// `order` is the one of the attempt that wants the directory. When it is given, the wait for a guard ends with
-/// [`OrphanError::Cancelled`]. What is being stopped by then goes on being stopped, for two cts must not meet
-/// in the directory; if the order names a moment, the orphans are gone by that moment.
+/// `order` is the stop order of the attempt that wants the directory. When it is given, the wait for a guard
+/// ends with [`OrphanError::Cancelled`]. A stop that has begun by then continues, because two cts must not
+/// meet in the directory; if the order names a moment, the orphans are gone by that moment.
 ///
 /// # Cancellation
 /// Dropping the future leaves signals sent and processes ending; calling again goes on.
@@ -86,7 +87,8 @@ pub async fn stop_orphans(
     Ok(all)
 }
 
-/// Leaves the orphans to the guard of their worker while there is one; what is left after that.
+/// Leaves the orphans to the guard of their worker while it runs. Returns the orphans that are left after
+/// that.
 async fn wait_for_guard(
     directory: &TaskDirectory,
     found: Found,
@@ -136,7 +138,7 @@ async fn stop_groups(
                 tracing::warn!(group, signal = %step.signal(), directory = %directory.path().display(),
                     "stopping a terraform that an earlier cts left behind");
             }
-            // A kill is repeated: a process that is still there is a new one.
+            // A kill is repeated: a process that still exists was started since.
             if before.is_none_or(|before| before < step) || step == StopStep::Kill {
                 signal_group(Pid::from_raw(*group), step.signal());
             }
@@ -155,7 +157,7 @@ async fn stop_groups(
     Ok(())
 }
 
-/// What a scan of the processes of a directory has found.
+/// The result of a scan of the processes of a directory.
 struct Found {
     groups: Vec<OrphanGroup>,
     /// Whether the guard of a dead worker is about to stop some of them.
@@ -196,7 +198,7 @@ fn groups_working_in(directory: &Path) -> io::Result<Found> {
     Ok(Found { groups, guarded })
 }
 
-/// Group of a process at work in `directory`, and the worker that it had, if that has a name.
+/// The group of a process at work in `directory`, and the id of its worker, if it has one.
 fn orphan(process: &Path, directory: &Path) -> Option<(i32, Option<Vec<u8>>)> {
     let working_directory = fs::read_link(process.join("cwd")).ok()?;
     if !is_same_directory(working_directory, directory) {
@@ -208,8 +210,8 @@ fn orphan(process: &Path, directory: &Path) -> Option<(i32, Option<Vec<u8>>)> {
     Some((job_group(process)?, worker))
 }
 
-/// Whether a process is at work as the guard of one of `workers` that is not this process: our own
-/// guard does nothing while we live.
+/// Whether a process is at work as the guard of one of `workers`, and not for this process: this worker's own
+/// guard does nothing while the worker lives.
 fn is_guard(process: &Path, workers: &BTreeSet<Vec<u8>>) -> bool {
     let guards = Environment::of(process).is_some_and(|environment| {
         environment

@@ -1,4 +1,4 @@
-//! Output of a Terraform process: live lines for followers, the end of it for errors.
+//! Output of a Terraform process: live lines for followers, the last part for errors.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use crate::command::Step;
 
-/// Longest piece of a line that is handed on at once, in bytes.
+/// Longest piece of a line that is passed on at once, in bytes.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// So much is left out where a stream was cut in the middle of a line, in bytes.
+/// Most bytes that are left out if a stream was cut in the middle of a line.
 const LONGEST_HALF: usize = 8 * 1024;
 
 /// Room for one read, in bytes.
@@ -29,15 +29,15 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// One line of output without its line end. A line of more than 64 KiB comes in several pieces;
-/// bytes that are no UTF-8 are replaced.
+/// One line of output without its line end. A line of more than 64 KiB comes in several pieces; bytes that
+/// are not UTF-8 are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLine {
     /// Where it came from.
     pub stream: OutputStream,
     /// The text.
     pub text: String,
-    /// Whether the next piece of the same stream is of the same line.
+    /// Whether the next piece of this stream belongs to this line.
     pub continues: bool,
 }
 
@@ -57,11 +57,11 @@ pub trait OutputSink: Send + Sync + 'static {
     /// Takes one line.
     fn line(&self, line: OutputLine);
 
-    /// One of the events that `OpenTofu` writes beside its output: a line of JSON, when its command has ended. Secrets are
-    /// still in it, behind the escapes of JSON.
+    /// Takes one of the events that `OpenTofu` writes in addition to its output: a line of JSON, when its
+    /// command has ended. The line may hold secrets, hidden by the escapes of JSON.
     fn event(&self, _line: &str) {}
 
-    /// A command has ended, `took` after its start. Behind all of its lines and events.
+    /// A command has ended, `took` after its start. Called after its last line and event.
     fn step_ended(&self, _step: Step, _took: Duration) {}
 }
 
@@ -73,8 +73,8 @@ impl OutputSink for Discard {
     fn line(&self, _line: OutputLine) {}
 }
 
-/// A sink that feeds a bounded channel. A receiver that does not keep up never holds Terraform up:
-/// lines without room are left out, and a line that says how many follows as soon as there is room.
+/// A sink that feeds a bounded channel. A slow receiver never blocks Terraform: lines without room are left
+/// out, and a line with their number follows as soon as the channel has room.
 #[derive(Debug)]
 pub struct LineChannel {
     sender: mpsc::Sender<OutputLine>,
@@ -89,7 +89,7 @@ impl LineChannel {
         (Self { sender, left_out }, receiver)
     }
 
-    /// Says how many lines were left out, if any were. Whether the channel is usable again.
+    /// Says how many lines were left out, if any were. Returns whether the channel is usable again.
     fn report_left_out(&self) -> bool {
         if self.left_out.load(Ordering::Relaxed) == 0 {
             return true;
@@ -128,7 +128,7 @@ impl Drop for LineChannel {
 /// Everything read so far is in the value, so [`Pump::run`] may be dropped at any time.
 pub(crate) struct Pump<R> {
     reader: R,
-    /// Where complete lines go; without one they are only kept.
+    /// The sink of complete lines; without one they are only kept.
     sink: Option<(OutputStream, Arc<dyn OutputSink>)>,
     partial: Vec<u8>,
     tail: Tail,
@@ -163,7 +163,7 @@ impl<R: AsyncRead + Unpin> Pump<R> {
         }
     }
 
-    /// Hands on a last line without an end, and gives the kept text.
+    /// Passes on a last line without an end, and returns the kept text.
     pub(crate) fn finish(mut self) -> String {
         if let Some((stream, sink)) = &self.sink
             && !self.partial.is_empty()

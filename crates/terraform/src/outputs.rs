@@ -1,4 +1,4 @@
-//! Outputs of a task's module that its runs tell (docs/runs.md#outputs).
+//! Outputs of a task's module that its runs report (docs/runs.md#outputs).
 
 mod declared;
 
@@ -21,22 +21,22 @@ use crate::terraform::{Terraform, exit_error, failed};
 
 use declared::Declared;
 
-/// Outputs of a root module by their names, as an engine tells them.
+/// Outputs of a root module by their names, as an engine prints them.
 pub type ToldOutputs = BTreeMap<String, ToldOutput>;
 
-/// An output of a root module, as an engine tells it.
+/// An output of a root module, as an engine prints it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ToldOutput {
     #[serde(default)]
     sensitive: bool,
-    /// Of a sensitive one it is not always there.
+    /// Sometimes absent for a sensitive output.
     value: Option<Value>,
-    /// It is not there before an apply.
+    /// Absent before an apply.
     #[serde(rename = "type")]
     kind: Option<Value>,
 }
 
-/// The outputs `names`, as far as they are shown. One that is `null` is none of the engine.
+/// The outputs `names`, as far as they are shown. The engine omits an output that is `null`.
 pub fn run_outputs(names: &[String], mut told: ToldOutputs) -> Vec<RunOutput> {
     let outputs = names.iter().map(|name| RunOutput {
         name: name.clone(),
@@ -48,12 +48,12 @@ pub fn run_outputs(names: &[String], mut told: ToldOutputs) -> Vec<RunOutput> {
     outputs.collect()
 }
 
-/// Whether these are of after an apply.
+/// Whether these outputs are from after an apply.
 pub(crate) fn are_applied(told: &ToldOutputs) -> bool {
     told.values().all(|output| output.kind.is_some())
 }
 
-/// Where `init` has put the modules of a root module.
+/// The directories into which `init` has put the modules of a root module.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Manifest {
@@ -68,7 +68,7 @@ struct Place {
 }
 
 impl Terraform {
-    /// The outputs of the root module, of its state. Values of sensitive ones are among them.
+    /// Reads the outputs of the root module from its state. Values of sensitive ones are among them.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
@@ -82,7 +82,8 @@ impl Terraform {
             .map_err(|error| failed(attempt, Step::Output, CommandFailure::Unreadable(error)))
     }
 
-    /// Writes the file with the outputs that are wanted, after `init`: which of them are sensitive says the module.
+    /// Writes the file with the outputs that are wanted, after `init`: the module decides which of them are
+    /// sensitive.
     pub(crate) async fn write_outputs(
         attempt: &Attempt,
         wanted: Option<&WantedOutputs>,
@@ -120,7 +121,7 @@ impl Terraform {
     }
 }
 
-/// The directory of the task's module, where `init` has put it, or found it.
+/// The directory of the task's module, into which `init` has put it, or in which `init` has found it.
 fn place_of(attempt: &Attempt) -> Option<PathBuf> {
     let manifest = attempt.data_directory().join("modules/modules.json");
     let place = read_place(&manifest, attempt.task.as_str());

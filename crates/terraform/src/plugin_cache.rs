@@ -19,17 +19,18 @@ use crate::command::ChildEnvironment;
 /// The setting, in a CLI configuration.
 const SETTING: &str = "plugin_cache_dir";
 
-/// Lies in the cache, where Terraform passes over it. Workers of several users may share a cache, so all may read it.
+/// The lock file lies in the cache, where Terraform passes over it. Workers of several users may share a
+/// cache, so all may read it.
 const LOCK_FILE: &str = "cts-init.lock";
 
-/// Between two tries to lock the file.
+/// Pause between two tries to lock the file.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// The right to use the plugin cache, among the processes of this machine. Ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct CacheLock {
     _turn: OwnedMutexGuard<()>,
-    /// None where the file system has no locks, or the cache cannot be written.
+    /// `None` if the file system has no locks, or the cache cannot be written.
     _file: Option<File>,
 }
 
@@ -71,8 +72,8 @@ async fn lock(file: File) -> io::Result<File> {
     }
 }
 
-/// The directory of the cache that the engine would use with this environment: that of the variable, else of its CLI
-/// configuration. What cannot be read is passed over: Terraform says what is wrong with it.
+/// The directory of the cache that the engine would use with this environment: from the variable, else from
+/// its CLI configuration. A file that cannot be read is passed over: Terraform reports what is wrong with it.
 pub(crate) fn directory(engine: EngineKind, environment: &ChildEnvironment) -> Option<PathBuf> {
     let set = |name| environment.get(name).filter(|value| !value.is_empty());
     if let Some(directory) = set("TF_PLUGIN_CACHE_DIR") {
@@ -87,8 +88,8 @@ pub(crate) fn directory(engine: EngineKind, environment: &ChildEnvironment) -> O
     Some(expand(&written?, environment).into())
 }
 
-/// The files that an engine reads where no variable names one; the first that has a setting counts. `OpenTofu` reads the
-/// second file only where there is none of its own.
+/// The files that an engine reads if no variable names one; the first that has a setting counts. `OpenTofu`
+/// reads the second file only if it has no file of its own.
 fn files_of_home(engine: EngineKind, home: &Path) -> Vec<PathBuf> {
     let own = home.join(".tofurc");
     let main = if engine == EngineKind::OpenTofu && own.exists() {
@@ -109,7 +110,7 @@ fn files_of_home(engine: EngineKind, home: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a CLI configuration, in HCL or JSON, says of the cache.
+/// The setting of the cache in a CLI configuration, in HCL or JSON.
 fn setting(text: &[u8]) -> Option<String> {
     let value = if text.trim_ascii_start().starts_with(b"{") {
         let value: Value = serde_json::from_slice(text).ok()?;
@@ -127,7 +128,7 @@ fn setting(text: &[u8]) -> Option<String> {
     Some(value).filter(|value| !value.is_empty())
 }
 
-/// With variables (`$NAME`, `${NAME}`) replaced as Terraform does, by nothing where they are not set.
+/// Replaces variables (`$NAME`, `${NAME}`) as Terraform does, by nothing if they are not set.
 fn expand(text: &str, environment: &ChildEnvironment) -> String {
     let value = |name: &str| {
         let value = environment.get(name).map(OsStr::to_string_lossy);
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
     use crate::{EnvironmentSources, InheritedEnvironment, TaskDirectory};
 
-    /// What Terraform finds with these variables, beside `HOME`, and these files in it.
+    /// The directory that Terraform finds with these variables and `HOME`, and these files in it.
     fn found(variables: &[(&str, &str)], files: &[(&str, &str)]) -> Option<PathBuf> {
         found_by(EngineKind::Terraform, variables, files)
     }

@@ -1,4 +1,4 @@
-//! Initialisation, and knowing when it can be left out.
+//! Initialisation, and when it can be left out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,22 @@ use crate::torn::is_torn;
 /// Where Terraform keeps the name of the chosen workspace, inside its data directory.
 pub(crate) const WORKSPACE_FILE: &str = "environment";
 
-/// Says for which root module the data directory was initialised, and with which lock file. It lies beside what `init`
-/// brought, so deleting that deletes this too.
+/// Says for which root module the data directory was initialised, and with which lock file. The file lies
+/// with the results of `init`, so deleting them deletes this too.
 pub(crate) const FINGERPRINT_FILE: &str = "cts-initialised";
 
 /// Where Terraform keeps versions and checksums of providers, in the task directory.
 pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
 
-/// Takes the place of what identifies a lock file where there is none.
+/// Takes the place of the identity of a lock file if no lock file exists.
 pub(crate) const NO_LOCK: &str = "-";
 
-/// What [`Terraform::prepare`] had to do.
+/// The steps that [`Terraform::prepare`] had to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preparation {
     /// The directory was already initialised for this root module: no process was started.
     Reused,
-    /// The directory got a copy of what `init` had made for another task of the same shape.
+    /// The directory got a copy of the results of `init` for another task of the same shape.
     Shared,
     /// `init` ran, `validate` was left out: the same shape had been found valid before.
     Initialised,
@@ -41,15 +41,16 @@ pub enum Preparation {
 }
 
 impl Terraform {
-    /// Makes the directory ready for `plan` and `apply`: `init`, workspace, `validate`. The files of
-    /// `root` must have been written.
+    /// Makes the directory ready for `plan` and `apply`: `init`, workspace, `validate`. The files of `root`
+    /// must have been written.
     ///
-    /// All of it is left out while nothing has changed that `init` depends on: `main.tf`, the
-    /// declared variables, the content of a local module, the version of Terraform, the lock file. `init` is left out
-    /// where another task of the same shape has just had the same one. `validate` is left out when a root module that
+    /// All of it is left out while nothing has changed that `init` depends on: `main.tf`, the declared
+    /// variables, the content of a local module, the version of Terraform, the lock file. `init` is left out
+    /// if it has just run for another task of the same shape. `validate` is left out if a root module that
     /// differs only in the task's name and description, with the same known module content, was valid before.
     ///
-    /// Where the form of a provider's arguments is open, the schema of the provider decides after `init`, and `main.tf` is written anew.
+    /// If the form of a provider's arguments is open, the schema of the provider decides after `init`, and
+    /// `main.tf` is written again.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]; an interrupted preparation starts from the beginning next time.
@@ -115,7 +116,8 @@ impl Terraform {
     }
 }
 
-/// Whether the record of the last initialisation fits. That of an earlier version does not name the lock file.
+/// Whether the record of the last initialisation matches. A record of an earlier version does not name the
+/// lock file.
 fn is_current(record: &str, fingerprint: &str, attempt: &Attempt) -> bool {
     match record.split_once(' ') {
         Some((known, lock)) => {

@@ -31,11 +31,11 @@ const STDOUT_KEPT: usize = 16 * 1024 * 1024;
 /// Room in a pipe, in bytes: the most that the kernel gives without privileges.
 const PIPE_ROOM: i32 = 1024 * 1024;
 
-/// How long pipes are read after the process has ended. What still holds them open then is a
-/// grandchild that stayed behind, and what Terraform wrote has long been read.
+/// How long pipes are read after the process has ended. Only a grandchild that stayed holds them open then,
+/// and the output of Terraform itself has long been read.
 const PIPE_GRACE: Duration = Duration::from_secs(2);
 
-/// What becomes of standard output.
+/// Use of standard output.
 #[derive(Debug)]
 pub(crate) enum StdoutUse {
     /// Line by line to the sink.
@@ -70,17 +70,18 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
     /// Whether a stop was requested.
     pub(crate) interrupted: bool,
-    /// Its group, if processes in it have not ended although they were killed.
+    /// The process group, if processes in it have not ended although they were killed.
     pub(crate) left_behind: Option<i32>,
 }
 
-/// Runs a process to its end, or stops it when it is ordered to.
+/// Runs a process to its end, or stops it on request.
 ///
-/// When it is over, so is its group, unless it ended by itself and in order: what it has left running then was
-/// meant to outlive it. After a crash, a kill from outside or a stop the group is terminated and killed.
+/// When the process is over, so is its group, unless the process ended by itself and in order: processes that
+/// it has left running then were meant to outlive it. After a crash, a kill from outside or a stop the group
+/// is terminated and killed.
 ///
-/// Dropping this future leaves the process running without supervision, so it belongs in a task of
-/// its own. There is deliberately no "kill on drop": a killed Terraform loses its state lock.
+/// Dropping this future leaves the process running without supervision, so it belongs in a task of its own.
+/// "Kill on drop" is deliberately not used: a killed Terraform loses its state lock.
 pub(crate) async fn run(job: Job) -> io::Result<Ended> {
     let Job {
         mut command,
@@ -103,15 +104,15 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
             (None, 0)
         }
     };
-    // Without a pre-exec hook the standard library can start the child with posix_spawn, which does
-    // not copy our page tables.
+    // Without a pre-exec hook the standard library can start the child with posix_spawn, which does not copy
+    // the page tables of this process.
     let mut child = command
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(child_stdout)
         .stderr(child_stderr)
         .spawn()?;
-    // It holds the child's ends of the pipes, which would then never be closed.
+    // The command holds the child's ends of the pipes, which would otherwise never be closed.
     drop(command);
     let group = child
         .id()
@@ -163,12 +164,12 @@ pub(crate) async fn run(job: Job) -> io::Result<Ended> {
     })
 }
 
-/// A pipe whose writer may outlive us.
+/// A pipe whose writer may outlive this process.
 ///
-/// If we are killed, the pipe has no reader. Terraform's next line would then end it with SIGPIPE at
-/// once, in the middle of its work and with the state lock held. So the child's end is opened for
-/// both directions: while it is open there is a reader, and what is written stays in the pipe. With
-/// the room made here an orphan goes on for a megabyte of output.
+/// If cts is killed, the pipe has no reader. Terraform's next line would then end it with SIGPIPE at once, in
+/// the middle of its work and with the state lock held. So the child's end is opened for both directions:
+/// while it is open the pipe has a reader, and written bytes stay in the pipe. With the room made here an
+/// orphan goes on for a megabyte of output.
 fn lasting_pipe() -> io::Result<(pipe::Receiver, Stdio)> {
     let (reader, writer) = std::io::pipe()?;
     let both_ways = File::options()
@@ -177,7 +178,8 @@ fn lasting_pipe() -> io::Result<(pipe::Receiver, Stdio)> {
         .open(format!("/proc/self/fd/{}", writer.as_raw_fd()));
     let child_end = match both_ways {
         Ok(file) => OwnedFd::from(file),
-        // A system without `/proc`: everything works but the above.
+        // A system without `/proc`: everything else works, but a writer that outlives this process gets
+        // SIGPIPE.
         Err(_unsupported) => OwnedFd::from(writer),
     };
     // A user with very many pipes gets no more room; the usual room will do then.
@@ -192,8 +194,8 @@ fn report_unread((stdout, stderr): (io::Result<()>, io::Result<()>)) {
     }
 }
 
-/// Waits for the process; when ordered to, stops its group step by step. Gives its status and
-/// whether a stop was requested.
+/// Waits for the process; on request, stops its group step by step. Returns its status and whether a stop was
+/// requested.
 async fn wait_or_stop(
     child: &mut Child,
     group: Pid,

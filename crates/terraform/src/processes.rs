@@ -36,7 +36,8 @@ pub(crate) fn each_process(mut visit: impl FnMut(i32, &Path) -> bool) -> io::Res
 pub(crate) struct Environment(Vec<u8>);
 
 impl Environment {
-    /// Whatever cannot be read has ended meanwhile, or belongs to another user and so is not ours.
+    /// The environment of a process; `None` if the process has ended since, or belongs to another user and so
+    /// not to cts.
     pub(crate) fn of(process: &Path) -> Option<Self> {
         fs::read(process.join("environ")).ok().map(Self)
     }
@@ -51,9 +52,9 @@ impl Environment {
     }
 }
 
-/// The process group of a process that may be part of a Terraform command: not a group that leads a
-/// session, which only a daemon started by a provisioner does, and not our own. Nor one that cannot
-/// be named from here, which the kernel shows as 0 and takes for our own.
+/// The process group of a process that may be part of a Terraform command. Not a group that leads a session,
+/// which only a daemon started by a provisioner does; not the group of this process; and not a group that
+/// cannot be named from here, which the kernel shows as 0 and takes for the caller's own.
 pub(crate) fn job_group(process: &Path) -> Option<i32> {
     let stat = Stat::of(process)?;
     let is_job = stat.group > 0 && stat.group != stat.session && stat.group != getpgrp().as_raw();
@@ -73,7 +74,7 @@ pub(crate) fn is_at_work(group: i32, directory: &Path) -> io::Result<bool> {
     Ok(found)
 }
 
-/// The parent of a process that is more than a remainder for it to collect.
+/// The parent of a process, unless the process has ended and is only left for its parent to collect.
 pub(crate) fn parent_of_living(process: &Path) -> Option<i32> {
     let stat = Stat::of(process)?;
     (!stat.ended).then_some(stat.parent)

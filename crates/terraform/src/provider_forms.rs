@@ -1,7 +1,7 @@
 //! Which arguments of providers are nested blocks, as their schemas say (docs/terraform.md#maintf).
 //!
-//! Asked for after `init`, and only where a configuration leaves the form open. It is kept for each lock file: in the task directory and,
-//! for tasks with the same one, in memory.
+//! Schemas are read after `init`, and only if a configuration leaves the form open. Forms are kept for each
+//! lock file: in the task directory and, for tasks with the same lock file, in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,13 +24,13 @@ use crate::process::StdoutUse;
 use crate::render::RootModule;
 use crate::terraform::{Terraform, failed, must_succeed};
 
-/// Where the forms are kept, in the task directory.
+/// The file with the forms, in the task directory.
 const FORMS_FILE: &str = ".cts-provider-forms.json";
 
-/// Where Terraform writes the schemas, which can have many megabytes.
+/// The file into which Terraform writes the schemas, which can have many megabytes.
 const SCHEMAS_FILE: &str = ".cts-provider-schemas.json";
 
-/// Lock files of which forms are kept in memory, at most.
+/// Most lock files whose forms are kept in memory.
 const KEPT: usize = 100;
 
 /// How an argument of a provider is written.
@@ -46,7 +46,7 @@ pub(crate) enum Form {
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderForms(BTreeMap<String, Body>);
 
-/// What a block takes.
+/// Attributes and nested blocks of a block.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Body {
     #[serde(
@@ -69,7 +69,8 @@ struct NestedBlock {
     block: Body,
 }
 
-/// Names in a list, as they are kept, or of the members of an object, as Terraform prints them.
+/// Names in a list, as the file of cts has them, or names of the members of an object, as Terraform prints
+/// them.
 fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
     deserializer.deserialize_any(Names)
 }
@@ -100,7 +101,7 @@ impl<'de> Visitor<'de> for Names {
     }
 }
 
-/// What `providers schema -json` prints; the parts that are used.
+/// The output of `providers schema -json`; the parts that are used.
 #[derive(Debug, Deserialize)]
 struct Schemas {
     #[serde(default)]
@@ -121,9 +122,9 @@ struct Kept<F> {
 }
 
 impl ProviderForms {
-    /// How the argument at `path` of the provider with this source is written; `None` if that is not known.
+    /// The form of the argument at `path` of the provider with this source; `None` if it is not known.
     ///
-    /// A source without a host is that of whichever registry Terraform has taken.
+    /// A source without a host matches the registry that Terraform has chosen.
     pub(crate) fn form(&self, source: &str, path: &[String]) -> Option<Form> {
         let source = source.to_lowercase();
         let is_source = |address: &str| {
@@ -176,8 +177,9 @@ impl Terraform {
         })
     }
 
-    /// The root module with the forms that the schemas of its providers have, written anew; `None` if it is right as it is. The directory must be
-    /// initialised. Where the schemas cannot be had the forms stay open, as in the original (docs/terraform.md#maintf).
+    /// Renders the root module again, with the forms that the schemas of its providers have; `None` if it is
+    /// right as it is. The directory must be initialised. If the schemas cannot be read, the forms stay open,
+    /// as in the original (docs/terraform.md#maintf).
     pub(crate) async fn formed(
         &self,
         attempt: &Attempt,
@@ -243,7 +245,7 @@ impl Terraform {
 
     fn remember_forms(&self, lock: String, forms: ProviderForms) -> Arc<ProviderForms> {
         let forms = Arc::new(forms);
-        // Without a lock file nothing says that the providers of two tasks are the same.
+        // Without a lock file the providers of two tasks may differ.
         if lock != NO_LOCK {
             let mut known = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= KEPT {

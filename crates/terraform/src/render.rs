@@ -1,7 +1,7 @@
 //! Text of the generated root module (docs/terraform.md#the-task-directory). Pure functions of values.
 //!
-//! Whatever comes from Consul or from a user is written through [`expression`] or [`header`], which
-//! escape; names that Terraform only takes bare are checked and refused if they are no identifiers.
+//! Every text from Consul or from a user is written through [`expression`] or [`header`], which escape; names
+//! that Terraform only takes bare are checked and refused if they are not identifiers.
 
 mod credentials;
 mod expression;
@@ -31,7 +31,7 @@ use expression::is_identifier;
 pub(crate) use header::GENERATED_NOTICE;
 use header::Title;
 
-/// What all tasks share: the settings of driver, backend and providers.
+/// Settings that all tasks share: driver, backend and providers.
 ///
 /// May hold secrets (backend arguments, provider arguments), so `Debug` shows names only.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ pub struct RenderSettings {
 }
 
 impl RenderSettings {
-    /// What differs where a directory must be initialised anew, because another program reads it.
+    /// Identifies the program that reads a directory: if it changes, the directory must be initialised again.
     fn engine_version(&self) -> String {
         let version = &self.terraform_version;
         match self.engine {
@@ -73,7 +73,7 @@ impl fmt::Debug for RenderSettings {
     }
 }
 
-/// Has the blocks for Terraform, the providers and the module.
+/// The file with the blocks for Terraform, the providers and the module.
 const MAIN_TF: &str = "main.tf";
 
 /// One generated file. Its text may hold secrets, so `Debug` shows only name and length.
@@ -83,7 +83,7 @@ pub struct GeneratedFile {
     pub name: &'static str,
     /// Complete text.
     pub contents: String,
-    /// Whether there are credentials in it: then its mode is 0600, and it is there during runs only.
+    /// Whether the file holds credentials: then its mode is 0600, and it exists during runs only.
     pub secret: bool,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Debug for GeneratedFile {
     }
 }
 
-/// Every generated file of a task except `terraform.tfvars`: what depends on configuration alone.
+/// Every generated file of a task except `terraform.tfvars`: the files that depend on configuration alone.
 #[derive(Debug, Clone)]
 pub struct RootModule {
     /// The files, in the order in which they are written.
@@ -117,18 +117,19 @@ pub struct RootModule {
     pub(crate) backend_module: GeneratedFile,
     /// Outputs of the module, for a file that is written after `init`.
     pub(crate) outputs: Option<WantedOutputs>,
-    /// Of what it was rendered, where the form of a provider's argument is open.
+    /// The sources of the rendering, if the form of a provider's argument is open.
     open_forms: Option<Arc<OpenForms>>,
-    /// Identifies everything that `init` depends on, and the outputs. Forms of arguments are not among that.
+    /// Identifies everything that `init` depends on, and the outputs. Forms of arguments are not part of it.
     pub(crate) init_fingerprint: Digest,
-    /// Identifies what `init` depends on, whatever the task is called; only for a module whose content is known.
+    /// Identifies everything that `init` depends on except the name of the task; only for a module whose
+    /// content is known.
     pub(crate) init_shape: Option<Digest>,
-    /// Identifies everything that `validate` depends on, whatever the task is called; only for a
-    /// module whose content is known.
+    /// Identifies everything that `validate` depends on except the name of the task; only for a module whose
+    /// content is known.
     pub(crate) validation_shape: Option<Digest>,
 }
 
-/// What the forms of arguments are filled into.
+/// The sources from which a root module is rendered again once the forms of arguments are known.
 #[derive(Debug)]
 struct OpenForms {
     definition: TaskDefinition,
@@ -136,18 +137,19 @@ struct OpenForms {
 }
 
 impl RootModule {
-    /// Whether arguments of providers may be nested blocks or attributes, as far as the configuration says.
+    /// Whether the configuration leaves open which arguments of providers are nested blocks and which are
+    /// attributes.
     pub(crate) fn has_open_forms(&self) -> bool {
         self.open_forms.is_some()
     }
 
-    /// The same with arguments as `forms` has them; `None` if it is right as it is.
+    /// This root module with arguments in the forms of `forms`; `None` if it is right as it is.
     pub(crate) fn with_forms(&self, forms: &ProviderForms) -> Option<Self> {
         let OpenForms {
             definition,
             settings,
         } = &**self.open_forms.as_ref()?;
-        // What was rendered once is rendered again.
+        // A definition that was rendered once can be rendered again.
         let formed = render_with_forms(definition, settings, Some(forms)).ok()?;
         (formed.file(MAIN_TF) != self.file(MAIN_TF)).then_some(formed)
     }
@@ -164,10 +166,10 @@ impl RootModule {
 /// A task cannot be written as a root module.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// Terraform takes this name only bare, and it is no identifier.
+    /// Terraform takes this name only bare, and it is not an identifier.
     #[error("{what} {name:?} is not a Terraform identifier")]
     NotAnIdentifier {
-        /// What the name belongs to.
+        /// The kind of thing that has the name.
         what: &'static str,
         /// The name.
         name: String,
@@ -183,7 +185,8 @@ pub fn render_root_module(
     render_with_forms(definition, settings, None)
 }
 
-/// The same where `forms` decides which arguments of providers are nested blocks, if the configuration does not.
+/// Renders like [`render_root_module`], but `forms` decides which arguments of providers are nested blocks if
+/// the configuration does not.
 pub fn render_with_forms(
     definition: &TaskDefinition,
     settings: &RenderSettings,
@@ -296,16 +299,16 @@ pub fn render_with_forms(
 /// A provider of the task and the block that configures it.
 struct TaskProvider<'a> {
     name: &'a str,
-    /// Arguments sorted by name; none without a block.
+    /// Arguments sorted by name; empty without a block.
     arguments: Vec<(&'a str, &'a Value)>,
-    /// Paths of those that are written as blocks.
+    /// Paths of the arguments that are written as blocks.
     blocks: Option<&'a BTreeSet<Vec<String>>>,
-    /// Where it comes from, as in `required_providers`.
+    /// The source of the provider, as in `required_providers`.
     source: String,
     forms: Option<&'a ProviderForms>,
 }
 
-/// The providers of a task, each name once, sorted; without the one that Terraform does not know.
+/// The providers of a task, each name once, sorted; without the provider that Terraform does not know.
 fn task_providers<'a>(
     definition: &'a TaskDefinition,
     settings: &'a RenderSettings,
@@ -335,7 +338,7 @@ fn task_providers<'a>(
     Ok(providers)
 }
 
-/// The source of a provider; without one Terraform takes that of the vendor.
+/// The source of a provider; if none is configured, the vendor's, as Terraform takes it.
 fn source_of(provider: &str, settings: &RenderSettings) -> String {
     let required = settings.required_providers.get(provider);
     let source = required.and_then(|required| required.get("source")?.as_str());

@@ -1,10 +1,11 @@
-//! What Terraform's plain output says of resources, mistakes and times.
+//! Resources, mistakes and times, read from Terraform's plain output.
 //!
-//! It is read beside its way to the log, which stays as Terraform writes it: `-json` would be instead of it, without the
-//! attributes that change. Every form that is looked for stands at the begin of a line, where Terraform puts neither
-//! values nor the output of provisioners. What has another form is text and no more.
+//! The output is read on its way to the log, which stays as Terraform writes it: `-json` would replace it,
+//! without the attributes that change. Every recognised form stands at the begin of a line, where Terraform
+//! puts neither values nor the output of provisioners. Any other line is text and no more.
 //!
-//! OpenTofu from 1.12 writes events beside that output. They count instead of the plain lines of their command.
+//! OpenTofu from 1.12 writes events in addition to that output. They count instead of the plain lines of
+//! their command.
 
 mod address;
 mod changes;
@@ -26,7 +27,7 @@ use crate::command::Step;
 use crate::output::{OutputLine, OutputSink, OutputStream};
 use crate::outputs::ToldOutputs;
 
-/// So much of a line is read, in bytes: more than any address has.
+/// Most bytes of a line that are read: longer than any address.
 const LONGEST_READ: usize = 8 * 1024;
 
 /// Reads the output of one attempt's commands on its way to another sink.
@@ -39,15 +40,15 @@ pub struct Report {
 struct Seen {
     stdout: Stream,
     stderr: Stream,
-    /// Those of the command that runs, or has just ended.
+    /// Events of the command that runs, or has just ended.
     events: Option<Events>,
     planned: Changes,
     done: Changes,
-    /// Those of the root module, after an apply.
+    /// Outputs of the root module, after an apply.
     outputs: Option<ToldOutputs>,
-    /// Of the commands before the last one.
+    /// Diagnostics of the commands before the last one.
     earlier: Found,
-    /// Of the last command.
+    /// Diagnostics of the last command.
     last: Found,
     /// Whether a lock has been released since the last command that needed it.
     unlocked: bool,
@@ -61,10 +62,10 @@ struct Found {
     warnings: Diagnostics,
 }
 
-/// One of the streams.
+/// Reading state of standard output or standard error.
 #[derive(Default)]
 struct Stream {
-    /// The begin of a line that comes in pieces.
+    /// The beginning of a line that comes in pieces.
     partial: String,
     diagnostics: Diagnostics,
 }
@@ -78,7 +79,7 @@ impl Report {
         }
     }
 
-    /// Reads diagnostics that stand in an error and not in the output: those of `validate`.
+    /// Reads diagnostics that stand in an error and not in the output, as those of `validate`.
     pub fn read_errors(&self, text: &str) {
         let mut diagnostics = Diagnostics::default();
         for line in text.lines() {
@@ -87,17 +88,18 @@ impl Report {
         self.lock().last.errors.take_in(diagnostics);
     }
 
-    /// The numbers of the plan that was seen, if there was one.
+    /// The counts of the plan so far, if a plan was made.
     pub fn planned(&self) -> Option<ResourceCounts> {
         let seen = self.lock();
         let planned = seen.planned.counts();
         seen.phases.plan.is_some().then_some(planned)
     }
 
-    /// What was seen until now, of an attempt at a run of this kind. It is not bounded, but its parts are.
+    /// The details so far, of an attempt at a run of this kind. The result as a whole is not bounded, but its
+    /// parts are.
     pub fn details(&self, kind: RunKind) -> RunDetails {
         let mut seen = mem::take(&mut *self.lock());
-        // What a command has said that is not over.
+        // Diagnostics of a command that has not ended.
         let running = seen.found();
         let Seen {
             planned,
@@ -134,7 +136,7 @@ impl Report {
         }
     }
 
-    /// The outputs of the root module, if the events of an apply have said them.
+    /// The outputs of the root module, if the events of an apply have reported them.
     pub fn outputs(&self) -> Option<ToldOutputs> {
         self.lock().outputs.take()
     }
@@ -185,7 +187,7 @@ impl Seen {
         } else {
             beginning(&line.text)
         };
-        // On standard error there is nothing else, and a detail may say anything.
+        // Standard error has only diagnostics, and their details may contain any text.
         let read = match line.stream {
             OutputStream::Stdout => read(text),
             OutputStream::Stderr => Line::Text,
@@ -247,7 +249,7 @@ impl Seen {
             self.unlocked = true;
             self.last.take_in(found);
         } else if mem::take(&mut self.unlocked) {
-            // The command ran again: the lock is no mistake any more.
+            // The command ran again: the lock is not an error any more.
             self.last = found;
         } else {
             let before = mem::replace(&mut self.last, found);

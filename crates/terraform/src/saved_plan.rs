@@ -1,8 +1,8 @@
 //! A plan that is made first and applied as it is, or not at all (docs/terraform.md#saved-plans).
 //!
-//! The file of a plan holds the values of variables and parts of the state. Only its owner may read it, it is there no longer
-//! than from the end of `plan` to the end of `apply`, and while a run waits in between it is in memory only. Of engines that
-//! have ephemeral variables it holds no arguments of providers.
+//! The file of a plan holds the values of variables and parts of the state. Only its owner may read it. The
+//! file exists at most from the end of `plan` to the end of `apply`; while a run waits in between, the plan
+//! is in memory only. With engines that have ephemeral variables the plan holds no arguments of providers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct SavedPlan {
 }
 
 impl Terraform {
-    /// Runs `terraform plan` as [`Terraform::plan`] does, and keeps the plan beside what is said of it.
+    /// Runs `terraform plan` as [`Terraform::plan`] does, and keeps the plan in addition to its output.
     ///
     /// # Cancellation
     /// As for [`Terraform::plan`].
@@ -41,7 +41,7 @@ impl Terraform {
     ) -> Result<(SavedPlan, PlanOutput), CommandError> {
         let path = attempt.directory.path().join(FILE);
         let unwritten = |error| failed(attempt, Step::Plan, error);
-        // Terraform writes into it, and its mode stays.
+        // Terraform writes into this file, and its mode stays.
         write_secret(&path, "").map_err(unwritten)?;
         let plan = SavedPlan {
             file: FILE,
@@ -55,8 +55,8 @@ impl Terraform {
         Ok((plan, output))
     }
 
-    /// Runs `terraform apply` with exactly this plan, which Terraform refuses if the state is another one than when it was
-    /// made. It can be applied again after a failure that has changed nothing.
+    /// Runs `terraform apply` with exactly this plan, which Terraform refuses if the state has changed since
+    /// the plan was made. The plan can be applied again after a failure that has changed nothing.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`].

@@ -1,10 +1,11 @@
-//! What `init` has made for one task, taken over for others of the same shape (docs/terraform.md#what-init-makes).
+//! Results of `init` for one task, copied for others of the same shape (docs/terraform.md#what-init-makes).
 //!
-//! Tasks with the same engine, module, providers and backend get the same from `init` but for their names. The first one
-//! of a shape runs it; those that come within [`FRESH_FOR`] take copies, without a process. Only a directory that `init`
-//! has never seen takes one: `init` keeps the versions that a lock file has, and the backend before.
+//! Tasks with the same engine, module, providers and backend get the same results from `init` except for
+//! their names. The first task of a shape runs it; tasks that come within [`FRESH_FOR`] take copies, without
+//! a process. Only a directory in which `init` has never run takes a copy: `init` keeps the versions that a
+//! lock file has, and the backend before.
 //!
-//! A copy is put together beside its place and renamed, so that a kill leaves a whole one or none.
+//! A copy is built under a temporary name and renamed, so that a kill leaves a whole copy or none.
 
 mod copy;
 
@@ -23,14 +24,14 @@ use crate::attempt::Attempt;
 use crate::command::TASK_DIRECTORY_MARKER;
 use crate::render::RootModule;
 
-/// How old a copy may be: where versions are open, a task that comes later gets what is the newest then.
+/// How old a copy may be: if versions are open, a later task gets the newest versions of its time.
 const FRESH_FOR: Duration = Duration::from_mins(10);
 
-/// How long a task waits for another one's `init` before it runs its own: an `init` that hangs must not hold up all
-/// slots of a worker.
+/// How long a task waits for the `init` of another task before it runs its own: an `init` that hangs must not
+/// block all slots of a worker.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Shapes of which a copy is kept in mind, at most.
+/// Most shapes whose copies are remembered.
 const SHAPES_KEPT: usize = 1_000;
 
 /// Variables that differ between tasks and mean nothing to `init`.
@@ -40,11 +41,11 @@ const OF_ONE_TASK: [&str; 2] = [TASK_DIRECTORY_MARKER, "TF_LOG_PATH"];
 #[derive(Debug, Default)]
 pub(crate) struct SharedInit {
     shapes: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
-    /// Read while a copy is made, written before `init` changes a directory.
+    /// Locked for reading while a copy is made, for writing before `init` changes a directory.
     sources: Arc<RwLock<HashMap<Digest, Source>>>,
 }
 
-/// A directory that was initialised, and not since.
+/// A directory that was initialised and has not changed since.
 #[derive(Debug, Clone)]
 struct Source {
     directory: PathBuf,
@@ -53,8 +54,9 @@ struct Source {
 }
 
 impl SharedInit {
-    /// What `init` depends on for this attempt; `None` if its result is not to be shared: nothing says that the content of
-    /// the module is the same, the data directory is elsewhere, or `init` was here before.
+    /// Identifies everything that `init` depends on for this attempt. `None` if its result cannot be shared:
+    /// the content of the module is not known to be the same, the data directory is elsewhere, or `init` has
+    /// run here before.
     pub(crate) fn shape(attempt: &Attempt, root: &RootModule) -> Option<Digest> {
         let shape = root.init_shape?.to_string();
         let directory = attempt.directory.path();
@@ -79,7 +81,7 @@ impl SharedInit {
     ) -> Option<OwnedMutexGuard<()>> {
         let turn = {
             let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that no task has or waits for.
+            // Removes the locks that no task holds or waits for.
             shapes.retain(|_shape, turn| Arc::strong_count(turn) > 1);
             Arc::clone(shapes.entry(shape).or_default())
         };
@@ -89,8 +91,8 @@ impl SharedInit {
         }
     }
 
-    /// Gives the attempt's directory what another one of the shape has got from `init`; whether it did. What fails is
-    /// logged, and leaves the directory as it was.
+    /// Gives the attempt's directory the results of `init` for another task of the shape; returns whether it
+    /// did. A failure is logged, and leaves the directory as it was.
     pub(crate) async fn take_over(&self, shape: Digest, attempt: &Attempt) -> bool {
         let sources = Arc::clone(&self.sources).read_owned().await;
         let Some(source) = sources.get(&shape).cloned() else {
@@ -123,7 +125,7 @@ impl SharedInit {
         sources.retain(|_shape, source| source.directory != directory);
     }
 
-    /// The attempt's directory has got from `init` what the shape says.
+    /// The attempt's directory has the results of `init` for this shape: others may copy them.
     pub(crate) async fn offer(&self, shape: Digest, attempt: &Attempt) {
         let source = Source {
             directory: attempt.directory.path().to_owned(),

@@ -1,9 +1,10 @@
 //! The state of a task: which one is where, and its move from one backend to another
 //! (docs/terraform.md#moving-a-state).
 //!
-//! Nothing here decides: [`Terraform::pull_state`] and [`read_directly`] say what is at a place, [`Terraform::fetch_state`]
-//! gets the state of another place, and [`Terraform::push_state`] puts it where the task has its own. What a directory was
-//! verified for, and what its backend was before, is kept beside what `init` has made there.
+//! Nothing here decides: [`Terraform::pull_state`] and [`read_directly`] read the state in a backend,
+//! [`Terraform::fetch_state`] gets the state of another backend, and [`Terraform::push_state`] writes it to
+//! the backend of the task. The backend that a directory was verified for, and the one before, are kept with
+//! the results of `init` there.
 
 mod direct;
 mod file;

@@ -1,4 +1,4 @@
-//! The lock of a state that somebody else holds, as Terraform describes it.
+//! The lock of a state that another process holds, as Terraform describes it.
 
 use std::fmt;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use cts_core::EngineKind;
 
-/// What Terraform says of a lock that it could not get.
+/// Terraform's description of a lock that it could not get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateLock {
-    /// The engine that says so.
+    /// The engine that reports the lock.
     engine: EngineKind,
-    /// What `force-unlock` takes; not every backend keeps it readable.
+    /// The id for `force-unlock`; not every backend keeps it readable.
     pub id: Option<String>,
     /// `user@host`.
     pub who: String,
-    /// When, in Terraform's words.
+    /// Time of the lock, in Terraform's words.
     created: String,
     /// `OperationTypeApply` and the like.
     operation: String,
@@ -23,12 +23,12 @@ pub struct StateLock {
     path: String,
 }
 
-/// The operation of a lock under which Terraform makes a state that does not exist yet. As long as it does not,
-/// `force-unlock` fails: it makes the state too, and needs the lock for that.
+/// The operation of a lock under which Terraform makes a state that does not exist yet. Until that state
+/// exists, `force-unlock` fails: it makes the state, too, and needs the lock for that.
 const OF_CREATION: &str = "init";
 
 impl StateLock {
-    /// Reads it from the standard error of a command. `None` if that is about something else.
+    /// Reads the lock from the standard error of a command. `None` if the error is about something else.
     pub(crate) fn read(stderr: &str) -> Option<Self> {
         let (_before, info) = stderr.split_once("Lock Info:")?;
         let engine = if info.contains("OpenTofu acquires a state lock") {
@@ -49,7 +49,7 @@ impl StateLock {
         let [id, who, created, operation, path] = fields;
         let is_id = |id: &&str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            // It stands in a command that is meant to be copied, where a dash would begin an option.
+            // The id stands in a command that is meant to be copied, where a dash would begin an option.
             !id.is_empty() && id.chars().all(is_plain) && !id.starts_with('-')
         };
         Some(Self {
@@ -62,9 +62,9 @@ impl StateLock {
         })
     }
 
-    /// When it was made, by the clock of that host; `None` if that cannot be read.
+    /// When the lock was made, by the clock of that host; `None` if that cannot be read.
     pub fn created(&self) -> Option<DateTime<Utc>> {
-        // Behind the offset comes a name of the zone.
+        // The name of the zone follows the offset.
         let mut words = self.created.split_whitespace();
         let [date, time, offset] = [(); 3].map(|()| words.next().unwrap_or_default());
         let written = format!("{date} {time} {offset}");
@@ -72,7 +72,7 @@ impl StateLock {
         read.ok().map(|time| time.to_utc())
     }
 
-    /// Who holds it, and how it is released by hand in `directory`, that of the task.
+    /// The holder of the lock, and how the lock is released by hand in `directory`, that of the task.
     pub(crate) fn advice<'a>(&'a self, directory: &'a Path) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| {
             let Self {

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A kill comes this much before the moment by which a process must be gone, so that the kernel has
-/// time to take it away; of a short time it is [`LATEST_KILL_SHARE`].
+/// A kill comes this much before the moment by which a process must be gone, so that the kernel has time to
+/// remove it. If the time is short, [`LATEST_KILL_SHARE`] of it is kept instead.
 const LATEST_KILL_MARGIN: Duration = Duration::from_millis(500);
 
 /// The part of the remaining time that is kept free after a kill, as a divisor.
@@ -18,8 +18,8 @@ const LATEST_KILL_SHARE: u32 = 10;
 
 /// How long each step of a gentle stop may take.
 ///
-/// Terraform answers the first interrupt by finishing what it has begun and releasing the state
-/// lock; a second signal makes it give up at once, a kill leaves the lock behind.
+/// Terraform answers the first interrupt by finishing what it has begun and releasing the state lock; a
+/// second signal makes it give up at once, and a kill leaves the state locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopPolicy {
     /// Between SIGINT and SIGTERM.
@@ -39,25 +39,25 @@ impl Default for StopPolicy {
 
 /// The order to stop that an attempt waits for: gently, or gently and gone by a given moment.
 ///
-/// Clones give and obey the same order. What is waiting for its turn when the order comes is not
-/// started any more.
+/// Clones give and obey the same order. A command that waits to start when the order comes is not started any
+/// more.
 #[derive(Clone)]
 pub struct StopOrder {
     policy: StopPolicy,
     given: CancellationToken,
-    /// What gives it too, and ends all patience.
+    /// Cancelling this token gives the order, too, and ends the patience of all stops.
     parent: CancellationToken,
     terms: Arc<watch::Sender<StopTerms>>,
 }
 
-/// How fast a stop has to be. It gets faster only.
+/// How fast a stop has to be. A later change only makes it faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StopTerms {
     /// The process must be gone by this moment.
     pub(crate) kill_by: Option<Instant>,
     /// SIGTERM is due at this moment.
     pub(crate) terminate_at: Option<Instant>,
-    /// Nothing follows the interrupt.
+    /// No step follows the interrupt.
     pub(crate) patient: bool,
 }
 
@@ -67,7 +67,8 @@ impl StopOrder {
         Self::child_of(&CancellationToken::new(), policy)
     }
 
-    /// The same, given as soon as `parent` is cancelled. Giving it does not cancel `parent`.
+    /// An order that is given as soon as `parent` is cancelled; stops follow `policy`. Giving the order does
+    /// not cancel `parent`.
     pub fn child_of(parent: &CancellationToken, policy: StopPolicy) -> Self {
         Self {
             policy,
@@ -84,8 +85,8 @@ impl StopOrder {
         self.given.cancel();
     }
 
-    /// Interrupts the running command and leaves it all the time that it needs to end, until the order is given in another
-    /// way. Changes nothing if it was given before.
+    /// Interrupts the running command and gives it all the time that it needs to end, until the order is
+    /// given in a different way. Changes nothing if the order was given before.
     pub fn interrupt(&self) {
         if !self.is_cancelled() {
             self.terms.send_modify(|terms| terms.patient = true);
@@ -93,8 +94,8 @@ impl StopOrder {
         }
     }
 
-    /// Terminates the running command at once, whatever it was told before, and kills it when the policy's time for that
-    /// is over. Safe to repeat.
+    /// Terminates the running command at once, whatever orders it got before, and kills it when the policy's
+    /// time for that is over. Safe to repeat.
     pub fn terminate(&self) {
         self.terms.send_if_modified(|terms| {
             terms.patient = false;
@@ -105,14 +106,14 @@ impl StopOrder {
         self.given.cancel();
     }
 
-    /// Stops the running command so that its process is gone by `moment`: as [`StopOrder::cancel`],
-    /// with the graces shortened in proportion where they are too long. The kill comes half a second
-    /// before the moment, or with a tenth of the time left if that is less.
+    /// Stops the running command so that its process is gone by `moment`: as [`StopOrder::cancel`], with the
+    /// graces shortened in proportion if they are too long. The kill comes half a second before the moment,
+    /// or with a tenth of the time left if that is less.
     ///
-    /// May be given at any time, also while a stop is in progress, and again; the earliest moment
-    /// counts. A moment in the past is a kill at once.
+    /// May be given at any time, also during a stop, and again; the earliest moment counts. A moment in the
+    /// past is a kill at once.
     pub fn kill_by(&self, moment: Instant) {
-        // Before the token, so that a reader of the token sees the moment, too.
+        // Set before the token is cancelled, so that a reader of the token sees the moment, too.
         self.terms.send_if_modified(|terms| {
             let is_earlier = terms.kill_by.is_none_or(|earliest| moment < earliest);
             if is_earlier {
@@ -123,7 +124,7 @@ impl StopOrder {
         self.given.cancel();
     }
 
-    /// Whether the order has been given, in whatever way.
+    /// Whether the order has been given in any way.
     pub fn is_cancelled(&self) -> bool {
         self.given.is_cancelled()
     }
@@ -133,13 +134,13 @@ impl StopOrder {
         self.given.cancelled().await;
     }
 
-    /// How stops go that have time.
+    /// The policy of stops that have time.
     pub const fn policy(&self) -> StopPolicy {
         self.policy
     }
 
-    /// This order for one command: it can be given to that command alone, with the token, and has
-    /// the moment of this one.
+    /// This order for one command. The token gives the order to that command alone, and the moment of this
+    /// order counts for it.
     pub(crate) fn for_one_command(&self) -> (Self, CancellationToken) {
         let given = self.given.child_token();
         let order = Self {
@@ -151,12 +152,12 @@ impl StopOrder {
         (order, given)
     }
 
-    /// How fast the stop has to be, and the changes of that. Outlived by this order.
+    /// How fast the stop has to be, with later changes. This order outlives the receiver.
     pub(crate) fn terms(&self) -> watch::Receiver<StopTerms> {
         self.terms.subscribe()
     }
 
-    /// Waits until patience has an end because everything has.
+    /// Waits until the parent is cancelled, which ends the patience of a stop.
     pub(crate) async fn parent_cancelled(&self) {
         self.parent.cancelled().await;
     }
@@ -190,7 +191,7 @@ impl StopStep {
     }
 }
 
-/// The course of one stop. All times are counted from its beginning, so that it belongs to no clock.
+/// The course of one stop. All times are counted from its beginning, so that it needs no clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StopCourse {
     policy: StopPolicy,
@@ -214,7 +215,7 @@ impl StopCourse {
         }
     }
 
-    /// Nothing follows the interrupt, until something makes it faster.
+    /// A course in which no step follows the interrupt, until a later order makes it faster.
     pub(crate) const fn patient(policy: StopPolicy) -> Self {
         Self {
             policy,
@@ -228,7 +229,7 @@ impl StopCourse {
         self.patient
     }
 
-    /// At `now` the steps of the policy begin.
+    /// The steps of the policy begin at `now`.
     pub(crate) fn end_patience(&mut self, now: Duration) {
         if std::mem::take(&mut self.patient) {
             self.terminate_at = self.terminate_at.min(now + self.policy.interrupt_grace);
@@ -238,14 +239,15 @@ impl StopCourse {
         }
     }
 
-    /// SIGTERM is due at `at`, and the kill when its time is over.
+    /// SIGTERM is due at `at`, and SIGKILL after the terminate grace of the policy.
     fn terminate(&mut self, at: Duration) {
         self.patient = false;
         self.terminate_at = self.terminate_at.min(at);
         self.kill_at = self.kill_at.min(at + self.policy.terminate_grace);
     }
 
-    /// Gets as fast as `terms` say at `now`, both counted from the beginning, which was at `begun`.
+    /// Becomes as fast as `terms` require at `now`. Times are counted from the beginning, which was at
+    /// `begun`.
     pub(crate) fn follow(&mut self, terms: StopTerms, begun: Instant, now: Duration) {
         if let Some(at) = terms.terminate_at {
             self.terminate(at.saturating_duration_since(begun));
@@ -257,8 +259,8 @@ impl StopCourse {
         }
     }
 
-    /// At `now` it turns out that the process must be gone at `gone_at`. What remains is divided as
-    /// the policy divides its graces. Never makes a stop slower.
+    /// At `now` it turns out that the process must be gone at `gone_at`. The policy's graces share the
+    /// remaining time in proportion. Never makes a stop slower.
     pub(crate) fn hurry(&mut self, now: Duration, gone_at: Duration) {
         let StopPolicy {
             interrupt_grace,

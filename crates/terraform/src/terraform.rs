@@ -29,20 +29,19 @@ use crate::shared_init::SharedInit;
 use crate::state::{BACKEND_FILE, Purpose, ScratchDirectory, forget_same_backend, keep_backend};
 use crate::torn::remove_torn;
 
-/// Terraform ends with this code when it has failed and says why; a crash has a greater one.
+/// Terraform ends with this code when it has failed and reports why; a crash has a greater one.
 const FAILED: i32 = 1;
 
-/// `plan -detailed-exitcode` ends with this code when there is something to change.
+/// `plan -detailed-exitcode` ends with this code when the plan has changes.
 const CHANGES_PRESENT: i32 = 2;
 
-/// Runs Terraform commands in task directories. One value serves all tasks of a process; share it
-/// behind an `Arc`.
+/// Runs Terraform commands in task directories. One value serves all tasks of a process; share it in an
+/// `Arc`.
 ///
-/// Each process is supervised by a task of its own in the tracker that [`Terraform::new`] takes.
-/// Dropping the future of a command therefore never abandons a process: it counts as a
-/// cancellation, and the gentle stop goes on in the tracker, for which the owner waits before the
-/// process ends. Commands of one directory never overlap: the next one waits for the end of the
-/// process before it, also where nothing else does.
+/// Each process is supervised by a task of its own in the tracker that [`Terraform::new`] takes. Dropping the
+/// future of a command therefore never abandons a process: it counts as a cancellation, and the gentle stop
+/// goes on in the tracker, for which the owner waits before the process ends. Commands of one directory never
+/// overlap: the next one waits for the end of the process before it, also where nothing else does.
 #[derive(Debug)]
 pub struct Terraform {
     executable: Executable,
@@ -52,7 +51,7 @@ pub struct Terraform {
     pub(crate) validated: Mutex<HashSet<Digest>>,
     /// Forms of providers' arguments, by lock file.
     pub(crate) forms: Mutex<HashMap<String, Arc<ProviderForms>>>,
-    /// What `init` has made, for tasks of the same shape.
+    /// Results of `init`, for tasks of the same shape.
     pub(crate) shared_init: SharedInit,
     /// Held during `init` with a shared plugin cache, which Terraform does not lock itself.
     plugin_cache: Turn,
@@ -60,22 +59,22 @@ pub struct Terraform {
     directories: Mutex<HashMap<PathBuf, Turn>>,
 }
 
-/// Has `init` take a backend without asking for the one before.
+/// Makes `init` take a backend without asking for the one before.
 const RECONFIGURE: &str = "-reconfigure";
 
 /// Where backend `local` keeps states in the directory of a root module.
 const STATES: [&str; 2] = ["terraform.tfstate", "terraform.tfstate.d"];
 
-/// What Terraform has planned.
+/// A plan of Terraform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanOutput {
     /// Whether an apply would change anything.
     pub changes_present: bool,
-    /// What it wrote to its standard output, of which the last 16 MiB are kept.
+    /// Standard output of the command; only the last 16 MiB are kept.
     pub text: String,
 }
 
-/// A lock that is handed from command to command.
+/// A lock that passes from command to command.
 type Turn = Arc<tokio::sync::Mutex<()>>;
 
 impl Terraform {
@@ -93,7 +92,7 @@ impl Terraform {
         }
     }
 
-    /// The same with what a configuration says of `plan` and `apply`.
+    /// This value with the settings of a configuration for `plan` and `apply`.
     #[must_use]
     pub fn tuned(self, tuning: Tuning) -> Self {
         Self { tuning, ..self }
@@ -104,14 +103,14 @@ impl Terraform {
         &self.executable
     }
 
-    /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails when the
-    /// chosen one has no state yet.
+    /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails when the chosen one
+    /// has no state yet.
     ///
-    /// A backend that is not the one before is taken as it is: nothing is copied to it. What Terraform knew of the one before
-    /// is kept for [`Terraform::previous_backend`].
+    /// A backend that differs from the one before is taken as it is: nothing is copied to it. Terraform's
+    /// record of the one before is kept for [`Terraform::previous_backend`].
     ///
-    /// `credentials` of the backend are in their file meanwhile. Terraform keeps them in its data directory, for the
-    /// commands that follow: only the owner may read what it keeps.
+    /// `credentials` of the backend are in their file while `init` runs. Terraform keeps them in its data
+    /// directory, for the commands that follow: only the owner may read that file.
     pub async fn init(
         &self,
         attempt: &Attempt,
@@ -121,10 +120,11 @@ impl Terraform {
             .await
     }
 
-    /// The same for a root module of ours.
+    /// Runs `terraform init` for a generated root module.
     ///
-    /// States in files beside it are those of a backend `local` without a place of its own. `init` would ask whether they are to
-    /// be copied to the backend. So the backend is initialised in a directory without them first; then it is the one before.
+    /// State files in the task directory are those of a backend `local` without a configured path. `init`
+    /// would ask whether to copy them to the backend. So the backend is initialised in a directory without
+    /// them first; from then on it is the backend before.
     pub(crate) async fn init_root(
         &self,
         attempt: &Attempt,
@@ -202,14 +202,15 @@ impl Terraform {
         must_succeed(attempt, Step::Init, ended?).map(drop)
     }
 
-    /// All arguments of a command but those that differ from run to run.
+    /// All arguments of a command except those that differ from run to run.
     pub(crate) fn arguments(&self, step: Step) -> Vec<String> {
         let always = step.arguments(self.executable.version());
         let always = always.into_iter().map(str::to_owned);
         always.chain(self.tuning.arguments(step)).collect()
     }
 
-    /// Waits for the plugin cache in `directory`, relative to that of the task, no longer than an `init` may take.
+    /// Waits for the plugin cache in `directory`, relative to the task directory, no longer than an `init`
+    /// may take.
     async fn lock_plugin_cache(
         &self,
         attempt: &Attempt,
@@ -231,8 +232,8 @@ impl Terraform {
         })
     }
 
-    /// Chooses the workspace of the task, by writing what `terraform workspace select` writes. Its
-    /// state need not exist: the backend creates it with the first apply.
+    /// Chooses the workspace of the task, by writing the file of `terraform workspace select`. Its state need
+    /// not exist: the backend creates it with the first apply.
     pub fn select_workspace(attempt: &Attempt) -> Result<(), CommandError> {
         write_if_different(&prepare::workspace_file(attempt), attempt.task.as_str())
             .map(drop)
@@ -242,7 +243,7 @@ impl Terraform {
     /// Runs `terraform plan` with a lock on the state, in the workspace of the task
     /// (docs/terraform.md#output-and-errors). Standard output is shown live, and it is the plan's text.
     ///
-    /// When Terraform asks for an initialisation, it is as for [`Terraform::apply`].
+    /// A request for an initialisation is handled as by [`Terraform::apply`].
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
@@ -279,12 +280,12 @@ impl Terraform {
 
     /// Runs `terraform apply` in the workspace of the task.
     ///
-    /// When Terraform says that the directory is not initialised for what it should do, the
-    /// initialisation is forgotten, so that the next [`Terraform::prepare`] does it again.
+    /// If Terraform reports that the directory is not initialised for the command, the initialisation is
+    /// forgotten, so that the next [`Terraform::prepare`] does it again.
     ///
     /// # Cancellation
-    /// The attempt's [`StopOrder`](crate::StopOrder) interrupts Terraform and this waits for its end, which is killed
-    /// if need be. A command that still succeeds after the order is a success.
+    /// The attempt's [`StopOrder`](crate::StopOrder) interrupts Terraform, and this call waits for the end of
+    /// the process, which is killed if need be. A command that still succeeds after the order is a success.
     pub async fn apply(&self, attempt: &Attempt) -> Result<(), CommandError> {
         self.apply_with(attempt, self.arguments(Step::Apply)).await
     }
@@ -294,7 +295,7 @@ impl Terraform {
         attempt: &Attempt,
         arguments: Vec<String>,
     ) -> Result<(), CommandError> {
-        // Another workspace would be another state: never rely on what is written there.
+        // A different workspace would be a different state: never rely on the content of the file.
         Self::select_workspace(attempt)?;
         let ended = self.run_holding(attempt, Step::Apply, arguments, StdoutUse::Live, None);
         let result = must_succeed(attempt, Step::Apply, ended.await?);
@@ -306,7 +307,8 @@ impl Terraform {
         result.map(drop)
     }
 
-    /// Releases the lock `id` of the task's state, held or not: to be called for one that is known to be left over.
+    /// Releases the lock `id` of the task's state, held or not: to be called for a lock that is known to be
+    /// left over.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`].
@@ -328,8 +330,8 @@ impl Terraform {
         Arc::clone(directories.entry(path).or_default())
     }
 
-    /// Runs a command to its end, whatever that is. One that takes longer than it may is stopped; if it
-    /// succeeds all the same, that counts.
+    /// Runs a command to its end, whatever that is. A command that takes longer than it may is stopped; if it
+    /// still succeeds, that counts.
     pub(crate) async fn run(
         &self,
         attempt: &Attempt,
@@ -341,7 +343,8 @@ impl Terraform {
             .await
     }
 
-    /// The same with a lock that is released when the process has ended, also where nothing waits for that.
+    /// Runs a command like [`Self::run`], with these arguments and a lock that is released when the process
+    /// has ended, also if nothing waits for that.
     pub(crate) async fn run_holding(
         &self,
         attempt: &Attempt,
@@ -354,7 +357,7 @@ impl Terraform {
         let turn = take_turn(&directory, attempt, step).await?;
         let events = JsonEvents::of(&self.executable, step, attempt);
         if events.is_some() {
-            // Behind the name of the command: what follows may end with the name of a file.
+            // Placed after the name of the command: the last argument may be the name of a file.
             arguments.insert(1, JsonEvents::argument().to_owned());
         }
         let mut command = Command::new(self.executable.path());
@@ -389,7 +392,7 @@ impl Terraform {
         let (ended, timed_out) = match timeout(limit, &mut supervised).await {
             Ok(ended) => (ended, false),
             Err(_elapsed) => {
-                // A stop before the limit has interrupted it already, so it is not too slow.
+                // A stop before the limit has interrupted the command already, so it is not too slow.
                 let timed_out = !attempt.stop.is_cancelled();
                 if timed_out {
                     tracing::warn!(task = %attempt.task, %step, ?limit, "terraform takes longer than it may and is stopped");

@@ -1,5 +1,5 @@
-//! Files of Terraform's own that a full disk or a power loss has left torn. Terraform refuses to go on with them, and `init`
-//! writes new ones (docs/terraform.md#the-task-directory).
+//! Terraform's own files that a full disk or a power loss has left torn. Terraform refuses to continue with
+//! them, and `init` writes new ones (docs/terraform.md#the-task-directory).
 
 use std::fs;
 use std::io;
@@ -13,19 +13,19 @@ use crate::error::FileError;
 use crate::prepare::LOCK_FILE;
 use crate::state::BACKEND_FILE;
 
-/// Where Terraform keeps which modules it has installed, in its data directory.
+/// The file in which Terraform lists the modules that it has installed, in its data directory.
 const MODULES_FILE: &str = "modules/modules.json";
 
 /// Whether the next command would fail because of such a file.
 pub(crate) fn is_torn(attempt: &Attempt) -> bool {
-    // Terraform says which file cannot be read.
+    // Terraform reports the file that cannot be read.
     files(attempt).any(|(path, sound)| read_torn(&path, sound).unwrap_or_default())
 }
 
 /// Removes such files, to be called before `init`.
 ///
-/// Nothing that a torn file says of the backend counts, as if it had never been kept: the state of a directory that is to move to
-/// another backend is then looked for where the configuration says that it was.
+/// A torn record of a backend does not count, as if it had never been kept: if the state of the directory is
+/// to move to another backend, it is looked for where the configuration says that it was.
 pub(crate) fn remove_torn(attempt: &Attempt) -> Result<(), FileError> {
     for (path, sound) in files(attempt) {
         if read_torn(&path, sound).map_err(file_error("read", &path))? {
@@ -56,7 +56,8 @@ pub(crate) fn is_json(content: &[u8]) -> bool {
     serde_json::from_slice::<Value>(content).is_ok()
 }
 
-/// Somebody may have written into the lock file, who is to hear of a mistake in it. Zeros are from a power loss.
+/// A person may have edited the lock file, and must get Terraform's error about a mistake in it. Zeros are
+/// from a power loss.
 fn is_text(content: &[u8]) -> bool {
     !content.contains(&0)
 }

@@ -12,7 +12,7 @@ use crate::error::{CommandError, CommandFailure};
 use crate::process::StdoutUse;
 use crate::terraform::{Terraform, exit_error, failed};
 
-/// What `validate -json` prints; the parts that are used.
+/// The output of `validate -json`; the parts that are used.
 #[derive(Debug, Deserialize)]
 struct Report {
     valid: bool,
@@ -53,7 +53,7 @@ impl Terraform {
         let ended = self
             .run(attempt, Step::Validate, StdoutUse::Captured)
             .await?;
-        // An invalid configuration ends with code 1, and so does much else: the report decides.
+        // An invalid configuration ends with code 1, and so do many other failures: the report decides.
         let report = match ended.status.code() {
             Some(0 | 1) => serde_json::from_str::<Report>(&ended.stdout).ok(),
             _ => None,
@@ -124,7 +124,7 @@ impl Diagnostic {
         text
     }
 
-    /// A detail that points at the module, where Terraform's own points at the generated call.
+    /// A detail that points at the module, if Terraform's own detail points at the generated call.
     fn module_detail(&self, attempt: &Attempt) -> Option<String> {
         let unexpected =
             |name| self.detail == format!("An argument named \"{name}\" is not expected here.");

@@ -32,10 +32,11 @@ use crate::values::{Resolved, ValueError, resolve, secrets_of};
 use crate::wait::WaitError;
 use crate::watched::Watched;
 
-/// Longest time for a module to be fetched, by this run or by another that wants the same, and unpacked.
+/// Longest time for a module to be fetched, by this run or by another run that wants the same module, and
+/// unpacked.
 const PLACE_MODULE: Duration = Duration::from_mins(10);
 
-/// Directories that are known to have no earlier Terraform in them, at most.
+/// Most directories that are remembered to have no earlier Terraform in them.
 const ADOPTED_KEPT: usize = 10_000;
 
 /// Why an attempt failed.
@@ -91,18 +92,18 @@ pub(crate) enum AttemptError {
     Handler(#[from] HandlersError),
 }
 
-/// What is reported of an attempt.
+/// The report of an attempt.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: AttemptOutcome,
-    /// What it did, if its secrets were known.
+    /// Details of the attempt, if its secrets were known.
     pub(crate) details: Option<RunDetails>,
     /// The state of its task, if Terraform may have changed it.
     pub(crate) state: Option<TerraformState>,
 }
 
-/// Fetches, renders and prepares, and applies or plans unless it is a check. Giving `order` stops Terraform gently. What
-/// the attempt did is there from the moment when its secrets are known.
+/// Fetches, renders and prepares, and applies or plans unless the run is a check. Giving `order` stops
+/// Terraform gently. The report has details once the secrets of the attempt are known.
 pub(crate) async fn attempt(
     shared: &Shared,
     run: &LeasedRun,
@@ -122,7 +123,7 @@ pub(crate) async fn attempt(
             AttemptOutcome::Interrupted
         }
         Err(error) => {
-            // Before the values are known it can only be a secret of the configuration.
+            // Before the values are known, the error can only have secrets of the configuration.
             let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
             let text = Chain(&error).to_string();
             if let Some(watched) = &watched {
@@ -154,10 +155,11 @@ async fn try_attempt(
     let kind = run.lease.kind.clone()?;
     let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease.input)).await??;
     if kind == RunKind::Destroy {
-        // They hear of applies. What a provider needs for a change to take effect follows a destruction too.
+        // Webhooks report applies only. A handler that a provider needs for a change to take effect follows a
+        // destruction, too.
         input.definition.webhooks.clear();
     }
-    // Kept until the end, so that the bundle is not removed meanwhile.
+    // Kept until the end, so that the bundle is not removed during the attempt.
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
@@ -187,7 +189,7 @@ async fn try_attempt(
     let forms = shared.terraform.known_forms(directory.path());
     let (input, root, values) = render(input, Arc::clone(&settings), forms).await?;
     let definition = &input.definition;
-    // Removed when the run is over, however it ends.
+    // The files are removed when the run is over, however it ends.
     let _secret_files = directory.secrets_of(&root);
     directory.write_root(&root)?;
     directory.write_tfvars(&values)?;
@@ -220,7 +222,7 @@ async fn try_attempt(
     if let Err(AttemptError::Terraform(error)) = &outcome
         && error.has_left_processes()
     {
-        // The next attempt waits for their end as if an earlier worker had left them.
+        // The next attempt waits for the end of these processes as if an earlier worker had left them.
         shared.adopted.lock().await.remove(&attempt.directory);
     }
     let outcome = outcome?;
@@ -228,7 +230,7 @@ async fn try_attempt(
         let terraform = &shared.terraform;
         watched.outputs = outputs_of(terraform, &attempt, definition, &watched.report).await;
     }
-    // What is stopped after it has done everything has done it, unless something follows.
+    // A run that is stopped after its last step has succeeded, unless handlers follow.
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
     if changed && !handlers.is_empty() {
         let applied = applied_run(shared, &run.lease, &input);
@@ -237,11 +239,12 @@ async fn try_attempt(
     Ok(outcome)
 }
 
-/// The arguments of a provider that say nothing about a remote system.
+/// The arguments of a provider that do not concern a remote system.
 const NO_SECRETS: [&str; 2] = ["alias", "auto_commit"];
 
-/// Secrets of a run beside those of the configuration: arguments and environment of its providers, what their values were
-/// put together from, variables whose names say so, and what is secret in the source of its module.
+/// Secrets of a run in addition to those of the configuration: arguments and environment of its providers,
+/// texts that their values were put together from, variables whose names say so, and secret parts of the
+/// source of its module.
 fn run_secrets(
     definition: &TaskDefinition,
     settings: &RenderSettings,
@@ -250,7 +253,7 @@ fn run_secrets(
 ) -> Vec<String> {
     let mut secrets = answers;
     let ids = definition.providers.iter();
-    // What only tries things out has no secrets.
+    // A provider for trying things out has no secrets.
     let ids = ids.filter(|id| id.name != FAKE_SYNC);
     for block in ids.filter_map(|id| ProviderBlock::select(&settings.providers, id)) {
         for (name, value) in &block.arguments {
@@ -270,8 +273,8 @@ fn run_secrets(
     secrets
 }
 
-/// The root module and the values of an input. Variables of a task and a view with many services take their time, which
-/// renewals of leases must not wait for.
+/// The root module and the values of an input. Variables of a task and a view with many services take time to
+/// render, and renewals of leases must not wait for that.
 async fn render(
     input: RunInput,
     settings: Arc<RenderSettings>,
@@ -295,7 +298,7 @@ async fn run_terraform(
     let terraform = &run.shared.terraform;
     terraform.prepare(attempt, root).await?;
     if kind == RunKind::Check {
-        // Of a state it knows nothing.
+        // A check does not read the state.
         return Ok(AttemptOutcome::Checked);
     }
     let lineage = Box::pin(state.verify()).await?;
@@ -306,7 +309,7 @@ async fn run_terraform(
             } else {
                 past_own_lock(run, attempt, || terraform.apply(attempt)).await
             };
-            // Also what a failed one has made is in it.
+            // The state also has the resources that a failed apply has made.
             watched.state = state.report().await;
             applied?;
             AttemptOutcome::Applied
@@ -334,7 +337,7 @@ fn planned(plan: &PlanOutput, redactor: &Redactor) -> AttemptOutcome {
     AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
 }
 
-/// Waits for something unless the order to stop comes first.
+/// Waits for a future unless the order to stop comes first.
 async fn order_or<T>(order: &StopOrder, wait: impl Future<Output = T>) -> Result<T, AttemptError> {
     tokio::select! {
         it = wait => Ok(it),
@@ -342,7 +345,7 @@ async fn order_or<T>(order: &StopOrder, wait: impl Future<Output = T>) -> Result
     }
 }
 
-/// Makes the module's source a directory of this machine, where it comes as a bundle.
+/// Makes the module's source a directory of this machine, if the module comes as a bundle.
 async fn place_module(
     shared: &Shared,
     definition: &mut TaskDefinition,
@@ -357,8 +360,8 @@ async fn place_module(
     Ok(Some(bundle))
 }
 
-/// Before a directory is used for the first time: a worker that was killed may have left a Terraform
-/// at work in it, and two of them must never meet (P1).
+/// Called before a directory is used for the first time: a killed worker may have left a Terraform at work in
+/// it, and two of them must never meet (P1).
 async fn adopt(
     shared: &Shared,
     directory: &TaskDirectory,
@@ -370,7 +373,7 @@ async fn adopt(
     stop_orphans(directory, order).await?;
     let mut adopted = shared.adopted.lock().await;
     if adopted.len() >= ADOPTED_KEPT {
-        // To look again costs little.
+        // Scanning again costs little.
         adopted.clear();
     }
     adopted.insert(directory.clone());

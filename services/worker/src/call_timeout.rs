@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tonic::Status;
 
-/// Ends a call that takes too long, as when no scheduler is there.
+/// Ends a call that takes too long, as when no scheduler is reachable.
 pub(crate) async fn within<T>(
     limit: Duration,
     call: impl Future<Output = Result<T, Status>>,

@@ -1,5 +1,5 @@
-//! What a run waits for outside of cts, between its plan and its apply: a person who approves it, or a place in a remote
-//! queue.
+//! Conditions outside of cts that a run waits for between its plan and its apply: an approval by a person, or
+//! a position in a remote queue.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use cts_core::RunId;
 use cts_core::runs::ResourceCounts;
 
-/// Decides which applies wait, and for what.
+/// Decides which applies wait, and on which condition.
 pub trait Gate: Send + Sync + fmt::Debug {
-    /// What the apply of this plan waits for; `None` if it need not.
+    /// The condition that the apply of this plan waits for; `None` if the apply need not wait.
     fn awaited(&self, plan: &GatedPlan<'_>) -> Option<Box<dyn Awaited>>;
 }
 
@@ -20,30 +20,30 @@ pub struct GatedPlan<'a> {
     pub run: RunId,
     /// Its task.
     pub task: &'a str,
-    /// What an apply would do, without secrets, as Terraform shows it.
+    /// The changes that an apply would make, without secrets, as Terraform shows them.
     pub text: &'a str,
-    /// The numbers of it, as far as Terraform has said them.
+    /// The resource counts of the plan, as far as Terraform has reported them.
     pub resources: Option<ResourceCounts>,
 }
 
-/// Something that a run waits for. It is asked for when the value is made.
+/// A condition that a run waits for. Making the value sends the request for it.
 #[async_trait]
 pub trait Awaited: Send + Sync + fmt::Debug {
-    /// What it is, for people, as the end of "it waits for …".
+    /// The name of the condition for people, as the end of "it waits for …".
     fn name(&self) -> String;
 
-    /// Returns when it has come, or when it is certain that it never will.
+    /// Returns when the condition has come, or when it is certain that it never will.
     ///
     /// # Cancellation
-    /// May be dropped and called again; nothing that came is lost.
+    /// May be dropped and called again; a condition that came is not lost.
     async fn came(&self) -> Result<(), Lapsed>;
 
-    /// Gives it up, because the run is not to apply: nothing may come of it afterwards. Called at most once, also after
-    /// it has come, but not after it has lapsed.
+    /// Gives the condition up, because the run is not to apply: it must have no effect afterwards. Called at
+    /// most once, also after the condition has come, but not after it has lapsed.
     async fn give_up(&self);
 }
 
-/// What was waited for will not come: it was refused, say, or it took too long.
+/// The condition will not come: it was refused, say, or it took too long.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Lapsed {

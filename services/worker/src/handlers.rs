@@ -1,4 +1,4 @@
-//! What follows the successful apply of a run (docs/runs.md#handlers).
+//! Handlers after the successful apply of a run (docs/runs.md#handlers).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use crate::lease::Lease;
 use crate::shared::Shared;
 use crate::values::Resolved;
 
-/// What variables for the provider `panos` begin with.
+/// Prefix of the variables for the provider `panos`.
 const PANOS_VARIABLES: &str = "PANOS_";
 
-/// The handlers of a task, before Terraform begins: what they lack is known before anything is changed, and their secrets
-/// before anything is shown.
+/// The handlers of a task, before Terraform begins: a missing setting is reported before anything is changed,
+/// and their secrets are known before anything is shown.
 pub(crate) async fn prepare_handlers(
     shared: &Shared,
     definition: &TaskDefinition,
@@ -49,7 +49,7 @@ fn environment(shared: &Shared, task_env: &[(String, String)]) -> BTreeMap<Strin
         .collect()
 }
 
-/// What handlers get to know of a run.
+/// The data about a run that handlers get.
 pub(crate) fn applied_run(shared: &Shared, lease: &Lease, input: &RunInput) -> AppliedRun {
     let instances = input.services.iter();
     let names: BTreeSet<&str> = instances.map(|instance| instance.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Heartbeats: they keep this worker registered, and their answers say whether it is to drain.
+//! Heartbeats: keep this worker registered. Their answers say whether it is to drain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,15 @@ use tokio_util::sync::CancellationToken;
 use crate::options::ShutdownTokens;
 use crate::shared::Shared;
 
-/// Until the scheduler has said how often, and after a heartbeat that did not arrive.
+/// The pause until the scheduler has set one, and after a heartbeat that did not arrive.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Bounds of what the scheduler may say.
+/// Bounds of the pause that the scheduler may set.
 const PAUSES: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_mins(1);
 
-/// Sends heartbeats until `ended`; the last one ends the registration. Begins the drain when the scheduler wants it.
+/// Sends heartbeats until `ended`; the last one ends the registration. Begins the drain when the scheduler
+/// wants it.
 pub(crate) async fn heartbeat(
     shared: &Shared,
     shutdown: &ShutdownTokens,
@@ -49,7 +50,7 @@ pub(crate) async fn heartbeat(
                 if settings.is_empty() {
                     if let Some(key) = cluster_key(&answer.cluster_key) {
                         settings = options.settings.digests(&[key]);
-                        // What it has is known before it is given runs.
+                        // The scheduler gets the digests of the settings before it gives runs to this worker.
                         continue;
                     }
                     if !std::mem::replace(&mut warned, true) {
@@ -65,7 +66,7 @@ pub(crate) async fn heartbeat(
                 let reported = report_journal(shared, draining, &settings, &answer.timeline).await;
                 let pause = convert::duration_from_wire(answer.next.as_ref())
                     .clamp(*PAUSES.start(), *PAUSES.end());
-                // A run may wait for the next one, or a leader for the journal.
+                // A run may wait for the next heartbeat, or a leader for the journal.
                 if in_doubt || !reported {
                     pause.min(PAUSE)
                 } else {
@@ -80,7 +81,7 @@ pub(crate) async fn heartbeat(
         tokio::select! {
             () = ended.cancelled() => {}
             () = tokio::time::sleep(pause) => {}
-            // Reported at once, so that no run is granted any more.
+            // A drain is reported at once, so that no run is granted any more.
             () = shutdown.drain.cancelled(), if !reported_draining => {}
         }
     }
@@ -102,7 +103,8 @@ fn note_time(shared: &Shared, answer: &HeartbeatResponse, asked: Instant) {
     }
 }
 
-/// Reports the journal on a timeline of the scheduler's database, unless that is done. Says whether nothing is left.
+/// Reports the journal on a timeline of the scheduler's database, unless it is reported already. Returns
+/// whether nothing is left to report.
 async fn report_journal(
     shared: &Shared,
     draining: bool,

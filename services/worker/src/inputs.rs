@@ -1,4 +1,4 @@
-//! The inputs of leased runs, and the contents that they have in common.
+//! The inputs of leased runs, and the contents that they share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,16 +14,17 @@ use tonic::transport::Channel;
 use crate::call_timeout::within;
 use crate::lease::FrozenInput;
 
-/// Bytes of the contents that are kept, with what each of them needs besides: the next run often needs the same.
+/// Most bytes of kept contents, with the additional bytes that each of them needs: the next run often needs
+/// the same contents.
 const KEPT: u64 = 8 * 1024 * 1024;
 
-/// What keeping a content needs besides its bytes, roughly.
+/// Bytes that keeping a content needs in addition to its own bytes, roughly.
 const BESIDES: usize = 512;
 
 /// Longest time for the parts of an input.
 const TRANSFER: Duration = Duration::from_mins(2);
 
-/// Contents asked for in one call.
+/// Most contents in one call.
 const AT_ONCE: usize = 256;
 
 /// The input of a run could not be had.
@@ -56,7 +57,7 @@ impl Default for Contents {
 }
 
 impl Contents {
-    /// The input of a leased run: what the lease carries, what is kept, and what the scheduler sends.
+    /// The input of a leased run: contents from the lease, kept contents, and contents from the scheduler.
     pub(crate) async fn input(
         &self,
         runs: &RunServiceClient<Channel>,
@@ -89,7 +90,7 @@ impl Contents {
                 (None, None) => missing.push(hash),
             }
         }
-        // Two views can show the same.
+        // Two views can have equal contents.
         missing.sort_unstable();
         missing.dedup();
         for part in missing.chunks(AT_ONCE) {
@@ -117,7 +118,7 @@ impl Contents {
     }
 }
 
-/// How the scheduler has an input.
+/// The form in which the scheduler has an input.
 enum Asked {
     OnePiece(Vec<u8>),
     Contents(Vec<String>),

@@ -1,12 +1,16 @@
-//! The journal: which runs this worker has begun, kept on its disk.
+//! The journal: the runs that this worker has begun, kept on its disk.
 //!
-//! A failover of the scheduler's database may lose the last commits, and with them that a run was granted. So the begin of
-//! each attempt that may change something is on the disk before Terraform is started, and its end is noted when a scheduler has
-//! confirmed it. On a new timeline of the database the worker reports the last attempt at each task.
+//! A failover of the scheduler's database may lose the last commits, and with them the grant of a run. So the
+//! begin of each attempt that may change something is on the disk before Terraform is started, and its end is
+//! noted once a scheduler has confirmed it. On a new timeline of the database the worker reports the last
+//! attempt at each task.
 //!
-//! Each line has a checksum and is about a life of the worker, a begin or an end. A last line that was cut off was not waited
-//! for: nothing was begun. Where another line is damaged something may be missing: the worker vouches for no earlier life. If
-//! a line cannot be written the file is removed, and the worker vouches for nothing until it is started again.
+//! Each line has a checksum and describes a life of the worker, a begin or an end.
+//!
+//! * A last line that was cut off does not count: nothing was begun before it was on the disk.
+//! * If any other line is damaged, entries may be missing: the worker vouches for no earlier life.
+//! * If a line cannot be written, the file is removed, and the worker vouches for nothing until it is started
+//!   again.
 
 mod known;
 mod lines;
@@ -27,36 +31,36 @@ use self::known::Known;
 use self::lines::Line;
 use self::state::State;
 
-/// In the worker's directory; no task can have this name, for it has a dot.
+/// The file in the worker's directory; no task can have this name, because it has a dot.
 const FILE: &str = "runs.journal";
 const NEW_FILE: &str = "runs.journal.new";
 
-/// So many lines more than twice the entries make the file be written anew.
+/// The file is written again when it has this many lines more than twice the entries.
 const LINES_BEYOND: usize = 1_000;
 
-/// Bytes of an entry on the wire beside the name of its task, about.
+/// Bytes of an entry on the wire in addition to the name of its task, about.
 const ENTRY_BYTES: usize = 160;
 
-/// Shared by all slots. Calls block on the disk where nothing else is said.
+/// Shared by all slots. Calls block on the disk unless their documentation says otherwise.
 #[derive(Debug)]
 pub(crate) struct Journal {
     directory: PathBuf,
     state: Mutex<State>,
-    /// Never locked while the disk is waited for.
+    /// Never locked during a wait for the disk.
     known: Mutex<Known>,
 }
 
-/// What is reported for a timeline.
+/// The report of the journal for a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JournalReport {
     /// In order.
     pub(crate) parts: Vec<JournalPart>,
-    /// How many attempts had begun.
+    /// The number of attempts that had begun.
     pub(crate) begun: u64,
 }
 
 impl Journal {
-    /// Reads what earlier lives have left in `directory`, and begins the journal of this life.
+    /// Reads the journal of earlier lives in `directory`, and begins the journal of this life.
     pub(crate) fn open(directory: &Path, life: &WorkerId) -> Self {
         let journal = Self {
             directory: directory.to_owned(),
@@ -80,7 +84,8 @@ impl Journal {
         journal
     }
 
-    /// Notes that an attempt begins. It is on the disk when this returns; nothing may be begun if it fails.
+    /// Notes that an attempt begins. The entry is on the disk when this returns; if it fails, nothing may be
+    /// begun.
     pub(crate) fn begin(&self, mut entry: JournalEntry, now: Instant) -> io::Result<()> {
         entry.began_at = self.known().database_time(now);
         let mut state = self.lock();
@@ -91,14 +96,15 @@ impl Journal {
             Ok(()) => self.compact(&mut state),
             Err(error) => {
                 self.fail(&mut state, &error);
-                // What is on the disk would vouch for this run after a restart.
+                // A journal that stays on the disk would vouch for this run after a restart.
                 self.remove()?;
             }
         }
         Ok(())
     }
 
-    /// Notes that a scheduler knows how an attempt has ended. Nothing depends on whether this reaches the disk.
+    /// Notes that a scheduler has confirmed the end of an attempt. Nothing depends on whether this reaches
+    /// the disk.
     pub(crate) fn end(&self, task: &TaskName, run: RunId, epoch: LeaseEpoch, outcome: &str) {
         let mut state = self.lock();
         let line = Line::End {
@@ -113,19 +119,20 @@ impl Journal {
         }
     }
 
-    /// The scheduler's database had this time after `asked`. Does not block.
+    /// The scheduler's database had this time after the moment `asked`. Does not block.
     pub(crate) fn set_clock(&self, time: DateTime<Utc>, asked: Instant) {
         self.known().clock = Some((time, asked));
     }
 
-    /// Whether nothing is to be reported for this timeline; one without a name is none. Does not block.
+    /// Whether nothing is to be reported for this timeline; true for a timeline without a name. Does not
+    /// block.
     pub(crate) fn is_reported(&self, timeline: &str) -> bool {
         timeline.is_empty() || self.known().is_reported(timeline)
     }
 
     /// The journal for a timeline of the database, in parts.
     pub(crate) fn report(&self, timeline: &str) -> JournalReport {
-        // Before the entries: with what begins meanwhile the journal is reported again.
+        // Read before the entries: if an attempt begins in between, the journal is reported again.
         let begun = self.known().begun;
         let state = self.lock();
         let entries = state.entries.values().map(|(_, entry)| entry.clone());
@@ -151,7 +158,8 @@ impl Journal {
         }
     }
 
-    /// A report has arrived, of so many attempts. If another one has begun meanwhile it is reported again. Does not block.
+    /// A report of this many attempts has arrived. If an attempt has begun since, the journal is reported
+    /// again. Does not block.
     pub(crate) fn reported(&self, timeline: String, begun: u64, now: Instant) {
         let mut known = self.known();
         if known.begun == begun {
@@ -168,7 +176,7 @@ impl Journal {
         }
     }
 
-    /// Writes a file with nothing but what counts, and puts it in place of the one before.
+    /// Writes a file with only the lines that count, and puts it in place of the one before.
     fn write_anew(&self, state: &mut State) -> io::Result<()> {
         let lines = state.all_lines();
         let text: String = lines.iter().map(Line::to_string).collect();
@@ -188,14 +196,14 @@ impl Journal {
         Ok(())
     }
 
-    /// From now on this life vouches for nothing, and the next one not for this.
+    /// From now on this life vouches for nothing, and the next life does not vouch for this one.
     fn fail(&self, state: &mut State, error: &io::Error) {
         state.file = None;
         tracing::warn!(error = %Chain(error), "the journal cannot be written; after a failover of the database every task runs once");
         if let Err(error) = self.remove() {
             tracing::warn!(error = %Chain(&error), "the journal cannot be removed");
         }
-        // That it does not vouch is reported.
+        // The scheduler must learn that this life does not vouch.
         self.known().reported = None;
     }
 

@@ -1,4 +1,4 @@
-//! What a worker is granted: the right to one attempt at one run, for a limited time.
+//! Leases that a worker is granted: the right to one attempt at one run, for a limited time.
 
 use std::time::Duration;
 
@@ -12,32 +12,32 @@ use cts_rpc::{ConversionError, convert};
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) run: RunId,
-    /// For logs; what is worked on stands in the input.
+    /// For logs; the task itself is in the input.
     pub(crate) task_name: String,
     pub(crate) epoch: LeaseEpoch,
     /// Number of this attempt, from 1.
     pub(crate) attempt: u32,
-    /// What is to be done. A kind that this version does not know makes the attempt fail, so that nothing is applied
-    /// by mistake.
+    /// The kind of the run. A kind that this version does not know makes the attempt fail, so that nothing is
+    /// applied by mistake.
     pub(crate) kind: Result<RunKind, ConversionError>,
     pub(crate) timeouts: TaskTimeouts,
     pub(crate) time_to_live: Duration,
     /// How long the call had waited for the grant, or less.
     pub(crate) waited: Duration,
     pub(crate) input: FrozenInput,
-    /// What it delivers to the receivers of webhooks; `None` from a scheduler of the version before.
+    /// The delivery to the receivers of webhooks; `None` from a scheduler of the version before.
     pub(crate) delivery: Option<Delivery>,
-    /// What the task keeps of its state; `None` from a scheduler of an earlier version. A decision that this version does not
-    /// know makes the attempt fail.
+    /// The record of the task's state; `None` from a scheduler of an earlier version. A decision that this
+    /// version does not know makes the attempt fail.
     pub(crate) state: Result<Option<StateRecord>, ConversionError>,
 }
 
-/// What a lease says of the input of its run.
+/// The input of a run, as far as the lease has it.
 #[derive(Debug)]
 pub(crate) struct FrozenInput {
     /// Hash of the whole.
     pub(crate) hash: String,
-    /// Its contents in order, some with their bytes; empty if they are to be asked for by the hash of the whole.
+    /// Contents in order, some with their bytes; if empty, they are to be fetched by the hash of the whole.
     pub(crate) contents: Vec<NamedContent>,
 }
 

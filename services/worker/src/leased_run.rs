@@ -1,12 +1,12 @@
-//! One leased run: its lease, the directory where Terraform may be at work under it, and the report.
+//! One leased run: its lease, the directory in which Terraform may be at work under it, and the report.
 //!
-//! * While Terraform may write, the lease is kept as [`LeaseDeadlines`] says: renewed after a third of its life, given
-//!   up after half. Then Terraform is interrupted and is gone before the lease ends (P4).
+//! * While Terraform may write, the lease is kept as [`LeaseDeadlines`] says: renewed after a third of its
+//!   life, given up after half. Then Terraform is interrupted and is gone before the lease ends (P4).
 //! * Once Terraform has ended, the lease is renewed until the end of the run is confirmed or a scheduler says
-//!   that the lease is over: nothing can write any more, so there is nothing to give up.
-//! * Once Terraform has been started, nothing but a gentle stop ends it as long as there is time for one (P5).
-//! * A run that is cancelled gets the order to stop, and keeps its lease for as long as that takes.
-//! * Where this process cannot act, the guard does; it gets every deadline beforehand.
+//!   that the lease is over: nothing can write any more, so the lease need not be given up.
+//! * Once Terraform has been started, only a gentle stop ends it as long as time for one is left (P5).
+//! * A cancelled run gets the order to stop, and keeps its lease for as long as the stop takes.
+//! * If this process cannot act, the guard does; the guard gets every deadline beforehand.
 
 mod cancel;
 mod noted;
@@ -33,22 +33,22 @@ use crate::wait::WaitError;
 pub(crate) struct LeasedRun {
     pub(crate) shared: Arc<Shared>,
     pub(crate) lease: Lease,
-    /// The worker takes no new runs, and what waits is to wait elsewhere.
+    /// The worker takes no new runs, and runs that wait are to wait on another worker.
     pub(crate) drain: CancellationToken,
-    /// Waits so far.
+    /// Number of waits so far.
     waits: AtomicU32,
-    /// Where the run is at work; none while it waits.
+    /// The slot in which the run is at work; `None` while it waits.
     slot: Mutex<Option<Slot>>,
     keeping: Mutex<Keeping>,
-    /// The order to stop that the run has.
+    /// The current order to stop the run.
     ordered: watch::Sender<Option<CancelOrder>>,
 }
 
-/// What is kept besides the work.
+/// Deadlines of the lease, and the task directory.
 #[derive(Debug)]
 struct Keeping {
     deadlines: LeaseDeadlines,
-    /// Where Terraform may be at work, and the right to be there.
+    /// The directory in which Terraform may be at work, with its lock.
     place: Option<Place>,
 }
 
@@ -59,7 +59,7 @@ struct Place {
 }
 
 impl LeasedRun {
-    /// A run that was granted by a call which was sent at `asked`.
+    /// A run that was granted by a call sent at `asked`.
     pub(crate) fn new(
         shared: Arc<Shared>,
         (lease, slot): (Lease, Slot),
@@ -82,20 +82,20 @@ impl LeasedRun {
         }
     }
 
-    /// The number of a wait that begins.
+    /// The number of a new wait.
     pub(crate) fn next_wait(&self) -> u32 {
         self.waits.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
-    /// Makes room for another run.
+    /// Leaves the slot to another run.
     pub(crate) fn leave_slot(&self) {
         drop(self.lock_slot().take());
     }
 
-    /// Waits for a slot to go on in.
+    /// Waits for a slot to continue in.
     pub(crate) async fn take_slot(&self) -> Result<(), WaitError> {
         let slot = self.shared.slots.take_back().await;
-        // There are slots for as long as the worker lives.
+        // Slots exist for as long as the worker lives.
         let slot = slot.map_err(|_closed| WaitError::Stopped)?;
         *self.lock_slot() = Some(slot);
         Ok(())
@@ -105,7 +105,7 @@ impl LeasedRun {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Terraform is about to be started in `directory`, where it is this attempt's turn until its end.
+    /// Terraform is about to be started in `directory`, which this attempt has locked until its end.
     pub(crate) fn enter(&self, directory: &TaskDirectory, turn: OwnedMutexGuard<()>) {
         self.lock().place = Some(Place {
             directory: directory.clone(),

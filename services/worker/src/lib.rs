@@ -1,9 +1,10 @@
-//! The worker: leases a run, renders its root module, runs Terraform in it, streams the log, renews
-//! the lease and reports the end.
+//! The worker: leases a run, renders its root module, runs Terraform in it, streams the log, renews the lease
+//! and reports the end.
 //!
-//! It holds nothing that matters: directories and caches may be lost at any time. It talks to the
-//! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database. Of Consul and Vault it
-//! reads the dynamic values of providers and webhooks, nothing else; what follows an apply is `cts-handlers`. Start with [`Worker`].
+//! The worker holds nothing that matters: directories and caches may be lost at any time. Talks to the
+//! scheduler through gRPC clients and to Terraform through `cts-terraform`; it knows no database. From Consul
+//! and Vault it reads only the dynamic values of providers and webhooks. Handlers after an apply are in
+//! `cts-handlers`. Start with [`Worker`].
 #![warn(missing_docs)]
 
 mod attempt;

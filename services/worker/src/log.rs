@@ -17,14 +17,15 @@ use crate::shared::Console;
 /// How often lines are sent while Terraform runs.
 const SEND_EVERY: Duration = Duration::from_millis(100);
 
-/// Longest time for one batch; lines are not worth holding up the end of a run.
+/// Longest time for one batch; lines are not worth delaying the end of a run.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
 
-/// Lines are dropped, and counted, beyond this many bytes that could not be sent: a scheduler that
-/// cannot be reached must not make the worker grow.
+/// Most bytes of lines that could not be sent yet; further lines are dropped and counted. An unreachable
+/// scheduler must not make the worker grow.
 const BUFFER_BYTES: usize = 4 * CHUNK_BYTES;
 
-/// An attempt keeps so much of its log, lines and bytes: a module that prints without end must not fill the database.
+/// Most lines and bytes of the log of an attempt: a module that prints without end must not fill the
+/// database.
 const LOG_LINES: usize = 200_000;
 const LOG_BYTES: usize = 64 * 1024 * 1024;
 
@@ -40,7 +41,7 @@ struct Buffer {
     lines: Vec<OutputLine>,
     bytes: usize,
     dropped: u64,
-    /// What the whole log has by now, lines and bytes.
+    /// Lines and bytes of the whole log so far.
     log_lines: usize,
     log_bytes: usize,
 }
@@ -69,8 +70,8 @@ impl RunLog {
         lines
     }
 
-    /// Sends lines while Terraform runs, until `done` is cancelled; a batch that is on its way then is
-    /// sent to its end, so that no line is lost or doubled.
+    /// Sends lines while Terraform runs, until `done` is cancelled; a batch that is on its way then is sent
+    /// to its end, so that no line is lost or doubled.
     pub(crate) async fn ship(
         &self,
         scheduler: &Scheduler,
@@ -146,7 +147,8 @@ mod tests {
         OutputLine::new(OutputStream::Stdout, text)
     }
 
-    /// What is sent of so many lines of this length; it is sent whenever there is something.
+    /// Logs this many lines of this length and sends them as they come. Returns the number of sent lines, and
+    /// the last one.
     fn sent(lines: usize, length: usize) -> (usize, String) {
         let log = RunLog::new(Console(None));
         let mut sent = Vec::new();

@@ -1,4 +1,4 @@
-//! What a worker is made of: its settings, what it needs from outside, and how it is ended.
+//! Parts of a worker: its settings, its dependencies, and the tokens that end it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,24 +21,25 @@ use crate::values::{ValueSources, texts_of};
 /// Settings of a worker.
 #[derive(Clone)]
 pub struct Options {
-    /// Its registration; it has as many slots as are named there, at least one.
+    /// Registration of the worker; it has as many slots as the record says, at least one.
     pub record: WorkerRecord,
     /// Directory that relative task directories are relative to. No other worker may use it.
     pub working_dir: PathBuf,
-    /// Whether it keeps a journal in that directory, by which it vouches for tasks after a failover of the database.
+    /// Whether the worker keeps a journal in that directory, by which it vouches for tasks after a failover
+    /// of the database.
     pub keeps_journal: bool,
-    /// What Terraform inherits of the environment of cts.
+    /// The environment of cts that Terraform inherits.
     pub environment: InheritedEnvironment,
     /// Environment that the state backend needs on top; may hold a token.
     pub backend_environment: Vec<(String, String)>,
-    /// The backend that had the states before, if the configuration says; they are moved from there.
+    /// The backend that had the states before, if it is configured; states are moved from there.
     pub previous_backend: Option<Backend>,
     /// Environment that a backend `consul` needs on top, also one from which states are moved; may hold a token.
     pub consul_environment: Vec<(String, String)>,
-    /// The backend is the Consul that dynamic values are read from, with its default address and credentials, so that states
-    /// can be read there without Terraform.
+    /// Whether the backend is the Consul that dynamic values are read from, with its default address and
+    /// credentials, so that states can be read there without Terraform.
     pub states_in_own_consul: bool,
-    /// How long `plan` and `apply` wait for the lock of the state, if the configuration says.
+    /// How long `plan` and `apply` wait for the lock of the state, if that is configured.
     pub lock_timeout: Option<Duration>,
     /// Whether Terraform writes its trace into the task directory.
     pub persist_log: bool,
@@ -46,16 +47,16 @@ pub struct Options {
     pub release_lost_locks: bool,
     /// How Terraform is stopped.
     pub stop: StopPolicy,
-    /// How long each step of Terraform may take, where a task says nothing else.
+    /// How long each step of Terraform may take, unless a task overrides that.
     pub timeouts: StepTimeouts,
-    /// How long runs may go on after the order to drain; then they are interrupted.
+    /// How long runs may continue after the order to drain; then they are interrupted.
     pub drain_timeout: Duration,
-    /// What generated root modules say about driver, backend and providers.
+    /// Settings of generated root modules: driver, backend and providers.
     pub render: Arc<RenderSettings>,
-    /// Its backend and provider blocks, of which it reports digests.
+    /// Backend and provider blocks, whose digests the worker reports.
     pub settings: SettingsBlocks,
-    /// The keys for these digests, one or several while they are replaced; without one it asks the scheduler for that of the
-    /// cluster.
+    /// The keys for these digests, several while keys are rotated. Without a key the worker gets the key of
+    /// the cluster from the scheduler.
     pub keys: Vec<ClusterKey>,
     /// The webhooks that tasks may name.
     pub webhooks: Vec<WebhookSettings>,
@@ -64,7 +65,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// All secrets of the configuration that are the same for every run.
+    /// All secrets of the configuration that are equal for every run.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let mut credentials = Vec::new();
         let backends = [Some(&self.render.backend), self.previous_backend.as_ref()];
@@ -90,24 +91,24 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What a worker needs from outside.
+/// Dependencies of a worker.
 #[derive(Clone)]
 pub struct Dependencies {
     /// A channel to the schedulers.
     pub scheduler: Channel,
     /// Terraform.
     pub terraform: Arc<Terraform>,
-    /// Where module bundles are unpacked; without it modules are used in place.
+    /// The cache of unpacked module bundles; without it modules are used in place.
     pub bundles: Option<Arc<BundleCache>>,
-    /// Stops Terraform where this process cannot; without it no other worker gets its runs.
+    /// Stops Terraform if this process cannot; without a guard no other worker gets its runs.
     pub guard: Option<Guard>,
-    /// Where the dynamic values of providers come from.
+    /// Sources of the dynamic values of providers.
     pub values: ValueSources,
-    /// What happens after a successful apply.
+    /// The handlers after a successful apply.
     pub handlers: Handlers,
-    /// What an apply of a saved plan waits for, if for anything.
+    /// The gate that makes applies of saved plans wait, if any.
     pub gate: Option<Arc<dyn Gate>>,
-    /// Where Terraform's output is shown live besides, if anywhere.
+    /// Shows Terraform's output live, in addition to the log.
     pub console: Option<Arc<dyn OutputSink>>,
 }
 

@@ -4,7 +4,8 @@ use cts_core::runs::RunOutput;
 use cts_core::{Chain, TaskDefinition};
 use cts_terraform::{Attempt, Report, Terraform, run_outputs};
 
-/// Those that the task wants. What is applied is applied: if they cannot be read, a warning says so, and there are none.
+/// The outputs that the task wants. If they cannot be read, the apply still counts: a warning is logged, and
+/// the result is empty.
 pub(crate) async fn outputs_of(
     terraform: &Terraform,
     attempt: &Attempt,

@@ -6,7 +6,7 @@ use cts_terraform::{Attempt, CommandError};
 use crate::attempt::AttemptError;
 use crate::leased_run::LeasedRun;
 
-/// Runs a command, and once more if a lock was in its way that could be released.
+/// Runs a command, and once more if it failed on a lock that could be released.
 pub(crate) async fn past_own_lock<T, F>(
     run: &LeasedRun,
     attempt: &Attempt,
@@ -24,8 +24,9 @@ where
     }
 }
 
-/// What follows a command that has failed: its error, unless that is a lock that a lost attempt has left and that the
-/// configuration wants to be released. Then it is released, and the command can run once more.
+/// Handles a command that has failed with `error`. If the error is a lock that a lost attempt has left, and
+/// the configuration allows it, the lock is released, and the command can run once more. Otherwise returns
+/// the error.
 async fn release_own_lock(
     run: &LeasedRun,
     attempt: &Attempt,
@@ -56,7 +57,7 @@ async fn left_by_us(run: &LeasedRun, error: &CommandError) -> Option<(Option<Str
     let lost = match run.shared.scheduler.lost_leases(&run.lease).await {
         Ok(lost) => lost,
         Err(status) => {
-            // A scheduler of an earlier version does not know.
+            // A scheduler of an earlier version does not have this call.
             tracing::debug!(run.id = %run.lease.run, error = %Chain(&status), "cannot ask who has left a state lock");
             return None;
         }

@@ -1,6 +1,6 @@
 //! Secrets in texts that leave the worker: output, errors, plans (docs/terraform.md#credentials).
 //!
-//! Replaced are the secrets that a run knows, however they are escaped, and what has the shape of a token.
+//! Secrets of a run are replaced in all escaped forms, and so are texts that have the shape of a token.
 
 mod forms;
 mod output;
@@ -17,22 +17,22 @@ use forms::forms;
 pub(crate) use output::RedactingSink;
 use shapes::shapes;
 
-/// Texts of so many characters or less are no secrets: they would be found everywhere.
+/// Texts with this many characters or fewer are not secrets: they would be found everywhere.
 const TOO_SHORT: usize = 5;
 
 /// Finds the secrets of a run.
 #[derive(Debug)]
 pub(crate) struct Redactor {
     known: AhoCorasick,
-    /// Of the longest form of a secret that is looked for, in bytes.
+    /// Length of the longest form of a secret that is looked for, in bytes.
     longest: usize,
 }
 
 impl Redactor {
-    /// Looks for these secrets and what has the shape of one.
+    /// Looks for these secrets and for texts that have the shape of one.
     ///
     /// # Errors
-    /// If they are too much for a search: many million bytes.
+    /// The secrets are too much for a search: many million bytes.
     pub(crate) fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Result<Self, BuildError> {
         let mut all = BTreeSet::new();
         for secret in secrets {
@@ -59,7 +59,7 @@ impl Redactor {
         }
     }
 
-    /// The places of secrets, in their order and apart from each other.
+    /// The ranges of secrets, in their order and without overlaps.
     fn secrets(&self, text: &str) -> Vec<Range<usize>> {
         let known = self.known.find_iter(text).map(|found| found.range());
         let mut places: Vec<_> = known.chain(shapes(text)).collect();

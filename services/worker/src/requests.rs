@@ -1,8 +1,8 @@
-//! Calls for a run that have got no answer.
+//! Calls for a run that got no answer.
 //!
-//! A scheduler may have granted a run to such a call, or may still do it where its database was away. The worker
-//! takes no answer to it any more, so it says so with its heartbeats, and the run goes back to the queue at once instead
-//! of waiting for the end of a lease without a worker.
+//! A scheduler may have granted a run to such a call, or may still do so if its database was away. The worker
+//! takes no answer to the call any more. Its heartbeats say so, and the run goes back to the queue at once
+//! instead of waiting for the end of a lease without a worker.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// After so long no call is at work in a scheduler or a database any more.
+/// After this time no call is at work in a scheduler or a database any more.
 const KEPT: Duration = Duration::from_mins(2);
 
-/// No more than so many are named in one heartbeat; of those that are left out the leases expire.
+/// Most calls that are named in one heartbeat; the leases of calls that are left out expire.
 const MOST: usize = 512;
 
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Requests {
         state.last.to_string()
     }
 
-    /// The call has ended by `now` without an answer, and none is taken any more.
+    /// The call has ended by `now` without an answer, and no later answer is taken.
     pub(crate) fn unanswered(&self, request: String, now: Instant) {
         let mut state = self.lock();
         state.unanswered.push_back((now, request));
@@ -44,7 +44,7 @@ impl Requests {
         }
     }
 
-    /// The calls of which the scheduler has to know at `now`.
+    /// The calls that the scheduler has to know at `now`.
     pub(crate) fn to_be_named(&self, now: Instant) -> Vec<String> {
         let mut state = self.lock();
         state

@@ -1,4 +1,4 @@
-//! The apply of a task that says `plan = "saved"`: its plan, the wait for whatever it has to wait for, and the apply of that
+//! The apply of a task with `plan = "saved"`: its plan, the wait for its condition, and the apply of that
 //! very plan (docs/runs.md#saved-plans).
 
 use cts_terraform::{Attempt, PlanOutput};
@@ -19,7 +19,7 @@ pub(crate) async fn apply_saved(
     let saved = past_own_lock(run, attempt, || terraform.save_plan(attempt)).await?;
     let (mut plan, output) = saved;
     let awaited = awaited(run, &output, watched);
-    // Its text may be long, and so may the wait.
+    // The text of the plan may be long, and so may the wait.
     drop(output);
     if let Some(awaited) = awaited {
         plan.hold()?;
@@ -29,7 +29,7 @@ pub(crate) async fn apply_saved(
     past_own_lock(run, attempt, || terraform.apply_saved(attempt, &plan)).await
 }
 
-/// What the plan waits for, unless it changes nothing.
+/// The condition that the plan waits for; `None` if the plan changes nothing or need not wait.
 fn awaited(run: &LeasedRun, output: &PlanOutput, watched: &Watched) -> Option<Box<dyn Awaited>> {
     let gate = run.shared.gate.as_ref()?;
     if !output.changes_present {

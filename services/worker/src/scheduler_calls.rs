@@ -29,8 +29,8 @@ use crate::lease::{FrozenInput, Lease};
 /// How long one call for a run, or for the end of a wait, waits at the scheduler.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Longest time for anything that a scheduler answers from its database. Calls wait while no scheduler
-/// is healthy, and this is where they end.
+/// Longest time for any answer that a scheduler takes from its database. Calls wait while no scheduler is
+/// healthy, and this limit ends that wait.
 const CALL: Duration = Duration::from_secs(5);
 
 /// Longest time for a heartbeat.
@@ -68,7 +68,7 @@ impl Scheduler {
         Ok(lease.transpose()?)
     }
 
-    /// Says that this worker lives, or leaves.
+    /// Reports that this worker lives, or leaves.
     pub(crate) async fn heartbeat(
         &self,
         worker: WorkerRecord,
@@ -86,7 +86,7 @@ impl Scheduler {
         self.send_heartbeat(request).await
     }
 
-    /// Says that this worker lives, with a part of its journal.
+    /// Reports that this worker lives, with a part of its journal.
     pub(crate) async fn report_journal(
         &self,
         worker: WorkerRecord,
@@ -128,7 +128,7 @@ impl Scheduler {
         self.contents.input(&self.runs, input).await
     }
 
-    /// The leases of the run's task that were lost.
+    /// The lost leases of the run's task.
     pub(crate) async fn lost_leases(&self, lease: &Lease) -> Result<Vec<LostLease>, Status> {
         let request = proto::ListLostLeasesRequest {
             run_id: lease.run.to_string(),
@@ -141,7 +141,7 @@ impl Scheduler {
         Ok(leases?)
     }
 
-    /// More time for a lease; how much, and the order to stop that its run has.
+    /// Renews a lease. Returns its new time to live, and the order to stop its run, if any.
     pub(crate) async fn renew(
         &self,
         lease: &Lease,
@@ -156,7 +156,7 @@ impl Scheduler {
         Ok((life, convert::cancel_order_from_wire(response.cancel)))
     }
 
-    /// Waits for another order to stop a leased run than is known.
+    /// Waits for an order to stop a leased run that differs from the known one.
     pub(crate) async fn await_cancel(
         &self,
         lease: &Lease,
@@ -174,7 +174,8 @@ impl Scheduler {
         Ok(convert::cancel_order_from_wire(answer.into_inner().order))
     }
 
-    /// Says that a leased run waits, or waits for the reason why it is to give up, if `waiting_for` is empty.
+    /// Reports that a leased run waits. If `waiting_for` is empty, waits for the reason why the run is to
+    /// give up.
     pub(crate) async fn suspend(
         &self,
         lease: &Lease,
@@ -199,7 +200,7 @@ impl Scheduler {
         Ok(convert::wait_end_from_wire(answer.into_inner().end))
     }
 
-    /// Asks whether a run that has waited may go on.
+    /// Whether a run that has waited may continue.
     pub(crate) async fn resume(&self, lease: &Lease, number: u32) -> Result<Resumed, Status> {
         let request = proto::ResumeRunRequest {
             number,
@@ -216,7 +217,7 @@ impl Scheduler {
         })
     }
 
-    /// Notes what becomes of the state of the run's task; the number of its moves from now on.
+    /// Records a change of the state of the run's task. Returns the number of its moves from now on.
     pub(crate) async fn record_state(
         &self,
         lease: &Lease,
@@ -233,7 +234,7 @@ impl Scheduler {
         Ok(answer.into_inner().moves)
     }
 
-    /// Reports the end of an attempt; tries again for as long as there is no answer, without end.
+    /// Reports the end of an attempt; tries again until an answer comes, without end.
     ///
     /// Safe to repeat: a report that had arrived is refused the second time.
     pub(crate) async fn complete(
@@ -269,7 +270,7 @@ impl Scheduler {
             .when(is_worth_another_try)
             .notify(|status, _wait| {
                 unanswered += 1;
-                // Once for each run; the rest is for who looks closer.
+                // A warning once for each run; later tries are for debugging.
                 if unanswered == 1 {
                     tracing::warn!(run.id = %lease.run, error = %Chain(status), "the end of a run cannot be reported yet");
                 } else {
@@ -319,8 +320,8 @@ fn log_to_wire(lines: Vec<OutputLine>) -> Vec<LogLine> {
     lines.into_iter().map(line).collect()
 }
 
-/// Whether another try may succeed: no scheduler was reached, its database did not answer, or what became of the
-/// call is not known.
+/// Whether another try may succeed: no scheduler was reached, its database did not answer, or the outcome of
+/// the call is not known.
 fn is_worth_another_try(status: &Status) -> bool {
     matches!(
         status.code(),

@@ -1,4 +1,4 @@
-//! What all slots of a worker share.
+//! State that all slots of a worker share.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -20,10 +20,10 @@ use crate::scheduler_calls::Scheduler;
 use crate::slots::{Slot, Slots};
 use crate::values::ValueSources;
 
-/// Between two polls of the guard while there is none.
+/// Between two polls for a guard.
 const GUARD_POLL: Duration = Duration::from_millis(50);
 
-/// What all slots share.
+/// State that all slots share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Options,
@@ -38,10 +38,10 @@ pub(crate) struct Shared {
     pub(crate) slots: Slots,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
-    /// One attempt at a time in each directory: one whose lease was lost may still be ending when the
-    /// same worker gets the task again, and must not take the guard away from its successor.
+    /// One attempt at a time in each directory: an attempt whose lease was lost may still be ending when the
+    /// worker gets the task again, and must not take the guard away from its successor.
     pub(crate) directories: std::sync::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
-    /// What leases are counted from.
+    /// The moment from which the times of leases are counted.
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
     pub(crate) journal: Option<Arc<Journal>>,
@@ -55,21 +55,21 @@ impl Shared {
                 .directories
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            // Those that no attempt has or waits for.
+            // Removes the locks that no attempt holds or waits for.
             directories.retain(|_directory, lock| Arc::strong_count(lock) > 1);
             Arc::clone(directories.entry(directory.clone()).or_default())
         };
         lock.lock_owned().await
     }
 
-    /// Waits for a slot, and then until there is a guard.
+    /// Waits for a slot, and then until a guard runs.
     pub(crate) async fn free_slot(&self) -> Result<Slot, AcquireError> {
         let slot = self.slots.take().await?;
         self.guarded().await;
         Ok(slot)
     }
 
-    /// Waits until there is a guard, if one is wanted: without it no run is to be taken.
+    /// Waits until a guard runs, if one is wanted: without it no run is to be taken.
     pub(crate) async fn guarded(&self) {
         while self
             .guard
@@ -81,7 +81,7 @@ impl Shared {
     }
 }
 
-/// The console, if there is one.
+/// The console, if the worker has one.
 #[derive(Clone)]
 pub(crate) struct Console(pub(crate) Option<Arc<dyn OutputSink>>);
 

@@ -1,5 +1,5 @@
-//! The slots of a worker: room for so many runs at work at a time. A run that waits for something outside of cts gives its
-//! slot to another, and comes back before new runs are taken.
+//! The slots of a worker: room for one run at work each. A run that waits for a condition outside of cts
+//! gives its slot to another run, and comes back before new runs are taken.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 #[derive(Debug)]
 pub(crate) struct Slots {
     free: Arc<Semaphore>,
-    /// A run wants to come back, and slots that only ask for a run are to make room.
+    /// A run wants to come back, and a slot that only waits for a run has to make room.
     returning: Notify,
 }
 
@@ -27,7 +27,7 @@ impl Slots {
         }
     }
 
-    /// Waits for a slot, behind those that have waited before.
+    /// Waits for a slot; earlier callers get theirs first.
     pub(crate) async fn take(&self) -> Result<Slot, AcquireError> {
         Arc::clone(&self.free)
             .acquire_owned()
@@ -35,7 +35,7 @@ impl Slots {
             .map(|permit| Slot { _permit: permit })
     }
 
-    /// Waits for a slot with which a run goes on that has waited.
+    /// Waits for a slot in which a run that has waited can continue.
     pub(crate) async fn take_back(&self) -> Result<Slot, AcquireError> {
         if self.free.available_permits() == 0 {
             self.returning.notify_one();
@@ -43,7 +43,7 @@ impl Slots {
         self.take().await
     }
 
-    /// Returns when a run that has waited wants this slot, which has none.
+    /// Returns when a run that has waited wants this slot, which is without a run.
     pub(crate) async fn wanted(&self) {
         self.returning.notified().await;
     }

@@ -1,5 +1,5 @@
-//! The state of the task of a run: found right before anything is applied, moved if its backend is another one, reported
-//! afterwards (docs/terraform.md#moving-a-state).
+//! The state of the task of a run: found right before anything is applied, moved if its backend has changed,
+//! reported afterwards (docs/terraform.md#moving-a-state).
 
 mod destroyed;
 mod mismatch;
@@ -21,16 +21,16 @@ use crate::attempt::AttemptError;
 use crate::leased_run::LeasedRun;
 use crate::redaction::Redactor;
 
-/// Why a run cannot go on with its state.
+/// The reason why a run cannot continue with its state.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
-    /// It is not certain whose it is, or a plan came before its move.
+    /// The state may not be the task's, or a plan came before its move.
     #[error(transparent)]
     Mismatch(Box<Mismatch>),
-    /// The place that it was at before cannot be read. Its credentials are not in the text.
+    /// The previous place of the state cannot be read. Its credentials are not in the text.
     #[error("the state cannot be read from its old backend {kind:?}: {text}")]
     Unreadable { kind: String, text: String },
-    /// No scheduler has noted what happens to it.
+    /// No scheduler has recorded the change of the state.
     #[error(
         "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that"
     )]
@@ -65,22 +65,22 @@ impl<'r> TaskState<'r> {
             backend,
             redactor,
             kind,
-            // A scheduler of an earlier version knows of none.
+            // A scheduler of an earlier version has no record of the state.
             known: run.lease.state.clone()?.unwrap_or_default(),
         })
     }
 
-    /// What is at the task's place now.
+    /// Reads the state that is now in the task's backend.
     async fn read(&self) -> Result<Option<FoundState>, CommandError> {
         read::read(self.run, self.attempt, self.backend, false).await
     }
 
-    /// The same after Terraform was at work on it.
+    /// Like [`Self::read`], after Terraform has worked on the state.
     async fn read_applied(&self) -> Result<Option<FoundState>, CommandError> {
         read::read(self.run, self.attempt, self.backend, true).await
     }
 
-    /// What is to be reported after Terraform may have changed it; none if it cannot be read.
+    /// The state to report after Terraform may have changed it; `None` if it cannot be read.
     pub(crate) async fn report(&self) -> Option<TerraformState> {
         match self.read_applied().await {
             Ok(found) => found.map(|found| found.state),

@@ -20,17 +20,17 @@ use tokio::time::timeout;
 /// Longest time for one value.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What one template may read, one after another.
+/// Most sources that one template may read, one after another.
 const MOST_SOURCES: usize = 1000;
 
-/// Where values come from.
+/// Sources of dynamic values.
 #[derive(Clone)]
 pub struct ValueSources {
     /// The environment of cts.
     pub environment: BTreeMap<String, String>,
     /// Consul, for keys.
     pub consul: ConsulClient,
-    /// Vault, if there is one.
+    /// Vault, if it is configured.
     pub vault: Option<Vault>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for ValueSources {
     }
 }
 
-/// A value of a provider block cannot be had.
+/// A value of a provider block is not available.
 #[derive(Debug, thiserror::Error)]
 #[error("`{argument}` of {block} has no value")]
 pub(crate) struct ValueError {
@@ -52,7 +52,7 @@ pub(crate) struct ValueError {
     cause: Cause,
 }
 
-/// Why not. No text has a value in it.
+/// Reason of the failure. No text has a value in it.
 #[derive(Debug, thiserror::Error)]
 enum Cause {
     #[error(transparent)]
@@ -80,14 +80,14 @@ enum Cause {
 /// The settings of one run.
 pub(crate) struct Resolved {
     pub(crate) settings: Arc<RenderSettings>,
-    /// Those of the webhooks that the task names.
+    /// The settings of the webhooks that the task names.
     pub(crate) webhooks: Vec<WebhookSettings>,
     /// All texts and longer numbers that values were put together from.
     pub(crate) answers: Vec<String>,
 }
 
-/// The settings with the values of the providers that the task names, the same settings if none of them is dynamic, and
-/// those of `webhooks` that it names.
+/// Resolves the values of the providers and of those `webhooks` that the task names. The settings stay the
+/// same if no provider of the task is dynamic.
 pub(crate) async fn resolve(
     settings: &Arc<RenderSettings>,
     webhooks: &[WebhookSettings],
@@ -145,7 +145,7 @@ pub(crate) fn texts_of<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// All texts in a value, and its numbers, of which the short ones are no secrets.
+/// All texts in a value, and its numbers; short numbers are not secrets.
 pub(crate) fn secrets_of(value: &Value, secrets: &mut Vec<String>) {
     match value {
         Value::String(text) => secrets.push(text.clone()),
@@ -158,7 +158,7 @@ pub(crate) fn secrets_of(value: &Value, secrets: &mut Vec<String>) {
     }
 }
 
-/// Whether any of `blocks` or `webhooks` may ask Vault for something.
+/// Whether any of `blocks` or `webhooks` may read from Vault.
 pub fn reads_secrets(blocks: &[ProviderBlock], webhooks: &[WebhookSettings]) -> bool {
     let reads = |text: &str| is_template(text) && text.contains("secret");
     let of_webhooks = |webhook: &WebhookSettings| {
@@ -221,7 +221,7 @@ impl Resolution<'_> {
         Ok(resolved)
     }
 
-    /// Puts the value of a template in its place; what is none stays.
+    /// Replaces a template by its value; any other text stays.
     async fn replace(
         &mut self,
         block: &str,
@@ -258,7 +258,7 @@ impl Resolution<'_> {
     }
 }
 
-/// All texts in a value, with the way to each.
+/// All texts in a value, with the path to each.
 fn collect<'v>(way: String, value: &'v mut Value, texts: &mut Vec<(String, &'v mut String)>) {
     match value {
         Value::String(text) => texts.push((way, text)),

@@ -1,5 +1,5 @@
-//! A leased run that waits for something outside of cts: without a slot, without a deadline, and until it comes, lapses, or
-//! its task wants something else.
+//! A leased run that waits for a condition outside of cts: without a slot, without a deadline, and until the
+//! condition comes, lapses, or its task wants something else.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use tonic::{Code, Status};
 use crate::gate::{Awaited, Lapsed};
 use crate::leased_run::LeasedRun;
 
-/// Longest time for giving up what is waited for.
+/// Longest time for giving up the condition.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// Between two questions whether the concurrency group is free.
+/// Pause between two polls of whether the concurrency group is free.
 const GROUP_POLL: Duration = Duration::from_secs(1);
 
 /// Longest pause between calls that fail.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Why a run is not applied that has waited.
+/// The reason why a run that has waited is not applied.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WaitError {
-    /// What it waited for will not come.
+    /// The condition that the run waited for will not come.
     #[error("it waited in vain for {name}")]
     Lapsed {
         name: String,
         #[source]
         lapsed: Lapsed,
     },
-    /// It waits no longer; the scheduler knows what follows.
+    /// The scheduler has ended the wait and knows what follows.
     #[error("the wait was ended: {0}")]
     Ended(WaitEnd),
     /// The worker drains or stops, or has lost the lease.
@@ -42,7 +42,7 @@ pub(crate) enum WaitError {
 }
 
 impl LeasedRun {
-    /// Waits, and returns when the run may apply, with a slot again.
+    /// Waits, and returns when the run may apply, in a slot again.
     pub(crate) async fn wait(
         &self,
         order: &StopOrder,
@@ -73,7 +73,7 @@ impl LeasedRun {
 
     async fn await_it(&self, awaited: &dyn Awaited, name: &str) -> Result<(), WaitError> {
         let number = self.next_wait();
-        // Nothing that happens to a run which is not known to wait may count as the end of a wait.
+        // Until the scheduler knows that the run waits, no event may count as the end of the wait.
         if let Some(end) = self.suspend(number, name).await? {
             return Err(WaitError::Ended(end));
         }
@@ -92,7 +92,7 @@ impl LeasedRun {
         }
     }
 
-    /// Takes a slot, and waits until the scheduler lets the run go on.
+    /// Takes a slot, and waits until the scheduler lets the run continue.
     async fn go_on(&self, number: u32) -> Result<(), WaitError> {
         loop {
             self.take_slot().await?;
@@ -130,8 +130,8 @@ impl LeasedRun {
     }
 }
 
-/// Calls until there is an answer. A scheduler that says that the lease is over ends the wait; one of an earlier version,
-/// which knows of no waits, does as little as one that is away: another may answer the next call.
+/// Calls until an answer comes. A scheduler that says that the lease is over ends the wait. A scheduler of an
+/// earlier version, which has no waits, counts like an unreachable one: another may answer the next call.
 async fn answered<T, F>(call: impl Fn() -> F) -> Result<T, WaitError>
 where
     F: Future<Output = Result<T, Status>>,

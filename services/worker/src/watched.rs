@@ -1,4 +1,4 @@
-//! What is seen of an attempt beside its outcome, without secrets and bounded.
+//! Observations of an attempt in addition to its outcome, without secrets and bounded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::redaction::Redactor;
 #[derive(Debug)]
 pub(crate) struct Watched {
     kind: RunKind,
-    /// Takes its secrets out of texts.
+    /// Removes the secrets of the attempt from texts.
     pub(crate) redactor: Arc<Redactor>,
-    /// Reads its output, which is redacted before: what it cuts holds no half of a secret.
+    /// Reads the output of the attempt, which is redacted before: a cut text holds no half of a secret.
     pub(crate) report: Arc<Report>,
     render: Option<Duration>,
-    /// Of the module, after an apply.
+    /// Outputs of the module, after an apply.
     pub(crate) outputs: Vec<RunOutput>,
     /// The state of the task, after Terraform may have changed it.
     pub(crate) state: Option<TerraformState>,
@@ -37,17 +37,17 @@ impl Watched {
         }
     }
 
-    /// Everything before Terraform is done.
+    /// All steps before Terraform are done.
     pub(crate) fn rendered(&mut self, took: Duration) {
         self.render = Some(took);
     }
 
-    /// The numbers of the plan that precedes an apply.
+    /// The counts of the plan that precedes an apply.
     pub(crate) fn planned(&self) -> Option<ResourceCounts> {
         self.report.planned()
     }
 
-    /// Reads what stands in an error and not in the output.
+    /// Reads diagnostics that stand in an error and not in the output.
     pub(crate) fn read_errors(&self, error: &AttemptError) {
         if let AttemptError::Terraform(CommandError {
             failure: CommandFailure::Invalid { diagnostics },
@@ -58,7 +58,7 @@ impl Watched {
         }
     }
 
-    /// What was seen. A secret of several lines shows only now that they are together.
+    /// The details so far. A secret of several lines shows only now that they are together.
     pub(crate) fn details(&self) -> RunDetails {
         let mut details = self.report.details(self.kind);
         details.summary.phases.render = self.render;

@@ -1,4 +1,4 @@
-//! The work on a leased run: the attempt, its lease and its log side by side, and what is reported of it.
+//! The work on a leased run: the attempt, its lease and its log at the same time, and the report.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
     run.keep_until_reported(report, stop).await;
 }
 
-/// How the journal calls an outcome.
+/// The name of an outcome in the journal.
 const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
     match outcome {
         AttemptOutcome::Applied => "applied",
@@ -101,8 +101,8 @@ const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
     }
 }
 
-/// A grant had come too late to be used. Unless a scheduler says that it is over, it is given back at once, so that nobody has
-/// to wait for its end.
+/// A grant came too late to be used. Unless a scheduler says that it is over, it is given back at once, so
+/// that the run need not wait for its end.
 async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &CancellationToken) {
     let (task_name, id) = (&run.lease.task_name, run.lease.run);
     if end == LeaseEnd::Refused {
@@ -119,12 +119,13 @@ async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &C
     run.keep_until_reported(report, stop).await;
 }
 
-/// What is said of an attempt that has ended with `outcome`, `lost` being how its lease was lost meanwhile.
-/// Terraform is gone in any case, and the scheduler refuses the word if another attempt has begun.
+/// The report for an attempt that has ended with `outcome`; `lost` is how its lease was lost before the end.
+/// Terraform is gone in any case, and the scheduler refuses the report if another attempt has begun.
 ///
-/// What was done is reported, so that it is not done twice. A run that was stopped because no scheduler renewed
-/// its lease goes back to the queue and does not count; one that was stopped because this process stood still
-/// is taken back by the scheduler and counts, for it may be the run that makes workers stand still.
+/// A finished change is reported, so that it is not done twice. A run that was stopped because no scheduler
+/// renewed its lease goes back to the queue and does not count. A run that was stopped because this process
+/// stood still is taken back by the scheduler and counts, because it may be the run that makes workers stand
+/// still.
 fn to_be_reported(outcome: AttemptOutcome, lost: Option<LeaseEnd>) -> Option<AttemptOutcome> {
     match (lost, &outcome) {
         (Some(LeaseEnd::Refused), _) => None,

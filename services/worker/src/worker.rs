@@ -1,4 +1,4 @@
-//! The worker as a whole: runs are taken as slots are free, and worked on side by side.
+//! The worker as a whole: takes runs as slots become free, and works on several at a time.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::shared::{Console, Shared};
 use crate::slots::Slots;
 use crate::work::work_on;
 
-/// How long a call for a run may still take after the worker has begun to drain: the scheduler ends it as
-/// soon as it knows.
+/// How long a call for a run may still take after the worker has begun to drain: the scheduler ends the call
+/// once it learns of the drain.
 const LAST_CALL: Duration = Duration::from_secs(3);
 
-/// How often unused modules are looked for.
+/// How often the cache is searched for unused modules.
 const BUNDLES_EVERY: Duration = Duration::from_hours(1);
 
-/// Those of tasks that change seldom are not fetched again for each change.
+/// Bundles of tasks that change seldom are not fetched again for each change.
 const BUNDLES_KEPT: Retention = Retention {
     most_recent: 100,
     unused_for: Duration::from_hours(24),
@@ -47,7 +47,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that has not begun. Reads and writes its journal.
+    /// Makes a worker that has not begun. Reads and writes its journal.
     pub fn new(options: Options, dependencies: Dependencies) -> Self {
         let Dependencies {
             scheduler,
@@ -122,7 +122,7 @@ impl Worker {
         let mut waited = false;
         loop {
             tokio::select! {
-                // First, so that no run is left when the last task has ended.
+                // Checked first, so that no run is left when the last task has ended.
                 biased;
                 Some(run) = runs.recv() => {
                     let stop = shutdown.stop.clone();
@@ -131,7 +131,7 @@ impl Worker {
                 ended = work.join_next() => match ended {
                     None => return,
                     Some(Err(error)) if error.is_panic() => {
-                        // The supervisor of this worker must learn of it.
+                        // The supervisor of this worker must learn of the panic.
                         std::panic::resume_unwind(error.into_panic());
                     }
                     Some(_) => {}
@@ -153,7 +153,7 @@ async fn keep_token(shared: &Shared) -> Infallible {
     }
 }
 
-/// Removes unpacked modules that no task has used for long, hour by hour.
+/// Removes unpacked modules that no task has used for a long time, once an hour.
 async fn forget_bundles(shared: &Shared) -> Infallible {
     let Some(bundles) = &shared.bundles else {
         return std::future::pending().await;
@@ -196,12 +196,12 @@ async fn take_runs(
             biased;
             answer = &mut call => answer,
             () = shared.slots.wanted() => {
-                // If a run was granted at this moment it is given back.
+                // A run that was granted at this moment is given back.
                 shared.requests.unanswered(request, Instant::now());
                 continue;
             }
             () = shutdown.drain.cancelled() => {
-                // A run that was granted a moment ago is not to be lost.
+                // A run that was granted a moment ago must not be lost.
                 match tokio::time::timeout(LAST_CALL, call).await {
                     Ok(answer) => answer,
                     Err(_elapsed) => {
@@ -226,7 +226,7 @@ async fn take_runs(
             Err(error) => {
                 shared.requests.unanswered(request, Instant::now());
                 let wait = waits.next().unwrap_or(LONGEST_WAIT);
-                // Once for each outage; the rest is for who looks closer.
+                // A warning once for each outage; later failures are for debugging.
                 if failing {
                     tracing::debug!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
                 } else {
@@ -245,10 +245,10 @@ async fn take_runs(
     }
 }
 
-/// After an outage runs are asked for again within this time.
+/// After an outage the worker requests runs again within this time.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Waits between failing calls, from the shortest.
+/// Pauses between failing calls, from the shortest.
 fn call_backoff() -> backon::ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))

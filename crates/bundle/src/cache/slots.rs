@@ -1,14 +1,14 @@
-//! Who is at work on which bundle, and who uses it.
+//! Locks and users of each bundle in the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cts_core::Digest;
 
-/// What this process knows of one bundle.
+/// The state of one bundle in this process.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// It is on disk, and its content was seen to have the hash.
+    /// The bundle is on disk, and its content was seen to have the hash.
     pub(super) verified: bool,
     users: Weak<()>,
 }
@@ -34,7 +34,7 @@ pub(super) type SharedSlot = Arc<tokio::sync::Mutex<Slot>>;
 /// A slot that its holder may take along to where work blocks.
 pub(super) type LockedSlot = tokio::sync::OwnedMutexGuard<Slot>;
 
-/// The slots of all bundles that were asked for.
+/// The slots of all requested bundles.
 #[derive(Debug, Default)]
 pub(super) struct Slots(Mutex<HashMap<Digest, SharedSlot>>);
 
@@ -44,10 +44,10 @@ impl Slots {
         Arc::clone(slots.entry(hash).or_default())
     }
 
-    /// Forgets `slot` of a bundle that is gone, if it has no other user: the map would grow for ever.
+    /// Forgets `slot` of a removed bundle if it has no other user: otherwise the map would grow for ever.
     pub(super) fn drop_unused(&self, hash: Digest, slot: &SharedSlot) {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map's and the caller's; no other is handed out while the map is locked.
+        // The references of the map and the caller; no other is handed out while the map is locked.
         if Arc::strong_count(slot) == 2 {
             slots.remove(&hash);
         }

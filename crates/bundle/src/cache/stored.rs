@@ -1,4 +1,4 @@
-//! What is on disk.
+//! The unpacked bundles on disk.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -38,7 +38,7 @@ pub(super) fn stored_bundles(directory: &Path) -> io::Result<Vec<StoredBundle>> 
     Ok(bundles)
 }
 
-/// The hash of an unpacked bundle as it is now; none if there is something that no bundle has.
+/// The current hash of an unpacked bundle; `None` if the directory has an entry that no bundle can have.
 pub(super) fn hash_of_directory(root: &Path) -> io::Result<Option<Digest>> {
     let mut found = BTreeMap::new();
     if !collect(root, root, &mut found)? {

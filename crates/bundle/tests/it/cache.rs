@@ -29,7 +29,7 @@ impl Place {
         }
     }
 
-    /// The cache as a process finds it that has just started.
+    /// The cache as a newly started process finds it.
     fn cache(&self) -> BundleCache {
         let directory = self.root.path().join(".bundles");
         BundleCache::new(directory, Limits::default(), Arc::clone(&self.clock) as _)
@@ -101,7 +101,7 @@ async fn a_call_that_is_given_up_leaves_the_next_one_alone() {
     let (place, bundle) = (Place::new(), bundle("# one\n"));
     let cache = place.cache();
     let fetch = || give(&bundle.bytes);
-    // Given up at every point where it can wait, until it gets through.
+    // The future is dropped at every point where it can wait, until it completes.
     for polls in 1.. {
         let mut call = Box::pin(cache.ensure(bundle.hash, fetch));
         let mut left = polls;
@@ -270,7 +270,7 @@ async fn bundles_that_were_used_lately_are_kept() {
         unused_for: Duration::from_mins(1),
         ..FORGET_ALL
     };
-    // An earlier process's bundles are known by what is on disk.
+    // Bundles of an earlier process are found on disk.
     let restarted = place.cache();
     let forgotten = restarted.forget_unused(keep_a_minute).await.unwrap();
     assert_eq!(forgotten, [one, two]);

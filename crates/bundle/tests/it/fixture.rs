@@ -72,7 +72,7 @@ pub(crate) fn call(name: &str, source: &str) -> String {
     format!("module \"{name}\" {{\n  source = \"{source}\"\n}}\n")
 }
 
-/// What is in the bundle: file contents by path, directories with a slash at the end.
+/// The content of the bundle: file contents by path, directories with a slash at the end.
 pub(crate) fn contents(bundle: &Bundle) -> BTreeMap<PathBuf, Vec<u8>> {
     let target = TempDir::new().unwrap();
     let into = target.path().join("unpacked");

@@ -64,7 +64,7 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 3).unwrap()
 }
 
-/// Fails, and leaves nothing behind anywhere.
+/// Unpacking fails and leaves no file anywhere.
 fn refused(bytes: &[u8]) -> UnpackError {
     let outside = TempDir::new().unwrap();
     let target = outside.path().join("a/b");

@@ -123,7 +123,7 @@ fn a_module_that_is_too_large_is_told_what_to_do() {
 fn a_file_that_fits_into_no_bundle_is_not_read() {
     let tree = Tree::new(&[MAIN]);
     let large = File::create(tree.path("module/image")).unwrap();
-    // More than memory, and than a test could read.
+    // More than memory, and more than a test could read.
     large.set_len(50 * 1024 * 1024 * 1024).unwrap();
     let failure = tree.failure("module", &Limits::default());
     assert!(matches!(failure, PackFailure::TooLarge { .. }), "{failure}");

@@ -73,7 +73,7 @@ async fn a_module_with_calls_to_the_outside_works_from_its_bundle() {
     let state = fs::read_to_string(task.join("terraform.tfstate")).unwrap();
     assert!(state.contains("from the base"), "{state}");
 
-    // Running it has left the bundle as it was: the next process takes it without fetching.
+    // Running Terraform has left the bundle as it was: the next process takes it without fetching.
     drop(unpacked);
     let restarted = BundleCache::new(
         root.path().join(".bundles"),
@@ -84,7 +84,7 @@ async fn a_module_with_calls_to_the_outside_works_from_its_bundle() {
     restarted.ensure(bundle.hash, no_fetch).await.unwrap();
 }
 
-/// Why `module_source` has two slashes: should Terraform stop to care, they can go.
+/// The reason for the two slashes of `module_source`: once Terraform no longer needs them, they can go.
 #[tokio::test]
 async fn the_plain_path_of_such_a_module_does_not_work() {
     let tree = modules();

@@ -12,21 +12,21 @@ const MOST_ELEMENTS: usize = 10_000;
 /// Bytes of the name of an element, at most. Each text is kept with the names around it.
 const LONGEST_NAME: usize = 128;
 
-/// No answer of the API.
+/// The answer is not one of the API.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// It is no XML.
+    /// The answer is not XML.
     #[error("the answer is no XML")]
     Xml(#[from] quick_xml::Error),
     /// An attribute is wrong.
     #[error("the answer is no XML")]
     Attribute(#[from] quick_xml::events::attributes::AttrError),
-    /// It is XML, but not that of the API.
+    /// The answer is XML, but not from the XML API.
     #[error("the answer is not one of the XML API")]
     Unlike,
 }
 
-/// What `<response>` says.
+/// The content of `<response>`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     status: String,
@@ -53,7 +53,7 @@ impl Answer {
                         open.begin(element.name().as_ref(), answer)?;
                     }
                 }
-                // The one of `response` itself ends everything.
+                // The end of `response` itself ends the answer.
                 Event::End(_) if open.end().is_none() => break,
                 Event::Text(text) => open.add(answer.as_mut(), &text),
                 Event::CData(text) => open.add(answer.as_mut(), &text),
@@ -99,7 +99,7 @@ impl Answer {
         (!text.is_empty()).then_some(text)
     }
 
-    /// What it says to a person: every text whose element is about that.
+    /// The message for people: the text of every element that holds messages.
     pub(super) fn message(&self) -> String {
         let says = |path: &str| {
             let mut names = path.split('/');
@@ -149,7 +149,7 @@ impl Open {
     }
 }
 
-/// The five that XML has by itself; others stand for nothing.
+/// The five entities of XML itself; any other stands for nothing.
 fn entity(name: &str) -> &'static str {
     match name {
         "amp" => "&",

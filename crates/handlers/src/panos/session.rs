@@ -15,16 +15,16 @@ use super::answer::{Answer, AnswerError};
 use super::settings::{Credential, SettingError, Settings};
 use crate::http::client;
 
-/// What a commit is described as.
+/// The description of every commit.
 const DESCRIPTION: &str = "Consul-Terraform-Sync";
 
 /// Most bytes of an answer.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// Characters of what an answer says that go into an error.
+/// Most characters of the message of an answer that go into an error.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// Questions after a job in a row that may fail.
+/// Most failed polls of a job in a row.
 const FAILED_POLLS: u32 = 5;
 
 /// Characters of a key, at most.
@@ -36,7 +36,7 @@ pub enum PanosError {
     /// No answer, or not all of it.
     #[error("the firewall cannot be reached")]
     Unreachable(#[source] reqwest::Error),
-    /// The answer does not end where any should have.
+    /// The answer is longer than any real one.
     #[error("the answer of the firewall is longer than {LONGEST_ANSWER} bytes")]
     TooLong,
     /// The answer cannot be understood.
@@ -51,10 +51,10 @@ pub enum PanosError {
     /// User, password or key are wrong, or may not do this.
     #[error("the firewall refuses the login or the permission: {0:?}")]
     Denied(String),
-    /// It refuses for another reason.
+    /// The firewall refuses for another reason.
     #[error("the firewall refuses: {0:?}")]
     Refused(String),
-    /// An answer lacks what it is asked for.
+    /// An answer lacks the requested value.
     #[error("the answer of the firewall has no {0}")]
     Incomplete(&'static str),
     /// The job of the commit has ended badly.
@@ -62,19 +62,20 @@ pub enum PanosError {
     Job {
         /// Its number.
         job: String,
-        /// What it says.
+        /// The message of the job.
         message: String,
     },
 }
 
 impl PanosError {
-    /// Whether the same may go well a little later. A wrong password does not, and is not to lock the account.
+    /// Whether the request may succeed a little later. With a wrong password it cannot, and retries must not
+    /// lock the account.
     pub(crate) fn is_passing(&self) -> bool {
         !matches!(self, Self::Denied(_))
     }
 }
 
-/// What became of a commit.
+/// The outcome of a commit.
 #[derive(Debug)]
 pub(super) enum Commit {
     /// The job with this number has ended well.
@@ -119,7 +120,8 @@ impl Session {
         );
         let asked = [("type", "commit"), ("action", "partial"), ("cmd", &command)];
         let answer = self.ask_with(&key, &asked).await?;
-        // Code 13 says by itself that there is nothing; otherwise there is no job, or the number of none.
+        // Code 13 by itself says that nothing was to be committed; otherwise the job is missing, or its
+        // number is 0.
         let job = answer.text("result/job").filter(|job| *job != "0");
         match job {
             Some(job) if answer.code.as_deref() != Some("13") => self.wait(&key, job, poll).await,
@@ -143,7 +145,7 @@ impl Session {
         Ok(key)
     }
 
-    /// Waits for the end of a job. A question without an answer ends nothing: the commit goes on without us.
+    /// Waits for the end of a job. A failed poll does not end the wait: the commit continues without cts.
     async fn wait(
         &self,
         key: &SecretString,
@@ -204,7 +206,7 @@ impl Session {
         let response = request.body(body).send().await.map_err(unreachable)?;
         let status = response.status();
         let document = document_of(response).await?;
-        // A large one takes a while, in which other runs go on.
+        // A large answer takes a while to read; other runs continue in that time.
         let answer = tokio::task::spawn_blocking(move || Answer::read(&document)).await;
         let answer = answer.unwrap_or(Err(AnswerError::Unlike));
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -213,7 +215,7 @@ impl Session {
             Err(_) if denied => return Err(PanosError::Denied(status.to_string())),
             Err(source) => return Err(PanosError::Answer { status, source }),
         };
-        // 16 is "not authorized", 403 what keys and passwords get that are wrong.
+        // Code 16 is "not authorized"; wrong keys and passwords get 403.
         if denied || (!answer.is_success() && matches!(answer.code.as_deref(), Some("16" | "403")))
         {
             return Err(PanosError::Denied(self.message(&answer)));
@@ -228,7 +230,7 @@ impl Session {
         excerpt(&self.hidden(&answer.message()), LONGEST_MESSAGE)
     }
 
-    /// Without the secrets that this session knows, which a firewall may say back.
+    /// The text without the secrets of this session, which a firewall may repeat.
     pub(super) fn hidden(&self, text: &str) -> String {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let secrets = self.secrets().into_iter().chain(made.clone());

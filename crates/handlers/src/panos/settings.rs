@@ -12,19 +12,19 @@ use serde_json::{Map, Value};
 
 use crate::http::ClientError;
 
-/// For one request, where nothing says how long.
+/// Timeout of one request, if none is configured.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest time that a request may be given.
+/// Longest timeout of a request, in seconds.
 const LONGEST_TIMEOUT: u64 = 3600;
 
 /// Most bytes of a file of settings.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// The settings say too little, or something wrong. No text has a value in it.
+/// A setting is missing or wrong. No text has a value in it.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
-    /// Something is not given anywhere.
+    /// A required setting is missing everywhere.
     #[error(
         "there is no `{name}`: neither in the block, nor as {variable}, nor in `json_config_file`"
     )]
@@ -34,17 +34,17 @@ pub enum SettingError {
         /// Name in the environment.
         variable: String,
     },
-    /// There is nothing to log in with.
+    /// Neither a key nor a password is set.
     #[error(
         "there is neither a `password` nor an `api_key`, in the block, the environment or `json_config_file`"
     )]
     NoCredential,
-    /// A value is not what it should be.
+    /// A value is not valid.
     #[error("`{name}` must be {expected}")]
     Invalid {
         /// Name in the block.
         name: &'static str,
-        /// What it should be.
+        /// The values that are valid.
         expected: &'static str,
     },
     /// The file cannot be read.
@@ -67,7 +67,7 @@ pub enum SettingError {
     Client(#[from] ClientError),
 }
 
-/// What proves who we are.
+/// The key or password that authenticates cts at the firewall.
 #[derive(Debug, Clone)]
 pub(super) enum Credential {
     Key(SecretString),
@@ -77,16 +77,16 @@ pub(super) enum Credential {
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) url: Url,
-    /// Whose changes are committed.
+    /// The administrator whose changes are committed.
     pub(super) username: String,
     pub(super) credential: Credential,
     pub(super) verify: bool,
     pub(super) timeout: Duration,
-    /// Serial number of the firewall, where the other side is a Panorama that passes requests on.
+    /// Serial number of the firewall, if the address is that of a Panorama that passes requests on.
     pub(super) target: Option<String>,
 }
 
-/// Where settings are looked for.
+/// The places of settings.
 struct Sources<'a> {
     block: &'a Map<String, Value>,
     environment: &'a BTreeMap<String, String>,
@@ -133,7 +133,7 @@ impl Settings {
 }
 
 impl Sources<'_> {
-    /// The first that is given and not empty.
+    /// The first value that is set and not empty.
     fn text(&self, name: &str) -> Option<String> {
         let variable = self.environment.get(&variable(name));
         let variable = || variable.filter(|value| !value.is_empty()).cloned();
@@ -149,7 +149,7 @@ impl Sources<'_> {
         })
     }
 
-    /// A number from 1; 0 is none.
+    /// A number from 1; 0 counts as not set.
     fn number(&self, name: &'static str, most: u64) -> Result<Option<u64>, SettingError> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -226,7 +226,7 @@ fn read_file(path: &Path) -> Result<Map<String, Value>, SettingError> {
         path: path.to_owned(),
         source,
     })?;
-    // The library's error may quote what stands in the file.
+    // The library's error may quote the content of the file.
     serde_json::from_slice(&bytes).map_err(|_quoting| SettingError::Json {
         path: path.to_owned(),
     })

@@ -1,4 +1,4 @@
-//! Several handlers, and the one for trying things out.
+//! Several handlers, and the handler for trying things out.
 
 use std::time::Duration;
 

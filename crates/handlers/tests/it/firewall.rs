@@ -19,16 +19,16 @@ pub(crate) const KEY: &str = "made-by-the-firewall==";
 const COMMIT: &str = "<commit><description>Consul-Terraform-Sync</description><partial><admin>\
                       <member>cts&lt;admin&gt;</member></admin></partial></commit>";
 
-/// How it behaves, and what it was asked.
+/// Behaviour of the firewall, and the requests that it got.
 #[derive(Debug)]
 pub(crate) struct Conduct {
-    /// What commits are answered, one after the other; afterwards they get a job.
+    /// Answers to commits, one after the other; once they are used up, a commit gets a job.
     pub(crate) commits: Vec<String>,
-    /// Questions after the job until it has ended.
+    /// Polls of the job until it has ended.
     pub(crate) polls: u32,
     /// The result of the job.
     pub(crate) result: &'static str,
-    /// Answers nothing of this type.
+    /// Requests of this type get no answer.
     pub(crate) hangs: Option<&'static str>,
     /// The types of all requests.
     pub(crate) asked: Vec<String>,

@@ -1,4 +1,4 @@
-//! The handlers against receivers and firewalls of their own.
+//! Handlers against receivers and firewalls of the tests.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod chain;

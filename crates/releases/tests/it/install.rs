@@ -1,4 +1,4 @@
-//! What is installed, by one process or several.
+//! Installations by one process or several.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use semver::Version;
 
 use crate::stage::{ARCHIVE, CHECKSUMS, SIGNATURE, Stage, terraform};
 
-/// For what takes milliseconds.
+/// Deadline for steps that take milliseconds.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_signature_is_taken_from_a_subkey_in_the_file_of_its_key_and_in_armor(
     let stage = Stage::with_key(ReleaseKey::with_subkey());
     stage.install().await.unwrap();
 
-    // The signature that is asked for first is of another key, as on the site of the vendor after a change of keys.
+    // The first requested signature is by another key, as on the site of the vendor after a change of keys.
     let checksums = stage.site.content(CHECKSUMS);
     stage
         .site

@@ -1,4 +1,4 @@
-//! Releases of a site on loopback.
+//! Installations from a site on loopback.
 #![expect(
     clippy::unwrap_used,
     reason = "what fixtures do not expect fails the test, too"

@@ -1,4 +1,4 @@
-//! What is not installed, and leaves nothing behind.
+//! Releases that are refused, without a file left.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn checksums_without_a_signature_that_counts_are_refused() {
         let error = stage.refused().await;
         assert!(matches!(error, ReleaseError::Signature { .. }), "{error:?}");
     }
-    // Nothing of the archive was asked for.
+    // Nothing of the archive was requested.
     assert!(!stage.site.requests().iter().any(|path| path == ARCHIVE));
 
     let mut edited = checksums;

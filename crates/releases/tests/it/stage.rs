@@ -76,14 +76,14 @@ impl Stage {
         staged.install()
     }
 
-    /// Why it is refused; nothing is left of it.
+    /// The error of a refused installation, which leaves no file.
     pub(crate) async fn refused(&self) -> ReleaseError {
         let error = self.install().await.unwrap_err();
         assert_eq!(self.left(), [""; 0]);
         error
     }
 
-    /// The files in the directory but the lock.
+    /// The files in the directory except the lock.
     pub(crate) fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -6,7 +6,7 @@ use semver::{BuildMetadata, Version};
 /// Versions of Terraform that cts is tested with; pre-releases are not.
 pub const SUPPORTED_RANGE: &str = ">= 0.13.0, <= 1.14.3";
 
-/// Whether a version can be used: no pre-release, and not too old. Build metadata does not matter.
+/// Whether a version can be used: it is not a pre-release, and not too old. Build metadata does not matter.
 pub fn is_supported(engine: EngineKind, version: &Version) -> bool {
     version.pre.is_empty() && plain(version) >= of(engine.oldest())
 }
@@ -16,8 +16,8 @@ pub fn is_tested(engine: EngineKind, version: &Version) -> bool {
     plain(version) <= of(engine.newest_tested())
 }
 
-/// `required_version` of root modules that a version of the engine reads: with an upper end only where that is what it has
-/// always been.
+/// `required_version` of root modules that a version of the engine reads. Only tested versions of Terraform
+/// get an upper bound, as they always have.
 pub fn required_version(engine: EngineKind, version: &Version) -> String {
     if engine == EngineKind::Terraform && is_tested(engine, version) {
         SUPPORTED_RANGE.to_owned()
@@ -26,7 +26,7 @@ pub fn required_version(engine: EngineKind, version: &Version) -> String {
     }
 }
 
-/// What can be used, as a constraint.
+/// The supported versions, as a constraint.
 pub(super) fn supported(engine: EngineKind) -> String {
     format!(">= {}", of(engine.oldest()))
 }

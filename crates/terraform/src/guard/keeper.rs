@@ -20,20 +20,20 @@ use crate::guard::GUARD_MARKER;
 use crate::guard::line::Line;
 use crate::guard::pipe::{LinePipe, WriteOutcome};
 
-/// Between two attempts to write into a full pipe.
+/// Pause between two tries to write into a full pipe.
 const FULL_PIPE_PAUSE: Duration = Duration::from_millis(20);
 
-/// A guard that reads nothing for so long does not guard.
+/// A guard that reads nothing for this long does not guard.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Before a guard that follows one that did not live, for the first time and at most; none before
-/// the first new one.
+/// Shortest and longest pause before a guard that died early is replaced. The first replacement starts
+/// without a pause.
 const RESTART_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// How long it may take to learn that a guard without an input has ended.
+/// How long the keeper waits for the end of a guard whose pipe is broken.
 const END_OF_BROKEN: Duration = Duration::from_millis(100);
 
-/// A guard that has lived so long was a good one.
+/// After this time a guard does not count as one that died early.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
 /// How long a guard may take to end on request.
@@ -61,7 +61,7 @@ impl fmt::Debug for GuardCommand {
     }
 }
 
-/// Sends the guard until when Terraform may run in each directory. Clones speak to the same guard.
+/// Sends the guard until when Terraform may run in each directory. Clones talk to the same guard.
 #[derive(Debug, Clone)]
 pub struct Guard {
     shared: Arc<Shared>,
@@ -78,15 +78,15 @@ pub struct GuardKeeper {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Something could not be written.
+    /// Notified if a line could not be written.
     stuck: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Every directory ever spoken of; none for those that were released.
+    /// Every directory that was ever reported to the guard; `None` for released directories.
     holds: BTreeMap<PathBuf, Option<Hold>>,
-    /// Those of which the guard does not know the last word.
+    /// Directories whose newest deadline the guard does not have yet.
     untold: BTreeSet<PathBuf>,
     pipe: Option<LinePipe>,
 }
@@ -99,7 +99,7 @@ struct Hold {
 }
 
 impl Guard {
-    /// Starts a guard process. [`GuardKeeper::keep`] has to be run beside the worker.
+    /// Starts a guard process. [`GuardKeeper::keep`] has to run for as long as the worker.
     ///
     /// To be called inside a runtime.
     pub fn start(command: GuardCommand) -> io::Result<(Self, GuardKeeper)> {
@@ -120,13 +120,13 @@ impl Guard {
         Ok((Self { shared }, keeper))
     }
 
-    /// Terraform may run in `directory` until `stop_at`; then the guard stops it, so that it is gone
-    /// by `kill_by`. Replaces what was said of the directory before. Never waits: when this returns,
-    /// the guard is going to act whatever happens to this process, if [`Guard::is_standing`].
+    /// Terraform may run in `directory` until `stop_at`; then the guard stops it, so that it is gone by
+    /// `kill_by`. Replaces the previous deadlines of the directory. Never waits: when this returns, the guard
+    /// is going to act whatever happens to this process, if [`Guard::is_standing`].
     ///
-    /// To be called before Terraform is started, and again with each renewal. A worker that is well
-    /// stops its Terraform itself, so `stop_at` should be a little later than it would: a second
-    /// interrupt makes Terraform give up without releasing its lock.
+    /// To be called before Terraform is started, and again with each renewal. A healthy worker stops its
+    /// Terraform itself, so `stop_at` should be a little later than the worker's own stop: a second interrupt
+    /// makes Terraform give up without releasing its lock.
     pub fn hold(&self, directory: &TaskDirectory, stop_at: Instant, kill_by: Instant) {
         let hold = Hold {
             act_at: stop_at,
@@ -137,8 +137,8 @@ impl Guard {
     }
 
     /// The worker has begun to stop Terraform in `directory` itself, and the guard does not interrupt
-    /// it again; from `terminate_at` on it terminates, and kills in time for `kill_by`. Where the
-    /// worker dies, that is earlier if there is more time than a gentle stop takes.
+    /// Terraform again; from `terminate_at` on the guard terminates, and kills in time for `kill_by`. If the
+    /// worker dies and more time is left than a gentle stop takes, the guard does this earlier.
     pub fn interrupted(&self, directory: &TaskDirectory, terminate_at: Instant, kill_by: Instant) {
         let hold = Hold {
             act_at: terminate_at,
@@ -148,13 +148,13 @@ impl Guard {
         self.say(directory, Some(hold));
     }
 
-    /// No Terraform runs in `directory` any more, and none is going to without another
-    /// [`Guard::hold`]. What its provisioners have left there is not touched.
+    /// Terraform does not run in `directory` any more, and is not going to before the next [`Guard::hold`].
+    /// The guard does not touch processes that Terraform's provisioners have left there.
     pub fn release(&self, directory: &TaskDirectory) {
         self.say(directory, None);
     }
 
-    /// Whether there is a guard that knows every deadline. A new one is on its way otherwise.
+    /// Whether a guard runs and has every deadline. If not, a new one is on its way.
     pub fn is_standing(&self) -> bool {
         let state = self.shared.lock();
         state.pipe.is_some() && state.untold.is_empty()
@@ -177,7 +177,7 @@ impl Shared {
 }
 
 impl State {
-    /// Sends the guard what it does not know, as far as there is room.
+    /// Sends the guard the deadlines that it does not have yet, as far as the pipe has room.
     fn send(&mut self) -> WriteOutcome {
         let Some(pipe) = &mut self.pipe else {
             return WriteOutcome::Broken;
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// Speaks to a new guard.
+    /// Switches to the pipe of a new guard.
     fn turn_to(&mut self, pipe: LinePipe) {
         self.pipe = Some(pipe);
         self.untold = self.holds.keys().cloned().collect();
@@ -231,7 +231,8 @@ fn line(directory: PathBuf, hold: Option<Hold>) -> Line {
 /// Starts a guard process with a pipe to it.
 fn spawn(command: &GuardCommand) -> io::Result<(Child, LinePipe)> {
     let (pipe, guards_end) = LinePipe::new()?;
-    // In a group of its own, so that a signal for ours, as from a terminal, does not reach it.
+    // A process group of its own, so that a signal for the worker's group, as from a terminal, does not reach
+    // the guard.
     let process = Command::new(&command.program)
         .args(&command.arguments)
         .env_clear()
@@ -247,12 +248,12 @@ fn spawn(command: &GuardCommand) -> io::Result<(Child, LinePipe)> {
 }
 
 impl GuardKeeper {
-    /// Starts a new guard whenever there is none, or one that does not read, and sends it
-    /// everything; until `end` is cancelled, which is for after the worker's last Terraform. Then
-    /// asks the guard to end and waits a little for it.
+    /// Starts a new guard whenever none runs, or the present one does not read, and sends it everything,
+    /// until `end` is cancelled, which is for after the worker's last Terraform. Then asks the guard to end
+    /// and waits a little for it.
     ///
     /// # Cancellation
-    /// Dropping the future leaves the guard with the last deadlines that it has: it takes the end of
+    /// Dropping the future leaves the guard with the last deadlines that it has: the guard takes the end of
     /// this process for its death.
     pub async fn keep(mut self, end: CancellationToken) {
         let mut pause = Duration::ZERO;
@@ -275,7 +276,7 @@ impl GuardKeeper {
         self.dismiss().await;
     }
 
-    /// Returns when the guard has died or does not listen.
+    /// Returns when the guard has died or does not read.
     async fn lose_guard(&mut self) {
         loop {
             tokio::select! {
@@ -303,7 +304,7 @@ impl GuardKeeper {
         self.shared.lock().pipe = None;
     }
 
-    /// Starts a guard, however often that takes.
+    /// Starts a guard; repeats that until it succeeds.
     async fn restart(&mut self, pause: &mut Duration) {
         loop {
             sleep(*pause).await;
@@ -313,7 +314,7 @@ impl GuardKeeper {
                     tracing::info!(id = process.id(), "this worker has a new guard");
                     self.process = process;
                     self.shared.lock().turn_to(pipe);
-                    // Whatever does not fit at once.
+                    // Sends the lines that did not fit at once.
                     self.shared.stuck.notify_one();
                     return;
                 }
@@ -328,7 +329,7 @@ impl GuardKeeper {
             return;
         };
         if written == Ok(WriteOutcome::Whole) {
-            // Closing the pipe ends it as well, only slower.
+            // Closing the pipe also ends the guard, but slower.
             let _whole_or_closed = pipe.write(&Line::End.to_string());
         }
         drop(pipe);
@@ -347,7 +348,7 @@ fn report_end(ended: io::Result<ExitStatus>) {
     }
 }
 
-/// Sends the guard everything, waiting for room.
+/// Sends the guard everything; waits for room in the pipe.
 async fn send_all(shared: &Shared) -> WriteOutcome {
     loop {
         let written = shared.lock().send();

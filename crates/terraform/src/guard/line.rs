@@ -1,4 +1,4 @@
-//! What a worker says to its guard: one line each.
+//! The messages of a worker to its guard: one line each.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,13 +22,13 @@ pub(crate) enum Line {
         terminate_in: Duration,
         gone_in: Duration,
     },
-    /// `release <directory>`: nothing runs there any more.
+    /// `release <directory>`: no Terraform runs in a directory any more.
     Release { directory: PathBuf },
     /// `end`: the worker has nothing running and ends.
     End,
 }
 
-/// A line that says nothing known.
+/// A line that is not part of the protocol.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("not a line of the guard's protocol")]
 pub(crate) struct UnknownLine;

@@ -12,14 +12,14 @@ pub(crate) struct LinePipe {
     rest: Vec<u8>,
 }
 
-/// What became of a line.
+/// The outcome of writing a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteOutcome {
     /// All of it is in the pipe.
     Whole,
-    /// There is no room; nothing else may be written before the rest has found it.
+    /// The pipe is full; nothing else may be written before the rest of the line.
     Full,
-    /// There is no reader any more.
+    /// The pipe has no reader any more.
     Broken,
 }
 
@@ -32,7 +32,7 @@ impl LinePipe {
         Ok((Self { writer, rest }, reader))
     }
 
-    /// Writes what is left of the line before.
+    /// Writes the rest of the previous line.
     pub(crate) fn flush(&mut self) -> WriteOutcome {
         while !self.rest.is_empty() {
             match self.writer.write(&self.rest) {

@@ -20,16 +20,16 @@ use crate::guard::watch::{Due, MarkedGroup, Watch};
 use crate::processes::{Environment, each_process, job_group};
 use crate::stop::StopPolicy;
 
-/// Stack of a thread, in bytes; they do next to nothing.
+/// Stack of a thread, in bytes; the threads do next to nothing.
 const STACK: usize = 128 * 1024;
 
-/// Messages that may wait to be written.
+/// Most messages that wait to be written.
 const MESSAGES: usize = 64;
 
 /// How long the last messages may take to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Before another look, where one has failed.
+/// Pause after a failed scan.
 const AFTER_FAILURE: Duration = Duration::from_millis(200);
 
 /// Settings of a guard process.
@@ -37,9 +37,9 @@ const AFTER_FAILURE: Duration = Duration::from_millis(200);
 pub struct GuardSettings {
     /// The worker's id, as in [`EnvironmentSources::worker`](crate::EnvironmentSources::worker).
     pub worker: String,
-    /// How Terraform is stopped where there is time.
+    /// How Terraform is stopped if enough time is left.
     pub stop: StopPolicy,
-    /// How long the stop of a Terraform may take of which the worker, now dead, has said nothing.
+    /// How long the stop of a Terraform may take that a dead worker had not reported.
     pub unknown_grace: Duration,
 }
 
@@ -54,10 +54,10 @@ impl GuardSettings {
     }
 }
 
-/// A guard could not begin.
+/// A guard could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// The signals that it must not die of could not be blocked.
+    /// The signals that must not end the guard could not be blocked.
     #[error("could not block signals")]
     Signals(#[source] Errno),
     /// A thread could not be started.
@@ -65,20 +65,20 @@ pub enum GuardError {
     Thread(#[source] io::Error),
 }
 
-/// What happens to a guard.
+/// Events that the guard handles.
 enum Event {
     Line(String, Instant),
     /// The worker's end of the pipe is closed.
     End(Instant),
 }
 
-/// Guards a worker until it has ended and nothing of it is left to be stopped.
+/// Guards a worker until it has ended and no process of it is left to be stopped.
 ///
-/// `input` is the pipe from its [`Guard`](crate::guard::Guard); `log` takes messages for people, and
-/// loses them rather than wait.
+/// `input` is the pipe from its [`Guard`](crate::guard::Guard); `log` takes messages for people, and loses
+/// them rather than wait.
 ///
-/// To be called on the main thread, before any other thread or runtime is started: it blocks SIGINT,
-/// SIGTERM and SIGHUP for this thread and those that it starts.
+/// To be called on the main thread, before any other thread or runtime is started: it blocks SIGINT, SIGTERM
+/// and SIGHUP for this thread and the threads that it starts.
 pub fn serve(
     input: impl Read + Send + 'static,
     log: impl Write + Send + 'static,
@@ -108,7 +108,7 @@ pub fn serve(
     Ok(())
 }
 
-/// Reads until the pipe is closed. Whatever goes wrong counts as its end: no word comes any more.
+/// Reads until the pipe is closed. An error counts as the end: no further line comes.
 fn read(input: impl Read, events: &Sender<Event>) {
     let mut input = BufReader::new(input);
     let mut bytes = Vec::new();
@@ -132,7 +132,7 @@ fn read(input: impl Read, events: &Sender<Event>) {
 struct Loop<'a> {
     watch: Watch,
     worker: String,
-    /// None after the end of the input.
+    /// `None` after the end of the input.
     events: Option<Receiver<Event>>,
     log: &'a Log,
 }
@@ -151,7 +151,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Waits for a word of the worker, for so long at most.
+    /// Waits for a line of the worker, at most for this long.
     fn wait(&mut self, longest: Option<Duration>) {
         let Some(events) = &self.events else {
             thread::sleep(longest.unwrap_or(AFTER_FAILURE));
@@ -219,7 +219,7 @@ impl Loop<'_> {
     }
 }
 
-/// All groups of processes that carry the mark of `worker`.
+/// All process groups that carry the mark of `worker`.
 fn groups_of(worker: &str) -> io::Result<Vec<MarkedGroup>> {
     let mut found = Vec::new();
     each_process(|_id, process| {
@@ -243,7 +243,7 @@ fn marked_group(process: &Path, worker: &str) -> Option<MarkedGroup> {
     })
 }
 
-/// Writes messages in a thread of its own: a reader that stands still must not hold up the guard.
+/// Writes messages in a thread of its own: a stalled reader must not block the guard.
 struct Log {
     messages: SyncSender<String>,
     done: Receiver<()>,
@@ -259,7 +259,7 @@ impl Log {
             .stack_size(STACK)
             .spawn(move || {
                 for message in waiting {
-                    // With the reader gone there is no receiver.
+                    // Without a reader nothing receives the message.
                     let _written = writeln!(output, "{prefix}{message}");
                 }
                 drop(finished);

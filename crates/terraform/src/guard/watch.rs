@@ -1,4 +1,4 @@
-//! What a guard knows and decides, without processes and without a clock.
+//! State and decisions of a guard, without processes and without a clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,20 +10,19 @@ use tokio::time::Instant;
 use crate::guard::line::Line;
 use crate::stop::{StopCourse, StopPolicy, StopStep};
 
-/// Between two scans while something is being stopped.
+/// Pause between two scans while a process is being stopped.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// Between two scans while nothing is found and something may still appear, as a process does that
-/// was just being started.
+/// Pause between two scans while nothing is found and a process may still appear that was just being started.
 const WATCHFUL: Duration = Duration::from_millis(200);
 
-/// Between two scans for what may appear in a directory whose time is over.
+/// Pause between two scans of directories whose time is over.
 const CALM: Duration = Duration::from_secs(1);
 
-/// After so long without anything found nothing appears any more.
+/// If no process is found for this long, none appears any more.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Longest time that a worker can name; more means as much as for ever.
+/// Longest time that a worker can name; anything longer counts as for ever.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// A process group of this worker, at work for a task directory.
@@ -39,7 +38,7 @@ pub(crate) struct Due {
     pub(crate) group: i32,
     pub(crate) signal: Signal,
     pub(crate) directory: PathBuf,
-    /// Whether it has not been sent before.
+    /// Whether the signal has not been sent before.
     pub(crate) is_new: bool,
 }
 
@@ -48,19 +47,19 @@ pub(crate) struct Watch {
     stop: StopPolicy,
     unknown_grace: Duration,
     holds: BTreeMap<PathBuf, Hold>,
-    /// Where no Terraform is left; what still runs there was meant to outlive it.
+    /// Directories in which no Terraform is left; processes that still run there were meant to outlive it.
     released: BTreeSet<PathBuf>,
     stops: BTreeMap<PathBuf, Stop>,
     worker: Worker,
     last_look: Option<Instant>,
-    /// Since when looks have found nothing that is being stopped; none before the first.
+    /// Since when scans have found no process that is being stopped; `None` before the first such scan.
     nothing_since: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worker {
     AtWork,
-    /// It has said that nothing is running but what it holds.
+    /// The worker has said that nothing runs outside of the directories that it holds.
     Leaving,
     Gone,
 }
@@ -114,7 +113,7 @@ impl Watch {
         }
     }
 
-    /// The worker said this at `now`.
+    /// Takes a line that the worker sent at `now`.
     pub(crate) fn hear(&mut self, line: Line, now: Instant) {
         let (directory, act_in, gone_in, interrupted) = match line {
             Line::Hold {
@@ -167,12 +166,12 @@ impl Watch {
         self.last_look = None;
     }
 
-    /// Whether the worker is known to be gone, in whatever way.
+    /// Whether the worker is known to be gone, for whatever reason.
     pub(crate) fn is_alone(&self) -> bool {
         self.worker != Worker::AtWork
     }
 
-    /// When to look at the processes next; never, if nothing is to be looked for.
+    /// The moment of the next scan; `None` if nothing is to be looked for.
     pub(crate) fn next_look(&self, now: Instant) -> Option<Instant> {
         let next_expiry = self
             .holds
@@ -201,7 +200,8 @@ impl Watch {
         next_step.chain(next_expiry).chain([regular]).min()
     }
 
-    /// Takes what a scan at `now` has found, which is all of this worker, and returns what is due.
+    /// Takes the result of a scan at `now`, which has all processes of this worker, and returns the signals
+    /// that are due.
     pub(crate) fn look(&mut self, found: &[MarkedGroup], now: Instant) -> Vec<Due> {
         self.last_look = Some(now);
         for (directory, hold) in &self.holds {
@@ -233,7 +233,7 @@ impl Watch {
                 any = true;
                 let before = stop.taken.get(&marked.group).copied();
                 let before = before.or(stop.interrupted.then_some(StopStep::Interrupt));
-                // A kill is repeated: a process that is still there is a new one.
+                // A kill is repeated: a process that still exists was started since.
                 if before.is_none_or(|before| before < step) || step == StopStep::Kill {
                     due.push(Due {
                         is_new: before != Some(step),

@@ -28,15 +28,15 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Those in the files of a directory.
+    /// The outputs that the files of a directory declare.
     pub(super) fn in_directory(directory: &Path) -> Self {
         let mut declared = Self::default();
         declared.is_whole = declared.read_directory(directory).is_some();
         declared
     }
 
-    /// Whether an output is sensitive; `None` if there is none of that name. One that may be in what could not be read
-    /// counts as sensitive.
+    /// Whether an output is sensitive; `None` if the module does not declare it. An output that may be in an
+    /// unreadable file counts as sensitive.
     pub(super) fn is_sensitive(&self, name: &str) -> Option<bool> {
         let known = self.outputs.get(name).copied();
         known.or_else(|| (!self.is_whole).then_some(true))
@@ -46,7 +46,7 @@ impl Declared {
         self.outputs.keys().cloned().collect()
     }
 
-    /// `None` if anything cannot be read; what can be is read nevertheless.
+    /// Reads all files. `None` if any cannot be read; the others are read nevertheless.
     fn read_directory(&mut self, directory: &Path) -> Option<()> {
         let mut whole = Some(());
         for entry in fs::read_dir(directory).ok()? {
@@ -103,7 +103,8 @@ impl Declared {
         Some(())
     }
 
-    /// What one of several blocks says, as those of override files, counts for all.
+    /// Adds an output. If several blocks have its name, as with override files, one sensitive block is
+    /// enough.
     fn add(&mut self, name: &str, sensitive: bool) {
         *self.outputs.entry(name.to_owned()).or_default() |= sensitive;
     }

@@ -1,7 +1,7 @@
 //! The processes that are left of a group when its leader has ended.
 //!
-//! A Terraform that crashes or is killed from outside leaves its providers behind, which may go on writing; in
-//! a container nothing else would ever end them.
+//! A Terraform that crashes or is killed from outside leaves its providers running. They may go on writing;
+//! in a container nothing else would ever end them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,18 +16,17 @@ use crate::process::signal_group;
 use crate::processes::is_at_work;
 use crate::stop::{StopOrder, until_latest_kill};
 
-/// Between two polls of whether a group is empty. Its processes are not our children.
+/// Pause between two polls of whether a group is empty. Its processes are not children of cts.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long killed processes may take to disappear.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// Terminates what is left of `group`, whose leader has ended, and kills it when the time for that is over: that
-/// of the policy, or of the moment that `order` names. Returns whether the group is empty.
+/// Terminates the rest of `group`, whose leader has ended, and kills it when its time is over: the time of
+/// the policy, or the moment that `order` names. Returns whether the group is empty.
 ///
-/// A group keeps its id while any process is in it. One that has become empty may have given its id to
-/// strangers; so a group is signalled only right after a process was seen in it that was started for
-/// `directory`.
+/// A group keeps its id while any process is in it. An empty group may have lost its id to strangers; so a
+/// group is signalled only right after a process was seen in it that was started for `directory`.
 ///
 /// # Cancellation
 /// Dropping the future leaves signals sent.
@@ -51,7 +50,7 @@ pub(super) async fn end(group: Pid, directory: &Path, order: &StopOrder) -> bool
             tracing::warn!(%group, %signal, "stopping what terraform has left behind");
             signal_group(group, signal);
         } else if signal == Signal::SIGKILL {
-            // A process that is still there is a new one.
+            // A process that still exists was started since.
             signal_group(group, signal);
         }
         if signal == Signal::SIGKILL
@@ -67,7 +66,7 @@ pub(super) async fn end(group: Pid, directory: &Path, order: &StopOrder) -> bool
 
 /// Whether a process that was started for `directory` is in the group.
 async fn is_left(group: Pid, directory: &Path) -> bool {
-    // The group is nearly always empty, which is quickly found.
+    // The group is nearly always empty, and this shows it quickly.
     if killpg(group, None) == Err(Errno::ESRCH) {
         return false;
     }

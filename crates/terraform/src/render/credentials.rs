@@ -11,7 +11,7 @@ const BACKEND_CREDENTIALS: &str = "backend.tfbackend";
 /// The argument that names this file.
 pub(crate) const BACKEND_CONFIG: &str = "-backend-config=backend.tfbackend";
 
-/// The file with the arguments that are not written into `main.tf`, if there are any.
+/// The file with the arguments that are not written into `main.tf`; `None` if all are.
 pub(super) fn render(backend: &Backend) -> Option<GeneratedFile> {
     let arguments = sorted(&backend.arguments).into_iter();
     let credentials: Vec<_> = arguments

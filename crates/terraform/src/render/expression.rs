@@ -64,8 +64,8 @@ pub(super) fn write_escape(out: &mut String, c: char) {
     written.expect("a String takes every write");
 }
 
-/// A key of an object: bare if it can be. `for` alone would begin a `for` expression; other scripts
-/// are quoted because alignment then need not know how wide their bare form is.
+/// A key of an object: bare if it can be. `for` alone would begin a `for` expression; other scripts are
+/// quoted because alignment then need not know the width of their bare form.
 pub(super) fn key(text: &str) -> Cow<'_, str> {
     if text.is_ascii() && is_identifier(text) && text != "for" {
         Cow::Borrowed(text)
@@ -175,7 +175,7 @@ fn sequence(
     text
 }
 
-/// Pairs between braces, one per line; `{}` without any.
+/// Pairs between braces, one per line; `{}` if none are given.
 pub(super) fn object<K: AsRef<str>>(pairs: &[(K, String)], depth: usize) -> String {
     if pairs.is_empty() {
         return "{}".to_owned();
@@ -187,7 +187,8 @@ pub(super) fn object<K: AsRef<str>>(pairs: &[(K, String)], depth: usize) -> Stri
     text
 }
 
-/// Longer names have their `=` right behind them: one of a megabyte must not make a megabyte of blanks on each line.
+/// The `=` follows a longer name directly: a name of a megabyte must not make a megabyte of blanks on each
+/// line.
 const WIDEST_NAME: usize = 512;
 
 /// One `name = value` per line, with `=` aligned over runs of values that fit on their line.

@@ -25,7 +25,7 @@ impl<'a> Title<'a> {
         }
     }
 
-    /// The same for all tasks: for texts that are only compared.
+    /// A title that is equal for all tasks: for texts that are only compared.
     pub(super) const fn nameless() -> Self {
         Self {
             name: "task",
@@ -33,7 +33,7 @@ impl<'a> Title<'a> {
         }
     }
 
-    /// The header of a file (docs/terraform.md#the-header), without an empty line behind it.
+    /// The header of a file (docs/terraform.md#the-header), without an empty line after it.
     pub(super) fn header(&self) -> String {
         let mut text = String::from(GENERATED_NOTICE);
         text.push_str("\n# Manual edits may be lost at any time.\n#\n");
@@ -45,8 +45,8 @@ impl<'a> Title<'a> {
     }
 }
 
-/// `label` and `text` as comment lines. A line break in `text` begins another comment line, so that
-/// no text can leave the comment, and what cannot be seen is written as a number.
+/// `label` and `text` as comment lines. A line break in `text` begins a further comment line, so that no text
+/// can leave the comment, and invisible characters are written as numbers.
 pub(super) fn write_comment(out: &mut String, label: &str, text: &str) {
     let mut prefix = label;
     for line in text.split(['\n', '\r']) {

@@ -1,17 +1,18 @@
-//! What a module gets from Consul, in the order in which it is written (docs/terraform.md#terraformtfvars).
+//! Values of Consul that a module gets, in the order in which they are written
+//! (docs/terraform.md#terraformtfvars).
 
 use cts_core::{Condition, ModuleInput, ServicesQuery, TaskDefinition, View};
 
-/// One thing that a task watches.
+/// One input that a task watches.
 pub(super) struct Input<'a> {
     pub(super) kind: InputKind<'a>,
-    /// Whether the module gets it; if not, its changes run the task all the same.
+    /// Whether the module gets the input; if not, its changes still run the task.
     pub(super) is_rendered: bool,
-    /// What is watched for it.
+    /// The views that the task watches for this input.
     pub(super) views: Vec<View>,
 }
 
-/// What the module gets.
+/// The variable that the module gets.
 #[derive(Clone, Copy)]
 pub(super) enum InputKind<'a> {
     /// `services`.
@@ -22,7 +23,7 @@ pub(super) enum InputKind<'a> {
     ConsulKv,
 }
 
-/// What the task watches: the deprecated list of services, the condition, then module inputs as configured.
+/// The inputs of a task: the deprecated list of services, the condition, then module inputs as configured.
 pub(super) fn inputs(definition: &TaskDefinition) -> Vec<Input<'_>> {
     let mut inputs: Vec<Input<'_>> = condition(&definition.condition).into_iter().collect();
     inputs.extend(definition.module_inputs.iter().map(|input| Input {
@@ -34,7 +35,7 @@ pub(super) fn inputs(definition: &TaskDefinition) -> Vec<Input<'_>> {
         views: input.views(),
     }));
     if !definition.services.is_empty() {
-        // Stable: the rest stays in order.
+        // The sort is stable: the rest stays in order.
         inputs.sort_by_key(|input| !matches!(input.kind, InputKind::Services(_)));
     }
     inputs

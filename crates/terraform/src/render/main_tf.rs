@@ -139,8 +139,9 @@ fn bodies<'a>(
     }
 }
 
-/// How the argument at `path` is written: as the configuration says, else as the provider's schema does. If neither is
-/// known, a map is a block outermost and an attribute inside of one, as in the original (docs/terraform.md#maintf).
+/// The form of the argument at `path`: as the configuration says, else as the provider's schema does. If
+/// neither is known, an outermost map is a block and a map inside of a block is an attribute, as in the
+/// original (docs/terraform.md#maintf).
 fn form(provider: &TaskProvider<'_>, argument: &Value, path: &[String]) -> Form {
     if is_said_to_be_a_block(provider, path) {
         return Form::Block;
@@ -183,8 +184,8 @@ fn is_open(provider: &TaskProvider<'_>, argument: &Value, path: &mut Vec<String>
     })
 }
 
-/// Members of an argument that is written as a nested block. A map with other keys than identifiers
-/// cannot be one, so it stays an attribute.
+/// Members of an argument that is written as a nested block. A map with keys that are not identifiers cannot
+/// be a block, so it stays an attribute.
 fn members(argument: &Value) -> Option<Members<'_>> {
     let members = sorted(argument.as_object()?);
     let are_names = members.iter().all(|(key, _value)| is_identifier(key));

@@ -1,4 +1,4 @@
-//! `outputs.tf`: outputs of the module that runs tell (docs/terraform.md#outputstf).
+//! `outputs.tf`: outputs of the module that runs report (docs/terraform.md#outputstf).
 
 use super::expression::{quoted, write_assignments};
 use super::header::Title;
@@ -6,7 +6,7 @@ use super::header::Title;
 /// Its name in the task directory.
 pub(crate) const OUTPUTS_TF: &str = "outputs.tf";
 
-/// What is known of the file before the module is there to be looked at.
+/// The parts of the file that are known before the module itself can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WantedOutputs {
     /// The module as configured.
@@ -28,7 +28,7 @@ impl WantedOutputs {
         }
     }
 
-    /// The file, with the outputs and whether they are sensitive.
+    /// The text of the file, for these outputs and whether they are sensitive.
     pub(crate) fn render(&self, outputs: &[(&str, bool)]) -> String {
         let mut text = self.header.clone();
         for (name, sensitive) in outputs {

@@ -1,7 +1,7 @@
 //! `terraform.tfvars.tmpl` (docs/terraform.md#the-task-directory).
 //!
-//! Nothing here executes it: it shows people in a task directory, in the form they know,
-//! where the values of `terraform.tfvars` come from.
+//! The file is never executed here: it shows people in a task directory, in the form they know, where the
+//! values of `terraform.tfvars` come from.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::header::Title;
 use super::inputs::{InputKind, inputs};
 
 pub(super) fn render(title: &Title<'_>, definition: &TaskDefinition) -> String {
-    // A description is text also where it looks like an action.
+    // A description stays text even if it looks like an action.
     let mut text = title.header().replace("{{", "{{\"{{\"}}");
     let mut has_services = false;
     for input in inputs(definition) {
@@ -24,7 +24,7 @@ pub(super) fn render(title: &Title<'_>, definition: &TaskDefinition) -> String {
             InputKind::ConsulKv => "consul_kv",
         };
         text.push('\n');
-        // The module has `services` always.
+        // The module always has `services`.
         let is_assigned = input.is_rendered || variable == "services";
         if is_assigned {
             text.push_str(variable);

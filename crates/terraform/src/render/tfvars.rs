@@ -14,10 +14,11 @@ use super::expression::{
 use super::header::Title;
 use super::inputs::{InputKind, inputs};
 
-/// Renders `terraform.tfvars`, the only file that depends on what Consul says
+/// Renders `terraform.tfvars`, the only file that depends on the data of Consul
 /// (docs/terraform.md#terraformtfvars).
 ///
-/// Of instances with equal keys (docs/terraform.md#keys-of-services) the last is written, as Terraform would keep it.
+/// If instances have equal keys (docs/terraform.md#keys-of-services), the last is written, as Terraform would
+/// keep it.
 pub fn render_tfvars(input: &RunInput) -> String {
     let mut text = Title::of(&input.definition).header();
     let mut has_services = false;

@@ -55,10 +55,10 @@ variable "consul_kv" {
 }
 "#;
 
-/// First version that knows `sensitive`.
+/// First version with `sensitive`.
 const SENSITIVE_SINCE: Version = Version::new(0, 14, 0);
 
-/// Whether the engine knows variables that are in no plan: then a saved one holds no arguments of providers.
+/// Whether the engine has variables that are in no plan: then a saved plan holds no arguments of providers.
 fn has_ephemeral(settings: &RenderSettings) -> bool {
     settings.terraform_version
         >= match settings.engine {
@@ -103,7 +103,7 @@ pub(super) fn render(
     text
 }
 
-/// Declarations of the module's own variables; none without variables.
+/// Declarations of the module's own variables; `None` without variables.
 pub(super) fn render_module_variables(
     title: &Title<'_>,
     variables: &BTreeMap<String, Value>,

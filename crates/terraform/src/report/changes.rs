@@ -5,24 +5,24 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use cts_core::runs::{CHANGES_KEPT, ResourceAction, ResourceChange, ResourceCounts};
 
-/// Changes that are told apart, at most; later ones are counted as if each were of another resource.
+/// Most changes that are told apart; later ones are counted as if each were of a different resource.
 const TOLD_APART: usize = 100_000;
 
-/// Changes of one kind: those that a plan shows, or those that were made.
+/// Changes of one kind: planned or made.
 #[derive(Default)]
 pub(super) struct Changes {
     kept: Vec<ResourceChange>,
     /// Hashes of further addresses.
     more: HashSet<u64>,
     uncounted: u32,
-    /// What was seen, one by one.
+    /// Counts of the changes that were seen, one by one.
     counted: ResourceCounts,
-    /// What Terraform says at the end.
+    /// Counts of Terraform's summary at the end.
     said: Option<ResourceCounts>,
 }
 
 impl Changes {
-    /// Something happens to a resource. One that is destroyed and made is replaced.
+    /// Adds an action at a resource. A resource that is destroyed and created counts as replaced.
     pub(super) fn add(&mut self, address: &str, action: ResourceAction) {
         self.counted.count(action);
         if let Some(known) = self.kept.iter_mut().find(|it| it.address == address) {
@@ -41,12 +41,12 @@ impl Changes {
         }
     }
 
-    /// Terraform says how many there are.
+    /// Takes the counts of Terraform's summary.
     pub(super) const fn say(&mut self, counts: ResourceCounts) {
         self.said = Some(counts);
     }
 
-    /// With what `plain` says of imports, which are no events of an apply.
+    /// Adds the imports of `plain`, which an apply does not report as events.
     pub(super) fn with_imports_of(self, plain: Self) -> Self {
         let mut all = Self::default();
         for change in plain.kept {
@@ -70,12 +70,12 @@ impl Changes {
         }
     }
 
-    /// How many resources.
+    /// Counts of resources.
     pub(super) fn counts(&self) -> ResourceCounts {
         self.said.unwrap_or(self.counted)
     }
 
-    /// How many resources, what was kept, and how many more there are.
+    /// Counts of resources, the kept changes, and the number of further changes.
     pub(super) fn finish(self) -> (ResourceCounts, Vec<ResourceChange>, u32) {
         let more = u32::try_from(self.more.len()).unwrap_or(u32::MAX);
         (
@@ -86,7 +86,7 @@ impl Changes {
     }
 }
 
-/// What two actions at one resource are together.
+/// Combines two actions at one resource.
 const fn both(first: ResourceAction, second: ResourceAction) -> ResourceAction {
     use ResourceAction::{Create, Delete, Import, Replace};
     match (first, second) {

@@ -14,10 +14,10 @@ use std::mem;
 
 use cts_core::runs::{DIAGNOSTICS_KEPT, Diagnostic, Severity};
 
-/// So much of one diagnostic is kept, in bytes; what is kept in the end is less.
+/// Most bytes of one diagnostic while it is read; fewer are kept in the end.
 const LONGEST: usize = 64 * 1024;
 
-/// Diagnostics that are told apart from each other, at most; of later ones there is the number.
+/// Most diagnostics that are told apart; later ones are only counted.
 const KEPT: usize = 2 * DIAGNOSTICS_KEPT;
 
 /// Reads diagnostics line by line. Terraform leaves an empty line before each.
@@ -26,7 +26,7 @@ pub(super) struct Diagnostics {
     kept: Vec<Diagnostic>,
     more: u32,
     open: Option<Open>,
-    /// Whether the line before was empty, or there was none.
+    /// Whether the previous line was empty or missing.
     behind_empty: bool,
 }
 
@@ -38,10 +38,10 @@ struct Open {
     bytes: usize,
 }
 
-/// What the next line belongs to.
+/// The part of a diagnostic that the next line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The place, or the detail where there is none.
+    /// The place, or the detail if the diagnostic has no place.
     Start,
     /// More of the place.
     Place,
@@ -82,7 +82,7 @@ impl Diagnostics {
         }
     }
 
-    /// What follows is no part of a diagnostic.
+    /// Ends the open diagnostic: the lines that follow are not part of it.
     pub(super) fn end(&mut self) {
         self.behind_empty = true;
         let Some(Open { mut diagnostic, .. }) = self.open.take() else {
@@ -97,7 +97,8 @@ impl Diagnostics {
         self.keep(diagnostic);
     }
 
-    /// Keeps a diagnostic, unless it was there before: Terraform repeats those of a plan when it applies.
+    /// Keeps a diagnostic, unless an equal one is kept already: Terraform repeats those of a plan when it
+    /// applies.
     pub(super) fn keep(&mut self, diagnostic: Diagnostic) {
         if self.kept.contains(&diagnostic) {
             return;
@@ -109,7 +110,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds those that were read elsewhere.
+    /// Adds diagnostics that were read elsewhere.
     pub(super) fn take_in(&mut self, mut other: Self) {
         self.end();
         other.end();
@@ -119,7 +120,7 @@ impl Diagnostics {
         self.more = self.more.saturating_add(other.more);
     }
 
-    /// The diagnostics, and how many more there were.
+    /// The diagnostics, and the number of further ones.
     pub(super) fn finish(mut self) -> (Vec<Diagnostic>, u32) {
         self.end();
         (self.kept, self.more)

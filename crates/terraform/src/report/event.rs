@@ -1,4 +1,4 @@
-//! What the events of OpenTofu say of resources and mistakes.
+//! Resources and mistakes, read from the events of OpenTofu.
 
 use std::fmt::Write as _;
 
@@ -15,12 +15,12 @@ pub(super) struct Events {
     pub(super) planned: Changes,
     pub(super) done: Changes,
     pub(super) found: Found,
-    /// Those of after an apply.
+    /// Outputs after an apply.
     pub(super) outputs: Option<ToldOutputs>,
     begun: bool,
 }
 
-/// One event, as far as it counts here.
+/// One event, with the members that are used.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]
@@ -91,7 +91,7 @@ struct Value {
 }
 
 impl Events {
-    /// Reads one line. What it does not know counts for nothing.
+    /// Reads one line. Unknown lines are ignored.
     pub(super) fn take(&mut self, line: &str) {
         let Ok(event) = serde_json::from_str::<Event>(line) else {
             return;
@@ -137,13 +137,13 @@ impl Events {
         }
     }
 
-    /// Whether they are there from the first one on.
+    /// Whether the events are complete from the first one on.
     pub(super) const fn are_whole(&self) -> bool {
         self.begun
     }
 }
 
-/// What becomes of a resource; `None` if it is only read, or forgotten.
+/// The action at a resource; `None` if the resource is only read, or forgotten.
 fn action(word: &str) -> Option<ResourceAction> {
     Some(match word {
         "create" => ResourceAction::Create,
@@ -189,7 +189,7 @@ impl From<Mistake> for Diagnostic {
 }
 
 impl Snippet {
-    /// As in plain output.
+    /// The text as in plain output.
     fn text(&self) -> String {
         let mut text = String::new();
         for (line, code) in (self.start_line..).zip(self.code.lines()) {

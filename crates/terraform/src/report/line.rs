@@ -1,4 +1,4 @@
-//! What a line of Terraform's output is.
+//! Kinds of lines in Terraform's output.
 
 use cts_core::runs::{ResourceAction, ResourceCounts};
 
@@ -7,12 +7,12 @@ use super::address::split_address;
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line<'t> {
-    /// A plan shows what becomes of a resource.
+    /// The planned action at a resource.
     Planned {
         address: &'t str,
         action: ResourceAction,
     },
-    /// Something was done to a resource.
+    /// A finished action at a resource.
     Done {
         address: &'t str,
         action: ResourceAction,
@@ -21,13 +21,13 @@ pub(super) enum Line<'t> {
     PlanSummary(ResourceCounts),
     /// The last line of an apply.
     ApplySummary(ResourceCounts),
-    /// Something else that is no part of a diagnostic.
+    /// Any other line that is not part of a diagnostic.
     Progress,
     /// Anything else.
     Text,
 }
 
-/// What becomes of a resource in a plan, behind its address.
+/// Texts after the address of a resource in a plan, and the planned action.
 const PLANNED: [(&str, ResourceAction); 8] = [
     (" will be created", ResourceAction::Create),
     (" will be updated in-place", ResourceAction::Update),
@@ -42,7 +42,7 @@ const PLANNED: [(&str, ResourceAction); 8] = [
     (" will be imported", ResourceAction::Import),
 ];
 
-/// What was done to a resource, behind its address.
+/// Texts after the address of a resource that was changed, and the action.
 const DONE: [(&str, ResourceAction); 4] = [
     (": Creation complete after ", ResourceAction::Create),
     (": Modifications complete after ", ResourceAction::Update),
@@ -50,7 +50,7 @@ const DONE: [(&str, ResourceAction); 4] = [
     (": Import complete", ResourceAction::Import),
 ];
 
-/// How lines begin that end a warning.
+/// Beginnings of lines that end a warning.
 const PROGRESS: [&str; 9] = [
     "Terraform used the selected providers",
     "Terraform will perform the following actions",
@@ -63,7 +63,7 @@ const PROGRESS: [&str; 9] = [
     "Releasing state lock",
 ];
 
-/// What a whole line of standard output is.
+/// Classifies a whole line of standard output.
 pub(super) fn read(text: &str) -> Line<'_> {
     if let Some(rest) = text.strip_prefix("  # ") {
         return planned(rest).unwrap_or(Line::Text);
@@ -105,13 +105,13 @@ fn done(text: &str) -> Option<Line<'_>> {
             action: *action,
         });
     }
-    // `Creating...`, `Still creating...`, `Read complete`, what a provisioner says, …
+    // `Creating...`, `Still creating...`, `Read complete`, output of a provisioner, …
     let is_progress = rest.starts_with(": ") || rest.starts_with(" (");
     is_progress.then_some(Line::Progress)
 }
 
-/// An object that was replaced and is still there has a name behind the address: ` (deposed object 1a2b3c4d)`, or
-/// ` (1a2b3c4d)`.
+/// Strips the name of a replaced object that still exists, which follows the address: ` (deposed object
+/// 1a2b3c4d)`, or ` (1a2b3c4d)`.
 fn behind_deposed(text: &str) -> &str {
     let name = text
         .strip_prefix(" (")
@@ -124,8 +124,8 @@ fn behind_deposed(text: &str) -> &str {
     if is_key { rest } else { text }
 }
 
-/// `1 to import, 2 to add, 0 to change, 1 to destroy.`, or `2 added, 0 changed, 1 destroyed.` Numbers of other things
-/// are passed over.
+/// `1 to import, 2 to add, 0 to change, 1 to destroy.`, or `2 added, 0 changed, 1 destroyed.` Numbers of
+/// anything else are passed over.
 fn counted(text: &str) -> Option<ResourceCounts> {
     let mut counts = ResourceCounts::default();
     for part in text.trim_end().trim_end_matches('.').split(", ") {

@@ -15,10 +15,11 @@ use crate::error::FileError;
 use crate::prepare::{self, FINGERPRINT_FILE, WORKSPACE_FILE};
 use crate::state::{MARKER_FILE, PREVIOUS_FILE};
 
-/// Where Terraform keeps what `init` brings, in the task directory, unless `TF_DATA_DIR` says otherwise.
+/// The directory in which Terraform keeps the results of `init`, in the task directory, unless `TF_DATA_DIR`
+/// overrides it.
 pub(super) const DATA_DIRECTORY: &str = ".terraform";
 
-/// The versions and checksums of providers, beside it.
+/// The versions and checksums of providers, in the same directory.
 pub(super) use crate::prepare::LOCK_FILE;
 
 /// A copy that is not complete.
@@ -27,8 +28,8 @@ const STAGED: &str = ".terraform.cts-new";
 const MODULES: &str = "modules";
 const MANIFEST: &str = "modules.json";
 
-/// Directories with the executables of providers, which take most of the space. Terraform replaces these, and does not
-/// write into them, so that copies can share them.
+/// Directories with the executables of providers, which take most of the space. Terraform replaces these
+/// files and does not write into them, so that copies can share them.
 const PROVIDERS: [&str; 2] = ["providers", "plugins"];
 
 /// Which modules were installed, and where.
@@ -40,7 +41,7 @@ struct Manifest {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Module {
-    /// Labels of the `module` blocks on the way to it, joined with dots.
+    /// Labels of the `module` blocks that lead to the module, joined with dots.
     #[serde(rename = "Key")]
     key: String,
     #[serde(rename = "Dir")]
@@ -49,8 +50,8 @@ struct Module {
     others: Map<String, Value>,
 }
 
-/// Copies what `init` has made in the directory of one task into that of another, which has nothing of it; false if there
-/// is nothing to copy.
+/// Copies the results of `init` from the directory of one task into that of another, which has none; false if
+/// the source has nothing to copy.
 pub(super) fn copy(
     (source, from): (&Path, &TaskName),
     (target, to): (&Path, &TaskName),
@@ -64,7 +65,7 @@ pub(super) fn copy(
         to: to.as_str(),
     };
     let (staged, lock) = (target.join(STAGED), target.join(LOCK_FILE));
-    // Of a copy that was cut off.
+    // Removes the rest of an interrupted copy.
     remove_tree(&staged)?;
     let copied = copy_data(&data, &staged, &names)
         .and_then(|()| copy_if_present(&source.join(LOCK_FILE), &lock))
@@ -148,7 +149,7 @@ fn copy_manifest(from: &Path, to: &Path, names: &Names<'_>) -> Result<(), FileEr
     fs::write(to, renamed).map_err(file_error("write", to))
 }
 
-/// Copies a file, a symbolic link as it is, or a directory; executables are shared if `share` says so.
+/// Copies a file, a symbolic link as it is, or a directory; executables are shared if `share` is set.
 fn copy_entry(entry: &DirEntry, to: &Path, share: bool) -> Result<(), FileError> {
     let from = entry.path();
     let kind = entry.file_type().map_err(file_error("read", &from))?;
@@ -172,7 +173,7 @@ fn is_executable(entry: &DirEntry) -> bool {
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Makes the directory `to` and visits what is in `from`.
+/// Makes the directory `to` and visits the entries of `from`.
 fn each_entry(
     from: &Path,
     to: &Path,

@@ -1,6 +1,6 @@
-//! States that can be read without a process: exactly what `terraform state pull` would show of them.
+//! States that can be read without a process: exactly the state that `terraform state pull` would show.
 //!
-//! Everything that is not certain is `None`, and `terraform state pull` is to be asked.
+//! Everything that is not certain is `None`; the caller then has to run `terraform state pull`.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,16 +13,16 @@ use serde_json::Value;
 use super::file::{FoundState, parse};
 use crate::attempt::Attempt;
 
-/// Where backend `local` keeps the states of workspaces if nothing is said.
+/// Where backend `local` keeps the states of workspaces by default.
 const WORKSPACE_DIRECTORY: &str = "terraform.tfstate.d";
 
 /// Most bytes of a state that are unpacked here.
 const LONGEST_STATE: u64 = 64 << 20;
 
-/// The first byte of what is compressed; no JSON begins with it.
+/// The first byte of compressed content; no JSON begins with it.
 const GZIP: u8 = 0x1f;
 
-/// What a place has: a state or none.
+/// The result of reading a backend: a state or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadState(pub Option<FoundState>);
 
@@ -38,7 +38,8 @@ pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<ReadState> 
         .join(attempt.task.as_str())
         .join("terraform.tfstate");
     match fs::read(path) {
-        // Terraform leaves an empty file if it is killed while it writes, and takes one for no state.
+        // Terraform leaves an empty file if it is killed while it writes, and treats an empty file as no
+        // state.
         Ok(text) if text.is_empty() => Some(ReadState(None)),
         Ok(text) => parse(&text).ok().map(ReadState),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(ReadState(None)),
@@ -46,7 +47,7 @@ pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<ReadState> 
     }
 }
 
-/// Where backend `local` keeps the states of workspaces.
+/// The directory in which backend `local` keeps the states of workspaces.
 pub(super) fn workspace_directory(directory: &Path, backend: &Backend) -> Option<PathBuf> {
     match backend.arguments.get("workspace_dir") {
         None | Some(Value::Null) => Some(directory.join(WORKSPACE_DIRECTORY)),
@@ -62,7 +63,7 @@ pub fn consul_key(attempt: &Attempt, backend: &Backend) -> Option<String> {
     (backend.kind == "consul").then(|| format!("{path}-env:{}", attempt.task))
 }
 
-/// The state in a value of Consul's KV store; `None` if it has to be pulled, as one in several parts.
+/// The state in a value of Consul's KV store; `None` if it has to be pulled, as a state in several parts.
 pub fn read_consul_value(value: &[u8]) -> Option<FoundState> {
     let mut unpacked = Vec::new();
     let text = if value.first() == Some(&GZIP) {

@@ -1,4 +1,4 @@
-//! What is read of a state.
+//! The parts of a state that cts reads.
 
 use cts_core::state::TerraformState;
 use serde::Deserialize;
@@ -11,13 +11,13 @@ const VERSION: u64 = 4;
 /// The serial of a state that Terraform has made because a workspace was named.
 const FIRST_SERIAL: u64 = 1;
 
-/// A state, and what is needed of its content.
+/// A state, with the parts of its content that cts needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundState {
-    /// What distinguishes it, with the number of managed resources if that can be read.
+    /// The identity of the state, with the number of managed resources if that can be read.
     pub state: TerraformState,
-    /// It has nothing in it and was never changed: many backends make such a state, with a lineage of its own, when a command
-    /// only names the workspace.
+    /// Whether the state is empty and was never changed: many backends make such a state, with a lineage of
+    /// its own, when a command only names the workspace.
     pub is_placeholder: bool,
 }
 
@@ -26,7 +26,7 @@ struct StateFile {
     version: Option<u64>,
     lineage: String,
     serial: u64,
-    /// Absent where `OpenTofu` has encrypted it.
+    /// Absent if `OpenTofu` has encrypted the state.
     resources: Option<Vec<Resource>>,
     #[serde(default)]
     outputs: Map<String, serde_json::Value>,
@@ -40,7 +40,8 @@ struct Resource {
     instances: Vec<IgnoredAny>,
 }
 
-/// The state in the text of one; `None` if there is no text. An error says that it is no state of a known form.
+/// Reads the text of a state; `None` if the text is empty. An error means that the text is not a state of a
+/// known form.
 pub(super) fn parse(text: &[u8]) -> Result<Option<FoundState>, serde_json::Error> {
     use serde::de::Error as _;
 
@@ -48,7 +49,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Option<FoundState>, serde_json::Error
         return Ok(None);
     }
     let file: StateFile = serde_json::from_slice(text)?;
-    // One that is encrypted does not say its version.
+    // An encrypted state does not have a version.
     if file.version.is_some_and(|version| version != VERSION) {
         return Err(serde_json::Error::custom("it has another version than 4"));
     }

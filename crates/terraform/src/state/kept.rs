@@ -1,4 +1,4 @@
-//! What a directory keeps about the place of its state: the backend that it was verified for, and the one before.
+//! Records of a directory about its backend: the backend that it was verified for, and the one before.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,8 @@ use crate::torn::is_json;
 /// Names the backend, and the number of the task's moves, for which the state was found right.
 pub(crate) const MARKER_FILE: &str = "cts-state";
 
-/// What Terraform had kept of the backend that the directory was verified for last, while it is initialised for another one.
+/// Terraform's record of the backend that the directory was verified for last, while the directory is
+/// initialised for another backend.
 pub(crate) const PREVIOUS_FILE: &str = "cts-previous-backend.json";
 
 /// Where Terraform keeps the arguments of the backend, in its data directory.
@@ -37,12 +38,12 @@ const VARIABLES: [(&str, &[&str]); 8] = [
     ("s3", &["AWS_"]),
 ];
 
-/// Identifies a backend as an attempt has it: its arguments, and what its environment adds.
+/// Identifies the backend of an attempt: its arguments, and the additions of its environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackendIdentity(Digest);
 
 impl BackendIdentity {
-    /// That of `backend` in the environment of this attempt.
+    /// The identity of `backend` in the environment of this attempt.
     pub fn of(attempt: &Attempt, backend: &Backend) -> Self {
         let Backend { kind, arguments } = backend;
         let mut parts = vec![kind.clone().into_bytes()];
@@ -72,7 +73,7 @@ impl BackendIdentity {
     }
 }
 
-/// What Terraform keeps of a backend.
+/// Terraform's record of a backend.
 #[derive(Deserialize)]
 struct Kept {
     backend: Option<KeptBackend>,
@@ -93,13 +94,14 @@ impl Terraform {
         known == identity.record(moves)
     }
 
-    /// Removes what is kept of the backend before, credentials included: to be called where a directory is verified.
+    /// Removes the record of the backend before, credentials included: to be called when a directory is
+    /// verified.
     pub fn forget_previous_backend(attempt: &Attempt) -> Result<(), CommandError> {
         remove_if_present(&data_file(attempt, PREVIOUS_FILE))
             .map_err(|error| failed(attempt, Step::Init, error))
     }
 
-    /// Keeps that it was.
+    /// Records that the state was found right for this backend after this number of moves.
     pub fn set_verified(
         attempt: &Attempt,
         identity: BackendIdentity,
@@ -110,24 +112,24 @@ impl Terraform {
         Self::forget_previous_backend(attempt)
     }
 
-    /// The backend for which this directory was verified last, with its credentials, if `init` has been told of another one
-    /// since: other credentials alone do not count.
+    /// The backend for which this directory was verified last, with its credentials, if `init` has got a
+    /// different backend since: other credentials alone do not count.
     pub fn previous_backend(attempt: &Attempt) -> Result<Option<Backend>, CommandError> {
         other_backend(attempt).map_err(|error| failed(attempt, Step::Init, error))
     }
 }
 
-/// Called before `init` is told of a backend: keeps what Terraform knows of the one in use. One that is kept already is
-/// that of the last verification, and stays.
+/// Called before `init` gets a backend: keeps Terraform's record of the backend in use. A record that is kept
+/// already is that of the last verification, and stays.
 pub(crate) fn keep_backend(attempt: &Attempt) -> Result<(), FileError> {
     let previous = data_file(attempt, PREVIOUS_FILE);
-    // A torn one would say nothing for ever.
+    // A torn record would be useless for ever.
     if fs::read(&previous).is_ok_and(|content| is_json(&content)) {
         return Ok(());
     }
     let current = data_file(attempt, BACKEND_FILE);
     match fs::read(&current) {
-        // Written beside its place, so that a kill leaves a whole one or none.
+        // Written under a temporary name and renamed, so that a kill leaves a whole record or none.
         Ok(content) => {
             let staged = data_file(attempt, "cts-previous-backend.new");
             write_secret(&staged, content)?;
@@ -138,7 +140,7 @@ pub(crate) fn keep_backend(attempt: &Attempt) -> Result<(), FileError> {
     }
 }
 
-/// Called after `init`: forgets what was kept if the backend is the same one.
+/// Called after `init`: forgets the record if the backend has not changed.
 pub(crate) fn forget_same_backend(attempt: &Attempt) -> Result<(), FileError> {
     match other_backend(attempt)? {
         Some(_other) => Ok(()),
@@ -146,7 +148,7 @@ pub(crate) fn forget_same_backend(attempt: &Attempt) -> Result<(), FileError> {
     }
 }
 
-/// The backend that was kept, unless it is the one for which the directory is initialised.
+/// The recorded backend, unless the directory is initialised for it.
 fn other_backend(attempt: &Attempt) -> Result<Option<Backend>, FileError> {
     let Some(previous) = read_backend(&data_file(attempt, PREVIOUS_FILE))? else {
         return Ok(None);
@@ -162,7 +164,7 @@ fn read_backend(path: &Path) -> Result<Option<Backend>, FileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(file_error("read", path)(error)),
     };
-    // One that a power loss has torn says nothing.
+    // A record that a power loss has torn counts as missing.
     let kept = serde_json::from_slice::<Kept>(&text).ok();
     let backend = kept.and_then(|kept| kept.backend);
     let backend = backend.filter(|backend| Backend::KINDS.contains(&&*backend.kind));
@@ -172,7 +174,7 @@ fn read_backend(path: &Path) -> Result<Option<Backend>, FileError> {
     }))
 }
 
-/// What is left of a backend without its credentials, of which one is also its address.
+/// The backend without its credentials, except `conn_str`, which is also its address.
 fn place(backend: &Backend) -> (&str, Vec<(&String, &Value)>) {
     let arguments = backend.arguments.iter();
     let of_place = arguments

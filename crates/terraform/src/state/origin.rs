@@ -1,4 +1,4 @@
-//! Another place where the state of a task may be.
+//! Another backend or workspace that may have the state of a task.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ pub struct StateOrigin {
 }
 
 impl StateOrigin {
-    /// A root module in JSON that has the backend, credentials included, and nothing else. What is relative in backend
-    /// `local` is relative to the task directory.
+    /// A root module in JSON that has the backend, credentials included, and nothing else. Relative paths in
+    /// backend `local` are relative to the task directory.
     pub(super) fn root_module(&self, task_directory: &Path) -> String {
         let Backend { kind, arguments } = &self.backend;
         let mut arguments = arguments.clone();
@@ -29,7 +29,7 @@ impl StateOrigin {
                 let directory = directory.to_string_lossy().into_owned();
                 arguments.insert("workspace_dir".into(), directory.into());
             }
-            // Named workspaces have nothing to do with it.
+            // Named workspaces do not use `path`.
             arguments.remove("path");
         }
         backend_module(&Backend {
@@ -46,7 +46,7 @@ pub(crate) fn backend_module(backend: &Backend) -> String {
     json!({ "terraform": { "backend": block } }).to_string()
 }
 
-/// A value as Terraform's JSON has it: texts are templates there, and what is `null` is left out.
+/// A value as Terraform's JSON needs it: texts are templates there, and `null` values are left out.
 fn literal(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace("${", "$${").replace("%{", "%%{")),

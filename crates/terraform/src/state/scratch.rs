@@ -1,4 +1,4 @@
-//! A directory in which states are for a moment.
+//! Directories that hold states for a moment.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -11,14 +11,15 @@ use crate::attempt::Attempt;
 use crate::directory::file_error;
 use crate::error::FileError;
 
-/// What they are called in the task directory, where one that a kill has left is found by the next run.
+/// Names of scratch directories in the task directory, where the next run finds the ones that a kill has
+/// left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The state of the task is looked at.
+    /// The state of the task is read.
     Look,
-    /// The state of another place is there until it is pushed.
+    /// The state of another place is kept until it is pushed.
     Fetch,
-    /// The backend is initialised where no state is beside it.
+    /// The backend is initialised in a directory without states.
     Init,
 }
 
@@ -34,14 +35,15 @@ impl Purpose {
     }
 }
 
-/// Only its owner may read it. It is removed when this is dropped.
+/// A directory that only its owner may read. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct ScratchDirectory {
     path: PathBuf,
 }
 
 impl ScratchDirectory {
-    /// A new one with this name in the directory of the attempt; one that was left behind is removed.
+    /// Makes the directory for this purpose in the directory of the attempt; one that a kill has left is
+    /// removed first.
     pub(crate) fn new(attempt: &Attempt, purpose: Purpose) -> Result<Self, FileError> {
         let path = attempt.directory.path().join(purpose.name());
         remove(&path).map_err(file_error("remove", &path))?;
@@ -65,7 +67,7 @@ impl Drop for ScratchDirectory {
     }
 }
 
-/// Removes what a killed worker has left in a task directory.
+/// Removes the directories that a killed worker has left in a task directory.
 pub(crate) fn remove_left(task_directory: &Path) -> Result<(), FileError> {
     for purpose in Purpose::ALL {
         let path = task_directory.join(purpose.name());

@@ -23,7 +23,7 @@ const STATE: &str = "pulled.tfstate";
 #[derive(Debug)]
 #[must_use = "the state is forgotten when it is dropped"]
 pub struct FetchedState {
-    /// What it is.
+    /// The state.
     pub found: FoundState,
     file: PathBuf,
     _directory: ScratchDirectory,
@@ -32,7 +32,7 @@ pub struct FetchedState {
 impl Terraform {
     /// The state of the attempt's task in the backend for which its directory is initialised.
     ///
-    /// A workspace that is not there is not made by that. Nothing of it reaches the output of the attempt.
+    /// A missing workspace is not created by that. Nothing of the state reaches the output of the attempt.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
@@ -44,7 +44,8 @@ impl Terraform {
         }
     }
 
-    /// The same after a command that has named the workspace, so that it need not be looked for.
+    /// Like [`Terraform::pull_state`], after a command that has named the workspace, so that it need not be
+    /// looked for.
     ///
     /// # Cancellation
     /// As for [`Terraform::pull_state`].
@@ -58,8 +59,8 @@ impl Terraform {
         self.pull_into(attempt, &file).await
     }
 
-    /// The state of another place, to be pushed to that of the attempt's task. It is got in a directory of its own, whose
-    /// `init` needs no providers. The other place is not changed by that.
+    /// The state in another backend, to be pushed to the backend of the attempt's task. Terraform pulls it in
+    /// a separate directory, whose `init` needs no providers. The other backend is not changed by that.
     ///
     /// # Cancellation
     /// As for [`Terraform::pull_state`].
@@ -101,8 +102,8 @@ impl Terraform {
         }))
     }
 
-    /// Writes a state to the place of the attempt's task, under Terraform's own lock. Without `force` Terraform refuses to
-    /// replace one of another lineage, or a later one, unless it is empty.
+    /// Writes a state to the place of the attempt's task, under Terraform's own lock. Without `force`
+    /// Terraform refuses to replace a state of another lineage, or a later one, unless it is empty.
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`].
@@ -129,10 +130,10 @@ impl Terraform {
         must_succeed(attempt, Step::PushState, ended.await?).map(drop)
     }
 
-    /// Whether the workspace of the attempt's task is there.
+    /// Whether the workspace of the attempt's task exists.
     async fn has_workspace(&self, attempt: &Attempt) -> Result<bool, CommandError> {
         let attempt = &quiet(attempt);
-        // The chosen one may not be there, and many backends make it when it is named.
+        // The chosen workspace may be missing, and many backends create it when it is named.
         prepare::forget_workspace(attempt)
             .map_err(|error| failed(attempt, Step::Workspaces, error))?;
         let ended = self
@@ -159,7 +160,7 @@ impl Terraform {
     }
 }
 
-/// The same attempt without output: what is read here is no part of what a run did, and a state is in it.
+/// This attempt without output: reading a state is not part of the run, and the output has a state in it.
 fn quiet(attempt: &Attempt) -> Attempt {
     Attempt {
         output: Arc::new(Discard),
@@ -167,7 +168,8 @@ fn quiet(attempt: &Attempt) -> Attempt {
     }
 }
 
-/// Whether `workspace list` has shown this one, each in a line of its own, with a star before the chosen one.
+/// Whether the output of `workspace list` has this workspace: each has a line of its own, with a star before
+/// the chosen one.
 fn lists(workspaces: &str, name: &str) -> bool {
     let lines = workspaces.lines();
     let mut names = lines.map(|line| line.trim_start_matches(['*', ' ']).trim_end());

@@ -107,14 +107,14 @@ proptest! {
             now += Duration::from_millis(pause);
             let gone_at = Duration::from_millis(gone_at);
             course.hurry(now, gone_at);
-            // Never slower, never after the moment, never a step skipped that has time.
+            // Never slower, never after the moment, and a step that has time is never skipped.
             prop_assert!(course.terminate_at <= before.terminate_at);
             prop_assert!(course.kill_at <= before.kill_at);
             prop_assert!(course.terminate_at <= course.kill_at);
             prop_assert!(course.kill_at <= gone_at.max(now));
             prop_assert!(course.kill_at.saturating_sub(course.terminate_at) <= policy.terminate_grace
                 + Duration::from_micros(1));
-            // The same moment again changes nothing.
+            // Repeating a call with the same moment changes nothing.
             let mut again = course;
             again.hurry(now + Duration::from_millis(1), gone_at.max(now + Duration::from_secs(1)));
             if gone_at > now + Duration::from_secs(1) {

@@ -1,4 +1,4 @@
-//! A task with the AWS provider, against an emulator, where the plugin is on the machine.
+//! A task with the AWS provider, against an emulator, if the plugin is on the machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ resource "aws_s3_bucket" "of_service" {
 /// Names the directory with the plugin, as `terraform providers mirror` makes it.
 const VARIABLE: &str = "CTS_TEST_AWS_PLUGIN_DIR";
 
-/// What the variable names, or where Terraform itself looks for plugins.
+/// The directory that the variable names, or where Terraform itself looks for plugins.
 fn mirror() -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".terraform.d/plugins"));
@@ -51,7 +51,8 @@ fn mirror() -> Option<PathBuf> {
     })
 }
 
-/// Its files are written and formatted on every machine; without the plugin the rest is skipped, and said to be.
+/// The files are written and formatted on every machine; without the plugin the rest is skipped, with a
+/// message.
 #[tokio::test]
 async fn each_service_has_a_bucket_where_the_plugin_is_there() {
     let server = ObjectStore::with_bucket("other").await;
@@ -77,7 +78,7 @@ async fn each_service_has_a_bucket_where_the_plugin_is_there() {
     let root = sandbox.write(vec![instance("a", "web"), instance("b", "api")]);
     is_formatted(&sandbox).await;
     let Some(mirror) = mirror() else {
-        // The macros for that are kept back where a test succeeds.
+        // The test runner hides the output of the usual macros if a test succeeds.
         let said = writeln!(
             io::stderr(),
             "SKIPPED: the run with the AWS provider, whose plugin is not on this machine; {VARIABLE} names a \

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, object, wait_for};
 
-/// A module whose apply says the process id of its Terraform, and then takes a minute.
+/// A module whose apply prints the process id of its Terraform, and then takes a minute.
 const SAYS_PARENT: &str = r#"
 variable "services" {
   type = any
@@ -87,7 +87,7 @@ async fn a_state_in_postgres_is_found_again() {
     keeps_its_state(postgres().await).await;
 }
 
-/// Kills Terraform, with all that it has started, in the middle of an apply.
+/// Kills Terraform, with all processes that it has started, in the middle of an apply.
 async fn kill_an_apply(backend: Backend) -> (Sandbox, Attempt) {
     let mut sandbox = Sandbox::new(SAYS_PARENT).await;
     sandbox.settings.backend = backend;
@@ -109,7 +109,7 @@ async fn kill_an_apply(backend: Backend) -> (Sandbox, Attempt) {
     (sandbox, attempt)
 }
 
-/// The next apply gets the lock and goes as far as the one before.
+/// The next apply gets the lock and gets as far as the one before.
 async fn can_apply(sandbox: &Sandbox) {
     let (next, mut lines) = sandbox.attempt();
     let stopped = async {

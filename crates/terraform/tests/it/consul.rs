@@ -67,7 +67,7 @@ async fn an_interrupted_apply_releases_the_lock() {
     };
     let (result, ()) = tokio::join!(sandbox.terraform.apply(&attempt), cancel_when_started);
     assert!(result.unwrap_err().is_interrupted());
-    // Getting the lock now proves that it is free.
+    // A plan gets the lock now, so the lock is free.
     let (next, _lines) = sandbox.attempt();
     sandbox.terraform.plan(&next).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The events that `OpenTofu` writes beside its output say the same as the output.
+//! The events that `OpenTofu` writes in addition to its output agree with the output.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,7 +15,7 @@ use crate::fixture::Sandbox;
 /// The file with the events.
 const FILE: &str = ".cts-events.ndjson";
 
-/// Reads the same command with its events and without them.
+/// Reads one command with its events and without them.
 struct Both {
     with: Report,
     without: Report,
@@ -75,8 +75,8 @@ async fn run(sandbox: &Sandbox, kind: RunKind) -> (RunDetails, Result<(), Comman
     (with, result)
 }
 
-/// Without what is not the same: the order of what happens at once, lines of details, and the difference of values that
-/// the output shows beside them.
+/// Removes differences that are expected: the order of simultaneous changes, line breaks in details, and the
+/// difference of values that the output shows in addition to the values.
 fn sorted(mut details: RunDetails) -> RunDetails {
     details
         .findings
@@ -97,7 +97,7 @@ fn sorted(mut details: RunDetails) -> RunDetails {
 /// The state that the module reads.
 const OTHER: &str = r#"{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"other","outputs":{},"resources":[]}"#;
 
-/// What happens to many kinds of resources, with output that looks like events.
+/// A module that changes many kinds of resources, with output that looks like events.
 fn module(version: u32, keys: &str) -> String {
     format!(
         r#"
@@ -151,7 +151,7 @@ async fn events_and_lines_agree_on_plans_and_applies() {
     }
 }
 
-/// Fails behind its first resource, for reasons with values.
+/// Fails after its first resource, for reasons with values.
 const FAILS: &str = r#"
 variable "services" {
   type = any

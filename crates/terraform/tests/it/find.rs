@@ -45,7 +45,7 @@ async fn an_executable_is_found_in_its_directory_or_on_the_path() {
 #[tokio::test]
 async fn a_configured_directory_is_the_only_place_that_is_looked_at() {
     let root = TempDir::new().unwrap();
-    // What is on the PATH, or an entry that is a directory, does not count.
+    // An executable on the PATH, or an entry that is a directory, does not count.
     fs::create_dir_all(root.path().join("bin/terraform")).unwrap();
     for directory in ["bin", "missing"] {
         assert_eq!(find(TERRAFORM, root.path(), directory).await.unwrap(), None);
@@ -66,7 +66,7 @@ async fn each_engine_has_an_executable_and_a_range_of_its_own() {
     assert_eq!(tofu.engine(), EngineKind::OpenTofu);
     assert_eq!(tofu.version().to_string(), "1.10.6");
 
-    // Newer than what is tested is used; older than what is supported is not.
+    // A version newer than the tested ones is used; a version older than the supported ones is not.
     script(&root.path().join("terraform"), &says("1.99.0"));
     let newer = find(TERRAFORM, root.path(), "").await.unwrap().unwrap();
     assert_eq!(newer.version().to_string(), "1.99.0");

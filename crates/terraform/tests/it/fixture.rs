@@ -22,7 +22,7 @@ use tokio::process::Command;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::task::TaskTracker;
 
-/// A module that keeps what it got in its state.
+/// A module that keeps its variable in its state.
 pub(crate) const KEEPS_SERVICES: &str = r#"
 variable "services" {
   type = any
@@ -49,7 +49,7 @@ resource "terraform_data" "never" {
 }
 "#;
 
-/// A module whose apply says `started` and then takes a minute.
+/// A module whose apply prints `started` and then takes a minute.
 pub(crate) const TAKES_LONG: &str = r#"
 variable "services" {
   type = any
@@ -110,7 +110,7 @@ pub(crate) fn instance(id: &str, text: &str) -> ServiceInstance {
     }
 }
 
-/// Everything that one test needs; its files are gone when it is dropped.
+/// The directory and settings of one test; its files are removed when it is dropped.
 pub(crate) struct Sandbox {
     root: TempDir,
     pub(crate) terraform: Terraform,
@@ -127,7 +127,7 @@ impl Sandbox {
         Self::with_engine(EngineKind::Terraform, terraform_path(), module).await
     }
 
-    /// The same for an engine.
+    /// Like [`Self::new`], with the executable of an engine.
     pub(crate) async fn with_engine(engine: EngineKind, path: PathBuf, module: &str) -> Self {
         let root = TempDir::new().unwrap();
         let module_directory = root.path().join("module");
@@ -234,7 +234,7 @@ impl Sandbox {
     }
 }
 
-/// Nothing of the environment in which the tests run but what it takes to start programs.
+/// Only those variables of the tests' environment that are needed to start programs.
 pub(crate) fn clean_environment(home: &Path) -> BTreeMap<OsString, OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     BTreeMap::from([
@@ -244,7 +244,8 @@ pub(crate) fn clean_environment(home: &Path) -> BTreeMap<OsString, OsString> {
     ])
 }
 
-/// The generated files are as `terraform fmt` would have them, which looks at .tf and .tfvars files, not at templates.
+/// Checks that the generated files are as `terraform fmt` would have them, which checks .tf and .tfvars
+/// files, not templates.
 pub(crate) async fn is_formatted(sandbox: &Sandbox) {
     let output = Command::new(terraform_path())
         .args(["fmt", "-check", "-diff", "-no-color"])

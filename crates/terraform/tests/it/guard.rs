@@ -20,7 +20,7 @@ fn worker_id(name: &str) -> String {
     format!("{name}-{}", std::process::id())
 }
 
-/// Waits until a worker has one guard that is none of `not_these`.
+/// Waits until a worker has one guard, which is not in `not_these`.
 async fn new_guard(id: &str, not_these: &[Pid]) -> Pid {
     let look = async {
         loop {
@@ -35,7 +35,7 @@ async fn new_guard(id: &str, not_these: &[Pid]) -> Pid {
     tokio::time::timeout(30 * SECOND, look).await.unwrap()
 }
 
-/// Does `work` beside a keeper, then ends that.
+/// Does `work` while a keeper runs, then ends the keeper.
 async fn kept<T>(keeper: GuardKeeper, work: impl Future<Output = T>) -> T {
     let end = CancellationToken::new();
     let work = async {
@@ -109,7 +109,7 @@ async fn the_terraform_of_a_worker_that_stands_still_is_stopped_in_time() {
     let interrupted = life.hear("interrupted").await;
     assert!(interrupted > started + SECOND, "not before its time");
     life.hear("terminated").await;
-    // A loaded machine may look a little later than it happens.
+    // A loaded machine may notice the end a little later.
     assert!(life.hear("gone").await < started + 6 * SECOND);
     worker.kill_and_outlive_guard().await;
 }
@@ -190,7 +190,7 @@ async fn a_hold_that_is_renewed_lets_terraform_run() {
     kept(keeper, renew_twice_and_stop).await;
 }
 
-/// Lets a guard be lost in the way of `lose`; its successor must stop what it was to stop.
+/// Loses a guard by `lose`; its successor must stop the process that the lost guard had to stop.
 async fn outlive_guard(name: &str, lose: impl AsyncFnOnce(&Guard, Pid)) {
     let root = TempDir::new().unwrap();
     let terraform = deaf_terraform(root.path());
@@ -255,7 +255,7 @@ async fn signals_to_the_group_of_a_guard_do_not_end_it() {
         let now = Instant::now();
         guard.hold(&directory, now + SECOND / 4, now + 20 * SECOND);
         let process = new_guard(&id, &[]).await;
-        // It is at work, so it has blocked the signals.
+        // The guard is at work, so it has blocked the signals.
         life.hear("interrupted").await;
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
             kill(process, signal).unwrap();

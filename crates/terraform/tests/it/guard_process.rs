@@ -75,7 +75,7 @@ impl WorkerProcess {
         kill(Pid::from_raw(id), signal).unwrap();
     }
 
-    /// Kills it and waits until its guard has ended, too; what the guard said.
+    /// Kills the worker and waits until its guard has ended, too; returns the messages of the guard.
     pub(crate) async fn kill_and_outlive_guard(mut self) -> String {
         self.process.kill().await.unwrap();
         // The guard has this pipe from the worker.
@@ -111,7 +111,7 @@ pub(crate) fn processes_with(variable: &str) -> Vec<Pid> {
         let Some(number) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // One that has ended has no environment any more.
+        // A process that has ended has no environment any more.
         let environment = fs::read(process.path().join("environ")).unwrap_or_default();
         if environment
             .split(|byte| *byte == 0)

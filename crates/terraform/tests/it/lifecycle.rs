@@ -55,7 +55,7 @@ async fn a_module_that_was_valid_for_one_task_is_not_validated_for_the_next() {
     sandbox.definition.name = TaskName::new("other").unwrap();
     sandbox.definition.working_dir = "sync-tasks/other".into();
     let root = sandbox.write(Vec::new());
-    // Nothing is taken over where something is already.
+    // Nothing is copied into a directory that has a data directory already.
     fs::create_dir(sandbox.directory().path().join(".terraform")).unwrap();
     let (attempt, _lines) = sandbox.attempt();
     let prepared = sandbox.terraform.prepare(&attempt, &root).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_module_without_services_is_named() {
         diagnostics
             .contains("The module of task 'edge' does not declare the variable \"services\"")
     );
-    // Nothing is remembered of it.
+    // The failure is not remembered.
     let again = sandbox
         .terraform
         .prepare(&attempt, &root)
@@ -156,7 +156,7 @@ async fn an_apply_that_asks_for_init_gets_it_next_time() {
     let (attempt, _lines) = sandbox.attempt();
     sandbox.terraform.prepare(&attempt, &root).await.unwrap();
 
-    // The module needs another one, and nothing says that it was edited.
+    // The module needs a nested module, and its digest does not show the change.
     let nested = sandbox.path().join("module/nested");
     fs::create_dir(&nested).unwrap();
     fs::write(nested.join("main.tf"), "").unwrap();
@@ -238,7 +238,7 @@ module "shared" {
 }
 "#,
     );
-    // As the configuration gives it for a module whose calls leave its directory.
+    // The source that the configuration gives for a module whose calls leave its directory.
     sandbox.definition.module_source = format!("{}//module", sandbox.path().display());
     let root = sandbox.write(vec![instance("a", "x")]);
     let (attempt, _lines) = sandbox.attempt();
@@ -247,8 +247,8 @@ module "shared" {
     terraform.apply(&attempt).await.unwrap();
     assert_eq!(kept_services(&sandbox.state())["a.node.dc1"]["port"], 80);
 
-    // Terraform must have linked the directory that both are in, not copied it: an edited module
-    // works without another initialisation, and the task directories may be below it.
+    // Terraform must have linked the directory that holds both, not copied it: an edited module works without
+    // another initialisation, and the task directories may be below it.
     let edited = format!("{KEEPS_SERVICES}\noutput \"edited\" {{\n  value = true\n}}\n");
     fs::write(shared.join("main.tf"), edited).unwrap();
     sandbox.definition.module_digest = Some(Digest::of(b"edited"));
@@ -274,7 +274,7 @@ async fn files_of_terraform_that_are_torn_are_made_anew() {
         ".terraform.lock.hcl",
     ] {
         for torn in ["", "{\"ver", "\0\0\0"] {
-            // Terraform fills an empty lock file, and tells people of their mistakes in one.
+            // Terraform fills an empty lock file, and reports mistakes in one to its user.
             if file == ".terraform.lock.hcl" && torn != "\0\0\0" {
                 continue;
             }

@@ -43,7 +43,7 @@ async fn an_apply_that_takes_longer_than_it_may_is_stopped_gently_and_has_failed
     let text = error.to_string();
     let beginning = "error tf-apply for 'edge': stopped because it took longer than 2s, which is its `apply_timeout`";
     assert!(text.starts_with(beginning), "{text}");
-    // It ended by itself and left no lock.
+    // Terraform ended by itself and left no lock.
     let lock = "terraform.tfstate.d/edge/.terraform.tfstate.lock.info";
     assert!(!sandbox.directory().path().join(lock).exists());
 }

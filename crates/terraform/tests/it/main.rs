@@ -1,8 +1,8 @@
 //! Root modules and commands against the real Terraform.
 //!
-//! Terraform is taken from `CTS_TEST_TERRAFORM` or `PATH`, Consul from `CTS_TEST_CONSUL` or `PATH`; a
-//! test fails where it needs one that is not there. Modules use nothing but Terraform's builtin
-//! provider, so no test needs a network.
+//! Terraform is taken from `CTS_TEST_TERRAFORM` or `PATH`, Consul from `CTS_TEST_CONSUL` or `PATH`; a test
+//! fails if it needs one that is missing. Modules use only Terraform's builtin provider, so no test needs a
+//! network.
 #![expect(
     clippy::panic,
     clippy::unwrap_used,

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::fixture::{Sandbox, instance, is_formatted, object};
 
-/// Takes whatever a task can give.
+/// A module that takes every value that a task can give.
 const TAKES_ALL: &str = r#"
 variable "services" {
   type = map(object({ name = string, tags = list(string) }))
@@ -75,7 +75,7 @@ fn kv(use_as_module_input: bool) -> Condition {
     })
 }
 
-/// The tasks, each with a name that says what it is.
+/// The tasks, each with a descriptive name.
 fn tasks(plain: &TaskDefinition) -> Vec<TaskDefinition> {
     let task = |name: &str, condition: Condition, module_inputs: Vec<ModuleInput>| TaskDefinition {
         name: TaskName::new(name).unwrap(),
@@ -127,7 +127,7 @@ fn tasks(plain: &TaskDefinition) -> Vec<TaskDefinition> {
     ]
 }
 
-/// What Consul shows, hostile texts among it.
+/// Data of Consul, hostile texts among it.
 fn input(definition: TaskDefinition) -> RunInput {
     let pair = |key: &str, value: &str| KeyValue {
         key: key.into(),
@@ -180,7 +180,7 @@ async fn every_file_is_as_it_was_and_formatted_and_valid() {
         for file in written {
             let text = fs::read_to_string(&file).unwrap();
             let text = text.replace(sandbox.path().to_str().unwrap(), "/srv");
-            // The part below the header, which is the same everywhere.
+            // The part after the header, which is equal everywhere.
             let (_, text) = text.split_once("# Task: ").unwrap();
             let file = file.file_name().unwrap().to_str().unwrap();
             writeln!(golden, "==== {file}\n# Task: {text}").unwrap();

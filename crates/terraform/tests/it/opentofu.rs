@@ -1,4 +1,4 @@
-//! The same with a real `OpenTofu`.
+//! Tests with a real `OpenTofu`.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ async fn its_request_for_an_initialisation_is_understood() {
     let (attempt, _lines) = sandbox.attempt();
     sandbox.terraform.prepare(&attempt, &root).await.unwrap();
 
-    // The module needs another one, and nothing says that it was edited.
+    // The module needs a nested module, and its digest does not show the change.
     let nested = sandbox.path().join("module/nested");
     fs::create_dir(&nested).unwrap();
     fs::write(nested.join("main.tf"), "").unwrap();

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::fixture::{KEEPS_SERVICES, Sandbox, TAKES_LONG, terraform_path, wait_for};
 use crate::script::{Life, deaf_terraform, killed_terraform};
 
-/// An apply in the sandbox's directory without a supervisor, as a killed cts leaves it behind.
+/// An apply in the sandbox's directory without a supervisor, as a killed cts leaves it.
 async fn abandoned_apply(sandbox: &Sandbox) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = Command::new(terraform_path())
         .args(["apply", "-no-color", "-auto-approve", "-input=false"])
@@ -93,7 +93,7 @@ fn an_apply_survives_the_end_of_its_supervisor_and_can_still_stop_gently() {
     });
     here.block_on(wait_for(&mut lines, "(local-exec): started"));
     assert!(lock.exists());
-    // As when cts is killed: nothing waits for it or reads its output.
+    // Like a kill of cts: nothing waits for the process or reads its output.
     supervising.shutdown_background();
     let found = here
         .block_on(stop_orphans(
@@ -124,7 +124,7 @@ async fn processes_of_others_are_left_alone() {
         }
         command.spawn().unwrap()
     };
-    // A shell of a person who looks around, and the Terraform of another task.
+    // A shell of a person in the directory, and the Terraform of another task.
     let mut person = spawn(sandbox.directory().path(), false);
     let mut other_task = spawn(&sibling, true);
     let found = stop_orphans(&sandbox.directory(), &StopOrder::new(StopPolicy::default()))

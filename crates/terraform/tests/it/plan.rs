@@ -1,4 +1,4 @@
-//! What an apply would change: plans.
+//! Plans: the changes that an apply would make.
 
 use cts_terraform::{CommandFailure, Step};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,4 +1,4 @@
-//! What is read from the output of a real Terraform.
+//! Reports of the output of a real Terraform.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use cts_terraform::{Attempt, CommandFailure, OutputLine, OutputSink, Report};
 
 use crate::fixture::Sandbox;
 
-/// Keeps what arrives behind a report.
+/// Keeps the lines that a report passes on.
 #[derive(Default)]
 struct Kept(Mutex<Vec<String>>);
 
@@ -18,7 +18,7 @@ impl OutputSink for Kept {
     }
 }
 
-/// An attempt whose output is read, and the output.
+/// An attempt whose output is read by a report, and the output.
 fn watched(sandbox: &Sandbox) -> (Attempt, Arc<Report>, Arc<Kept>) {
     let (attempt, _unused) = sandbox.attempt();
     let kept = Arc::new(Kept::default());
@@ -131,7 +131,7 @@ async fn applies_and_plans_tell_what_becomes_of_which_resource() {
     );
 }
 
-/// The second resource fails when the first is there.
+/// The second resource fails after the first was created.
 const HALF: &str = r#"
 variable "services" {
   type = any
@@ -194,7 +194,7 @@ async fn an_apply_that_fails_tells_what_it_did_and_its_diagnostics() {
         (odd.severity, odd.detail.as_str()),
         (Severity::Warning, "It is odd.")
     );
-    // What Terraform says of attributes is still there.
+    // Terraform's lines about attributes still reach the output.
     let output = output.0.lock().unwrap().join("\n");
     assert!(
         output.contains("+ resource \"terraform_data\" \"good\""),

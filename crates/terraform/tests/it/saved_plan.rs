@@ -30,7 +30,7 @@ async fn only_its_owner_reads_a_plan_and_it_goes_with_its_value() {
     let (attempt, _lines) = sandbox.attempt();
     sandbox.terraform.prepare(&attempt, &root).await.unwrap();
     let file = sandbox.directory().path().join("saved.tfplan");
-    // One that a killed process has left.
+    // A plan that a killed process has left.
     fs::write(&file, "left").unwrap();
     let saved = sandbox.terraform.save_plan(&attempt).await.unwrap();
     let (mut plan, output) = saved;
@@ -80,7 +80,7 @@ async fn plan_with_token(engine: EngineKind, path: PathBuf, mode: PlanMode) -> V
     let root = render_root_module(&sandbox.definition, &sandbox.settings).unwrap();
     let directory = sandbox.path().join("by-hand");
     fs::create_dir(&directory).unwrap();
-    // There is no such provider here, and a plan has the values of all variables.
+    // The provider does not exist here, and a plan has the values of all variables.
     let file = "resource \"terraform_data\" \"kept\" {}\n";
     fs::write(directory.join("main.tf"), file).unwrap();
     for name in ["variables.tf", "providers.auto.tfvars"] {

@@ -1,4 +1,4 @@
-//! Scripts that stand in for Terraform and record what happens to them.
+//! Scripts that stand in for Terraform and record the signals that they get.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -11,8 +11,8 @@ use nix::unistd::mkfifo;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, timeout};
 
-/// Stands in for a Terraform that does not listen; asked for its version, it answers. What it has to
-/// say goes into the pipe of [`Life`] as well. Ends after a minute, whatever happens to the test.
+/// Stands in for a Terraform that ignores signals; its command `version` works. Writes every message into the
+/// pipe of [`Life`] as well. Ends after a minute, whatever happens to the test.
 const DEAF: &str = r#"#!/bin/sh
 if [ "$1" = version ]; then echo '{"terraform_version": "1.11.4"}'; exit; fi
 exec 9> life
@@ -24,8 +24,8 @@ i=0
 while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.1; done
 "#;
 
-/// Stands in for a Terraform that is killed from outside while its provider, which does not listen to SIGTERM,
-/// is at work.
+/// Stands in for a Terraform that is killed from outside while its provider, which ignores SIGTERM, is at
+/// work.
 const KILLED: &str = r#"#!/bin/sh
 if [ "$1" = version ]; then echo '{"terraform_version": "1.11.4"}'; exit; fi
 exec 9> life
@@ -34,7 +34,7 @@ echo started >&9
 kill -9 $$
 "#;
 
-/// Stands in for a Terraform of which a provisioner has left something behind on purpose.
+/// Stands in for a Terraform whose provisioner leaves a process running on purpose.
 const LEAVES_BEHIND: &str = r#"#!/bin/sh
 if [ "$1" = version ]; then echo '{"terraform_version": "1.11.4"}'; exit; fi
 exec 9> life
@@ -47,12 +47,12 @@ pub(crate) fn deaf_terraform(directory: &Path) -> PathBuf {
     write_script(directory, DEAF)
 }
 
-/// The same for the one that is killed.
+/// Writes the script of the Terraform that is killed, and gives its path.
 pub(crate) fn killed_terraform(directory: &Path) -> PathBuf {
     write_script(directory, KILLED)
 }
 
-/// The same for the one that leaves something behind.
+/// Writes the script of the Terraform that leaves a process running, and gives its path.
 pub(crate) fn terraform_that_leaves_something_behind(directory: &Path) -> PathBuf {
     write_script(directory, LEAVES_BEHIND)
 }
@@ -64,7 +64,7 @@ fn write_script(directory: &Path, script: &str) -> PathBuf {
     file
 }
 
-/// What the script in a task directory says, up to the end of its last process.
+/// The messages of the script in a task directory, up to the end of its last process.
 pub(crate) struct Life {
     words: UnboundedReceiver<(String, Instant)>,
 }
@@ -89,7 +89,7 @@ impl Life {
         Self { words }
     }
 
-    /// Waits for the next word, which must be `word`; when it came.
+    /// Waits for the next message, which must be `word`; returns its time.
     pub(crate) async fn hear(&mut self, word: &str) -> Instant {
         let next = timeout(Duration::from_secs(30), self.words.recv()).await;
         let (heard, at) = next.expect("in time").expect("after the end");
@@ -97,7 +97,7 @@ impl Life {
         at
     }
 
-    /// Whether nothing has been said since, the end included.
+    /// Whether no message has come since, the end included.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.words.try_recv().is_err()
     }

@@ -1,4 +1,4 @@
-//! What `init` has made for one task serves others of the same shape.
+//! Results of `init` for one task serve others of the same shape.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, kept_services};
 
-/// A module with another one in it.
+/// A module with a nested module.
 const NESTED: &str = r#"
 variable "services" {
   type = any
@@ -30,7 +30,7 @@ async fn nested() -> Sandbox {
     sandbox
 }
 
-/// Makes it another task with the same module, and writes its files.
+/// Turns the sandbox into another task with this module, and writes its files.
 fn become_task(sandbox: &mut Sandbox, name: &str) -> RootModule {
     sandbox.definition.name = TaskName::new(name).unwrap();
     sandbox.definition.description = format!("the task {name}");
@@ -153,7 +153,7 @@ async fn a_copy_shares_executables_and_nothing_else() {
     fs::write(sandbox.directory().path().join(".terraform.lock.hcl"), "#").unwrap();
 
     let root = become_task(&mut sandbox, "next");
-    // Of a copy that was cut off by a kill.
+    // The rest of a copy that a kill has interrupted.
     let staged = sandbox.directory().path().join(".terraform.cts-new");
     fs::create_dir_all(staged.join("modules")).unwrap();
     assert_eq!(prepare(&sandbox, &root).await, Preparation::Shared);
@@ -181,7 +181,7 @@ async fn another_lock_file_wants_another_init() {
     fs::remove_file(&lock).unwrap();
     assert_eq!(prepare(&sandbox, &root).await, Preparation::Initialised);
 
-    // An earlier version has not noted the lock file.
+    // A record of an earlier version does not have the lock file.
     let record = data_directory(&sandbox).join("cts-initialised");
     let noted = fs::read_to_string(&record).unwrap();
     fs::write(&record, noted.split_once(' ').unwrap().0).unwrap();

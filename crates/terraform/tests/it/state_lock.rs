@@ -9,7 +9,7 @@ async fn a_locked_state_is_reported_with_the_command_that_releases_it() {
     let (holder, mut lines) = sandbox.attempt();
     sandbox.terraform.prepare(&holder, &root).await.unwrap();
 
-    // The same task on another worker.
+    // This task on another worker.
     sandbox.definition.working_dir = "another/edge".into();
     let root = sandbox.write(Vec::new());
     let (attempt, _lines) = sandbox.attempt();

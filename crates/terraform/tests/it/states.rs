@@ -1,4 +1,4 @@
-//! States that are looked at, and moved from backend to backend (docs/terraform.md#moving-a-state).
+//! States that are read, and moved from backend to backend (docs/terraform.md#moving-a-state).
 
 use std::fs;
 use std::path::Path;
@@ -252,7 +252,7 @@ async fn what_a_kill_has_left_of_a_move_goes_with_the_next_run() {
     assert_eq!(scratch(directory.path()), Vec::<String>::new());
 }
 
-/// `init` takes them for those of the backend before, whatever it was, and would ask.
+/// `init` takes the files for states of the backend before, whatever it was, and would ask.
 #[tokio::test]
 async fn states_in_the_task_directory_stay_where_they_are() {
     let agent = ConsulAgent::start().await;

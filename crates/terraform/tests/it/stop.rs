@@ -82,11 +82,11 @@ async fn the_next_command_waits_for_one_that_is_still_being_stopped() {
         result = sandbox.terraform.apply(&attempt) => panic!("{result:?}"),
         () = wait_for(&mut lines, "(local-exec): started") => {}
     }
-    // It would fail on the state lock, which the dropped apply still holds.
+    // Without waiting, the plan would fail on the state lock, which the dropped apply still holds.
     sandbox.terraform.plan(&attempt).await.unwrap();
 }
 
-/// An apply of a Terraform that does not listen.
+/// An apply of a Terraform that ignores signals.
 async fn with_a_deaf_terraform<T>(
     policy: StopPolicy,
     stop: impl AsyncFnOnce(&StopOrder, &mut Life) -> T,

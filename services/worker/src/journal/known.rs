@@ -1,25 +1,26 @@
-//! What heartbeats have brought, and what they have to bring.
+//! Facts from heartbeats, and the reports that the next heartbeats have to make.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
-/// An attempt that begins so soon after a report may have been granted before it: the journal is reported again.
+/// An attempt that begins this soon after a report may have been granted before it: the journal is reported
+/// again.
 pub(super) const GRANTED_BEFORE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// The time by the database's clock, and a moment not after that.
+    /// The time by the database's clock, and a moment at or before that time.
     pub(super) clock: Option<(DateTime<Utc>, Instant)>,
     /// Attempts that are among the entries.
     pub(super) begun: u64,
-    /// For which timeline the journal was reported last, and when.
+    /// The timeline for which the journal was reported last, and when.
     pub(super) reported: Option<(String, Instant)>,
 }
 
 impl Known {
-    /// The time by the database's clock, if a scheduler has said that.
+    /// The time by the database's clock, if a scheduler has reported it.
     pub(super) fn database_time(&self, now: Instant) -> Option<DateTime<Utc>> {
         let (time, asked) = self.clock?;
         let since = TimeDelta::from_std(now.saturating_duration_since(asked)).ok()?;

@@ -11,11 +11,11 @@ const CHECKSUM: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// From here on this life of the worker writes.
+    /// From here on the lines are of this life of the worker.
     Life(WorkerId),
     /// An attempt begins.
     Begin(JournalEntry),
-    /// Its end is confirmed.
+    /// The end of an attempt is confirmed.
     End {
         task: TaskName,
         run: RunId,
@@ -39,7 +39,7 @@ pub(super) fn of(entry: &JournalEntry) -> impl Iterator<Item = Line> {
     std::iter::once(begin).chain(end)
 }
 
-/// What a file says, and whether a line is damaged, but for one that was cut off at the end.
+/// The lines of a file, and whether one is damaged. A last line that was cut off does not count as damaged.
 pub(super) fn read(bytes: &[u8]) -> (Vec<Line>, bool) {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n');
     let whole = whole.map_or(&[][..], |end| &bytes[..end]);

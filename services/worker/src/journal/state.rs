@@ -1,4 +1,4 @@
-//! What the journal says, and its file.
+//! The content of the journal, and its file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,10 +8,10 @@ use cts_core::{JournalEntry, TaskName, WorkerId};
 
 use super::lines::{self, Line};
 
-/// Lives that the worker vouches for, at most: schedulers forget silent workers after a day.
+/// Most lives that the worker vouches for: schedulers forget silent workers after a day.
 pub(super) const LIVES_KEPT: usize = 32;
 
-/// Tasks of which an entry is kept, at most: those whose last attempt began longest ago go first.
+/// Most tasks whose entries are kept: the entry whose last attempt began longest ago goes first.
 const TASKS_KEPT: usize = 100_000;
 
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct State {
     /// `None` after a failure.
     pub(super) file: Option<File>,
     pub(super) lives: Vec<WorkerId>,
-    /// With a number that increases from begin to begin.
+    /// Entries with a number that increases from begin to begin.
     pub(super) entries: HashMap<TaskName, (u64, JournalEntry)>,
     last: u64,
     /// Lines of the file.
@@ -27,7 +27,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Takes what a file says.
+    /// Takes the content of a file.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         let (lines, damaged) = lines::read(bytes);
         for line in lines {
@@ -63,7 +63,7 @@ impl State {
         }
     }
 
-    /// The lines of a file with nothing but what counts.
+    /// The lines of a file that has only the lines that count.
     pub(super) fn all_lines(&mut self) -> Vec<Line> {
         self.bound();
         let lives = self.lives.iter().map(|life| Line::Life(life.clone()));
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// After a failure there is no file, and nothing is written.
+    /// Appends a line. After a failure the journal has no file, and nothing is written.
     pub(super) fn append(&mut self, line: &Line) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());

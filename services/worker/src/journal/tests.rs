@@ -114,7 +114,7 @@ async fn a_damaged_line_vouches_for_no_earlier_life() {
         assert_eq!(lives, [life(2)], "byte {at}");
         assert!(entries.contains(&entry("b", 2, 1)));
     }
-    // The file that is written anew is whole.
+    // The file is whole after it was written again.
     assert_eq!(
         reported(&Journal::open(directory.path(), &life(3))).0,
         [life(2), life(3)]
@@ -141,7 +141,7 @@ async fn a_journal_that_cannot_be_written_vouches_for_nothing() {
         let mut state = journal.lock();
         state.file = Some(File::open("/dev/null").unwrap());
     }
-    // The attempt begins all the same, and nothing is left that would vouch for it.
+    // The attempt still begins, and no file is left that would vouch for it.
     begin(&journal, "a", 2, 1);
     assert!(!path.join(FILE).exists());
     let (lives, entries) = reported(&journal);
@@ -165,7 +165,7 @@ async fn the_file_and_what_is_kept_are_bounded() {
         end(&journal, "a", 1, epoch);
         begin(&journal, "a", 1, epoch + 1);
         assert!(lines() <= LINES_BEYOND + 40, "{}", lines());
-        // Without the wait for the disk this is quick.
+        // Without the wait for the disk this call is quick.
         if epoch % 3 == 0 {
             journal.lock().lines += 10;
         }
@@ -188,7 +188,7 @@ async fn it_is_reported_once_for_each_timeline_and_again_for_what_may_have_been_
     assert!(!journal.is_reported("2"));
     begin(&journal, "a", 1, 1);
     assert_eq!(journal.report("1").begun, 1);
-    // Another one has begun on the way.
+    // An attempt has begun while the report was on its way.
     journal.reported("1".to_owned(), 0, Instant::now());
     assert!(!journal.is_reported("1"));
     journal.reported("1".to_owned(), 1, Instant::now());

@@ -1,4 +1,4 @@
-//! The order to stop a run that is cancelled: heard by a call that waits for it, or with a renewal of the lease.
+//! The order to stop a cancelled run: received by a call that waits for it, or with a renewal of the lease.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,23 +11,23 @@ use tonic::Code;
 
 use super::LeasedRun;
 
-/// A run that has ended by then costs no call.
+/// The pause before the first call: a run that has ended by then costs no call.
 const FIRST_CALL: Duration = Duration::from_secs(1);
 
-/// Before a call is made again that has failed, or has said nothing new.
+/// The pause after a call that has failed or brought no new order.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Before a scheduler is called again that knows of no such orders; another may answer then.
+/// The pause after a call to a scheduler that has no such orders; another scheduler may answer the next call.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(30);
 
 impl LeasedRun {
-    /// Stops Terraform as the run is ordered to, for as long as the run is at work.
+    /// Stops Terraform by the orders for the run, for as long as the run is at work.
     pub(crate) async fn obey(&self, stop: &StopOrder) -> Infallible {
         let (never, _) = tokio::join!(self.carry_out(stop), self.hear());
         never
     }
 
-    /// The run has this order; a gentle one does not follow a stop by force.
+    /// Notes an order for the run; a gentle order does not replace a stop by force.
     pub(super) fn note_order(&self, order: Option<CancelOrder>) {
         self.ordered.send_if_modified(|known| {
             let is_new = order > *known;
@@ -56,13 +56,13 @@ impl LeasedRun {
                 );
             }
             if ordered.changed().await.is_err() {
-                // It lives as long as the run.
+                // The sender lives as long as the run.
                 return std::future::pending().await;
             }
         }
     }
 
-    /// Waits for orders, and says with each call which one is known.
+    /// Waits for orders; each call names the order that is known.
     async fn hear(&self) -> Infallible {
         sleep(FIRST_CALL).await;
         loop {
@@ -70,7 +70,7 @@ impl LeasedRun {
             match self.shared.scheduler.await_cancel(&self.lease, known).await {
                 Ok(order) if order > known => self.note_order(order),
                 Ok(_) => sleep(PAUSE).await,
-                // The lease is over, which the renewals find out.
+                // The lease is over; the renewals notice that.
                 Err(status) if status.code() == Code::FailedPrecondition => {
                     return std::future::pending().await;
                 }

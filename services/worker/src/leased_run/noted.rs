@@ -1,4 +1,4 @@
-//! What the journal notes of an attempt.
+//! Notes about an attempt in the journal.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::LeasedRun;
 
-/// The begin of an attempt cannot be noted, so it is not begun.
+/// The begin of an attempt cannot be noted, so the attempt is not begun.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoteError {
     #[error("the journal of this worker can neither be written nor removed")]
@@ -43,7 +43,7 @@ impl LeasedRun {
         }
     }
 
-    /// `None` if the run changes nothing, or if it cannot be done anyway.
+    /// `None` if the run changes nothing, or cannot be done anyway.
     fn journal_entry(&self) -> Option<JournalEntry> {
         let lease = &self.lease;
         let changes = lease

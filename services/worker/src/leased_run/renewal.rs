@@ -1,4 +1,4 @@
-//! The renewals of a lease: as long as Terraform may write, and after that.
+//! The renewals of a lease: while Terraform may write, and after that.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use super::LeasedRun;
 /// Longest time for one try to renew; another scheduler may answer the next.
 const RENEWAL: Duration = Duration::from_secs(2);
 
-/// Longest time for learning whether a grant that has come late is still good.
+/// Longest time for finding out whether a late grant is still good.
 const CONFIRMATION: Duration = Duration::from_secs(5);
 
-/// Between a try that failed and the next: for the first one, and at most.
+/// First and longest pause between a failed try and the next.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
 
 /// How the lease of an attempt was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseEnd {
-    /// A scheduler says that it is over: another attempt may be at work already.
+    /// A scheduler says that the lease is over: another attempt may be at work already.
     Refused,
-    /// No scheduler has renewed it in time. It may still be in force.
+    /// No scheduler has renewed the lease in time. The lease may still be in force.
     Unanswered,
-    /// This process stood still until it was too late to ask.
+    /// This process stood still until it was too late to renew.
     Overslept,
 }
 
-/// What became of one try to renew.
+/// The outcome of one try to renew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewal {
     Granted(Duration),
@@ -38,9 +38,10 @@ enum Renewal {
 }
 
 impl LeasedRun {
-    /// Finds out from when a grant counts that has come late: its call had to wait for a scheduler, or the scheduler for its
-    /// database, and nothing says how much of that was before the grant. The moment when a renewal is asked for is known.
-    /// To be called before anything is begun under the lease, so that nothing has been given up by then.
+    /// Finds out from when a late grant counts: its call had to wait for a scheduler, or the scheduler for
+    /// its database, and it is unknown how much of that was before the grant. The moment of a renewal's
+    /// request is known. To be called before anything is begun under the lease, so that nothing has been
+    /// given up by then.
     pub(crate) async fn confirm(&self, stop: &CancellationToken) -> Result<(), LeaseEnd> {
         let mut tries = Tries::default();
         let confirmed = async {
@@ -64,8 +65,8 @@ impl LeasedRun {
         }
     }
 
-    /// Renews the lease while Terraform may write; returns when it is lost, at the latest when the
-    /// [`LeaseDeadlines`](cts_core::lease::Hold) says that it is to be given up.
+    /// Renews the lease while Terraform may write. Returns when the lease is lost, at the latest when the
+    /// [`LeaseDeadlines`](cts_core::lease::Hold) require to give it up.
     pub(crate) async fn keep_lease(&self) -> LeaseEnd {
         loop {
             let deadlines = self.deadlines();
@@ -95,8 +96,8 @@ impl LeasedRun {
         }
     }
 
-    /// Renews the lease after the end of Terraform, however long the scheduler cannot be reached; returns when
-    /// a scheduler says that the lease is over, or when it was renewed `most` times in a row.
+    /// Renews the lease after the end of Terraform, however long the scheduler cannot be reached. Returns
+    /// when a scheduler says that the lease is over, or after `most` renewals in a row.
     ///
     /// An expired lease that was not taken back is still good for the report, so it is not given up.
     pub(super) async fn keep_ended(&self, most: u32) {
@@ -137,7 +138,7 @@ impl LeasedRun {
             Err(elapsed) => elapsed.to_string(),
         };
         tries.failed += 1;
-        // Once for each outage; the rest is for who looks closer.
+        // A warning once for each outage; later tries are for debugging.
         if tries.failed == 1 {
             tracing::warn!(
                 run.id = %self.lease.run,
@@ -167,7 +168,7 @@ impl Tries {
         (first * 2_u32.saturating_pow(self.failed.saturating_sub(1).min(8))).min(longest)
     }
 
-    /// How a lease was lost after these.
+    /// How a lease was lost after these tries.
     fn end(&self) -> LeaseEnd {
         match self.failed {
             0 => LeaseEnd::Overslept,

@@ -11,13 +11,14 @@ use super::LeasedRun;
 use crate::attempt::Ended;
 use crate::log::RunLog;
 
-/// So often a lease is renewed for a report that does not arrive although renewals do: more than enough for a
-/// database that is slow, and an end for a report that can never be stored. Each is a third of a lease's life.
+/// How often a lease is renewed for a report that does not arrive although renewals do: more than enough for
+/// a slow database, and an end for a report that can never be stored. Each renewal takes a third of a lease's
+/// life.
 const RENEWALS_FOR_A_REPORT: u32 = 30;
 
 impl LeasedRun {
     /// Renews the lease until the end of the run is confirmed, the lease is lost for good, or this worker has
-    /// to end: the order to stop leaves it one more life of the lease.
+    /// to end: after the order to stop the lease has one more life.
     pub(crate) async fn keep_until_reported(
         &self,
         report: impl Future<Output = Result<(), Status>>,
@@ -30,7 +31,7 @@ impl LeasedRun {
             sleep(self.lease.time_to_live).await;
         });
         let mut last_try = std::pin::pin!(async {
-            // What is on its way when the renewals end has its answer by then.
+            // A report that is under way when the renewals end has its answer by then.
             sleep(self.lease.time_to_live).await;
         });
         let mut kept = true;
@@ -54,16 +55,16 @@ impl LeasedRun {
         );
     }
 
-    /// Sends the rest of the log, all of it or as much as goes with the end, and the end.
+    /// Sends the rest of the log, all of it or as much as fits into the message with the end, and the end.
     pub(crate) async fn report(
         &self,
         ended: Ended,
         log: &RunLog,
         whole_log: bool,
     ) -> Result<(), Status> {
-        // What is too long for one message goes ahead; the rest is stored with the end of the run.
+        // Lines that are too many for one message go ahead; the rest is stored with the end of the run.
         let mut parts: Vec<_> = chunks(log.take(), |line| line.text.len()).collect();
-        // A plan may take the message for itself.
+        // A plan may need the whole message.
         let last = match ended.outcome {
             AttemptOutcome::Planned(_) => Vec::new(),
             _ => parts.pop().unwrap_or_default(),

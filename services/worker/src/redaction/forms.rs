@@ -1,4 +1,4 @@
-//! How a secret may be written.
+//! Forms in which a secret may be written.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::TOO_SHORT;
 
-/// What is escaped in a part of a URL.
+/// Characters that are escaped in a part of a URL.
 const IN_URL: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
 
-/// Adds every form of a secret: as it is, as text of JSON and of HCL and of the one in the other, and in a URL. One of
-/// several lines is looked for as a whole and line by line, because output comes in lines.
+/// Adds every form of a secret: as it is, as text of JSON, of HCL and of one within the other, and in a URL.
+/// A secret of several lines is looked for as a whole and line by line, because output comes in lines.
 pub(super) fn forms(secret: &str, all: &mut BTreeSet<String>) {
     let secret = secret.trim();
     for part in std::iter::once(secret).chain(secret.lines().map(str::trim)) {
@@ -42,7 +42,7 @@ fn in_json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// As Go's encoder of JSON writes it where HTML must not be hurt.
+/// As Go's encoder of JSON writes it, with the special characters of HTML escaped.
 fn in_html(json: &str) -> String {
     let escapes = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026")];
     escapes.iter().fold(json.to_owned(), |text, (c, escape)| {

@@ -9,11 +9,11 @@ use cts_terraform::{OutputLine, OutputSink, OutputStream, Step};
 
 use super::{Redactor, without};
 
-/// So much of a line that goes on is kept back at least, in bytes: what has the shape of a secret is hardly longer.
+/// Fewest bytes of an unfinished line that are kept back: a text with the shape of a secret is hardly longer.
 const KEPT_BACK: usize = 4096;
 
-/// Hands on lines without their secrets. The end of a piece waits for the next one of its line, because a secret may be
-/// in both.
+/// Passes on lines without their secrets. The end of a piece waits for the next piece of its line, because a
+/// secret may be in both.
 pub(crate) struct RedactingSink {
     redactor: Arc<Redactor>,
     sink: Arc<dyn OutputSink>,
@@ -36,12 +36,13 @@ impl RedactingSink {
         }
     }
 
-    /// What can be handed on of an unfinished line, without secrets, and what is to be kept back.
+    /// Splits an unfinished line: the part that can be passed on, without secrets, and the part that is kept
+    /// back.
     fn split(&self, line: &str) -> (String, String) {
         let kept = self.redactor.longest.max(KEPT_BACK);
         let mut cut = line.floor_char_boundary(line.len().saturating_sub(kept));
         let mut secrets = self.redactor.secrets(line);
-        // One that ends in what is kept back could become longer with the rest.
+        // A secret that ends in the kept part could become longer with the rest.
         if let Some(across) = secrets
             .iter()
             .find(|place| place.start < cut && place.end > cut)
@@ -81,7 +82,8 @@ impl OutputSink for RedactingSink {
         self.sink.line(OutputLine { text, ..line });
     }
 
-    /// As it is: only a report reads it, whose texts are redacted without the escapes of JSON.
+    /// Events stay as they are: only a report reads them, whose texts are redacted without the escapes of
+    /// JSON.
     fn event(&self, line: &str) {
         self.sink.event(line);
     }
@@ -93,7 +95,7 @@ impl OutputSink for RedactingSink {
 
 #[cfg(test)]
 impl RedactingSink {
-    /// How much is kept back by now, in bytes.
+    /// Bytes that are kept back so far.
     pub(super) fn kept_bytes(&self) -> usize {
         let kept_back = self
             .kept_back

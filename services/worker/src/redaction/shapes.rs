@@ -1,11 +1,11 @@
-//! Texts that are secrets by their shape, also where cts does not know them.
+//! Texts that are secrets by their shape, even if cts does not know them.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Each shape, with the group `secret` where not all of it is one.
+/// Each shape, with a named group if only a part of it is secret.
 const SHAPES: &str = r#"(?x)
     \b hv[sbr] \. [A-Za-z0-9_-]{20,}                                      # Vault
   | \b [sbr] \. [A-Za-z0-9]{24} \b                                        # Vault before 1.10
@@ -28,7 +28,7 @@ const SHAPES: &str = r#"(?x)
 #[expect(clippy::unwrap_used, reason = "a constant, which the tests compile")]
 static SHAPES_FOUND: LazyLock<Regex> = LazyLock::new(|| Regex::new(SHAPES).unwrap());
 
-/// The places of what has the shape of a secret.
+/// The ranges of all texts that have the shape of a secret.
 pub(super) fn shapes(text: &str) -> impl Iterator<Item = Range<usize>> {
     SHAPES_FOUND.captures_iter(text).filter_map(|found| {
         let groups = ["authorization", "url", "user", "parameter", "dsn"];

@@ -23,7 +23,7 @@ impl OutputSink for Lines {
     }
 }
 
-/// What comes of one line in these pieces.
+/// The output for one line that comes in these pieces.
 fn in_pieces(redactor: Redactor, pieces: &[&str]) -> String {
     let lines = Arc::new(Lines::default());
     let sink = RedactingSink::new(Arc::new(redactor), Arc::clone(&lines) as _);

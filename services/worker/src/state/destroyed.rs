@@ -1,4 +1,5 @@
-//! Whether a destruction has destroyed what the task has made: its state says so, and not the end of Terraform.
+//! Whether a destruction has destroyed the resources of the task: its state decides, and not the end of
+//! Terraform.
 
 use cts_core::Chain;
 use cts_core::runs::AttemptOutcome;
@@ -8,7 +9,8 @@ use cts_terraform::FoundState;
 use super::TaskState;
 use crate::attempt::AttemptError;
 
-/// Terraform has destroyed what was in the state that it found, but that was not all of the task.
+/// Terraform has destroyed the resources in the state that it found, but these were not all resources of the
+/// task.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Undestroyed {
     /// The state is not that of the task.
@@ -21,13 +23,14 @@ pub(crate) enum Undestroyed {
         backend: String,
         workspace: String,
     },
-    /// Something is left in it.
+    /// Resources are left in the state.
     #[error("{0} resources are left in the state although Terraform has not failed")]
     Left(u64),
 }
 
 impl TaskState<'_> {
-    /// What a destruction has come to, `lineage` being that of the state before, and the state after it.
+    /// Judges the outcome of a destruction, and reads the state after it. `lineage` is that of the state
+    /// before.
     pub(crate) async fn judge_destruction(
         &self,
         lineage: Option<String>,
@@ -38,7 +41,7 @@ impl TaskState<'_> {
         }
         let found = match self.read_applied().await {
             Ok(found) => found,
-            // It is tried again: what is destroyed by then stays so.
+            // The destruction is tried again: resources that are destroyed by then stay so.
             Err(error) => return (Err(ended.err().unwrap_or_else(|| error.into())), None),
         };
         let state = found.as_ref().map(|found| found.state.clone());
@@ -56,7 +59,7 @@ impl TaskState<'_> {
         ended: Result<(), AttemptError>,
         found: Option<FoundState>,
     ) -> Result<(), AttemptError> {
-        // Without a known state there is nothing to judge by but the end of Terraform.
+        // Without a known state only the end of Terraform can be judged.
         let Some(lineage) = lineage else {
             return ended;
         };
@@ -65,7 +68,7 @@ impl TaskState<'_> {
             backend: self.backend.kind.clone(),
             workspace: self.attempt.task.to_string(),
         };
-        // Terraform makes an empty one by itself where there was none.
+        // Terraform makes an empty state by itself if none was there.
         let found = found.filter(|found| !found.is_placeholder || found.state.lineage == lineage);
         let Some(FoundState { state, .. }) = found else {
             ended?;

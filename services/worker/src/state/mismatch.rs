@@ -1,4 +1,4 @@
-//! What is said of a state that is not certain to be the task's.
+//! Messages about a state that is not certain to be the task's.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use cts_core::state::{KnownState, Refusal, Source, StateAt, StateConflict, Terra
 
 use crate::redaction::Redactor;
 
-/// A run that is refused, and both states as far as they were seen.
+/// A refused run, and both states as far as they were read.
 #[derive(Debug)]
 pub(crate) struct Mismatch {
     /// `None` if the state would be moved, but the run changes nothing.
@@ -19,12 +19,12 @@ pub(crate) struct Mismatch {
     /// The kind of the task's backend.
     pub(super) backend: String,
     pub(super) target: Option<TerraformState>,
-    /// Kind and workspace of the other place, and what was there.
+    /// Kind and workspace of the other place, and the state that was found there.
     pub(super) old: Option<(String, TaskName, Source)>,
 }
 
 impl Mismatch {
-    /// For the task, which shows it until it is resolved.
+    /// The conflict for the task, which shows it until it is resolved.
     pub(super) fn conflict(&self, redactor: &Redactor) -> StateConflict {
         let old = self.old.as_ref().map(|(kind, workspace, source)| StateAt {
             backend: kind.clone(),

@@ -1,4 +1,4 @@
-//! What is at the place of a state: without a process where that is exact, by Terraform otherwise.
+//! Reads the state in a backend: without a process if that is exact, by Terraform otherwise.
 
 use cts_core::{Backend, Chain};
 use cts_terraform::{
@@ -28,13 +28,14 @@ pub(super) async fn read(
     }
 }
 
-/// The state in the Consul of this worker, if the backend is exactly that one; `None` if Terraform has to be asked.
+/// The state in the Consul of this worker, if the backend is exactly that one; `None` if Terraform has to
+/// read it.
 async fn in_own_consul(run: &LeasedRun, attempt: &Attempt, backend: &Backend) -> Option<ReadState> {
     let options = &run.shared.options;
     if !options.states_in_own_consul {
         return None;
     }
-    // Something of the environment, such as a `task_env`, may name another one.
+    // A variable of the environment, such as one of a `task_env`, may name a different Consul.
     let mut variables = attempt.environment.variables();
     let is_ours = variables.all(|(name, value)| {
         let mut ours = options.consul_environment.iter();

@@ -1,8 +1,10 @@
-//! Before anything is applied: whether the state at the task's place is the task's, and its move if it is elsewhere.
+//! Before anything is applied: whether the state at the task's place is the task's, and its move if it is
+//! elsewhere.
 //!
-//! A process may die anywhere here. A move that cts decides is recorded before it is done: from then on every directory has to
-//! be verified again, also where the state was before, and the next attempt finds the state at one of both places. What a
-//! person has decided is done first and recorded then, because the record forgets the decision.
+//! A process may die anywhere here. A move that cts decides is recorded before it is done: from then on every
+//! directory has to be verified again, also where the state was before, and the next attempt finds the state
+//! at one of both places. A decision by a person is carried out first and recorded then, because the record
+//! forgets the decision.
 
 use cts_core::runs::RunKind;
 use cts_core::state::{
@@ -20,7 +22,7 @@ use crate::attempt::AttemptError;
 use crate::own_lock::past_own_lock;
 use crate::redaction::Redactor;
 
-/// What was seen at both places.
+/// The states that were found at both places.
 struct Seen {
     target: Option<TerraformState>,
     origin: Option<StateOrigin>,
@@ -29,8 +31,8 @@ struct Seen {
 }
 
 impl TaskState<'_> {
-    /// Verifies that the state at the task's place is the task's, and moves it there if it is to be moved and this run
-    /// changes something. Returns its lineage, if there is a state.
+    /// Verifies that the state at the task's place is the task's, and moves it there if it is to be moved and
+    /// this run changes something. Returns its lineage, if a state was found.
     pub(crate) async fn verify(&self) -> Result<Option<String>, AttemptError> {
         let known = &self.known;
         let lineage = || known.known.as_ref().map(|known| known.lineage.clone());
@@ -43,7 +45,7 @@ impl TaskState<'_> {
         }
         let origin = self.origin()?;
         if known.known.is_none() && !is_pending && origin.is_none() {
-            // It takes what it finds.
+            // The task takes any state that it finds.
             Terraform::set_verified(self.attempt, identity, known.moves)?;
             return Ok(None);
         }
@@ -54,7 +56,7 @@ impl TaskState<'_> {
                 if !is_pending {
                     Terraform::set_verified(self.attempt, identity, known.moves)?;
                 } else if self.changes_something() && state.is_some() {
-                    // Without a state the decision counts until there is one.
+                    // Without a state the decision stays in force until a state exists.
                     let moves = self.record(StateReport::Accepted(state)).await?;
                     Terraform::set_verified(self.attempt, identity, moves)?;
                 }
@@ -86,8 +88,8 @@ impl TaskState<'_> {
         }
     }
 
-    /// Whether the known state is a file that was lost since the directory was verified. An apply would make everything
-    /// again. A destruction is judged by the state afterwards.
+    /// Whether the known state is a file that was lost since the directory was verified. An apply would
+    /// create everything again. A destruction is judged by the state afterwards.
     fn is_gone(&self) -> bool {
         self.kind == RunKind::Apply
             && self.known.known.is_some()
@@ -98,8 +100,8 @@ impl TaskState<'_> {
         matches!(self.kind, RunKind::Apply | RunKind::Destroy)
     }
 
-    /// Where the state may be, if it is not at its place: what a person has named, what the configuration names, or what the
-    /// directory was initialised for before.
+    /// The other place of the state, if it is not at the task's place: the workspace that a person has named,
+    /// the configured previous backend, or the backend that the directory was initialised for before.
     #[expect(
         clippy::result_large_err,
         reason = "one is made for an attempt, which takes a process"
@@ -129,11 +131,11 @@ impl TaskState<'_> {
         }))
     }
 
-    /// Looks at the task's place, and at the other one where that matters.
+    /// Reads the state at the task's place, and at the other place if that matters.
     async fn look(&self, origin: Option<StateOrigin>) -> Result<Seen, AttemptError> {
         let found = self.read().await?;
         let known = self.known.known.as_ref();
-        // Terraform makes such a state by itself where a workspace is only named, or a push is cut off.
+        // Terraform makes such a state by itself if a workspace is only named, or a push is cut off.
         let is_made_here = |found: &cts_terraform::FoundState| {
             found.is_placeholder && known.is_none_or(|known| known.lineage != found.state.lineage)
         };
@@ -168,7 +170,7 @@ impl TaskState<'_> {
         }
     }
 
-    /// The state of the other place. What Terraform says of that may have its credentials.
+    /// The state of the other place. Terraform's messages about that place may have its credentials.
     async fn fetch(&self, origin: &StateOrigin) -> Result<Option<FetchedState>, AttemptError> {
         let terraform = &self.run.shared.terraform;
         let error = match terraform.fetch_state(self.attempt, origin).await {
@@ -200,7 +202,7 @@ impl TaskState<'_> {
         recorded.map_err(StateError::Unrecorded)
     }
 
-    /// The error of a run that is refused; the task keeps it, so that it can be shown.
+    /// The error of a refused run; the task keeps it, so that it can be shown.
     async fn refused(&self, refusal: Option<Refusal>, seen: Seen) -> AttemptError {
         let mismatch = Mismatch {
             refusal,
@@ -223,7 +225,7 @@ impl TaskState<'_> {
         StateError::Mismatch(Box::new(mismatch)).into()
     }
 
-    /// Says in the log of the run, and in that of the worker, what was moved.
+    /// Logs the move in the log of the run and in that of the worker.
     fn tell(&self, seen: &Seen, fetched: &FetchedState) {
         let Some(origin) = &seen.origin else { return };
         let state = &fetched.found.state;

@@ -7,7 +7,7 @@ use cts_proto::run::v1::{CancelOrder, RunKind};
 
 use crate::stage::Stage;
 
-/// A module that says that it has begun, and does not end by itself.
+/// A module that reports its begin, and does not end by itself.
 const LASTS: &str = r#"
 variable "services" {
   type = any
@@ -20,7 +20,7 @@ resource "terraform_data" "lasts" {
 }
 "#;
 
-/// A worker, one run of which has begun to apply.
+/// A worker with a run that has begun to apply.
 async fn applying(trap: &str, knows_no_cancels: bool) -> Stage {
     let stage = Stage::new(&LASTS.replace("@TRAP@", trap)).await;
     stage.strings.conduct(|conduct| {
@@ -82,7 +82,7 @@ async fn a_scheduler_without_the_call_gives_the_order_with_a_renewal() {
     assert_interrupted(&mut stage).await;
 }
 
-/// The provisioner does not hear the interrupt, so that Terraform waits for it.
+/// The provisioner ignores the interrupt, so that Terraform waits for it.
 #[tokio::test]
 async fn force_ends_what_does_not_stop() {
     let mut stage = applying("trap '' INT TERM;", false).await;

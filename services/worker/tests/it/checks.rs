@@ -15,7 +15,7 @@ resource "terraform_data" "kept" {
 }
 "#;
 
-/// What every task gives its module is not declared.
+/// A module that does not declare the variable that every task gives its module.
 const TAKES_NO_SERVICES: &str = r#"
 resource "terraform_data" "kept" {
 }

@@ -17,7 +17,7 @@ resource "terraform_data" "kept" {
 }
 "#;
 
-/// What a view without instances showed.
+/// The content of a view without instances.
 const NONE: &[u8] = b"[]";
 
 fn named(bytes: &[u8], is_carried: bool) -> InputContent {
@@ -55,7 +55,7 @@ async fn what_a_lease_names_is_fetched_once() {
     checked(&mut stage).await;
     assert_eq!(asked(&stage), [Digest::of(NONE).to_string()]);
 
-    // Nothing is carried, and both are known from before.
+    // The lease carries no content, and both are known from before.
     stage.strings.grant_contents(
         RunKind::Check,
         vec![named(&head, false), named(NONE, false)],
@@ -64,7 +64,7 @@ async fn what_a_lease_names_is_fetched_once() {
     assert_eq!(asked(&stage).len(), 1);
 }
 
-/// As of two views without instances.
+/// Like the input of two views without instances.
 #[tokio::test]
 async fn a_content_that_an_input_has_twice_is_fetched_once() {
     let mut stage = Stage::new(KEEPS).await;

@@ -1,4 +1,4 @@
-//! Runs that destroy what a task has made, and their plans.
+//! Runs that destroy the resources of a task, and their plans.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use cts_proto::run::v1::complete_run_request::Outcome;
 
 use crate::stage::Stage;
 
-/// A module that writes a file while it exists, and takes it away when it is destroyed.
+/// A module that writes a file while it exists, and removes the file when it is destroyed.
 const WRITES: &str = r#"
 variable "services" {
   type = any
@@ -45,7 +45,7 @@ async fn what_was_applied_is_destroyed() {
     let mut stage = Stage::new(WRITES).await;
     applied(&mut stage).await;
     assert_eq!(resources(&stage.state()), 1);
-    // Again, as after a death whose report was lost.
+    // Twice, as after a death whose report was lost.
     for _ in 0..2 {
         stage.strings.grant(RunKind::Destroy, stage.input());
         let outcome = stage.strings.outcome().await;

@@ -1,11 +1,12 @@
-//! What a worker says of an attempt beside its outcome.
+//! Details that a worker reports of an attempt in addition to its outcome.
 
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{DiagnosticSeverity, ResourceAction, RunKind};
 
 use crate::stage::{SECRET, Stage};
 
-/// Makes a resource, and fails at the next one if the test wants it. Texts with the secret wherever details have one.
+/// Makes a resource, and fails at the next one if `fails` is set. Texts have the secret wherever details have
+/// texts.
 fn module(fails: bool) -> String {
     format!(
         r#"

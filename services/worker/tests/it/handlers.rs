@@ -1,4 +1,4 @@
-//! What follows an apply: handlers under the lease, and what they leave when a worker is gone.
+//! Handlers after an apply: under the lease, and their traces when a worker is gone.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ async fn a_key_is_made_of_the_delivery_and_the_input() {
     assert_eq!(request.header("idempotency-key"), Some(&*key));
 }
 
-/// A scheduler of the version before gives no number.
+/// A scheduler of the version before sends no number.
 #[tokio::test]
 async fn what_a_worker_did_before_it_was_gone_is_done_again_with_the_same_key() {
     let receiver = ScriptedHttp::start([ok(), ok()]).await;
@@ -105,7 +105,7 @@ async fn what_a_worker_did_before_it_was_gone_is_done_again_with_the_same_key() 
     stage.strings.grant(RunKind::Apply, input(&stage));
     stage.strings.until(|conduct| conduct.refused > 0).await;
     assert_eq!(receiver.requests().len(), 1);
-    // Its connections end with it, and no report has been stored.
+    // The worker's connections end with it, and no report has been stored.
     drop(stage);
 
     let mut successor = Stage::configured(KEEPS, |options| webhook(options, &receiver)).await;
@@ -143,7 +143,7 @@ async fn a_lost_lease_does_not_wait_for_a_handler_and_is_not_reported() {
     stage
         .strings
         .conduct(|conduct| conduct.renewals = Some(Code::FailedPrecondition));
-    // The only slot is free for the next run, and the first word is of that one.
+    // The only slot is free for the next run, and the first outcome is that of the next run.
     stage.strings.grant(RunKind::Check, input(&stage));
     let outcome = tokio::time::timeout(DEADLINE, stage.strings.outcome()).await;
     let outcome = outcome.expect("long before the handler's own limit");
@@ -240,7 +240,7 @@ async fn fake_sync_fails_after_terraform_and_reaches_no_file() {
     }
 }
 
-/// Receivers get to know of applies, and a plan is no apply.
+/// Receivers get messages about applies, and a plan is not an apply.
 #[tokio::test]
 async fn no_message_follows_a_destruction() {
     let receiver = ScriptedHttp::start([ok()]).await;

@@ -1,4 +1,4 @@
-//! What the worker writes down of its runs, and reports on a new timeline of the scheduler's database.
+//! The journal of the worker's runs, and its report on a new timeline of the scheduler's database.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ async fn an_attempt_is_in_the_journal_before_terraform_is_started() {
         .conduct(|conduct| conduct.reports = Some(Code::Unavailable));
     stage.strings.grant(RunKind::Apply, stage.input());
     stage.strings.until(|conduct| conduct.refused > 0).await;
-    // It is not confirmed that it has ended.
+    // The end of the run is not confirmed.
     assert_eq!(outcomes(&reported(&stage, "2").await), [""]);
     stage.strings.conduct(|conduct| conduct.reports = None);
     stage.strings.outcome().await;

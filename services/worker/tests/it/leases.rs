@@ -1,4 +1,4 @@
-//! Leases whose renewals, logs or reports meet a scheduler that is slow or away.
+//! Leases whose renewals, logs or reports meet a slow or unreachable scheduler.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ resource "terraform_data" "kept" {
 }
 "#;
 
-/// Its apply says `started` and takes a minute, unless it is stopped.
+/// A module whose apply prints `started` and takes a minute, unless it is stopped.
 const TAKES_LONG: &str = r#"
 variable "services" {
   type = any
@@ -42,7 +42,7 @@ async fn until_logged(stage: &Stage, text: &str) {
 #[tokio::test]
 async fn the_lease_is_renewed_while_the_rest_of_the_log_is_on_its_way() {
     let mut stage = Stage::new(KEEPS).await;
-    // Half of its life is shorter than the time that a batch of lines may take.
+    // Half of the lease's life is shorter than the time that a batch of lines may take.
     stage.strings.conduct(|conduct| {
         conduct.life = Duration::from_secs(6);
         conduct.holds_logs = true;
@@ -52,10 +52,10 @@ async fn the_lease_is_renewed_while_the_rest_of_the_log_is_on_its_way() {
     assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
 }
 
-/// Its call waits as during an outage: nothing says when the grant was made.
+/// Grants a run whose call waits as during an outage: the moment of the grant is unknown.
 async fn late_grant(stage: &Stage, kind: RunKind) {
     let life = stage.strings.conduct(|conduct| conduct.life);
-    // An outage, and not a wait for something to be ready.
+    // Plays an outage; the test does not wait for something to be ready.
     tokio::time::sleep(life).await;
     stage.strings.grant(kind, stage.input());
 }
@@ -93,7 +93,7 @@ async fn a_grant_that_was_over_when_it_came_is_left_to_others() {
         conduct.renewals = Some(Code::FailedPrecondition);
     });
     late_grant(&stage, RunKind::Apply).await;
-    // The next run of the same worker is worked on, and nothing was said of this one.
+    // The worker works on its next run, and reports nothing about this one.
     stage
         .strings
         .conduct(|conduct| conduct.life = Duration::from_mins(2));
@@ -111,7 +111,7 @@ async fn the_end_of_a_run_is_reported_however_long_the_scheduler_cannot_store_it
     });
     stage.strings.grant(RunKind::Apply, stage.input());
     stage.strings.until(|conduct| conduct.refused > 0).await;
-    // Longer than the life of the lease, which is renewed meanwhile.
+    // Longer than the life of the lease, which is renewed during this time.
     let renewed = stage.strings.conduct(|conduct| conduct.renewed);
     let more = renewed + 4;
     stage.strings.until(|conduct| conduct.renewed >= more).await;
@@ -134,7 +134,7 @@ async fn a_run_that_ended_while_no_scheduler_renewed_is_reported_when_one_is_bac
     stage
         .strings
         .conduct(|conduct| conduct.renewals = Some(Code::Unavailable));
-    // An outage, and not a wait for something to be ready.
+    // Plays an outage; the test does not wait for something to be ready.
     tokio::time::sleep(life * 3 / 2).await;
     stage.strings.conduct(|conduct| {
         conduct.reports = None;
@@ -156,7 +156,7 @@ async fn a_run_that_was_stopped_because_no_scheduler_renewed_it_is_given_back() 
         conduct.reports = Some(Code::Unavailable);
         conduct.renewals = Some(Code::Unavailable);
     });
-    // It says so only when Terraform is gone.
+    // The worker reports only when Terraform is gone.
     stage.strings.until(|conduct| conduct.refused > 0).await;
     let lock = "terraform.tfstate.d/edge/.terraform.tfstate.lock.info";
     assert!(!stage.file(lock).exists());
@@ -176,7 +176,7 @@ async fn nothing_is_reported_of_a_lease_that_a_scheduler_has_refused_to_renew() 
     stage
         .strings
         .conduct(|conduct| conduct.renewals = Some(Code::FailedPrecondition));
-    // The next run of the same worker is worked on, so this one has ended.
+    // The worker works on its next run, so this one has ended.
     stage
         .strings
         .conduct(|conduct| conduct.life = Duration::from_mins(2));
@@ -209,7 +209,7 @@ async fn the_order_to_stop_ends_the_wait_for_an_input() {
 async fn calls_for_a_run_that_got_no_answer_are_named_until_nothing_can_be_granted_to_them() {
     let mut stage = Stage::new(KEEPS).await;
     stage.strings.conduct(|conduct| conduct.loses_grants = true);
-    // A call that came before takes it; otherwise it is taken when answers arrive again.
+    // An earlier call takes the run; otherwise the run is taken when answers arrive again.
     stage.strings.grant(RunKind::Check, stage.input());
     stage.strings.until(|conduct| conduct.lost.len() > 1).await;
     stage
@@ -217,7 +217,7 @@ async fn calls_for_a_run_that_got_no_answer_are_named_until_nothing_can_be_grant
         .conduct(|conduct| conduct.loses_grants = false);
     let all = |named: &Conduct| named.lost.iter().all(|lost| named.named.contains(lost));
     stage.strings.until(all).await;
-    // The work goes on.
+    // The run continues.
     let outcome = stage.strings.outcome().await;
     assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
 }

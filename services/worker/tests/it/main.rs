@@ -1,7 +1,7 @@
 //! The worker with a real Terraform and a scheduler that the test plays.
 //!
-//! Terraform is taken from `CTS_TEST_TERRAFORM` or `PATH`. Modules use nothing but Terraform's builtin
-//! provider, so no test needs a network.
+//! Terraform is taken from `CTS_TEST_TERRAFORM` or `PATH`. Modules use only Terraform's builtin provider, so
+//! no test needs a network.
 #![expect(
     clippy::unwrap_used,
     reason = "what shared steps do not expect fails the test, too"

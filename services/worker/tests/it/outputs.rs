@@ -1,4 +1,4 @@
-//! Outputs of the module that a run tells.
+//! Outputs of the module that a run reports.
 
 use cts_core::EngineKind;
 use cts_proto::run::v1::complete_run_request::Outcome;
@@ -8,7 +8,7 @@ use cts_testkit::tofu_path;
 
 use crate::stage::{SECRET, Stage};
 
-/// Outputs with a secret of the run, and one that the module hides.
+/// A module with an output that has a secret of the run, and an output that the module hides.
 fn module() -> String {
     format!(
         r#"

@@ -1,4 +1,4 @@
-//! A scripted scheduler: it hands out leases and keeps what workers report.
+//! A scripted scheduler: hands out leases and keeps the reports of workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,13 +19,13 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_stream::StreamExt as _;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-/// Longest wait for anything.
+/// Longest wait of a test.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The time by its database, in seconds since 1970.
 pub(crate) const DATABASE_SECONDS: i64 = 1_800_000_000;
 
-/// How the scheduler behaves, and what it has seen.
+/// Behaviour of the scheduler, and the calls that it got.
 #[derive(Debug)]
 pub(crate) struct Conduct {
     /// Life of its leases.
@@ -34,21 +34,21 @@ pub(crate) struct Conduct {
     pub(crate) holds_logs: bool,
     /// Inputs are never sent.
     pub(crate) holds_transfers: bool,
-    /// The input of every lease that names no contents, as one that is stored in one piece.
+    /// The input of every lease that names no contents, stored in one piece.
     pub(crate) one_piece: Vec<u8>,
     /// Calls for a run get no answer.
     pub(crate) loses_grants: bool,
-    /// Those that have got none.
+    /// Calls for a run that got no answer.
     pub(crate) lost: Vec<String>,
-    /// Those that heartbeats have named as such.
+    /// Lost calls that heartbeats have named.
     pub(crate) named: BTreeSet<String>,
-    /// The timeline of its database, if it was on another one before.
+    /// The timeline of the database, if the database was on a different one before.
     pub(crate) timeline: String,
     /// Parts of journals that have arrived.
     pub(crate) journal: Vec<worker::WorkerJournal>,
-    /// What each renewal is answered instead of being granted.
+    /// The error for each renewal, instead of a grant.
     pub(crate) renewals: Option<Code>,
-    /// What each report is answered instead of being stored.
+    /// The error for each report, which is then not stored.
     pub(crate) reports: Option<Code>,
     /// Renewals that were granted.
     pub(crate) renewed: u32,
@@ -58,31 +58,31 @@ pub(crate) struct Conduct {
     pub(crate) asked_for_inputs: u32,
     /// The contents of every input, by name.
     pub(crate) names: Vec<String>,
-    /// What contents are, by name.
+    /// Contents by name.
     pub(crate) contents: BTreeMap<String, Vec<u8>>,
-    /// Those that were asked for.
+    /// Contents that were fetched.
     pub(crate) fetched: Vec<String>,
-    /// What runs have said that they wait for.
+    /// Conditions that runs have reported to wait for.
     pub(crate) suspended: Vec<String>,
-    /// Why waiting runs are to give up, if they are.
+    /// The reason for waiting runs to give up, if any.
     pub(crate) wait_end: run::WaitEnd,
     /// Another task of the concurrency group is applying.
     pub(crate) group_busy: bool,
-    /// Questions whether a run may go on.
+    /// Calls for whether a run may continue.
     pub(crate) asked_to_resume: u32,
-    /// Runs that were let go on.
+    /// Runs that were allowed to continue.
     pub(crate) resumed: u32,
-    /// The order to stop that every run has.
+    /// The order to stop every run.
     pub(crate) cancel: run::CancelOrder,
-    /// It says so with renewals only.
+    /// The scheduler sends this order with renewals only.
     pub(crate) knows_no_cancels: bool,
-    /// What the last attempt did.
+    /// Details of the last attempt.
     pub(crate) details: Option<run::RunDetails>,
     /// The state of the task as the last attempt has reported it.
     pub(crate) state: Option<run::TerraformState>,
-    /// What is known of the state of the task; `None` as a scheduler of an earlier version, which records nothing.
+    /// The known state of the task; `None` as a scheduler of an earlier version, which records nothing.
     pub(crate) known: Option<run::KnownState>,
-    /// What was recorded of it.
+    /// Reports about the state of the task.
     pub(crate) recorded: Vec<Report>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct PlayedScheduler {
     conduct: Arc<Mutex<Conduct>>,
 }
 
-/// The strings that the test pulls.
+/// The test's controls of the scheduler.
 #[derive(Debug)]
 pub(crate) struct Strings {
     leases: UnboundedSender<run::Lease>,
@@ -140,7 +140,7 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
-    /// Has these contents.
+    /// Makes the scheduler have these contents.
     pub(crate) fn serve(&self, contents: &[&[u8]]) {
         let named = contents
             .iter()
@@ -200,12 +200,12 @@ impl Strings {
         outcome.expect("in time").unwrap()
     }
 
-    /// What the run did whose outcome was read last.
+    /// Details of the run whose outcome was read last.
     pub(crate) fn details(&self) -> run::RunDetails {
         self.conduct(|conduct| conduct.details.take()).unwrap()
     }
 
-    /// Changes or reads how the scheduler behaves.
+    /// Changes or reads the behaviour of the scheduler.
     pub(crate) fn conduct<T>(&self, change: impl FnOnce(&mut Conduct) -> T) -> T {
         change(&mut self.conduct.lock().unwrap())
     }

@@ -39,12 +39,12 @@ impl Stage {
         Self::configured(module, |_options| {}).await
     }
 
-    /// The same with other options.
+    /// Like [`Self::new`], with other options.
     pub(crate) async fn configured(module: &str, configure: impl FnOnce(&mut Options)) -> Self {
         Self::gated(module, None, configure).await
     }
 
-    /// The same whose applies of saved plans wait.
+    /// Like [`Self::configured`], with a gate that makes applies of saved plans wait.
     pub(crate) async fn gated(
         module: &str,
         gate: Option<Arc<dyn Gate>>,
@@ -54,7 +54,7 @@ impl Stage {
         Self::set_up(engine, module, gate, configure).await
     }
 
-    /// The same with the executable of another engine.
+    /// Like [`Self::new`], with the executable of another engine.
     pub(crate) async fn with_engine(engine: EngineKind, path: PathBuf, module: &str) -> Self {
         Self::set_up((engine, path), module, None, |_options| {}).await
     }
@@ -125,7 +125,7 @@ impl Stage {
         self.input_of(|_definition| {})
     }
 
-    /// The same of a task that says more.
+    /// Like [`Self::input`], for a changed definition of the task.
     pub(crate) fn input_of(&self, change: impl FnOnce(&mut TaskDefinition)) -> Vec<u8> {
         let module = self.root.path().join("module");
         let mut definition = TaskDefinition {
@@ -212,7 +212,7 @@ fn options(
     }
 }
 
-/// Nothing of the environment in which the tests run but what it takes to start programs.
+/// Only those variables of the tests' environment that are needed to start programs.
 fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     BTreeMap::from([

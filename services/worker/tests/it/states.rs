@@ -1,4 +1,4 @@
-//! Whose the state is that a run finds, and what becomes of it.
+//! States that a run finds: whether they are the task's, and how they change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ async fn stage(configure: impl FnOnce(&mut Options)) -> Stage {
     stage
 }
 
-/// The same where the configuration says where the state was.
+/// Like [`stage`], where the configuration names the previous backend.
 async fn with_previous() -> Stage {
     stage(|options| options.previous_backend = Some(local("old"))).await
 }
@@ -138,7 +138,7 @@ async fn a_state_is_moved_and_recorded_before_it_is_applied_to() {
     assert_eq!(read(&stage.file(NEW))["serial"], after.serial);
     assert_eq!(fs::read(stage.file(OLD)).unwrap(), before);
 
-    // The directory is verified now: what is in the old backend does not matter any more.
+    // The directory is verified now: the state in the old backend does not matter any more.
     fs::remove_file(stage.file(OLD)).unwrap();
     let outcome = run(&mut stage, RunKind::Apply).await;
     assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
@@ -173,7 +173,7 @@ async fn a_state_that_is_not_found_is_never_begun_anew() {
             ("local", "edge", None)
         );
     }
-    // What only checks looks at no state.
+    // A check does not read the state.
     let outcome = run(&mut stage, RunKind::Check).await;
     assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
 }
@@ -320,13 +320,13 @@ async fn an_apply_does_not_begin_with_a_state_that_was_lost() {
 
 #[tokio::test]
 async fn a_destruction_is_judged_by_the_state() {
-    // Destroyed by somebody else, or by an attempt that died before its report.
+    // The resources were destroyed by somebody else, or by an attempt that died before its report.
     let mut stage = stage(|_options| {}).await;
     write(&stage.file(NEW), &state("ours", 8, 0));
     let outcome = run(&mut stage, RunKind::Destroy).await;
     assert!(matches!(outcome, Outcome::Destroyed(_)), "{outcome:?}");
 
-    // Gone, although this directory was verified.
+    // The state is lost, although this directory was verified.
     fs::remove_file(stage.file(NEW)).unwrap();
     let error = refused(&mut stage, RunKind::Destroy).await;
     for text in [

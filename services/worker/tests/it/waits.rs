@@ -1,4 +1,4 @@
-//! Applies of saved plans, and what they wait for: here something that the test lets come, lapse or hang.
+//! Applies of saved plans, and their conditions: here a gate that the test opens, lets lapse or lets hang.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ resource "terraform_data" "kept" {
 
 const NAME: &str = "the gate of the test";
 
-/// How it stands with what is waited for.
+/// The state of the condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Standing {
     NotAsked,
@@ -36,7 +36,7 @@ enum Standing {
     GivenUp,
 }
 
-/// What the test sees and does of a gate.
+/// The test's side of a gate.
 #[derive(Debug, Clone)]
 struct TestGate {
     standing: Arc<watch::Sender<Standing>>,
@@ -104,7 +104,7 @@ fn saved(definition: &mut TaskDefinition) {
     definition.plan = PlanMode::Saved;
 }
 
-/// A worker with one slot, one of whose applies waits.
+/// A worker with one slot and a run whose apply waits.
 async fn waiting() -> (Stage, TestGate) {
     let gate = TestGate::new();
     let stage = Stage::gated(KEEPS, Some(Arc::new(gate.clone())), |_options| {}).await;
@@ -277,7 +277,7 @@ async fn a_lost_lease_ends_a_wait() {
         .conduct(|conduct| conduct.life = Duration::from_secs(9));
     stage.strings.grant(RunKind::Apply, stage.input_of(saved));
     gate.until(Standing::Asked).await;
-    // Not before, so that a busy machine gets as far as the wait.
+    // Set only now, so that a busy machine gets as far as the wait.
     stage
         .strings
         .conduct(|conduct| conduct.renewals = Some(Code::FailedPrecondition));

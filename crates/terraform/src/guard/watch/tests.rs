@@ -30,8 +30,8 @@ fn signals(due: &[Due]) -> Vec<(i32, Signal)> {
     due.iter().map(|due| (due.group, due.signal)).collect()
 }
 
-/// Plays a guard to its end or for `length`, with processes that never stop: what it sends and when,
-/// to the tenth of a second.
+/// Plays a guard to its end or for `length`, with processes that never stop. Returns its signals and their
+/// times, to the tenth of a second.
 fn play(
     watch: &mut Watch,
     groups: &[(&str, i32)],

@@ -40,7 +40,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What HCL makes of `expression`.
+/// The value that HCL reads from `expression`.
 fn read_back(expression: &str) -> Value {
     let body = hcl::parse(&format!("x = {expression}\n")).expect(expression);
     let attribute = body.attributes().next().unwrap();

@@ -79,7 +79,7 @@ fn full(definition: TaskDefinition) -> RunInput {
     }
 }
 
-/// All that differs between two kinds of inputs.
+/// The texts that differ between two kinds of inputs.
 fn text(definition: TaskDefinition) -> String {
     let root = rendered(&definition, &settings());
     let file = |name: &str| root.file(name).unwrap().to_owned();
@@ -179,7 +179,7 @@ fn every_combination_that_the_configuration_allows_can_be_written() {
             let written = text(with(condition.clone(), inputs.clone()));
             let values = written.split_once("-- values\n").unwrap().1;
             let count = |variable: &str| values.matches(&format!("{variable} = {{\n")).count();
-            // "services" ends "catalog_services" too.
+            // "services" is also the end of "catalog_services".
             assert_eq!(count("services") - count("catalog_services"), 1, "{values}");
             let kv_inputs = inputs
                 .iter()
