@@ -7,13 +7,13 @@ use reqwest::Url;
 /// The address of the API cannot be used (docs/cli.md#options-of-all-of-them). A password in it is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is empty.
+    /// The text is empty.
     #[error("the address of the API is empty: it must look like http://localhost:8558")]
     Empty,
-    /// It is no absolute URL.
+    /// The text is not an absolute URL.
     #[error("{text:?} is not an absolute URL: it must look like http://localhost:8558")]
     NotAUrl {
-        /// What was given.
+        /// The given text.
         text: String,
     },
     /// Its scheme is neither `http` nor `https`.
@@ -21,13 +21,13 @@ pub enum AddressError {
     UnknownScheme {
         /// The scheme.
         scheme: String,
-        /// What was given.
+        /// The given text.
         text: String,
     },
-    /// It names no host.
+    /// The URL names no host.
     #[error("{text:?} names no host: it must look like http://localhost:8558")]
     NoHost {
-        /// What was given.
+        /// The given text.
         text: String,
     },
 }
@@ -36,7 +36,7 @@ pub enum AddressError {
 #[derive(Clone)]
 pub(crate) struct Address(Url);
 
-/// As for people, for it may hold a password.
+/// As displayed, because the URL may hold a password.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({self})")
@@ -87,10 +87,10 @@ impl Address {
         self.0.scheme() == "https"
     }
 
-    /// The address of an endpoint: a prefix of the address is kept, and each of `segments` is one
-    /// segment of the path, whatever is in it.
+    /// The address of an endpoint: a prefix of the address is kept, and each of `segments` is one segment of
+    /// the path, whatever it contains.
     ///
-    /// `.` and `..` are no segments, and the caller must not ask for them.
+    /// `.` and `..` are not segments, and the caller must not pass them.
     pub(crate) fn endpoint(&self, segments: &[&str]) -> Url {
         let mut url = self.0.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -100,7 +100,7 @@ impl Address {
     }
 }
 
-/// For people: without user name and password, and without a slash at the end.
+/// For display: without user name and password, and without a slash at the end.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(without_password(self.0.as_str()).trim_end_matches('/'))

@@ -8,7 +8,7 @@ use crate::address::{Address, without_password};
 use crate::error::{CallError, Refusal, beginning};
 use crate::model::ErrorAnswer;
 
-/// Characters of an answer that is none of the API's which are shown.
+/// Number of characters shown of an answer that does not come from the API.
 const BEGINNING_SHOWN: usize = 60;
 
 /// Longest body of an answer, unpacked.
@@ -22,7 +22,7 @@ pub(crate) enum Body {
     None,
     /// With a content type.
     Json(String),
-    /// The same, for whatever revision of the task there is.
+    /// JSON that applies to any revision of the task.
     JsonOfAnyRevision(String),
     /// Without one, as the original sends updates.
     Bare(String),
@@ -142,10 +142,10 @@ impl Answer {
         }
     }
 
-    /// What it says, taken as a refusal.
+    /// Takes the answer as a refusal.
     ///
-    /// Its content type is not looked at: the original sends some of its errors, and proxies send
-    /// theirs, with a wrong one (docs/compatibility.md#api).
+    /// Ignores the content type: the original sends some of its errors with a wrong one, and proxies send
+    /// theirs so (docs/compatibility.md#api).
     pub(crate) fn refusal(self) -> Refusal {
         let (message, request_id) = match serde_json::from_str::<ErrorAnswer>(&self.body) {
             Ok(answer) => (Some(answer.error.message), answer.request_id),

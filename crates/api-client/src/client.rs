@@ -21,8 +21,8 @@ use crate::tls;
 /// Time for a connection to be made. An answer may take any time: it comes after Terraform's work.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// Idle time after which the peer is asked whether it still lives, so that one that has vanished is not
-/// waited for without end.
+/// Idle time after which the client checks that its peer still lives, so that it does not wait without end
+/// for a peer that has vanished.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// The REST API at one address.
@@ -37,8 +37,8 @@ pub struct ApiClient {
 }
 
 impl ApiClient {
-    /// A client; it connects only when it is asked something. Files of TLS are read before the address
-    /// is looked at, whatever its scheme.
+    /// A client; it connects only with its first request. Files of TLS are read before the address is
+    /// checked, whatever its scheme.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl ApiClient {
         Ok(Self { client, address })
     }
 
-    /// Where it asks, for people: without user name and password.
+    /// The address of the API, for display: without user name and password.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
@@ -75,7 +75,7 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name.
+    /// [`CallError::is_not_found`] if no task has this name.
     pub async fn task(&self, name: &str) -> Result<Task, CallError> {
         let answer: TaskAnswer = self.get(self.task_url(name)?).await?;
         Ok(answer.task)
@@ -94,7 +94,7 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name.
+    /// [`CallError::is_not_found`] if no task has this name.
     pub async fn task_status(&self, name: &str) -> Result<TaskStatus, CallError> {
         let name = usable(name)?;
         let mut url = self.address.endpoint(&["status", "tasks", name]);
@@ -114,7 +114,7 @@ impl ApiClient {
         self.get(self.address.endpoint(&["status"])).await
     }
 
-    /// How much work waits; an endpoint of ours.
+    /// How much work waits; a cts-only endpoint.
     ///
     /// # Errors
     ///
@@ -141,8 +141,8 @@ impl ApiClient {
         }
     }
 
-    /// What creating this task would do (docs/rest.md#creating-a-task). Nothing is created. `task` is the task
-    /// object of docs/rest.md#task-objects.
+    /// Inspects how Terraform would create this task (docs/rest.md#creating-a-task). Nothing is created.
+    /// `task` is the task object of docs/rest.md#task-objects.
     ///
     /// # Errors
     ///
@@ -159,7 +159,7 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// See [`CallError`]. After one that is no refusal the task may have been created.
+    /// See [`CallError`]. After an error that is not a refusal the task may have been created.
     pub async fn create_task(&self, task: &Map<String, Value>) -> Result<CreatedTask, CallError> {
         self.post_task(task, RunMode::Now).await?.decode()
     }
@@ -169,8 +169,8 @@ impl ApiClient {
         json!({ "task": task })
     }
 
-    /// Puts this task in the place of the one of its name, whatever its revision, and runs it, if it is enabled
-    /// (docs/api.md#tasks). The answer comes when that is done. A call of ours.
+    /// Replaces the task of this name, whatever its revision, and runs it, if it is enabled
+    /// (docs/api.md#tasks). The answer comes when that is done. A cts-only call.
     ///
     /// # Errors
     ///
@@ -186,12 +186,13 @@ impl ApiClient {
         Ok(answer.decode::<TaskAnswer>()?.task)
     }
 
-    /// Marks a task for deletion and gives the id of the request; it is gone when it does not run
-    /// (docs/rest.md#deleting-a-task). Its infrastructure is destroyed before if it says so, unless it is to be retained.
+    /// Marks a task for deletion and returns the id of the request; the task is removed once it does not run
+    /// (docs/rest.md#deleting-a-task). Its infrastructure is destroyed first if the task declares that,
+    /// unless `retain` is set.
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name.
+    /// [`CallError::is_not_found`] if no task has this name.
     pub async fn delete_task(&self, name: &str, retain: bool) -> Result<String, CallError> {
         let mut url = self.task_url(name)?;
         if retain {
@@ -201,11 +202,12 @@ impl ApiClient {
         Ok(answer.decode::<DeletionAnswer>()?.request_id)
     }
 
-    /// What a deletion would destroy (docs/rest.md#deleting-a-task). Nothing is changed.
+    /// Plans the destruction that a deletion would carry out (docs/rest.md#deleting-a-task). Nothing is
+    /// changed.
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name.
+    /// [`CallError::is_not_found`] if no task has this name.
     pub async fn plan_destruction(&self, name: &str) -> Result<TaskPlan, CallError> {
         let path = ["tasks", usable(name)?, "destroy-plan"];
         let url = self.address.endpoint(&path);
@@ -213,12 +215,13 @@ impl ApiClient {
         Ok(answer.decode::<DestroyPlanAnswer>()?.run)
     }
 
-    /// Lets a task go on that a guard holds back, and says what did; `None` if nothing did
-    /// (docs/rest.md#releasing-a-task). It is refused if more is lost than was `seen`, by versions that know that.
+    /// Releases a task that its shrink limit blocks, and returns the cause; `None` if nothing blocked it
+    /// (docs/rest.md#releasing-a-task). Refused if more is lost than was `seen`, by versions that support
+    /// that.
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name.
+    /// [`CallError::is_not_found`] if no task has this name.
     pub async fn release_task(&self, name: &str, seen: &[Loss]) -> Result<Option<Hold>, CallError> {
         let url = self.address.endpoint(&["tasks", usable(name)?, "release"]);
         let seen = seen.iter();
@@ -230,22 +233,23 @@ impl ApiClient {
         Ok(answer.decode::<ReleaseAnswer>()?.hold)
     }
 
-    /// Reads by which lineage and serial a task knows its Terraform state (docs/rest.md#the-state-of-a-task).
+    /// Reads the lineage and serial of a task's Terraform state (docs/rest.md#the-state-of-a-task).
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name.
+    /// [`CallError::is_not_found`] if no task has this name.
     pub async fn terraform_state(&self, name: &str) -> Result<KnownState, CallError> {
         let url = self.address.endpoint(&["tasks", usable(name)?, "state"]);
         let answer = self.send(Method::GET, url, Body::None).await?;
         answer.decode()
     }
 
-    /// Decides which Terraform state a task goes on with. The next run carries it out, which is due at once.
+    /// Decides which Terraform state a task continues with. The next run carries that out, and is due at
+    /// once.
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name.
+    /// [`CallError::is_not_found`] if no task has this name.
     pub async fn decide_terraform_state(
         &self,
         name: &str,
@@ -257,11 +261,12 @@ impl ApiClient {
         answer.decode()
     }
 
-    /// What enabling and running a task would do (docs/rest.md#updating-a-task). Nothing is changed.
+    /// Inspects how enabling and running a task would change things (docs/rest.md#updating-a-task). Nothing
+    /// is changed.
     ///
     /// # Errors
     ///
-    /// Those of [`run_task`](Self::run_task).
+    /// See [`run_task`](Self::run_task).
     pub async fn inspect_enabling(&self, name: &str) -> Result<Inspection, CallError> {
         let answer = self.patch_task(name, true, RunMode::Inspect).await?;
         answer.ok_or_else(|| self.lacking("the plan"))
@@ -271,7 +276,7 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// Those of [`run_task`](Self::run_task).
+    /// See [`run_task`](Self::run_task).
     pub async fn enable_task(&self, name: &str) -> Result<(), CallError> {
         self.patch_task(name, true, RunMode::Later).await.map(drop)
     }
@@ -280,7 +285,7 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// Those of [`run_task`](Self::run_task).
+    /// See [`run_task`](Self::run_task).
     pub async fn disable_task(&self, name: &str) -> Result<(), CallError> {
         self.patch_task(name, false, RunMode::Later).await.map(drop)
     }
@@ -289,7 +294,7 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this name, [`CallError::is_busy`] if it runs.
+    /// [`CallError::is_not_found`] if no task has this name, [`CallError::is_busy`] if it runs.
     pub async fn run_task(&self, name: &str) -> Result<(), CallError> {
         self.patch_task(name, true, RunMode::Now).await.map(drop)
     }
@@ -370,14 +375,14 @@ fn usable(name: &str) -> Result<&str, CallError> {
     }
 }
 
-/// What a change does beside the change.
+/// Effect of a change in addition to the change itself.
 #[derive(Debug, Clone, Copy)]
 enum RunMode {
     /// Nothing: the task runs at its next trigger.
     Later,
     /// The task runs before the answer.
     Now,
-    /// Nothing is changed; the answer says what a run would do.
+    /// Nothing is changed; the answer contains the plan of a run.
     Inspect,
 }
 

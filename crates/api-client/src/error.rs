@@ -1,4 +1,4 @@
-//! What can go wrong, and how it is shown to a person.
+//! Errors of calls, and their texts for display.
 
 use std::error::Error;
 use std::io;
@@ -48,7 +48,7 @@ pub enum CallError {
         #[source]
         source: reqwest::Error,
     },
-    /// The API says no. Displayed in [`ErrorForm::New`].
+    /// The API refuses the call. Displayed in [`ErrorForm::New`].
     #[error("{}", .0.text(ErrorForm::New))]
     Refused(Refusal),
     /// A proxy sends the request elsewhere, in a way that would change it.
@@ -77,7 +77,7 @@ pub enum CallError {
     Lacking {
         /// Where it came from.
         address: String,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
     /// The answer is longer than any of the API.
@@ -105,7 +105,7 @@ pub enum ErrorForm {
     New,
 }
 
-/// An answer with a status that is no success.
+/// An answer whose status is not a success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// HTTP status.
@@ -164,7 +164,7 @@ impl CallError {
         }
     }
 
-    /// What may help, if the cause is a usual mistake.
+    /// Advice that may help, if the cause is a usual mistake.
     pub fn hint(&self) -> Option<&'static str> {
         let Self::Transport { secure, source, .. } = self else {
             return None;
@@ -178,7 +178,7 @@ impl CallError {
             .then_some("the server may expect HTTPS: try an address that begins with https://")
     }
 
-    /// Whether there is no such task.
+    /// Whether the task does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self,

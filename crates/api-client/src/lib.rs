@@ -1,9 +1,9 @@
-//! The REST API of cts, from the side of those who ask: one method per call, typed answers, and errors
-//! that can be shown to a person (docs/rest.md, docs/cli.md#options-of-all-of-them).
+//! Client of the REST API of cts: one method per call, typed answers, and errors that can be displayed
+//! (docs/rest.md, docs/cli.md#options-of-all-of-them).
 //!
-//! It knows nothing of command lines, prompts or output, and reads neither environment nor clock: what
-//! a caller was given goes in as [`ClientOptions`] and the environment as a map, and
-//! [`ClientSettings::resolve`] makes settings of them. Start there and with [`ApiClient`].
+//! The crate is independent of command lines, prompts and output, and reads neither environment nor clock: a
+//! caller's options go in as [`ClientOptions`] and the environment as a map, and [`ClientSettings::resolve`]
+//! makes settings of them. Start there and with [`ApiClient`].
 #![warn(missing_docs)]
 
 mod address;

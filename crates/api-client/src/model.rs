@@ -1,5 +1,5 @@
-//! Answers (docs/rest.md). Members that an answer has beyond these are kept where a person may
-//! want to see them, and ignored elsewhere.
+//! Answers (docs/rest.md). Further members of an answer are kept where its output shows them, and ignored
+//! elsewhere.
 
 mod run;
 mod state;
@@ -25,7 +25,7 @@ pub struct Task {
     /// Whether it reacts to triggers.
     #[serde(default)]
     pub enabled: bool,
-    /// What it is for; may be empty.
+    /// Purpose of the task; may be empty.
     #[serde(default)]
     pub description: String,
     /// Source of its module.
@@ -40,7 +40,7 @@ pub struct Task {
     /// Values of the module's variables, as HCL expressions.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,
-    /// What triggers it: at most one member, named after the kind.
+    /// Trigger of the task: at most one member, named after the kind.
     #[serde(default)]
     pub condition: Map<String, Value>,
     /// Further inputs of the module, named after their kind.
@@ -95,12 +95,12 @@ pub struct TaskStatus {
     /// Newest first; empty if they were not asked for.
     #[serde(default)]
     pub events: Vec<Event>,
-    /// Why its newest data are not applied; ours, absent if no guard holds them back.
+    /// Why its newest data are not applied; cts-only, absent if no shrink limit blocks them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
 }
 
-/// What a guard holds back (docs/rest.md#releasing-a-task).
+/// Loss that a shrink limit does not let a task apply (docs/rest.md#releasing-a-task).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hold {
     /// Since when.
@@ -133,7 +133,7 @@ pub struct Event {
     pub end_time: DateTime<FixedOffset>,
     /// Name of the task.
     pub task_name: String,
-    /// What went wrong; `null` on success.
+    /// The error; `null` on success.
     #[serde(default)]
     pub error: Option<EventError>,
     /// All other members of the answer.
@@ -164,16 +164,16 @@ pub struct TaskCounts {
     pub enabled: BTreeMap<String, u64>,
 }
 
-/// Whether the system says that it is well.
+/// Health of the system, as the system reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// It does.
+    /// The system reports that it is healthy.
     Healthy,
-    /// It says why not.
+    /// The system reports why it is not healthy.
     Unhealthy(Refusal),
 }
 
-/// What the next run would do.
+/// Plan of the next run of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Inspection {
     /// Whether it would change anything.
@@ -191,17 +191,17 @@ pub struct InspectedTask {
     /// Id of the request in the server's log.
     #[serde(default)]
     pub request_id: String,
-    /// What its first run would do.
+    /// Plan of its first run.
     pub run: TaskPlan,
 }
 
-/// What a deletion would destroy.
+/// Plan of a deletion.
 #[derive(Debug, Deserialize)]
 pub(crate) struct DestroyPlanAnswer {
     pub(crate) run: TaskPlan,
 }
 
-/// What the first run of a task would do, or the one that destroys its infrastructure.
+/// Plan of the first run of a task, or of the run that destroys its infrastructure.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TaskPlan {
     /// Whether it would change anything.
@@ -259,7 +259,7 @@ pub(crate) struct ErrorAnswer {
     pub(crate) request_id: Option<String>,
 }
 
-/// How much work waits; of ours.
+/// How much work waits; cts-only.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Queue {
     /// Runs that no worker takes, by the reason.

@@ -1,4 +1,4 @@
-//! Runs, and their logs as they grow: endpoints of ours (docs/rest.md#routes).
+//! Runs, and their logs as they grow: cts-only endpoints (docs/rest.md#routes).
 
 use reqwest::{Method, Response};
 use serde::Deserialize;
@@ -15,9 +15,9 @@ const LONGEST_PART: usize = 16 * 1024 * 1024;
 /// Which runs are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunQuery {
-    /// Only those of this task.
+    /// Only runs of this task.
     pub task: Option<String>,
-    /// Only those of this status.
+    /// Only runs of this status.
     pub status: Option<String>,
     /// No more than so many; else the server says.
     pub limit: Option<u32>,
@@ -26,7 +26,7 @@ pub struct RunQuery {
 /// A part of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LogPart {
-    /// Of its last line, to go on from.
+    /// Position of its last line, to continue from.
     pub position: u64,
     /// Its lines.
     pub lines: Vec<LogLine>,
@@ -72,7 +72,7 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this id.
+    /// [`CallError::is_not_found`] if no run has this id.
     pub async fn run(&self, id: &str) -> Result<Run, CallError> {
         let answer: RunAnswer = self
             .get(self.address.endpoint(&["runs", usable(id)?]))
@@ -80,11 +80,11 @@ impl ApiClient {
         Ok(answer.run)
     }
 
-    /// Cancels a run, by force or gently, and gives it as it is then: running while its worker stops it.
+    /// Cancels a run, by force or gently, and returns it as it is then: running while its worker stops it.
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this id; status 409 if it has ended or is being stopped.
+    /// [`CallError::is_not_found`] if no run has this id; status 409 if it has ended or is being stopped.
     pub async fn cancel_run(&self, id: &str, force: bool) -> Result<Run, CallError> {
         let url = self.address.endpoint(&["runs", usable(id)?, "cancel"]);
         let body = Body::Json(json!({ "force": force }).to_string());
@@ -92,11 +92,11 @@ impl ApiClient {
         Ok(answer.decode::<RunAnswer>()?.run)
     }
 
-    /// The log of a run behind `position`, until the run has ended.
+    /// The log of a run after `position`, until the run has ended.
     ///
     /// # Errors
     ///
-    /// [`CallError::is_not_found`] if there is none of this id.
+    /// [`CallError::is_not_found`] if no run has this id.
     pub async fn follow_log(&self, id: &str, position: u64) -> Result<FollowedLog, CallError> {
         let mut url = self.address.endpoint(&["runs", usable(id)?, "log"]);
         url.query_pairs_mut()

@@ -14,15 +14,15 @@ const CLIENT_CERT: &str = "CTS_CLIENT_CERT";
 const CLIENT_KEY: &str = "CTS_CLIENT_KEY";
 const SSL_VERIFY: &str = "CTS_SSL_VERIFY";
 
-/// The caller's options. What is absent comes from the environment, and then from defaults.
+/// The caller's options. Absent ones come from the environment, and then from defaults.
 #[derive(Debug, Clone, Default)]
 pub struct ClientOptions {
     /// URL of the API.
     pub http_addr: Option<String>,
-    /// Deprecated: a port for the address of the environment or the default. It has no effect beside
-    /// [`http_addr`](Self::http_addr).
+    /// Deprecated: a port for the address of the environment or the default. Without effect if
+    /// [`http_addr`](Self::http_addr) is set.
     pub port: Option<u16>,
-    /// File with the authorities to trust. Of this and the other three an empty path counts as absent.
+    /// File with the authorities to trust. An empty path counts as absent, here and in the other three.
     pub ca_cert: Option<PathBuf>,
     /// Directory of such files.
     pub ca_path: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub struct ClientSettings {
     pub address: String,
     /// Takes the place of the port in the address.
     pub port: Option<u16>,
-    /// TLS, looked at whatever the address is.
+    /// TLS, read whatever the address is.
     pub tls: TlsSettings,
 }
 
@@ -50,8 +50,8 @@ pub struct ClientSettings {
 pub struct TlsSettings {
     /// PEM file with the authorities to trust instead of the system's.
     pub ca_cert: Option<PathBuf>,
-    /// Directory of such files, looked through with all directories in it; beside
-    /// [`ca_cert`](Self::ca_cert) it does not count.
+    /// Directory of such files, searched with all directories in it; ignored if [`ca_cert`](Self::ca_cert) is
+    /// set.
     pub ca_path: Option<PathBuf>,
     /// PEM file with the client certificate.
     pub client_cert: Option<PathBuf>,
@@ -83,7 +83,7 @@ impl Default for TlsSettings {
     }
 }
 
-/// Something that a caller should know of, and that stops nothing. Displays as a sentence for people.
+/// A warning for the caller, which stops nothing. Displays as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingsWarning {
     /// The deprecated `port` was given.
@@ -93,7 +93,7 @@ pub enum SettingsWarning {
     },
     /// `CTS_SSL_VERIFY` holds no boolean; it does not count.
     UnreadableVerify {
-        /// What it holds.
+        /// The value of the variable.
         value: String,
     },
 }

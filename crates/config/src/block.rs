@@ -1,4 +1,4 @@
-//! The reader of typed blocks: takes what is known out of a block and reports the rest.
+//! The reader of typed blocks: takes the keys that cts defines out of a block and reports the rest.
 
 mod inner;
 
@@ -38,7 +38,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The one block behind the key of `entry`; what is no block is reported, and so are more of them.
+    /// The one block that is the value of `entry`. A value that is not a block is reported, and so are
+    /// several blocks.
     pub(crate) fn of_entry(name: impl Into<String>, entry: &Entry<'a>, sink: &'a Sink) -> Self {
         let name = name.into();
         let mut parts = bodies_or_report(entry, &name, sink);
@@ -46,7 +47,7 @@ impl<'a> Block<'a> {
         Self::new(name, parts, sink)
     }
 
-    /// All blocks behind the keys of `entries` as one.
+    /// All blocks under the keys of `entries` as one.
     pub(crate) fn of_entries(
         name: impl Into<String>,
         entries: &[Entry<'a>],
@@ -189,8 +190,8 @@ impl<'a> Block<'a> {
         texts
     }
 
-    /// Takes out what has this name, whatever its type, and says where it stands. It is not a name to
-    /// suggest for others.
+    /// Takes out the entries of this name, whatever their type, and returns their places. The name is not
+    /// suggested in place of others.
     pub(crate) fn places_of(&mut self, name: &str) -> Vec<Place> {
         let entries = self.parts.iter_mut().flat_map(|part| part.claim(name));
         entries.map(|entry| entry.key_place()).collect()
@@ -215,7 +216,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Everything in the block, for contents whose keys are not ours.
+    /// Everything in the block, for contents whose keys cts does not define.
     pub(crate) fn into_entries(self) -> Vec<Entry<'a>> {
         self.parts
             .into_iter()
@@ -281,7 +282,7 @@ impl<'a> Block<'a> {
         let place = Place::new(entry.source(), mismatch.span);
         let found = match mismatch.found.as_str() {
             A_BLOCK => entry.noun(),
-            // It may be the secret itself that stands under the wrong key.
+            // The text under the wrong key may be the secret itself.
             quoted if quoted.starts_with('"') && is_secret_name(name) => "what is written here",
             found => found,
         };

@@ -7,12 +7,12 @@ use cts_core::BufferSetting;
 use crate::block::Block;
 use crate::place::Located;
 
-/// Reads the `buffer_period` of `parent`, if there is one. What it resolves to is decided in the core.
+/// Reads the `buffer_period` of `parent`, if it has one. The core decides how it resolves.
 pub(crate) fn decode_buffer(parent: &mut Block<'_>) -> Option<BufferSetting> {
     Some(decode_located_buffer(parent)?.value)
 }
 
-/// The same with the place of the block.
+/// Reads the `buffer_period` of `parent` together with the place of the block.
 pub(crate) fn decode_located_buffer(parent: &mut Block<'_>) -> Option<Located<BufferSetting>> {
     let mut block = parent.block("buffer_period")?;
     let place = block.place().cloned()?;

@@ -1,4 +1,4 @@
-//! What is right in a task, in the words of every place where it is declared: a file, or a request.
+//! Checks of a task's values, wherever the task is declared: in a file or in a request.
 //!
 //! Each check gives the text of the problem; the caller has its place.
 
@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use cts_core::runs::OUTPUTS_KEPT;
 use cts_core::{Chain, CronExpression, ProviderId, Regexp, TaskName};
 
-/// What a task without a module is reported with.
+/// The error for a task without a module.
 pub(crate) const EMPTY_MODULE: &str = "`module` must not be empty";
 
 /// A regular expression of the original's syntax.
@@ -17,8 +17,8 @@ pub(crate) fn regexp(text: &str) -> Result<(), String> {
     checked.map_err(|error| format!("`regexp` is no regular expression: {}", Chain(&error)))
 }
 
-/// A cron expression that fires again after `now`. What can never fire again keeps the original busy without end
-/// (docs/compatibility.md).
+/// A cron expression that fires again after `now`. An expression that can never fire again keeps the original
+/// busy without end (docs/compatibility.md).
 pub(crate) fn cron(text: &str, now: DateTime<Utc>) -> Result<(), String> {
     let reason = match CronExpression::parse(text) {
         Ok(expression) if expression.next_after(&now).is_some() => return Ok(()),
@@ -36,7 +36,7 @@ pub(crate) fn path(text: &str, kind: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What a condition on keys without a path is reported with.
+/// The error for a condition on keys without a path.
 pub(crate) fn missing_path(kind: &str) -> String {
     format!("`path` is required in a `{kind}` condition and must not be empty")
 }
@@ -100,7 +100,7 @@ impl Outputs {
     }
 }
 
-/// Names of outputs are those that names of tasks may be too: both stand bare in the root module.
+/// Names of outputs follow the rules of task names: both stand bare in the root module.
 fn is_identifier(name: &str) -> bool {
     TaskName::new(name).is_ok()
 }

@@ -21,7 +21,7 @@ pub struct ClientTls {
     pub server_name: String,
 }
 
-/// What the environment supplies for a `tls` block.
+/// Values that the environment supplies for a `tls` block.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SuppliedTls {
     pub(crate) verify: Option<bool>,

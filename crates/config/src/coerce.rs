@@ -7,7 +7,7 @@ use crate::mask::may_hold_secret;
 
 const BEYOND: &str = "a number beyond 64 bits";
 
-/// A value is of no type that can be converted.
+/// A value whose type cannot be converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     pub(crate) expected: &'static str,
@@ -27,7 +27,7 @@ impl Mismatch {
     }
 }
 
-/// What an object is called; in JSON the word is another one.
+/// The word for an object in HCL; JSON has a different one.
 pub(crate) const A_BLOCK: &str = "a block";
 
 /// The kind of a value, never its content: it may be a secret.

@@ -24,11 +24,11 @@ const KNOWN: [&str; 5] = [
     "no-condition",
 ];
 
-/// What a task's block says of its trigger.
+/// The trigger that a task's block declares.
 #[derive(Debug)]
 pub(crate) enum GivenCondition {
     Absent,
-    /// Of no type that exists, which has been reported.
+    /// The type does not exist, which has been reported.
     Unknown,
     /// The place is that of the block.
     Given(Box<Located<RawCondition>>),
@@ -236,11 +236,11 @@ impl RawCondition {
     }
 }
 
-/// `given` is whether one of the two keys is there, whatever its type.
+/// `given` is whether one of the two keys is present, whatever its type.
 fn check_services(query: &RawServices, given: bool, block: &Block<'_>) {
     let sink = block.sink();
     match (&query.names, &query.regexp) {
-        // An empty list is none.
+        // An empty list counts as absent.
         (Some(names), Some(regexp)) if !names.value.is_empty() => sink.error(
             &regexp.place,
             "`names` and `regexp` cannot both be configured in a `services` condition",

@@ -53,19 +53,19 @@ pub struct Config {
     pub terraform_cloud: Option<TerraformCloudDriver>,
     /// `terraform_provider` blocks in the order of the files.
     pub providers: Vec<ProviderBlock>,
-    /// `webhook` blocks, of ours, in the order of the files; names are unique.
+    /// `webhook` blocks, cts-only, in the order of the files; names are unique.
     pub webhooks: Vec<WebhookConfig>,
-    /// `database`, a block of ours, or what the environment says; without it SQLite is used.
+    /// `database`, a cts-only block, or the value of the environment; without it SQLite is used.
     pub database: Option<DatabaseConfig>,
-    /// `services`, a block of ours.
+    /// `services`, a cts-only block.
     pub services: ServicesConfig,
-    /// `scheduler`, a block of ours.
+    /// `scheduler`, a cts-only block.
     pub scheduler: SchedulerConfig,
-    /// `worker`, a block of ours.
+    /// `worker`, a cts-only block.
     pub worker: WorkerConfig,
-    /// `security`, a block of ours.
+    /// `security`, a cts-only block.
     pub security: SecurityConfig,
-    /// `gateway`, a block of ours.
+    /// `gateway`, a cts-only block.
     pub gateway: GatewayConfig,
     /// `high_availability`, the block of CTS Enterprise.
     pub high_availability: Option<HighAvailability>,
@@ -86,13 +86,13 @@ impl Config {
         }
     }
 
-    /// The same for a state that is taken from a `consul` backend, whatever the backend in use is.
+    /// The variables for a state that is taken from a `consul` backend, whatever the backend in use is.
     pub fn consul_state_environment(&self) -> Vec<(String, SecretString)> {
         environment::of_consul_backend(&self.consul)
     }
 
-    /// The tokens and passwords of cts itself, which no output may show. Those of providers and backends are in their
-    /// blocks.
+    /// The tokens and passwords of cts itself, which no output may show. The secrets of providers and
+    /// backends are in their blocks.
     pub fn secrets(&self) -> Vec<SecretString> {
         let consul = &self.consul;
         let known = [
@@ -107,8 +107,9 @@ impl Config {
         known.cloned().collect()
     }
 
-    /// What a new leader runs. Who brings the `high_availability` block of CTS Enterprise, with its
-    /// storage written or left out, gets what it did there: every task once (docs/configuration.md#scheduler).
+    /// The tasks that a new leader runs. A file with the `high_availability` block of CTS Enterprise, its
+    /// storage written or left out, gets the behaviour of CTS Enterprise: every task once
+    /// (docs/configuration.md#scheduler).
     pub fn on_takeover(&self) -> OnTakeover {
         let storage = self.high_availability.as_ref().map(|block| &block.storage);
         let default = match storage {

@@ -16,7 +16,8 @@ pub(crate) use decode::decode_consul;
 pub struct ConsulConfig {
     /// `host:port`, or a URL with `http://`, `https://` or `unix://`; never empty, and without a slash at its end.
     pub address: String,
-    /// Whether the connection uses TLS: `tls` is enabled, the address says so, or the environment.
+    /// Whether the connection uses TLS: because `tls` is enabled, or because of the address or the
+    /// environment.
     pub https: bool,
     /// ACL token.
     pub token: Option<SecretString>,
@@ -32,7 +33,8 @@ pub struct ConsulConfig {
     pub namespace: Option<String>,
     /// Consul Enterprise partition; from the environment only.
     pub partition: Option<String>,
-    /// `hold_filtered`, ours: what vanishes when Consul begins to filter by the token's rights is kept.
+    /// `hold_filtered`, cts-only: items that vanish when Consul begins to filter by the token's rights are
+    /// kept.
     pub hold_filtered: bool,
     /// `service_registration`.
     pub service_registration: ServiceRegistration,

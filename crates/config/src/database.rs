@@ -1,4 +1,4 @@
-//! `database`, a block of ours: where tasks, runs and events are kept if not in SQLite.
+//! `database`, a cts-only block: where tasks, runs and events are kept if not in SQLite.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ pub struct DatabaseConfig {
     pub url: SecretString,
     /// `max_connections` of one process, from 1 to 1000.
     pub max_connections: u32,
-    /// `ca_cert`, absolute: PEM file of the authorities that may sign the server's certificate; `None`
-    /// for those of the system.
+    /// `ca_cert`, absolute: PEM file of the authorities that may sign the server's certificate; `None` for
+    /// the authorities of the system.
     pub ca_cert: Option<PathBuf>,
 }
 

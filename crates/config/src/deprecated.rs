@@ -3,7 +3,7 @@
 use crate::block::Block;
 
 impl Block<'_> {
-    /// Reports a key that existed once, and says what has taken its place.
+    /// Reports a key that existed once, and names its replacement.
     pub(crate) fn removed(&mut self, name: &'static str, help: &str) {
         let path = self.path_of(name);
         for place in self.places_of(name) {

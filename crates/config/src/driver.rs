@@ -31,38 +31,40 @@ pub use sharing::BackendRefusal;
 /// How Terraform is run.
 #[derive(Clone, Debug)]
 pub struct TerraformDriver {
-    /// Ours: the program that applies modules.
+    /// The program that applies modules; cts-only.
     pub engine: EngineKind,
-    /// Exact version of the engine, in the form in which it writes its own; `None` for what is there, or the newest
-    /// one that is tested.
+    /// Exact version of the engine, in the form in which it writes its own; `None` for the installed one, or
+    /// the newest one that is tested.
     pub version: Option<String>,
     /// Absolute directory that holds or receives the executable; `None` for the default places.
     pub path: Option<PathBuf>,
-    /// Ours: where an engine that is missing comes from.
+    /// Where an engine that is not installed comes from; cts-only.
     pub releases: ReleaseSource,
     /// Whether Terraform's output goes into our log.
     pub log: bool,
     /// Whether Terraform writes a trace log into the task directory.
     pub persist_log: bool,
-    /// Ours: how long each step of Terraform may take, from 1 s to 30 days; `init` half an hour by default, `plan`
-    /// and `apply` a day. A task can say something else.
+    /// How long each step of Terraform may take, cts-only, from 1 s to 30 days; `init` half an hour by
+    /// default, `plan` and `apply` a day. A task can override it.
     pub timeouts: StepTimeouts,
-    /// Ours: how many operations `plan` and `apply` do at once, 10 by default.
+    /// How many operations `plan` and `apply` do at once, 10 by default; cts-only.
     pub parallelism: u32,
-    /// Ours: whether they bring the state up to date with reality first.
+    /// Whether `plan` and `apply` bring the state up to date with reality first; cts-only.
     pub refresh: bool,
-    /// Ours: how long they wait for the lock of the state, up to a day; `None` for no longer than they must.
+    /// How long `plan` and `apply` wait for the lock of the state, up to a day; cts-only. `None` for no
+    /// longer than they must.
     pub lock_timeout: Option<Duration>,
     /// State backend, for `consul` with its defaults (docs/configuration.md#driver-terraform).
     pub backend: Backend,
-    /// Names of the arguments of the backend that nothing says but the `consul` block, which each host has for itself.
+    /// Names of the arguments of the backend that only the `consul` block sets, which each host has for
+    /// itself.
     pub backend_defaults: Vec<String>,
-    /// Ours: the backend that had the states before, for workers to move them from (docs/terraform.md#moving-a-state). For
-    /// `consul` with the same defaults.
+    /// The backend that had the states before, cts-only, for workers to move them from
+    /// (docs/terraform.md#moving-a-state). For `consul` with the same defaults.
     pub previous_backend: Option<Backend>,
-    /// Ours: whether the state of backend `local` is on storage that all workers share.
+    /// Whether the state of backend `local` is on storage that all workers share; cts-only.
     pub shared_local_backend: bool,
-    /// Ours: whether the lock of a state that a lost attempt at the same task has left is released.
+    /// Whether the lock of a state that a lost attempt at the same task has left is released; cts-only.
     pub release_lost_locks: bool,
     /// Provider name to version constraint or object, as written.
     pub required_providers: Map<String, Value>,
@@ -71,12 +73,13 @@ pub struct TerraformDriver {
 /// The first Terraform whose backend `pg` works with the workspaces of tasks (docs/configuration.md#driver-terraform).
 const FIRST_WITH_PG: [u64; 3] = [0, 14, 0];
 
-/// Operations at once where nothing is said, as Terraform has it.
+/// Operations at once if the file sets none, as in Terraform.
 const PARALLELISM: u32 = 10;
 
 const LOCK_TIMEOUTS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
 
-/// Reads `driver`, which may be absent. Beside a driver of the other kind the first one has its defaults.
+/// Reads `driver`, which may be absent. If a driver of the other kind is configured, the first one has its
+/// defaults.
 pub(crate) fn decode_driver(
     driver: Option<Block<'_>>,
     consul: &ConsulConfig,
@@ -106,7 +109,7 @@ pub(crate) fn decode_driver(
 }
 
 impl TerraformDriver {
-    /// Whether states are in the Consul of the `consul` block, with nothing said of the way there.
+    /// Whether states are in the Consul of the `consul` block, without arguments about the way there.
     pub fn keeps_states_in_own_consul(&self) -> bool {
         const OF_STATES: [&str; 3] = ["gzip", "lock", "path"];
         let is_default = |name: &String| {
@@ -115,7 +118,7 @@ impl TerraformDriver {
         self.backend.kind == "consul" && self.backend.arguments.keys().all(is_default)
     }
 
-    /// What counts without a block.
+    /// The values that apply without a block.
     fn absent(consul: &ConsulConfig) -> Self {
         Self {
             engine: EngineKind::default(),

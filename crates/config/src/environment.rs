@@ -10,7 +10,7 @@ use crate::client_tls::{ClientTls, SuppliedTls};
 use crate::consul::ConsulConfig;
 use crate::sink::Sink;
 
-/// What a variable supplies.
+/// The setting that a variable supplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     ConsulAddress,
@@ -116,7 +116,7 @@ impl<'a> Environment<'a> {
         self.find(setting).map(|(_, value)| value.to_owned())
     }
 
-    /// A switch; what is none is ignored, with a warning.
+    /// A switch; any other value is ignored, with a warning.
     pub(crate) fn flag(self, setting: Setting, sink: &Sink) -> Option<bool> {
         let (name, value) = self.find(setting)?;
         let flag = parse_bool(value);
@@ -141,7 +141,7 @@ impl<'a> Environment<'a> {
         Some((user.to_owned(), password.to_owned()))
     }
 
-    /// There is no variable for `verify`: that of the client library has no effect in the original.
+    /// `verify` has no variable: the one of the client library has no effect in the original.
     pub(crate) fn consul_tls(self) -> SuppliedTls {
         SuppliedTls {
             verify: None,
@@ -166,7 +166,8 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// What Terraform's `consul` backend finds in the environment of its process (docs/configuration.md#driver-terraform).
+/// The variables that Terraform's `consul` backend finds in the environment of its process
+/// (docs/configuration.md#driver-terraform).
 pub(crate) fn of_consul_backend(consul: &ConsulConfig) -> Vec<(String, SecretString)> {
     let mut variables = vec![(
         Setting::ConsulAddress.variable().to_owned(),

@@ -1,4 +1,4 @@
-//! Contents that are not ours: arguments of backends and providers, required providers.
+//! Contents whose keys cts does not define: arguments of backends and providers, required providers.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ pub(crate) fn free_form(entries: &[Entry<'_>], sink: &Sink) -> Map<String, Value
     map
 }
 
-/// What the entries of one name mean together.
+/// Joins the entries of one name to a single value.
 fn joined(same: &[&Entry<'_>], sink: &Sink) -> Value {
     let mut objects = Vec::new();
     let mut list: Option<Vec<Value>> = None;

@@ -1,4 +1,4 @@
-//! `gateway`, a block of ours.
+//! `gateway`, a cts-only block.
 
 use std::net::IpAddr;
 
@@ -13,21 +13,22 @@ const MODES: [(&str, GatewayMode); 2] = [
     ("strict-follower", GatewayMode::StrictFollower),
 ];
 
-/// How the API answers, and whom.
+/// Mode of the API's answers, and the proxies that it trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatewayConfig {
     /// `mode`.
     pub mode: GatewayMode,
-    /// `trusted_proxies`: addresses and networks of proxies that say for whom they ask.
+    /// `trusted_proxies`: addresses and networks of proxies whose requests name the client that they forward
+    /// for.
     pub trusted_proxies: Vec<IpNet>,
     /// `limits`.
     pub limits: GatewayLimits,
 }
 
-/// What a gateway answers for a scheduler that is not the leader (docs/rest.md#strict-followers).
+/// The answers of a gateway for a scheduler that is not the leader (docs/rest.md#strict-followers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GatewayMode {
-    /// The same as the leader would.
+    /// Answers as the leader would.
     #[default]
     Transparent,
     /// The refusals that followers of the original give (docs/rest.md#strict-followers).

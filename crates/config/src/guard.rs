@@ -1,4 +1,4 @@
-//! The guard of a task against the loss of instances: keys of ours in tasks (docs/configuration.md#task).
+//! Limits of a task on the loss of instances: cts-only keys in tasks (docs/configuration.md#task).
 
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ impl RawGuard {
         }
     }
 
-    /// What is written.
+    /// The limits as written.
     pub(crate) fn value(&self) -> ShrinkGuard {
         ShrinkGuard {
             min_instances: self.min_instances.as_ref().map(|min| min.value),

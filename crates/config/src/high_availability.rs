@@ -14,14 +14,14 @@ const DEFAULT_PARENT_PATH: &str = "consul-terraform-sync/";
 const DEFAULT_SESSION_TTL: Duration = Duration::from_secs(15);
 const SESSION_TTL_LIMITS: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_hours(24);
-/// What Consul takes at least unless it is configured otherwise.
+/// The minimum that Consul accepts unless it is configured otherwise.
 const SHORTEST_USUAL: Duration = Duration::from_secs(10);
 
 const CONSUL: &str = "consul";
 const POSTGRES: &str = "postgres";
 const STORAGES: [&str; 2] = [CONSUL, POSTGRES];
 
-/// What members of one cluster have in common, and the name of this one.
+/// Settings that the members of one cluster have in common, and the name of this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HighAvailability {
     /// `cluster.name`, not empty.
@@ -45,7 +45,7 @@ pub enum HaStorage {
         /// `namespace` of Consul Enterprise.
         namespace: Option<String>,
     },
-    /// `storage "postgres"`, ours: says what is the case.
+    /// `storage "postgres"`, cts-only: names the storage that is in use in any case.
     Postgres,
 }
 

@@ -1,7 +1,7 @@
-//! Reads JSON into the same tree as HCL, so that every key and value knows its place.
+//! Reads JSON into the same tree as HCL, so that every key and value has its place.
 //!
-//! The language is that of RFC 8259 and nothing beyond it (docs/configuration.md#json). Two parsers see the
-//! text: the one that knows places reads dialects of JSON too and lets some of their freedoms pass even
+//! The language is that of RFC 8259 and nothing beyond it (docs/configuration.md#json). Two parsers read the
+//! text: the one that records places reads dialects of JSON too and lets some of their freedoms pass even
 //! when configured not to, so the strict one has the last word.
 
 mod advice;
@@ -30,7 +30,7 @@ const STRICT: ParseOptions = ParseOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct JsonError {
-    /// What was found and what was expected; no text of the file.
+    /// The text that was found and the one that was expected; no text of the file.
     pub(crate) message: String,
     /// Where, in bytes.
     pub(crate) span: Span,

@@ -1,9 +1,9 @@
-//! Finds the configuration files, decodes them, applies environment and defaults, and yields
-//! validated values or a report of *all* problems, each with file, line, column and source line.
+//! Finds the configuration files, decodes them, applies environment and defaults, and yields validated values
+//! or a report of *all* problems, each with file, line, column and source line.
 //!
-//! The formats and rules are those of docs/configuration.md. Nothing here opens a connection or looks at
-//! the process: environment, current directory and host name come in with [`LoadContext`], and
-//! only `environment.rs` names variables. What a task does with its settings is unknown here.
+//! The formats and rules are those of docs/configuration.md. Nothing here opens a connection or looks at the
+//! process: environment, current directory and host name come in with [`LoadContext`], and only
+//! `environment.rs` names variables. The effect of a task's settings is unknown here.
 //!
 //! Start from [`load()`], [`Config`] and [`Report`].
 #![warn(missing_docs)]

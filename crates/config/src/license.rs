@@ -6,7 +6,8 @@ use crate::coerce;
 /// Reads both; cts needs no license.
 pub(crate) fn ignore_license(top: &mut Block<'_>) {
     if let Some(mut license) = top.block("license") {
-        // Typed as they are there, so that a slip of the pen does not wait for the day of a way back.
+        // Typed as in CTS Enterprise, so that a typing error is reported now and not only after a return to
+        // it.
         license.text("path");
         if let Some(mut retrieval) = license.block("auto_retrieval") {
             retrieval.flag("enabled");

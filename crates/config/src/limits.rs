@@ -89,7 +89,7 @@ impl Block<'_> {
         Some(written.value)
     }
 
-    /// The same with its place.
+    /// Takes the number within its limits, with its place.
     pub(crate) fn located_number_within<T>(
         &mut self,
         name: &'static str,

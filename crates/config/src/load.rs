@@ -14,7 +14,7 @@ use crate::template::Templates;
 use crate::top_level::decode;
 use crate::tree::Part;
 
-/// What the configuration depends on beside its files.
+/// Inputs of the configuration besides its files.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadContext<'a> {
     /// The environment of the process.
@@ -34,7 +34,7 @@ pub struct Loaded {
     pub config: Config,
     /// Things that do not mean what they seem to; may be empty.
     pub warnings: Report,
-    /// Valid things that this version cannot do yet; may be empty. Who is to work by this
+    /// Valid settings that this version does not support yet; may be empty. A caller that is to work by this
     /// configuration must refuse it then, see [`Loaded::usable`].
     pub unsupported: Report,
 }
@@ -50,7 +50,7 @@ impl Loaded {
     }
 }
 
-/// There is no usable configuration.
+/// Why no usable configuration was found.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The files have problems, every one of which is listed.

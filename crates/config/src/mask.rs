@@ -1,15 +1,16 @@
 //! Covers secrets in the source lines that problems show.
 //!
-//! A file that parses is masked by its tree. Of one that does not, only the text is known; there the
-//! rule errs towards covering too much.
+//! A file that parses is masked by its tree. If it does not parse, only the text is known; the rule for that
+//! errs towards covering too much.
 
 use cts_core::hidden::{is_secret_name, secret_places};
 use cts_hcl1::{Body, Span, Value, ValueKind};
 
-/// Of a block whose contents are covered whatever they are called, the keys that are shown.
+/// The keys that are shown of a block whose contents are covered, whatever they are called.
 ///
-/// Such are arguments of providers and backends and environments of processes, whose names are not
-/// ours, `webhook`, whose URL is often the secret itself, and `database`: its URL holds a password, under a misspelt key as well.
+/// Such blocks are arguments of providers and backends and environments of processes, whose names cts does
+/// not define, `webhook`, whose URL is often the secret itself, and `database`: its URL holds a password,
+/// under a misspelt key as well.
 fn shown_of(block: &str) -> Option<&'static [&'static str]> {
     const OF_OTHERS: &[&str] = &["alias", "auto_commit"];
     const OF_WEBHOOKS: &[&str] = &["timeout", "retries", "tls"];
@@ -25,8 +26,8 @@ fn shown_of(block: &str) -> Option<&'static [&'static str]> {
     BLOCKS.iter().find(of_block).map(|(_, shown)| *shown)
 }
 
-/// Whether text of any key looks like a URL with a secret in it, or like one of a database, where the password may stand in
-/// any place.
+/// Whether text of any key looks like a URL with a secret in it, or like the URL of a database, where the
+/// password may stand in any place.
 pub(crate) fn may_hold_secret(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let is_database = text.split_once("://").is_some_and(|(scheme, _)| {
@@ -127,7 +128,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || !byte.is_ascii()
 }
 
-/// Covers everything behind the next `{` up to its `}` except line ends and punctuation.
+/// Covers everything from the next `{` up to its `}` except line ends and punctuation.
 fn cover_braces(source: &mut [u8], from: usize) -> usize {
     let Some(open) = source[from..].iter().position(|b| *b == b'{') else {
         return from;
@@ -149,8 +150,8 @@ fn cover_braces(source: &mut [u8], from: usize) -> usize {
     source.len()
 }
 
-/// Covers the value behind `=` or `:`: a quoted string, a list or object up to its end, a heredoc
-/// (whose end is unknown), else the rest of the line.
+/// Covers the value after `=` or `:`: a quoted string, a list or object up to its end, a heredoc (whose end
+/// is unknown), else the rest of the line.
 fn cover_assigned(source: &mut [u8], from: usize) -> usize {
     let blanks = |at: usize| {
         let rest = source[at..].iter();

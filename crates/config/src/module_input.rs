@@ -20,7 +20,7 @@ pub(crate) enum RawInput {
     ConsulKv(RawKv),
 }
 
-/// Reads the blocks of a task, those of the old name behind the others. Uses of it are added to `former`.
+/// Reads the blocks of a task; blocks of the old name come last. Uses of the old name are added to `former`.
 pub(crate) fn decode_module_inputs(
     task: &mut Block<'_>,
     deprecated: &mut Vec<DeprecatedKeyUse>,
@@ -103,7 +103,8 @@ fn decode_entry(
     Some(Located { value, place })
 }
 
-/// The original checks nothing here, so what cannot work is no error; but it is hardly ever meant.
+/// The original checks nothing here, so an input that cannot work is not an error; but it is hardly ever
+/// meant.
 fn warn_of_services(query: &RawServices, place: &Place, sink: &Sink) {
     match (&query.names, &query.regexp) {
         (Some(names), Some(_)) if !names.value.is_empty() => sink.warning(

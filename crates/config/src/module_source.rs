@@ -21,7 +21,7 @@ const UNLIMITED: Limits = Limits {
     max_files: usize::MAX,
 };
 
-/// Resolves `.` and `..` by the text alone; symbolic links are not looked at.
+/// Resolves `.` and `..` by the text alone; symbolic links are not followed.
 pub(crate) fn clean(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for component in path.components() {
@@ -49,7 +49,7 @@ pub(crate) struct ModuleSources<'a> {
     may_be_elsewhere: bool,
 }
 
-/// What is known of a module directory.
+/// A module directory that was read: its source, digest and variables.
 #[derive(Debug, Clone)]
 struct LocalModule {
     source: String,
@@ -119,8 +119,8 @@ impl From<LocalModule> for ResolvedModule {
 }
 
 impl<'a> ModuleSources<'a> {
-    /// What lies below one of `working_dirs` is left out of digests: a module beside the task
-    /// directories would otherwise change with every run.
+    /// Digests leave out everything below one of `working_dirs`: a module next to the task directories would
+    /// otherwise change with every run.
     pub(crate) fn new(
         current_dir: &'a Path,
         working_dirs: &'a [PathBuf],
@@ -137,8 +137,8 @@ impl<'a> ModuleSources<'a> {
         }
     }
 
-    /// A module directory that is missing is only warned of: with a database of several members another
-    /// one may have it, or have stored its bundle (docs/compatibility.md#high-availability).
+    /// Only warns of a module directory that is missing: if several members share a database, a different
+    /// member may have it, or have stored its bundle (docs/compatibility.md#high-availability).
     pub(crate) fn may_be_elsewhere(&mut self) {
         self.may_be_elsewhere = true;
     }
@@ -196,13 +196,14 @@ impl<'a> ModuleSources<'a> {
 pub(crate) enum NoModule {
     #[error("{0}")]
     Unusable(String),
-    /// It leads out of the module roots: where to is only for those who see the files of this machine.
+    /// The path leads out of the module roots. Its destination is only shown to readers with access to the
+    /// files of this machine.
     #[error("{0}")]
     LeavesRoots(String),
 }
 
-/// The module that a caller of the API names, as Terraform gets it, or why it cannot be used. For the other parameters see
-/// [`ModuleSources::new`].
+/// The module that a caller of the API names, as Terraform gets it, or why it cannot be used. For the other
+/// parameters see [`ModuleSources::new`].
 pub(crate) fn resolve_of_api(
     written: &str,
     current_dir: &Path,
@@ -279,7 +280,7 @@ fn local_module(
     roots: Roots,
 ) -> Result<LocalModule, NoModule> {
     let shown = path.display();
-    // Before anything is looked at there.
+    // Checked before anything is read there.
     if !roots.hold(path) {
         let message = format!(
             "module directory {shown} is in no module root: add module_roots = [\"{}\"] to the configuration",

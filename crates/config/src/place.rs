@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cts_hcl1::Span;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-/// A file as problems show it: secrets are covered by asterisks and bytes that are no text or would
-/// steer a terminal are replaced, byte for byte, so that spans of the original still fit.
+/// A file as problems show it: secrets are covered by asterisks, and bytes that are not text or would steer a
+/// terminal are replaced, byte for byte, so that spans of the original still fit.
 pub(crate) struct SourceText {
     name: String,
     order: usize,
@@ -20,7 +20,7 @@ pub(crate) struct SourceText {
     characters: Vec<usize>,
 }
 
-/// How many bytes are counted anew for a column.
+/// The number of bytes that are recounted for a column.
 const STRIDE: usize = 1 << 8;
 
 /// How much of a line is shown on either side of a place.
@@ -71,7 +71,7 @@ impl SourceText {
         }
     }
 
-    /// The same text, to be understood by `rules`.
+    /// The text with `rules` as the rules by which it is read.
     pub(crate) fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }

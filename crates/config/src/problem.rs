@@ -20,9 +20,9 @@ const MOST_SHOWN: usize = 1000;
 pub enum Severity {
     /// The configuration cannot be used.
     Error,
-    /// It can, but not all of it means what it seems to.
+    /// Can be used, but not all of it means what it seems to.
     Warning,
-    /// It is valid, but this version cannot do what it asks for.
+    /// Valid, but this version does not support it.
     #[serde(rename = "note")]
     Unsupported,
 }
@@ -42,7 +42,7 @@ impl Problem {
         self.severity
     }
 
-    /// What is wrong and what was expected; lower case, one line.
+    /// The problem and the expected value; lower case, one line.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -72,7 +72,7 @@ impl Problem {
         Some(place.source.position(place.span.start))
     }
 
-    /// Line and column of the first character behind the place, both from one.
+    /// Line and column of the first character after the place, both from one.
     fn end(&self) -> Option<(usize, usize)> {
         let place = self.place.as_ref()?;
         Some(place.source.position(place.span.end))
@@ -85,7 +85,7 @@ impl Problem {
     }
 }
 
-/// The form for programs; what is not known is `null`. Of the text of the file nothing is in it.
+/// The form for programs; unknown values are `null`. Contains no text of the file.
 impl Serialize for Problem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (line, column) = self.position().unzip();
@@ -138,8 +138,8 @@ impl Diagnostic for Problem {
     }
 }
 
-/// What is wrong or doubtful about a configuration, in the order of files and lines; serialized as the
-/// list of its problems.
+/// Errors and doubts about a configuration, in the order of files and lines; serialized as the list of its
+/// problems.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(transparent)]
 pub struct Report {

@@ -114,8 +114,8 @@ fn note_blocks(entries: &[Entry<'_>], path: &mut Vec<String>, blocks: &mut BTree
     }
 }
 
-/// What is no text crashes the original as soon as a task uses the block. A number is its digits here,
-/// as for other texts.
+/// A value that is not text crashes the original as soon as a task uses the block. A number is its digits
+/// here, as for other texts.
 fn decode_alias(arguments: &[Entry<'_>], sink: &Sink) -> Option<String> {
     let entry = arguments.iter().rfind(|entry| entry.name() == "alias")?;
     let value = entry.single_value();
@@ -135,7 +135,7 @@ fn decode_alias(arguments: &[Entry<'_>], sink: &Sink) -> Option<String> {
     }
 }
 
-/// What is no flag would be taken for false, and nothing would fail that is meant to.
+/// A value that is not a flag would be taken for false, and an apply that is meant to fail would succeed.
 fn check_fake(arguments: &[Entry<'_>], place: &Place, sink: &Sink) {
     let last = |name: &str| arguments.iter().rfind(|entry| entry.name() == name);
     let is_name = |entry: &Entry<'_>| {
@@ -155,7 +155,8 @@ fn check_fake(arguments: &[Entry<'_>], place: &Place, sink: &Sink) {
     }
 }
 
-/// No error: who runs Terraform may have the variable, or the file of settings may name the user.
+/// Only a warning: the environment of the worker may have the variable, or the file of settings may name the
+/// user.
 fn check_panos(provider: &ProviderBlock, place: &Place, environment: Environment<'_>, sink: &Sink) {
     let given = |name: &str| {
         let value = provider.arguments.get(name);

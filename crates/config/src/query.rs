@@ -1,4 +1,4 @@
-//! What conditions and module inputs ask Consul for (docs/configuration.md#condition).
+//! Queries of conditions and module inputs to Consul (docs/configuration.md#condition).
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl RawServices {
     /// The object of the API; what is unset is left out.
     pub(crate) fn to_object(&self) -> Map<String, Value> {
         let mut object = Map::new();
-        // Beside an expression, an empty list says nothing.
+        // Next to an expression, an empty list has no meaning.
         let names = self.names.as_ref();
         if let Some(names) = names.filter(|n| self.regexp.is_none() || !n.value.is_empty()) {
             let names = names.value.iter().map(|name| name.value.as_str());

@@ -1,4 +1,4 @@
-//! `scheduler`, a block of ours.
+//! `scheduler`, a cts-only block.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -27,26 +27,25 @@ const TAKEOVERS: [(&str, OnTakeover); 2] =
 /// How the schedulers grant runs and what a new leader does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedulerConfig {
-    /// `lease_ttl`: how long a worker may hold a run without renewing, from 3 s to 10 min; 30 s by
-    /// default. A run whose worker is lost is given to another one after this.
+    /// `lease_ttl`: how long a worker may hold a run without renewing, from 3 s to 10 min; 30 s by default. A
+    /// run whose worker is lost goes to a different one after this.
     pub lease_ttl: Duration,
-    /// `on_takeover`, as written; [`Config::on_takeover`](crate::Config::on_takeover) knows the
-    /// default.
+    /// `on_takeover`, as written; [`Config::on_takeover`](crate::Config::on_takeover) adds the default.
     pub on_takeover: Option<OnTakeover>,
     /// `runs_kept`: ended runs that are kept of each task, from 5 to 100,000; 500 by default.
     pub runs_kept: u32,
     /// `runs_kept_for`: how long ended runs are kept, from a minute to ten years; three months by default. The newest
     /// results of a task stay.
     pub runs_kept_for: Duration,
-    /// `logs_kept`: space that the logs of all runs may take, from 1 MiB to 1,024 TiB; 20 GiB by default. Logs beyond that are removed,
-    /// those of successful runs first.
+    /// `logs_kept`: space that the logs of all runs may take, from 1 MiB to 1,024 TiB; 20 GiB by default.
+    /// Logs beyond that are removed, logs of successful runs first.
     pub logs_kept: u64,
 }
 
 /// Which tasks a scheduler runs when it becomes the leader (docs/configuration.md#scheduler).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnTakeover {
-    /// Those whose input differs from the applied one, or whose run was interrupted.
+    /// Tasks whose input differs from the applied one, or whose run was interrupted.
     Changed,
     /// Every task once, as the original does.
     All,

@@ -1,4 +1,4 @@
-//! `security`, a block of ours (docs/configuration.md#security).
+//! `security`, a cts-only block (docs/configuration.md#security).
 
 use std::fs;
 use std::io;

@@ -26,7 +26,7 @@ struct ServiceBlock {
     place: Place,
 }
 
-/// What a list of entries stands for.
+/// The services that a list of entries stands for.
 #[derive(Debug, Default)]
 pub(crate) struct ListedServices {
     /// Each once, in the order of the list.
@@ -87,8 +87,8 @@ impl ServiceBlocks {
         self.by_id.insert(id, block);
     }
 
-    /// The services that the entries of a list stand for: of the block with that id, else of that name.
-    /// Of several entries for one service the last one counts.
+    /// The services that the entries of a list stand for: the block with that id, else the one with that
+    /// name. If several entries name one service, the last one counts.
     pub(crate) fn resolve(&self, list: &[Located<String>], sink: &Sink) -> ListedServices {
         let mut listed = ListedServices::default();
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! `services`, a block of ours: where the other services are and how they are talked to.
+//! `services`, a cts-only block: where the other services are, and the settings of the connections to them.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub struct ServicesConfig {
     pub watchers: Vec<String>,
     /// `plaintext`: whether services may talk without TLS beyond this machine.
     pub plaintext: bool,
-    /// `tls`; without it there is none.
+    /// `tls`; without it connections are not encrypted.
     pub tls: Option<ServicesTls>,
     /// `limits`.
     pub limits: ServicesLimits,

@@ -13,7 +13,8 @@ use crate::sink::Sink;
 use crate::suggestion::suggestion;
 use crate::tree::ParsedFile;
 
-/// Reads everything below `paths`, in order. Returns the files that were found, and what those are that could be parsed.
+/// Reads everything below `paths`, in order. Returns the files that were found, and the contents of the ones
+/// that could be parsed.
 pub(crate) fn read_all(
     paths: &[PathBuf],
     current_dir: &Path,
@@ -34,8 +35,8 @@ pub(crate) fn read_all(
 
 /// Adds the file, or the files of the directory, at `path`.
 ///
-/// What is no configuration file by its name is passed over with a warning where it was named, and
-/// without one in a directory, where it may well have another purpose.
+/// A file that is not a configuration file by its name is skipped: with a warning if it was named, without
+/// one in a directory, where it may well have a different purpose.
 fn find(path: &Path, current_dir: &Path, found: &mut Vec<PathBuf>, sink: &Sink) -> io::Result<()> {
     let place = current_dir.join(path);
     let metadata = fs::metadata(&place)?;
@@ -88,7 +89,7 @@ fn refuse(path: &Path, current_dir: &Path, error: &io::Error, sink: &Sink) {
     sink.error_outside_with_help(message, near_name(path, current_dir));
 }
 
-/// The name beside a missing one that was probably meant.
+/// The name next to a missing one that was probably meant.
 fn near_name(path: &Path, current_dir: &Path) -> Option<String> {
     // Only a suggestion, for which no large directory is read through.
     const MOST: usize = 1000;

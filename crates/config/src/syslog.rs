@@ -15,7 +15,7 @@ pub struct SyslogConfig {
     pub name: String,
 }
 
-/// The part of the system that a line is said to come from.
+/// The part of the system that a line names as its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyslogFacility {
     /// `KERN`.

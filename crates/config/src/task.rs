@@ -156,7 +156,7 @@ impl<'a> TaskDecoder<'a> {
         let module = written.module?;
         let working_dir = match written.working_dir {
             Some(path) => clean(&self.context.current_dir.join(path.value)),
-            // Below a directory that only who runs Terraform knows.
+            // Below a directory that only the worker determines.
             None => PathBuf::from(name.as_str()),
         };
         let spec = TaskSpec {
@@ -236,8 +236,8 @@ impl<'a> TaskDecoder<'a> {
         variables
     }
 
-    /// What triggers the task and what else its module gets; the deprecated list of services is one or
-    /// the other (docs/configuration.md#deprecated-keys-of-tasks).
+    /// The condition of the task and its module inputs; the deprecated list of services is one or the other
+    /// (docs/configuration.md#deprecated-keys-of-tasks).
     fn monitored(&self, written: &mut RawTask) -> (Condition, Vec<ModuleInput>) {
         let inputs = written.inputs.drain(..);
         let mut inputs: Vec<_> = inputs.map(|input| input.value.into_input()).collect();

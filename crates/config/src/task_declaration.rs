@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::module_source::{NoModule, ResolvedModule, resolve_of_api};
 use crate::variables::evaluate_text;
 
-/// What such tasks get from the configuration.
+/// The settings that tasks of the API get from the configuration.
 #[derive(Debug, Clone)]
 pub struct DeclaredTasks {
     /// Relative modules are below it.
@@ -46,8 +46,8 @@ impl DeclaredTasks {
         }
     }
 
-    /// Checks a task and gives it what it inherits. Reads the files of a local module. `now` is for schedules
-    /// that are over. If anything is wrong with the task, the error says all of it.
+    /// Checks a task and gives it the settings that it inherits. Reads the files of a local module. `now` is
+    /// for schedules that are over. The error contains all problems of the task.
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
         let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
@@ -159,7 +159,7 @@ impl DeclaredTasks {
     }
 }
 
-/// What is wrong with a task.
+/// The problems of a task.
 #[derive(Debug, Default)]
 struct Errors(Vec<String>);
 
@@ -173,7 +173,7 @@ impl Errors {
     }
 }
 
-/// An answer has a mask in place of secrets, which is no value.
+/// Answers contain a mask in place of secrets, which must not come back as a value.
 fn refuse_mask(draft: &TaskDraft, faults: &mut Errors) {
     if draft.module.contains(HIDDEN) {
         faults.add(format!(

@@ -19,7 +19,7 @@ use crate::tree::Part;
 use crate::variables::VariableFiles;
 use crate::variables::raw::expression_of;
 
-/// What else may stand in a configuration file.
+/// The other blocks and keys of a configuration file.
 const OTHERS: [&str; 23] = [
     "buffer_period",
     "client_type",
@@ -62,17 +62,17 @@ pub struct TaskFile {
 pub struct DeprecatedUse {
     /// The key.
     pub key: String,
-    /// What to write instead, with its quotes, as part of a sentence.
+    /// The key or block to write instead, with its quotes, as part of a sentence.
     pub replacement: String,
 }
 
 /// A file holds no task that can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFileError {
-    /// It has problems, every one of which is listed; uses of deprecated keys are among them.
+    /// The file has problems, every one of which is listed; uses of deprecated keys are among them.
     #[error(transparent)]
     Problems(Report),
-    /// There is no task in it.
+    /// The file contains no task.
     #[error("task file must contain at least one task")]
     NoTask,
     /// There are several tasks in it.
@@ -163,7 +163,8 @@ fn variables(written: &RawTask, files: &mut VariableFiles<'_>) -> Map<String, Va
     variables
 }
 
-/// What the API has no member for, and what it means otherwise than a configuration file.
+/// Warns of settings that the API has no member for, or that mean something else there than in a
+/// configuration file.
 fn warn_of_losses(written: &RawTask, sink: &Sink) {
     if let Some(path) = &written.working_dir {
         let message = "`working_dir` is not sent: the API has no such member";
@@ -266,7 +267,7 @@ fn buffer_object(buffer: &Located<BufferSetting>) -> Map<String, Value> {
     object
 }
 
-/// In units that Go reads: seconds, and nanoseconds if there are any beside them.
+/// Text in units that Go reads: seconds, and the nanoseconds that remain, if any.
 fn duration_text(duration: Duration) -> String {
     let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
     match (seconds, nanoseconds) {

@@ -7,15 +7,15 @@ use crate::place::Place;
 use crate::sink::Sink;
 use crate::tree::{Entry, Part};
 
-/// Where text that looks like a template is text: a module's variable may well hold one for another
-/// program. The original takes more places literally, because its check does not see them, but there a
-/// template is of no use (docs/compatibility.md).
+/// Where text that looks like a template is text: a module's variable may well hold one for a different
+/// program. The original takes more places literally, because its check does not see them, but a template in
+/// those has no use (docs/compatibility.md).
 const LITERAL: [&[&str]; 1] = [&["task", "variables"]];
 
-/// Where a template may stand beside `terraform_provider` and `webhook`.
+/// Where a template may stand besides `terraform_provider` and `webhook`.
 const CLOUD_TOKEN: &[&str] = &["driver", "terraform-cloud", "token"];
 
-/// What of a `webhook` may be a template.
+/// The keys of a `webhook` that may be a template.
 const OF_WEBHOOK: [&str; 2] = ["url", "secret"];
 
 /// Looks for templates in the files, and collects those for which Vault is needed.
@@ -117,7 +117,7 @@ impl<'a> Templates<'a> {
         }
     }
 
-    /// The labels of provider blocks are no place for templates, other keys are not looked at.
+    /// The labels of provider blocks may not be templates; other keys are not checked.
     fn refuse_label(&self, entry: &Entry<'_>, path: &[&str]) {
         let is_label = is_provider(path) && path.len() == 1;
         if is_label && matches!(recognise(entry.name()), Some(Recognised::Template { .. })) {

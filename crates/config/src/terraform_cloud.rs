@@ -31,14 +31,14 @@ pub struct TerraformCloudDriver {
 /// `workspaces` of the driver: their names and tags.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CloudWorkspaces {
-    /// What the name of a task gets in front; that of the deprecated `workspace_prefix` has its hyphen
-    /// at the end already.
+    /// Prefix of the name of a task; the one of the deprecated `workspace_prefix` has its hyphen at the end
+    /// already.
     pub prefix: String,
-    /// Tags that every workspace gets, beside `source:cts`.
+    /// Tags that every workspace gets, in addition to `source:cts`.
     pub tags: Vec<String>,
-    /// If there are any, a workspace needs at least one of these.
+    /// If not empty, a workspace needs at least one of these tags.
     pub tags_allowlist: Vec<String>,
-    /// A workspace with one of these is refused; beats the allow list.
+    /// A workspace with one of these tags is refused; beats the allow list.
     pub tags_denylist: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How long the steps of Terraform may take: keys of ours, in `driver "terraform"` and in tasks.
+//! How long the steps of Terraform may take: cts-only keys, in `driver "terraform"` and in tasks.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl RawTimeouts {
         }
     }
 
-    /// What is written.
+    /// The timeouts as written.
     pub(crate) fn values(&self) -> TaskTimeouts {
         let value = |written: &Option<Located<Duration>>| written.as_ref().map(|it| it.value);
         TaskTimeouts {
@@ -37,7 +37,7 @@ impl RawTimeouts {
         }
     }
 
-    /// What is written, and the defaults for the rest.
+    /// The timeouts as written, and the defaults for the rest.
     pub(crate) fn or_default(&self) -> StepTimeouts {
         self.values().or(StepTimeouts::default())
     }

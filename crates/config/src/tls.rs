@@ -14,7 +14,7 @@ use crate::place::{Located, Place};
 /// the files of the authorities have not been opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiTls {
-    /// PEM file of the certificate, and behind it those that lead to its authority.
+    /// PEM file of the certificate, followed by the ones that lead to its authority.
     pub cert: PathBuf,
     /// PEM file of the private key.
     pub key: PathBuf,
@@ -27,7 +27,7 @@ pub struct ApiTls {
 }
 
 impl ApiTls {
-    /// Who clients' certificates must come from; `None` if clients need none.
+    /// The authorities that must have issued the certificates of clients; `None` if clients need none.
     pub fn clients(&self) -> Option<Authorities> {
         if !self.verify_incoming {
             return None;
@@ -36,8 +36,8 @@ impl ApiTls {
     }
 }
 
-/// Reads the block. What is written is checked even if it is disabled, its files are opened only if it
-/// is not.
+/// Reads the block. A block that is disabled is checked as well, but its files are opened only if it is
+/// enabled.
 pub(crate) fn decode_tls(block: Option<Block<'_>>, current_dir: &Path) -> Option<ApiTls> {
     let mut block = block?;
     let enabled = block.flag("enabled");
@@ -118,7 +118,7 @@ fn try_out(files: &IdentityFiles) -> Result<(), TlsError> {
     Ok(())
 }
 
-/// The setting that has to be looked at.
+/// The place of the setting that causes the error.
 fn place_of<'a>(
     error: &TlsError,
     files: &IdentityFiles,

@@ -19,7 +19,7 @@ pub struct Transport {
     pub idle_conn_timeout: Duration,
     /// Unused connections over all hosts; 0 for no limit.
     pub max_idle_conns: usize,
-    /// Connections for each host, ours; at least 8.
+    /// Connections for each host, cts-only; at least 8.
     pub max_conns_per_host: usize,
     /// Unused connections for each host.
     pub max_idle_conns_per_host: usize,
@@ -29,7 +29,7 @@ pub struct Transport {
 
 /// Half of what Consul takes of a client unless it is configured otherwise: others have the same address.
 const MOST_CONNECTIONS: usize = 100;
-/// What following needs at least: four to learn of changes, one to read.
+/// The minimum for following: four connections to learn of changes, one to read.
 const FEWEST_CONNECTIONS: usize = 8;
 
 /// Reads the `transport` of `parent`, which may be absent.

@@ -75,7 +75,7 @@ impl<'a> Entry<'a> {
         self.source.rules()
     }
 
-    /// What a block is called in this file.
+    /// The word for a block in the language of this file.
     pub(crate) fn noun(&self) -> &'static str {
         match self.rules() {
             Rules::Hcl => A_BLOCK,
@@ -88,7 +88,7 @@ impl<'a> Entry<'a> {
         self.labels.is_empty().then_some(self.value)
     }
 
-    /// Whether the value is `null`, which for keys that are ours is the same as no such key.
+    /// Whether the value is `null`, which for keys that cts defines is the same as an absent key.
     pub(crate) fn is_unset(&self) -> bool {
         self.labels.is_empty() && matches!(self.value.kind, ValueKind::Null)
     }
@@ -107,8 +107,8 @@ impl<'a> Entry<'a> {
         self.plain_value().map(|value| self.single(value))
     }
 
-    /// The bodies behind the key: one of a block, several of a list of objects. What is no body comes
-    /// back as the value that stands in its place.
+    /// The bodies under the key: one of a block, several of a list of objects. A value that is not a body
+    /// comes back as the value that stands in its place.
     pub(crate) fn bodies(&self) -> Vec<Result<Part<'a>, &'a Value>> {
         if let Some(entry) = Self::new(self.source, self.labels, self.value, self.assigned) {
             return vec![Ok(Part {
@@ -163,7 +163,7 @@ fn unwrapped(mut value: &Value) -> &Value {
     value
 }
 
-/// What one file says about a block.
+/// The part of a block that one file contains.
 #[derive(Debug, Clone)]
 pub(crate) struct Part<'a> {
     /// The key that opens the block; in a list of several, its brace.
@@ -199,9 +199,9 @@ impl<'a> Part<'a> {
         self.place.source.rules()
     }
 
-    /// Takes out the entries of a name: those that match exactly, or if there are none those that
-    /// match without regard to case (docs/configuration.md#types), all in the spelling of the first. What is
-    /// `null` is taken out as well but not given: it counts as absent.
+    /// Takes out the entries of a name: the ones that match exactly, or if none does, the ones that match
+    /// without regard to case (docs/configuration.md#types), all in the spelling of the first. Entries that
+    /// are `null` are taken out as well but not given: they count as absent.
     pub(crate) fn claim(&mut self, name: &str) -> Vec<Entry<'a>> {
         let Some(spelling) = self.spelling(name) else {
             return Vec::new();

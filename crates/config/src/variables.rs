@@ -26,7 +26,7 @@ use exact::make_exact;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Sorts variable files behind all configuration files in a report.
+/// Sorts variable files after all configuration files in a report.
 const FIRST_ORDER: usize = usize::MAX / 2;
 
 /// Levels of lists and objects within each other that a value may have. A text has no more than the parser allows, but
@@ -171,7 +171,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// What went wrong, without the values involved: one of them may be a secret.
+/// Describes the error without the values involved: one of them may be a secret.
 fn describe(kind: &ErrorKind) -> String {
     match kind {
         ErrorKind::UndefinedVar(name) => format!("the reference `{name}` is not available here"),

@@ -25,13 +25,13 @@ pub struct VaultConfig {
     pub address: String,
     /// `namespace` of Vault Enterprise, may be empty.
     pub namespace: String,
-    /// The token; `None` if there is none in any of the places of docs/configuration.md#vault.
+    /// The token; `None` if none of the places of docs/configuration.md#vault has one.
     pub token: Option<SecretString>,
     /// `vault_agent_token_file`, absolute: where `token` was read from. Its content may change.
     pub vault_agent_token_file: Option<PathBuf>,
     /// `renew_token`: whether the token is to be kept alive.
     pub renew_token: bool,
-    /// `unwrap_token`: whether the token wraps another one that has to be unwrapped once.
+    /// `unwrap_token`: whether the token wraps a second one that has to be unwrapped once.
     pub unwrap_token: bool,
     /// `tls`.
     pub tls: ClientTls,
@@ -61,7 +61,7 @@ pub(crate) fn decode_vault<'a>(
     let token_file = block.take("vault_agent_token_file", coerce::text);
     let renew_token = block.flag("renew_token");
     let unwrap_token = block.flag("unwrap_token");
-    // An environment that is made for other programs is looked at only if it counts.
+    // The environment may be made for other programs, so it is read only if `vault` is enabled.
     let supplied = enabled.then(|| environment.vault_tls(sink));
     let tls = decode_client_tls(&mut block, EnabledBy::Default, supplied.unwrap_or_default());
     let transport = decode_transport(&mut block);
@@ -99,8 +99,9 @@ pub(crate) fn decode_vault<'a>(
     })
 }
 
-/// The original goes on without a token and without a word if the file cannot be read; here the reader
-/// gets a warning. It is no error: the file may be made later, and nothing may need Vault at all.
+/// The original continues without a token and without a message if the file cannot be read; here a warning is
+/// reported. An unreadable file is not an error: it may be made later, and possibly nothing needs Vault at
+/// all.
 fn read_token_file(file: &Located<String>, current_dir: &Path, sink: &Sink) -> Option<String> {
     let warn = |reason: &str| {
         let message = format!("Vault is used without a token: {reason}");

@@ -1,4 +1,4 @@
-//! `webhook`, a block of ours (docs/configuration.md#webhook).
+//! `webhook`, a cts-only block (docs/configuration.md#webhook).
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -40,7 +40,7 @@ pub struct WebhookConfig {
 }
 
 impl WebhookConfig {
-    /// What no output may show.
+    /// The values that no output may show.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         [Some(&self.url), self.secret.as_ref()]
             .into_iter()
@@ -132,8 +132,8 @@ fn is_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_part)
 }
 
-/// Tasks name webhooks that are there. In a cluster that is the workers' business, whose files are others: a name that is
-/// not among those that are here is only doubtful.
+/// Tasks name webhooks that exist. In a cluster the workers check this, whose files differ: a name that is
+/// not among the webhooks here is only doubtful.
 pub(crate) fn check_references(
     tasks: &[DecodedTask],
     webhooks: &[WebhookConfig],

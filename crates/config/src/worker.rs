@@ -1,4 +1,4 @@
-//! `worker`, a block of ours.
+//! `worker`, a cts-only block.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::ops::RangeInclusive;
@@ -30,8 +30,8 @@ pub struct WorkerConfig {
     /// `drain_timeout`: how long a worker that is stopped waits for its runs to finish, up to
     /// 24 h; 10 min by default.
     pub drain_timeout: Duration,
-    /// `environment`: the names of the variables of cts's own environment that Terraform gets, and beginnings of names
-    /// with a `*` behind them; `None` for all but the credentials of cts.
+    /// `environment`: the names of the variables of cts's own environment that Terraform gets, and beginnings
+    /// of names followed by a `*`; `None` for all but the credentials of cts.
     pub environment: Option<Vec<String>>,
     /// `go_gc`: by how many percent the heap of Terraform and its plugins may grow before garbage is collected; `None`
     /// to leave memory to them. 400 by default.

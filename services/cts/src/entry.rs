@@ -95,7 +95,7 @@ pub(crate) fn enter(
     }
 }
 
-/// Runs a command that asks a running cts.
+/// Runs a command that calls a running cts.
 fn ask(running: impl Future<Output = u8>) -> u8 {
     Runtime::new().map_or_else(surroundings_failed, |runtime| runtime.block_on(running))
 }
@@ -105,7 +105,7 @@ fn end(running: impl Future<Output = Result<(), Failure>>) -> u8 {
     end_with_code(async { running.await.map(|()| 0) })
 }
 
-/// Runs a command that ends by itself and says with which exit code.
+/// Runs a command that ends by itself and returns the exit code.
 fn end_with_code(running: impl Future<Output = Result<u8, Failure>>) -> u8 {
     let result = Runtime::new()
         .map_err(Failure::ProcessEnv)
@@ -136,7 +136,7 @@ fn edit_shell_files(
     called: &OsStr,
     process_env: &ProcessEnv,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    // What `HOME` says may be another user's, as under sudo.
+    // `HOME` may name the directory of a different user, as under sudo.
     let user = User::from_uid(getuid())?
         .ok_or_else(|| io::Error::other("this user is not in the database of users"))?;
     let config = process_env.environment.get(OsStr::new("XDG_CONFIG_HOME"));

@@ -49,7 +49,7 @@ pub enum Failure {
         /// Its configured address.
         address: String,
     },
-    /// There is no Terraform or `OpenTofu` that can be used.
+    /// No Terraform or `OpenTofu` can be used.
     #[error(transparent)]
     Engine(Box<EngineError>),
     /// This backend keeps its state on one machine.
@@ -60,7 +60,7 @@ pub enum Failure {
         "{what} needs the Postgres database that the members of its cluster share: set CTS_DATABASE_URL, or write a `database` block with its `url`. SQLite is for a single `cts start` without `high_availability`"
     )]
     NoDatabase {
-        /// What was started.
+        /// The command that was started.
         what: &'static str,
     },
     /// The files of `services.tls` cannot be used.
@@ -102,7 +102,7 @@ pub enum Failure {
         #[source]
         source: io::Error,
     },
-    /// There is no place for temporary files.
+    /// Temporary files cannot be stored anywhere.
     #[error("cannot make a temporary directory")]
     Temporary(#[source] io::Error),
     /// A task that was named on the command line is not in the configuration.
@@ -118,7 +118,7 @@ pub enum Failure {
     Pass {
         /// How many.
         failed: usize,
-        /// Of how many.
+        /// Number of tasks in the pass.
         of: usize,
     },
     /// A signal came before all tasks of a pass were through.
@@ -126,7 +126,7 @@ pub enum Failure {
     PassCut {
         /// How many were through.
         ended: usize,
-        /// Of how many.
+        /// Number of tasks in the pass.
         of: usize,
     },
     /// The database cannot be used.
@@ -211,7 +211,7 @@ pub(crate) const EXIT_MISSING: u8 = 13;
 /// The arguments cannot be parsed.
 pub(crate) const EXIT_USAGE: u8 = 14;
 
-/// There is no such command.
+/// The command does not exist.
 pub(crate) const EXIT_UNKNOWN_COMMAND: u8 = 127;
 
 /// An end by a signal that takes longer has its own exit code.

@@ -1,9 +1,9 @@
-//! The composition root: reads configuration and environment, builds the adapters, connects them to
-//! the services and runs them, all in one process ([`Embedded`]) or one alone.
+//! The composition root: reads configuration and environment, builds the adapters, connects them to the
+//! services and runs them, all in one process ([`Embedded`]) or one alone.
 //!
-//! This is the only crate that sees every other one, and the only one that asks the process for its
-//! arguments, environment, directory and signals. Nothing in it is global, so several [`Embedded`]
-//! instances can live in one process.
+//! This is the only crate that sees every other one, and the only one that reads the process's arguments,
+//! environment, directory and signals. Nothing in it is global, so several [`Embedded`] instances can live in
+//! one process.
 //!
 //! Read `entry` and `program` (from the arguments to the exit code), then `services` or `commands`.
 #![warn(missing_docs)]

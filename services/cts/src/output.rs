@@ -1,4 +1,4 @@
-//! What the program writes for the person who started it.
+//! Output of the program for the user who started it.
 
 use std::io::Write;
 
@@ -28,7 +28,7 @@ pub(crate) fn fail(failure: &Failure) -> u8 {
     failure.exit_code()
 }
 
-/// Writes for the person who started the program.
+/// Writes for the user who started the program.
 pub(crate) fn say(text: &str) {
     drop(writeln!(std::io::stderr(), "{}", text.trim_end()));
 }

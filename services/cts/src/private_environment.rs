@@ -44,11 +44,11 @@ pub(crate) fn refuse_inspection() -> Inspection {
     Inspection(prctl::set_dumpable(false))
 }
 
-/// Takes the credentials out of the environment that the kernel shows, by executing this process once more, and
-/// completes `environment` with those that the execution before handed over.
+/// Takes the credentials out of the environment that the kernel shows, by executing this process once more,
+/// and completes `environment` with the ones that the execution before handed over.
 ///
-/// Call it before the process has begun or printed anything. Returns a text for the log for each part that other
-/// processes can read nevertheless.
+/// Call it before the process has begun or printed anything. Returns a text for the log for each part that
+/// other processes can read nevertheless.
 pub(crate) fn withdraw_credentials(
     inspection: Inspection,
     arguments: &[OsString],

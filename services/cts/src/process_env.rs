@@ -1,4 +1,4 @@
-//! What a process finds around itself, asked once.
+//! Surroundings of a process, read once.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,9 +24,9 @@ pub struct ProcessEnv {
     pub current_dir: PathBuf,
     /// Name of this host.
     pub hostname: String,
-    /// The present boot of the machine, where the system says it.
+    /// The present boot of the machine, if the system reports it.
     pub boot: Option<String>,
-    /// Bytes of memory that this process and its children may use, where the system says it.
+    /// Bytes of memory that this process and its children may use, if the system reports it.
     pub memory: Option<u64>,
     /// Files that this process may have open.
     pub descriptors: u64,
@@ -37,7 +37,7 @@ pub struct ProcessEnv {
 }
 
 impl ProcessEnv {
-    /// Those of this process.
+    /// The surroundings of this process.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that asks the process"
@@ -63,7 +63,7 @@ impl ProcessEnv {
             setrlimit(Resource::RLIMIT_NOFILE, wanted, hard)?;
             Ok(wanted)
         });
-        // It stays as it was then.
+        // The limit stays unchanged if this fails.
         if let Ok(raised) = raised {
             self.descriptors = raised;
         }
@@ -96,7 +96,7 @@ fn memory() -> Option<u64> {
     machine.into_iter().chain(group).min()
 }
 
-/// Another text after every start of the machine; `None` where there is none.
+/// Text that differs after every start of the machine; `None` on a system without it.
 fn boot() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let text = text.trim();

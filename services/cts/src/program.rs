@@ -48,7 +48,7 @@ pub fn run_program() -> ExitCode {
         Err(code) => return ExitCode::from(code),
     };
     process_env.raise_descriptors();
-    // Who drains takes the time that it takes.
+    // A worker drains, and takes the time that it needs.
     let has_to_hurry = !matches!(command, Command::Worker { .. });
     let shutdown = CancellationToken::new();
     let began_to_end = runtime.block_on(async {
@@ -131,7 +131,7 @@ async fn run(
         None => Box::new(std::io::stderr()),
     };
     match init_log(log, console, Arc::clone(&process_env.clock)) {
-        // A second log in one process is no reason not to work.
+        // A second log in one process does not stop the program.
         Ok(()) | Err(LogError::Installed(_)) => {}
         Err(LogError::Syslog(error)) => return Err(Failure::Log(error)),
     }
@@ -302,8 +302,8 @@ async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener
     if let Some(ip) = api.bind_address {
         return listen(every(ip)).await;
     }
-    // Unspecified in version 6 means every address, those of version 4 included; a host without
-    // version 6 has to be asked for version 4.
+    // Unspecified in version 6 means every address, also of version 4; a host without version 6 has to be
+    // asked for version 4.
     match listen(every(Ipv6Addr::UNSPECIFIED.into())).await {
         Err(Failure::Listen { source, .. }) if source.kind() != ErrorKind::AddrInUse => {
             listen(every(Ipv4Addr::UNSPECIFIED.into())).await

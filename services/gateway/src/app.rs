@@ -1,7 +1,7 @@
-//! Who answers what: the application behind every connection.
+//! The application that answers the requests of every connection.
 //!
-//! A request passes, from the outside in: what HTTP servers answer themselves, CORS, request id and
-//! log, then [`dispatch`], where the leader's interceptor is (docs/rest.md#request-ids-and-the-log).
+//! A request passes, from the outside in: answers that HTTP servers give themselves, CORS, request id and
+//! log, then [`dispatch`], which contains the leader's interceptor (docs/rest.md#request-ids-and-the-log).
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
 //! The REST gateway: the API of Consul-Terraform-Sync, version `v1`, in front of the gRPC services.
 //!
-//! It follows docs/rest.md to the byte where clients can tell, and decides nothing: what exists, what
-//! state it is in and what may change is asked of the scheduler with every request. It must not know a
-//! store, Consul or Terraform, and it keeps no state between two requests but the scheduler's last word
-//! on its replicas, for a second, and answers that are good until the scheduler names another version.
+//! The gateway follows docs/rest.md to the byte where clients can tell, and decides nothing: with every
+//! request the scheduler answers which objects exist, in which state they are and which changes are allowed.
+//! The gateway must not know a store, Consul or Terraform. Between two requests it keeps no state but the
+//! scheduler's last answer about its replicas, for a second, and answers that are valid until the scheduler
+//! names a different version.
 //!
 //! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `transport` (HTTP, TLS, limits),
-//! `routes` (which request is what), `app` (what happens before a handler), `request` (what it says),
+//! `routes` (method and path), `app` (steps before a handler), `request` (parameters and bodies),
 //! `scheduler_client` (calls of the scheduler) and `model` (answers), or ends in a `problem`.
 #![warn(missing_docs)]
 

@@ -30,6 +30,6 @@ pub(crate) use status::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswe
 pub(crate) use task::{TaskAnswer, TaskObject, TasksAnswer};
 pub(crate) use terraform_state::StateAnswer;
 
-/// An answer that says only that all is well.
+/// An answer without content, for success.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct EmptyAnswer {}

@@ -1,4 +1,4 @@
-//! What a gateway is made of: its settings, and the services behind it.
+//! Parts of a gateway: its settings, and the services that it calls.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -21,22 +21,22 @@ pub type RequestIds = Arc<dyn Fn() -> Uuid + Send + Sync>;
 /// Moves a moment to the UTC offset that the server's place has at that moment.
 pub type LocalTime = Arc<dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset> + Send + Sync>;
 
-/// What the composition root chooses.
+/// Settings that the composition root chooses.
 #[derive(Clone)]
 pub struct Options {
     /// Source of request ids.
     pub request_id: RequestIds,
     /// Local time of the events' times.
     pub local_time: LocalTime,
-    /// What is answered when the replica that is asked does not lead.
+    /// Answer to a request at a replica that does not lead.
     pub mode: Mode,
-    /// What clients may hold.
+    /// Resources that clients may use.
     pub limits: Limits,
-    /// Proxies between clients and this gateway, which say for whom they ask.
+    /// Proxies between clients and this gateway, which name the client that they forward for.
     pub trusted_proxies: Vec<IpNet>,
 }
 
-/// What clients may hold and how long they may take (docs/rest.md#limits).
+/// Resources that clients may use and how long they may take (docs/rest.md#limits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections.
@@ -55,15 +55,14 @@ pub struct Limits {
     pub names: usize,
 }
 
-/// What task and status endpoints answer when the replica that is asked does not lead
-/// (docs/rest.md#strict-followers).
+/// Answer of task and status endpoints if the called replica does not lead (docs/rest.md#strict-followers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// The same as with the leader.
+    /// Answers as at the leader.
     #[default]
     Transparent,
-    /// That the leader should be asked, as a follower of the reference does (docs/rest.md#strict-followers). Of use
-    /// where one gateway belongs to one replica. Without high availability the same as
+    /// Refers the client to the leader, as a follower of the reference does (docs/rest.md#strict-followers).
+    /// Useful where one gateway belongs to one replica. Without high availability equal to
     /// [`Mode::Transparent`].
     StrictFollower,
 }
@@ -78,7 +77,7 @@ impl fmt::Debug for Options {
     }
 }
 
-/// The services behind the gateway, each of them served by every scheduler replica.
+/// The services that the gateway calls, each of them served by every scheduler replica.
 #[derive(Debug, Clone)]
 pub struct Deps {
     /// Tasks.
@@ -87,6 +86,6 @@ pub struct Deps {
     pub cluster: ClusterServiceClient<Channel>,
     /// Runs, and how much work waits.
     pub runs: RunServiceClient<Channel>,
-    /// What Terraform said.
+    /// Output of Terraform.
     pub logs: LogServiceClient<Channel>,
 }

@@ -60,7 +60,7 @@ impl Problem {
         }
     }
 
-    /// There is no place for a request; `what` names the requests of its kind (docs/rest.md#limits).
+    /// Too many requests are in progress; `what` names the requests of their kind (docs/rest.md#limits).
     pub(crate) fn crowded(why: Full, what: &str) -> Self {
         let (status, who) = match why {
             Full::All => (StatusCode::SERVICE_UNAVAILABLE, "all clients together have"),
@@ -72,7 +72,7 @@ impl Problem {
         }
     }
 
-    /// There is no cluster to ask about.
+    /// The cluster endpoint is called without high availability.
     pub(crate) fn no_cluster() -> Self {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -80,13 +80,13 @@ impl Problem {
         )
     }
 
-    /// What the client sent is not what is expected.
+    /// The client's request is not as expected.
     pub(crate) fn bad_request(cause: &dyn Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, cause.to_string())
     }
 
-    /// There is no body to look at. `otherwise` is the status for all but one that is too large
-    /// (docs/rest.md#transport). What has not been read ends the connection.
+    /// The body of the request cannot be read. `otherwise` is the status for all errors except a body that is
+    /// too large (docs/rest.md#transport). The connection ends if a part of the body was not read.
     pub(crate) fn without_body(error: &BodyError, otherwise: StatusCode) -> Self {
         let status = match error {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -113,12 +113,12 @@ impl Problem {
         )
     }
 
-    /// A replica that does not lead was asked for what only the leader does.
+    /// A replica that does not lead got a request that only the leader serves.
     pub(crate) fn not_the_leader(message: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// What the scheduler did not answer about all tasks, or about the one of this name.
+    /// The error of a call of the scheduler about all tasks, or about the task of this name.
     pub(crate) fn unanswered(error: &CallError, name: Option<&str>, id: RequestId) -> Self {
         if let (CallError::NoSuchTask, Some(name)) = (error, name) {
             return Self::unknown_task(name);
@@ -126,7 +126,7 @@ impl Problem {
         Self::failed(error, id)
     }
 
-    /// The same about runs.
+    /// The error of a call of the scheduler about runs.
     pub(crate) fn unanswered_run(error: &CallError, run: &str, id: RequestId) -> Self {
         match error {
             CallError::NoSuchRun => Self::new(
@@ -147,7 +147,7 @@ impl Problem {
         Self::of_failed_call(error)
     }
 
-    /// The same about an error that has been logged.
+    /// The error of a call that has been logged.
     pub(crate) fn of_failed_call(error: &CallError) -> Self {
         if let CallError::TooLarge { .. } = error {
             Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
@@ -171,7 +171,7 @@ impl Problem {
         Self::unfit(cause)
     }
 
-    /// The scheduler says why it cannot do its work.
+    /// The scheduler reports why it cannot do its work.
     pub(crate) fn unfit(cause: &str) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -229,7 +229,7 @@ fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
     tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
 }
 
-/// The answer to a request that is none of the API's.
+/// The answer to a request that the API does not have.
 pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
     let legacy = |status, message: String| Problem::new(status, message).answer(Family::Legacy);
     match refusal {

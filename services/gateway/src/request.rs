@@ -1,4 +1,4 @@
-//! What requests say: query parameters and bodies, checked against the `OpenAPI` document.
+//! Query parameters and bodies of requests, checked against the `OpenAPI` document.
 
 pub(crate) mod cancel_body;
 pub(crate) mod document;

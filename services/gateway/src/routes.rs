@@ -1,8 +1,8 @@
-//! Which request is what (docs/rest.md#routes).
+//! Maps requests to endpoints (docs/rest.md#routes).
 //!
-//! A function of method and path instead of a router, since the reference compares paths as sent,
-//! serves some of them twice and answers wrong methods in four ways. Of the two families of
-//! endpoints the legacy one takes a name apart after decoding it, the new one before.
+//! A function of method and path instead of a router, since the reference compares paths as sent, serves some
+//! of them twice and answers wrong methods in four ways. The legacy family of endpoints takes a name apart
+//! after decoding it, the new family before.
 //!
 //! The modules below are the endpoints.
 
@@ -17,7 +17,7 @@ use http::Method;
 
 use crate::original::percent::{Plus, decode};
 
-/// What a request asks for.
+/// Target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Whether the service is healthy.
@@ -30,9 +30,9 @@ pub(crate) enum Route {
     TaskStatus(String),
     /// The members of a cluster.
     ClusterStatus,
-    /// Which task blocks are in force, and which members have others: an endpoint of ours.
+    /// Task blocks in force, and members with different ones: a cts-only endpoint.
     Configuration,
-    /// How much work waits: an endpoint of ours.
+    /// How much work waits: a cts-only endpoint.
     Queue,
     /// All tasks.
     Tasks,
@@ -44,18 +44,17 @@ pub(crate) enum Route {
     DeleteTask(String),
     /// Switch the task of this name on or off.
     UpdateTask(String),
-    /// Put another declaration in the place of the task of this name: an endpoint of ours, as all
-    /// that follow.
+    /// Replace the declaration of the task of this name: a cts-only endpoint, like all that follow.
     ReplaceTask(String),
     /// Why the task of this name ran, or why it does not.
     ExplainTask(String),
-    /// Let the task of this name go on that a guard holds back.
+    /// Release the task of this name, which its shrink limit blocks.
     ReleaseTask(String),
-    /// What is known of the Terraform state of the task of this name.
+    /// Known data of the Terraform state of the task of this name.
     TerraformState(String),
-    /// Decide which Terraform state the task of this name goes on with.
+    /// Decide which Terraform state the task of this name continues with.
     DecideState(String),
-    /// Plan what a deletion of the task of this name would destroy.
+    /// Plan the destruction that a deletion of the task of this name would carry out.
     PlanDestruction(String),
     /// The runs that are kept.
     Runs,
@@ -63,7 +62,7 @@ pub(crate) enum Route {
     Run(String),
     /// Cancel the run of this id.
     CancelRun(String),
-    /// What Terraform said in the run of this id.
+    /// Output of Terraform in the run of this id.
     RunLog(String),
     /// Changes of runs as they happen.
     Events,
@@ -71,7 +70,7 @@ pub(crate) enum Route {
     Document(Format),
     /// `OPTIONS`, whatever the path.
     Preflight,
-    /// None of these.
+    /// Not an endpoint.
     Refused(Refusal),
 }
 
@@ -82,18 +81,18 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// Why a request is none of the API's.
+/// Why the API does not have the requested endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// A method that the reference does not know.
     UnknownMethod,
-    /// Nothing is there.
+    /// The path does not exist.
     UnknownPath,
-    /// Health and most of what is ours can only be asked for.
+    /// Health and most cts-only endpoints can only be read.
     OnlyGet,
     /// A run can only be cancelled there.
     OnlyPost,
-    /// The legacy family knows only this other method here.
+    /// The legacy family supports only this other method here.
     Method { supported: Method },
     /// The legacy family finds more than one segment in the name; the decoded path.
     UnsupportedPath(String),
@@ -107,7 +106,7 @@ const CLUSTER_STATUS: &str = "/v1/status/cluster";
 const TASKS: &str = "/v1/tasks";
 const RUNS: &str = "/v1/runs";
 
-/// What `method` on `path` is; `path` as sent, its escapes known to be well formed.
+/// The route of `method` on `path`; `path` as sent, its escapes known to be well formed.
 pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     if *method == Method::OPTIONS {
         return Route::Preflight;
@@ -144,7 +143,7 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     }
 }
 
-/// What `path` is if nothing can be done there but ask.
+/// The route of `path` if it can only be read.
 fn only_asked_for(path: &str) -> Option<Route> {
     Some(match path {
         "/v1/health" => Route::Health,
@@ -167,8 +166,8 @@ fn only_asked_for(path: &str) -> Option<Route> {
     })
 }
 
-/// Whether `route`, to which `path` led, is a task or status endpoint, which a follower of the
-/// reference does not serve (docs/rest.md#strict-followers). What these refuse belongs to them.
+/// Whether `route`, to which `path` led, is a task or status endpoint, which a follower of the reference does
+/// not serve (docs/rest.md#strict-followers). The refusals of these endpoints belong to them.
 pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
     match route {
         Route::OverallStatus
@@ -220,7 +219,7 @@ fn is_known(method: &Method) -> bool {
     )
 }
 
-/// What follows `prefix` in `path`: nothing, or a slash and more.
+/// The rest of `path` after `prefix`: nothing, or a slash and more.
 fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     path.strip_prefix(prefix)
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -285,7 +284,7 @@ fn before<'a>(rest: &'a str, part: &str) -> Option<&'a str> {
         .filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
-/// The legacy family's name in `rest`, empty if there is none.
+/// The legacy family's name in `rest`, empty if `rest` has none.
 fn legacy_name(path: &str, rest: &str) -> Result<String, Refusal> {
     let name = decoded(rest.strip_prefix('/').unwrap_or_default());
     if name.contains('/') {

@@ -1,5 +1,5 @@
-//! Calls of the scheduler. But for those in `changes` none of them changes anything, so each may be made
-//! twice.
+//! Calls of the scheduler. Only the ones in `changes` and the cancellation of a run change anything; every
+//! other call may be made twice.
 
 mod changes;
 mod cluster;
@@ -28,22 +28,22 @@ const CALL_LIMIT: Duration = Duration::from_secs(10);
 /// The scheduler gave no answer that can be passed on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    /// It knows no task of that name.
+    /// The scheduler has no task of that name.
     #[error("there is no task of that name")]
     NoSuchTask,
-    /// It knows no run of that id.
+    /// The scheduler has no run of that id.
     #[error("there is no run of that id")]
     NoSuchRun,
     /// The list has no such page.
     #[error("there is no such page")]
     NoSuchPage,
-    /// It refuses what it was asked to do; the text is an answer to clients.
+    /// The scheduler refuses the request; the text is an answer to clients.
     #[error("the scheduler refuses: {0}")]
     Refused(String),
-    /// It did not answer, or with an error.
+    /// The scheduler did not answer, or answered with an error.
     #[error("the call of the scheduler failed")]
     Call(#[source] Box<Status>),
-    /// Its answer is larger than one to a client may be; the text is one.
+    /// Its answer is larger than one to a client may be; the text of the error is an answer to clients.
     #[error("the answer would have more than {limit} bytes: ask for single tasks")]
     TooLarge {
         /// Most bytes.

@@ -13,7 +13,7 @@ pub struct Run {
     pub id: String,
     /// Its task.
     pub task_name: String,
-    /// What it is for: `apply`, `plan` or `check`.
+    /// Kind of the run: `apply`, `plan` or `check`.
     pub kind: String,
     /// `queued`, `running`, `succeeded`, `failed` or `cancelled`.
     pub status: String,
@@ -23,10 +23,10 @@ pub struct Run {
     /// Attempts so far.
     #[serde(default)]
     pub attempts: u32,
-    /// What went wrong; empty if nothing has.
+    /// The error; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// What it waits for; empty if it does not.
+    /// The condition that it waits for; empty if it does not wait.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub waiting_for: String,
     /// When it was queued.
@@ -38,7 +38,7 @@ pub struct Run {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<DateTime<FixedOffset>>,
-    /// What its last attempt did, if that is known.
+    /// Results of its last attempt, if they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<RunDetails>,
     /// All other members of the answer.
@@ -53,7 +53,7 @@ impl Run {
     }
 }
 
-/// What an attempt did.
+/// Results of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunDetails {
     /// Numbers of resources; absent if Terraform came to nothing.
@@ -114,7 +114,7 @@ pub struct ResourceCounts {
 pub struct ResourceChange {
     /// Its address.
     pub address: String,
-    /// What becomes of it.
+    /// Action of Terraform on the resource.
     pub action: String,
 }
 
@@ -123,7 +123,7 @@ pub struct ResourceChange {
 pub struct Diagnostic {
     /// `error` or `warning`.
     pub severity: String,
-    /// What is wrong.
+    /// Text of the error or warning.
     pub summary: String,
     /// The file that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "String::is_empty")]

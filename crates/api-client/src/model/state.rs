@@ -1,38 +1,38 @@
-//! Lineage and serial by which a task knows its Terraform state (docs/rest.md#the-state-of-a-task).
+//! Lineage and serial of a task's Terraform state (docs/rest.md#the-state-of-a-task).
 
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
-/// Lineage and serial by which a task knows its Terraform state.
+/// Known lineage and serial of a task's Terraform state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownState {
     /// The task.
     pub task: String,
-    /// By what its state is known; `None` before the first apply.
+    /// Identity of its known state; `None` before the first apply.
     pub state: Option<StateIdentity>,
     /// Why the last run was refused; `None` if it was not.
     pub conflict: Option<StateConflict>,
     /// A decision that is not carried out yet, `old` or `new`.
     pub keep: Option<String>,
-    /// Whose state the task is to take.
+    /// Name of the task whose state the task is to take.
     pub from: Option<String>,
 }
 
-/// By what a state is known.
+/// Identity of a known state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateIdentity {
     /// Identifies a state; all its versions have it in common.
     pub lineage: String,
     /// Increases with each version.
     pub serial: u64,
-    /// How often it has moved to another backend.
+    /// How often it has moved to a different backend.
     #[serde(default)]
     pub moves: u32,
     /// When it was reported last.
     pub recorded_at: Option<DateTime<FixedOffset>>,
 }
 
-/// Two states between which a person decides.
+/// Two states between which the user decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateConflict {
     /// Why.
@@ -45,7 +45,7 @@ pub struct StateConflict {
     pub new: Option<StatePlace>,
 }
 
-/// What a backend has in a workspace; without a lineage it has no state there.
+/// State of a workspace in a backend; without a lineage the backend has no state there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatePlace {
     /// Kind of the backend.
@@ -58,12 +58,12 @@ pub struct StatePlace {
     /// Its serial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<u64>,
-    /// Number of its resources, if that was looked at.
+    /// Number of its resources, if they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<u64>,
 }
 
-/// What is decided about a state.
+/// Decision about a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateDecision<'a> {

@@ -1,4 +1,4 @@
-//! What is understood.
+//! Answers that the client understands.
 
 use cts_api_client::Health;
 use cts_testkit::ScriptedAnswer::{Json, Text};

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Requests as the client sends them.
 
 use cts_testkit::ScriptedAnswer::{Json, Redirect};
 use cts_testkit::ScriptedHttp;

@@ -1,4 +1,4 @@
-//! TLS with certificates of our own.
+//! TLS with certificates that the tests make.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
@@ -62,7 +62,7 @@ async fn the_authority_of_a_file_is_trusted() {
     let server = scene.server(None).await;
     let tls = TlsSettings {
         ca_cert: Some(scene.path().join("ca.crt")),
-        // It does not count beside the file, and is not even looked at.
+        // The directory is not even read if the file is given.
         ca_path: Some(scene.path().join("missing")),
         ..TlsSettings::default()
     };

@@ -49,8 +49,8 @@ impl<'a> Block<'a> {
 
     /// Blocks that may stand any number of times, each for itself.
     ///
-    /// An empty one that is the only one of its kind in a file counts as absent; beside others it is
-    /// incomplete (docs/configuration.md#json). There is a warning at least.
+    /// An empty one that is the only one of its kind in a file counts as absent; next to others it is
+    /// incomplete (docs/configuration.md#json). A warning is reported at least.
     pub(crate) fn repeated(&mut self, name: &'static str) -> Vec<Self> {
         let path = self.path_of(name);
         let mut blocks = Vec::new();
@@ -85,7 +85,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The blocks behind a key; what is no block is reported.
+/// The blocks that are the value of a key; a value that is not a block is reported.
 pub(super) fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     for body in entry.bodies() {

@@ -13,7 +13,7 @@ pub(crate) fn without_slash(mut address: String) -> String {
     address
 }
 
-/// Whether there is a path behind the host of an address without slashes at its end.
+/// Whether an address without slashes at its end has a path after its host.
 pub(crate) fn has_path(address: &str) -> bool {
     let behind_scheme = match address.split_once("://") {
         Some(("unix", _path_of_socket)) => return false,

@@ -14,7 +14,7 @@ use crate::token_file::read_token;
 use crate::transport::decode_transport;
 
 const DEFAULT_ADDRESS: &str = "localhost:8500";
-/// What the address is if it is written as the empty string and the environment has none.
+/// The address if it is written as the empty string and the environment has none.
 const EMPTY_ADDRESS: &str = "127.0.0.1:8500";
 const DEFAULT_KV_PATH: &str = "consul-terraform-sync/";
 const DEFAULT_SERVICE_NAME: &str = "consul-terraform-sync";

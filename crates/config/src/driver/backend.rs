@@ -78,8 +78,8 @@ fn united(block: Block<'_>, key: &str) -> Option<Backend> {
     backend
 }
 
-/// Names of the arguments beside those that are `written` that come from the `consul` block and are only about the way to
-/// the Consul of this host. Path and compression are the same everywhere.
+/// Names of the arguments that come from the `consul` block in addition to the `written` ones and are only
+/// about the way to the Consul of this host. Path and compression are the same everywhere.
 pub(crate) fn defaults(written: &Map<String, Value>, consul: &ConsulConfig) -> Vec<String> {
     let defaults = default_backend(consul).arguments;
     let names = defaults.into_iter().map(|(name, _value)| name);

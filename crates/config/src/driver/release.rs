@@ -85,7 +85,7 @@ pub(crate) fn decode_source(block: &mut Block<'_>, current_dir: &Path) -> Releas
     }
 }
 
-/// What is wrong with the address of a release site. It is shown in logs, so it must hold no password.
+/// The error in the address of a release site. The address is shown in logs, so it must hold no password.
 fn unusable(url: &str) -> Option<&'static str> {
     let Ok(parsed) = url.parse::<Uri>() else {
         return Some("is not a URL");

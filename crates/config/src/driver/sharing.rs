@@ -1,4 +1,4 @@
-//! Whether every worker finds the state that another one left, and Terraform finds it at all.
+//! Checks that every worker finds the state that a different worker left, and that Terraform finds it at all.
 
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ pub(crate) struct ExactVersion {
     metadata: Option<String>,
 }
 
-/// A text is no usable version.
+/// Why a text is not a usable version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VersionError {
     #[error("malformed version {text:?}: `version` must be an exact {} version", engine.title())]
@@ -70,7 +70,7 @@ impl ExactVersion {
         })
     }
 
-    /// The same, for a version that must be tested.
+    /// Reads the text as a version that must be tested.
     pub(crate) fn read_tested(text: &str, engine: EngineKind) -> Result<Self, VersionError> {
         let range = || {
             let (oldest, newest) = (engine.oldest(), engine.newest_tested());

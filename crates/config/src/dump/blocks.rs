@@ -57,7 +57,7 @@ pub(super) fn tree(config: &Config) -> Body {
     top
 }
 
-/// Paths are text in the files; what is none is shown as near as it gets.
+/// Paths are text in the files; a path that is not text is shown as near as it gets.
 pub(super) fn path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

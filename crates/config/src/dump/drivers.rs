@@ -94,7 +94,7 @@ fn free(map: &Map<String, Value>) -> Body {
     body
 }
 
-/// Of arguments and environment only the names are shown: which of them are secret is unknown.
+/// Shows only the names of arguments and environment: which of them are secret is unknown.
 pub(super) fn providers(top: &mut Body, providers: &[ProviderBlock]) {
     for provider in providers {
         let mut body = Body::default();

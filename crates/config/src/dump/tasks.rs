@@ -77,7 +77,7 @@ fn task(spec: &TaskSpec) -> Body {
     body
 }
 
-/// What the deprecated list stands for is not written a second time.
+/// Leaves out the condition or inputs that the deprecated list stands for, so that nothing is written twice.
 fn inputs(body: &mut Body, task: &TaskDefinition) {
     let by_list = !task.services.is_empty();
     if by_list {

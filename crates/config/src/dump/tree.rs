@@ -1,4 +1,4 @@
-//! What is to be written, in either language.
+//! The tree of blocks and values that is written, in either language.
 
 use cts_core::hidden::{HIDDEN, without_secrets};
 use serde_json::Value;

@@ -46,7 +46,7 @@ pub(super) fn describe(kind: &ValueKind) -> &'static str {
     }
 }
 
-/// What the parser with places says, in our words.
+/// Rewords an error of the parser that records places.
 pub(super) fn explain(text: &str, error: &ParseError) -> JsonError {
     use ParseErrorKind as Kind;
     let span = within(text, error.range().start..error.range().end);
@@ -165,7 +165,7 @@ fn help_for_word(word: &str) -> &'static str {
     }
 }
 
-/// What the strict parser says about a text with which the other one was content.
+/// The error of the strict parser about a text that the other parser accepted.
 pub(super) fn explain_strict(text: &str, error: &serde_json::Error) -> JsonError {
     if text.trim().is_empty() {
         return empty(text);

@@ -15,10 +15,10 @@ use crate::sink::Sink;
 use crate::source::ends_with;
 use crate::tree::ParsedFile;
 
-/// No file is larger that a person or program wrote to configure anything.
+/// Larger than any real configuration file.
 const MAXIMUM_SIZE: u64 = 64 << 20;
 
-/// What kind of file it is: the syntax, and the rules by which its content is understood.
+/// Kind of a file: the syntax, and the rules by which its content is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Hcl,
@@ -99,7 +99,7 @@ pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// By the name, and of HCL files by the first character that is no blank (docs/configuration.md#hcl).
+/// By the name, and for HCL files by the first character that is not blank (docs/configuration.md#hcl).
 fn format_of(path: &Path, bytes: &[u8]) -> Format {
     if path
         .file_name()
@@ -140,8 +140,8 @@ fn parse(format: Format, bytes: &[u8]) -> Result<Body, Fault> {
     }
 }
 
-/// Of a key that an object has several times, the last one counts (docs/configuration.md#json). The others are
-/// hardly meant to be without effect, so there is a warning.
+/// Keeps the last entry of a key that an object has several times (docs/configuration.md#json). The others
+/// are hardly meant to be without effect, so a warning is reported.
 fn keep_last(body: &mut Body, source: &Arc<SourceText>, sink: &Sink) {
     let mut last: HashMap<&str, usize> = HashMap::new();
     for (at, item) in body.items.iter().enumerate() {

@@ -7,10 +7,10 @@ use crate::sink::Sink;
 #[derive(Debug)]
 pub(crate) struct DeprecatedKeyUse {
     pub(crate) key: &'static str,
-    /// What to write instead.
+    /// The key or block to write instead.
     pub(crate) replacement: &'static str,
     pub(crate) place: Place,
-    /// Whether it has no effect because its successor is there as well.
+    /// Whether it has no effect because its successor is present as well.
     pub(crate) overruled: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::task::deprecated::DeprecatedKeyUse;
 use crate::timeouts::RawTimeouts;
 use crate::variables::raw::{Variable, decode_variables};
 
-/// Everything that a block says, checked for itself; `None` is unset, or has been reported.
+/// All settings of a block, each checked for itself; `None` is unset, or has been reported.
 #[derive(Debug)]
 pub(crate) struct RawTask {
     /// Where the block is opened.
@@ -126,7 +126,7 @@ impl RawTask {
         services.is_some_and(|services| !services.value.is_empty())
     }
 
-    /// What triggers a task and each of its module inputs must be about different variables of the module
+    /// Reports a condition and module inputs of a task that are about the same variable of the module
     /// (`docs/configuration.md#module_input`).
     fn refuse_same_variables(&self, sink: &Sink) {
         let mut monitored: Vec<(&'static str, &'static str, &Place)> = Vec::new();

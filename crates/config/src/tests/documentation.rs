@@ -1,4 +1,4 @@
-//! What docs/configuration.md shows is what is understood.
+//! The configuration blocks that docs/configuration.md shows are valid.
 
 use super::Sandbox;
 

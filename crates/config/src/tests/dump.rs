@@ -240,12 +240,12 @@ fn what_only_json_can_say_is_in_the_dump_in_json() {
     );
 }
 
-/// Beside the dumps, which may both lack something.
+/// Compares the configurations themselves, because both dumps may lack the same key.
 #[track_caller]
 fn assert_same(one: &Config, other: &Config) {
     assert_eq!(format!("{:?}", one.consul), format!("{:?}", other.consul));
     assert_eq!(format!("{:?}", one.vault), format!("{:?}", other.vault));
-    // What was a default is written now.
+    // Values that were defaults are written now.
     let driver = |config: &Config| {
         let mut driver = config.driver.clone();
         driver.backend_defaults.clear();

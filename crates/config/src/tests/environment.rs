@@ -193,7 +193,7 @@ fn a_file_beats_a_variable() {
 #[test]
 fn an_empty_value_in_a_file_counts_too() {
     for case in cases() {
-        // What an empty address means is another test.
+        // A separate test covers empty addresses.
         let Some(file) = case.file.filter(|_| !case.variable.ends_with("_ADDR")) else {
             continue;
         };

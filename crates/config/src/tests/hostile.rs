@@ -208,7 +208,8 @@ fn variables_without_bounds_are_refused_at_their_place() {
     }
 }
 
-/// The text is no deeper than the parser allows, but each loop puts the value of the one before into a list.
+/// The text is no deeper than the parser allows, but each loop puts the value of the previous one into a
+/// list.
 #[test]
 fn values_that_loops_make_deeper_than_stored_ones_can_be_are_refused() {
     let within =

@@ -1,4 +1,4 @@
-//! `module_input`, and what may be monitored beside what (`docs/configuration.md#module_input`).
+//! `module_input`, and which inputs and conditions may be combined (`docs/configuration.md#module_input`).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn module_inputs_are_read_completely() {
          module_input \"services\" { names = [\"a\", \"b\"] datacenter = \"dc\" namespace = \"ns\"
            filter = \"f\" cts_user_defined_meta { k = \"v\" } }",
     ));
-    // Those of the old name come behind the others.
+    // Blocks of the old name come after the others.
     let expected = [
         ModuleInput::Services(ServicesInput {
             names: vec!["a".into(), "b".into()],

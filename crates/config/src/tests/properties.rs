@@ -57,7 +57,7 @@ fn piece() -> impl Strategy<Value = String> {
     words.prop_map(str::to_owned)
 }
 
-/// The same for JSON: values that are put together to a document, and texts that nearly are one.
+/// The properties for JSON: values that are put together to a document, and texts that are nearly one.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::Value;
     let key = || {

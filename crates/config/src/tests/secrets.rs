@@ -136,7 +136,7 @@ fn a_secret_variable_is_not_named_as_a_reference() {
 fn no_report_shows_a_secret() {
     let sandbox = Sandbox::new();
     for (number, line) in WITH_SECRETS.lines().chain([OTHER_DRIVER]).enumerate() {
-        // What is inside of an expression has no name that would be known here.
+        // The inside of an expression has no name that would be known here.
         if !line.contains(MARKER) || line.contains("{ secret") {
             continue;
         }

@@ -257,7 +257,7 @@ fn deprecated_keys_are_refused_with_their_successors() {
         panic!("not refused");
     };
     assert_eq!(uses[0].key, "source_includes_var");
-    // Beside other problems they are problems like the others.
+    // Together with other problems, deprecated keys are problems like the others.
     let text = "task { name = \"a b\"\nsource = \"m\" }";
     let Err(TaskFileError::Problems(report)) = load(&sandbox, "task.hcl", text) else {
         panic!("no problems");

@@ -16,8 +16,8 @@ const SCALAR: u64 = 32;
 /// Steps of one exact operation.
 const CALCULATION: u64 = 16;
 
-/// Whether the expression, whose text has this length, can be evaluated in bounded time and memory. Those
-/// without loops and templates always can.
+/// Whether the expression, whose text has this length, can be evaluated in bounded time and memory.
+/// Expressions without loops and templates always can.
 pub(super) fn is_bounded(expression: &Expression, length: usize) -> bool {
     let mut cost = Cost {
         variables: Vec::new(),
@@ -85,7 +85,7 @@ impl Size {
         }
     }
 
-    /// What a loop variable can be.
+    /// The size of a loop variable over this value.
     fn one_of_it(self) -> Self {
         Self {
             elements: self.elements,
@@ -100,7 +100,7 @@ impl Size {
 struct Cost {
     /// The loop variables at this place, the innermost last.
     variables: Vec<(String, Size)>,
-    /// How often what is looked at is evaluated.
+    /// How often the current part is evaluated.
     times: u64,
     steps: u64,
     /// The largest value on the way.
@@ -165,7 +165,8 @@ impl Cost {
         size
     }
 
-    /// The evaluation goes through so many bytes each time: it copies a value, or parses the text of a template anew.
+    /// The evaluation goes through so many bytes each time: it copies a value, or parses the text of a
+    /// template again.
     fn read(&mut self, bytes: u64) {
         let steps = self.times.saturating_mul(bytes);
         self.steps = self.steps.saturating_add(steps);
@@ -186,7 +187,7 @@ impl Cost {
             let steps = self.times.saturating_mul(size.elements.max(1));
             self.steps = self.steps.saturating_add(steps);
         }
-        // A part of a value is no larger; a splat makes a list of what is none.
+        // A part of a value is no larger; a splat makes a list of any value that is not a list.
         size.elements = size.elements.max(1);
         size.element = size.bytes;
         size
@@ -219,7 +220,7 @@ impl Cost {
                 }));
                 self.of_template(&template)
             }
-            // The evaluation says so too.
+            // The evaluation reports this error too.
             Err(_error) => Size::default(),
         }
     }
@@ -263,7 +264,7 @@ impl Cost {
         body.repeated(source.elements)
     }
 
-    /// What `look` sees in a loop over `source`.
+    /// Runs `look` inside a loop over `source`.
     fn within(
         &mut self,
         source: Size,

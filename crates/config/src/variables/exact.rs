@@ -1,6 +1,6 @@
-//! Numbers that are what was written.
+//! Numbers that are exactly as written.
 //!
-//! HCL values have 64 bits here, whole or not, where Terraform has 512. So a number that would be another one is
+//! HCL values have 64 bits here, whole or not; in Terraform they have 512. So a number that would change is
 //! refused, and operators compute with decimals of any length: hcl-rs calls these functions in their place.
 
 use std::cmp::Ordering;
@@ -17,8 +17,8 @@ use hcl::{Identifier, Value};
 /// Length of the longest text that can be a double without more digits than it has.
 const LONGEST: usize = 400;
 
-/// Puts exact operations in the place of those of hcl-rs. An error if a number is not what was written, or if the
-/// expression calls a function, of which there are none.
+/// Replaces the operations of hcl-rs by exact ones. Fails if a number does not equal its written form, or if
+/// the expression calls a function; functions do not exist here.
 pub(super) fn make_exact(expression: &mut Expression) -> Result<(), String> {
     let mut rewrite = Rewrite { refused: None };
     rewrite.visit_expr_mut(expression);
@@ -47,7 +47,7 @@ impl VisitMut for Rewrite {
         let Some(written) = number.as_repr().map(|text| &text[..]) else {
             return;
         };
-        // What is too small for a double may have any exponent.
+        // A number that is too small for a double may have any exponent.
         let is_zero = number.value().as_u64() == Some(0);
         let digits = written.split(['e', 'E']).next().unwrap_or_default();
         let vanishes = is_zero && digits.contains(|digit| matches!(digit, '1'..='9'));
@@ -213,7 +213,8 @@ fn number_of(value: &BigDecimal) -> Result<Value, String> {
         .ok_or_else(|| INEXACT.to_owned())
 }
 
-/// What the number says: of a double the shortest text that means it, which is what is written into files.
+/// Exact value of the number: for a double the shortest text that means it, which is the one that files
+/// contain.
 fn exact(number: Number) -> BigDecimal {
     if let Some(number) = number.as_u64() {
         BigDecimal::from(number)

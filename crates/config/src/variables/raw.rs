@@ -23,8 +23,8 @@ pub(crate) struct Variable {
 
 /// Reads the map `variables`, whose texts are expressions.
 ///
-/// A bare `true` is no text either. In the original it arrives as the number 1
-/// (docs/compatibility.md), here as what it is.
+/// A bare `true` is not text either. In the original it arrives as the number 1 (docs/compatibility.md), here
+/// unchanged.
 pub(crate) fn decode_variables(task: &mut Block<'_>) -> BTreeMap<String, Variable> {
     let block = task.united("variables");
     let sink = block.sink();
@@ -72,7 +72,7 @@ fn variable(name: &str, written: &Written) -> Result<(String, Value), (String, O
     }
 }
 
-/// The text of an expression with this value, as the API takes it. Unlike the original's it is no plain
+/// The text of an expression with this value, as the API takes it. Unlike the original's it is not plain
 /// JSON, in which a `${` that is part of a value would begin a template (docs/compatibility.md).
 pub(crate) fn expression_of(value: &Value) -> String {
     let mut text = String::new();

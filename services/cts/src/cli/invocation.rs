@@ -1,12 +1,11 @@
-//! From the words of a command line to what is to be done.
+//! Turns the words of a command line into a request.
 //!
-//! One executable answers to two names: as `cts` it has every command and option, as
-//! `consul-terraform-sync` those of that program (docs/cli.md). The words are read by the
-//! original's rules under both names, so that a script goes on working when only the name in it is changed.
-//! What commands and options there are is defined once, in `arguments`: [`Words`](words) turn into a
-//! spelling that clap reads, by clap's own definitions.
+//! One executable has two names: as `cts` it has every command and option, as `consul-terraform-sync` the
+//! ones of that program (docs/cli.md). Under both names the words are read by the original's rules, so that a
+//! script keeps working when only the name in it is changed. Commands and options are defined once, in
+//! `arguments`: [`Words`](words) turn into a spelling that clap reads, by clap's own definitions.
 //!
-//! Everything here is a function of its arguments, except what is in `install` and in `completion`.
+//! Everything here is a function of its arguments, except the content of `install` and `completion`.
 
 mod answer;
 mod args;

@@ -57,7 +57,7 @@ impl Reader {
     }
 }
 
-/// Runs the command. It changes nothing, and may be run while cts works.
+/// Runs the command. Nothing is changed, so it may run while cts works.
 pub(crate) async fn run(command: Archives, process_env: &ProcessEnv) -> Result<(), Failure> {
     let place = match &command {
         Archives::List { place, .. } | Archives::Show { place, .. } => place,

@@ -17,7 +17,7 @@ use crate::commands::workers::print;
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
 
-/// Tasks that one line of the table names.
+/// Number of tasks that one line of the table names.
 const NAMED: usize = 5;
 
 /// Runs the command.

@@ -21,8 +21,8 @@ use crate::process_env::ProcessEnv;
 
 const VALID: u8 = 0;
 
-/// Runs the command and gives the exit code. It prints itself: results to standard output, problems to
-/// standard error unless they are the result.
+/// Runs the command and returns the exit code. Prints everything itself: results to standard output, problems
+/// to standard error unless they are the result.
 pub(crate) async fn run(command: ConfigCommand, process_env: &ProcessEnv) -> Result<u8, Failure> {
     let environment = process_env.text_environment();
     let context = LoadContext {

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use crate::process_env::ProcessEnv;
 
-/// Runs the command. It has no signals of its own: ending it undoes what is not committed.
+/// Runs the command. Signals are not handled: ending the process undoes everything that is not committed.
 pub(crate) async fn run(command: Migrate, process_env: &ProcessEnv) -> Result<(), Failure> {
     let from = command.from.as_deref();
     let source = from

@@ -1,8 +1,8 @@
 //! `-once` and `-inspect`: one pass over the tasks, and the end (docs/runs.md#passes).
 //!
 //! Both are the embedded shape without an API: this module requests one run of each enabled task and follows
-//! those runs to their ends. Tasks run side by side, as far as the worker has
-//! slots; one that fails does not stop the others, and the exit code says so at the end.
+//! those runs to their ends. Tasks run in parallel, as far as the worker has slots; a task that fails does
+//! not stop the others, and sets the exit code at the end.
 
 mod progress;
 mod tally;
@@ -33,14 +33,14 @@ use progress::{EndedTask, Progress};
 use tally::{End, Stage, Tally};
 pub(crate) use terminal::ProgressLines;
 
-/// How often a log without a terminal says what is waited for.
+/// How often a log without a terminal reports the reason of a wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A pass over `config`'s tasks: with [`StartMode::Once`] each is applied, with [`StartMode::Inspect`] each is planned,
-/// and the state of other instances is not touched. Of the tasks those named by `only` count, in that order;
-/// all of them if it is empty. Ends when each is through, or with a signal.
+/// A pass over `config`'s tasks: with [`StartMode::Once`] each is applied, with [`StartMode::Inspect`] each
+/// is planned, and the state of other instances is not touched. Only the tasks named by `only` run, in that
+/// order; all of them if it is empty. Ends when each is through, or with a signal.
 ///
-/// What the API has made of the stored tasks counts: those that are enabled run, also those of the API.
+/// Changes of the stored tasks over the API count: enabled tasks run, also the ones of the API.
 pub(crate) async fn run(
     options: StartOptions,
     only: &[String],
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     let embedded = tokio::select! {
         prepared = prepared => prepared?,
         () = shutdown.cancelled() => {
-            // What is stored is not known yet.
+            // The stored tasks are not known yet.
             let of = config.tasks.iter().filter(|task| task.enabled).count();
             return Err(Failure::PassCut { ended: 0, of });
         }
@@ -140,14 +140,14 @@ fn choose(config: &mut Config, only: &[String]) -> Result<(), Failure> {
 #[derive(Debug)]
 struct Follower {
     kind: RunKind,
-    /// Every run ends in this process, whose scheduler logs why it has failed. Over Postgres it
-    /// may be another one.
+    /// Every run ends in this process, whose scheduler logs why it has failed. Over Postgres it may end in a
+    /// different process.
     errors_are_logged: bool,
     tally: Tally,
     progress: Progress,
     runs: RunServiceClient<Channel>,
     logs: LogServiceClient<Channel>,
-    /// What Terraform writes for the tasks at work, by task; only where it is shown.
+    /// Output of Terraform for the tasks at work, by task; only where it is shown.
     written: StreamMap<String, Streaming<ReadLogResponse>>,
     started: Instant,
 }
@@ -170,7 +170,7 @@ impl Follower {
         for task in tasks {
             match requests.request(task, self.kind).await {
                 Some(run) => self.tally.requested(task.as_str(), run.to_string()),
-                // It was deleted since.
+                // The task was deleted since.
                 None => self.tally.ended(task.as_str(), End::Cancelled),
             }
         }

@@ -49,7 +49,7 @@ fn services(
     Ok(services)
 }
 
-/// The answer to a call of a scheduler, or why there is none.
+/// The answer to a call of a scheduler, or why the call failed.
 pub(crate) async fn answered<T>(
     call: impl Future<Output = Result<T, Status>>,
 ) -> Result<T, Failure> {

@@ -1,8 +1,8 @@
 //! `cts task`, `cts runs` and `cts import`: tasks and runs of a running cts, through its API.
 //!
-//! The commands of the original have its flows, streams and exit codes, whatever name the program was
-//! called by (docs/cli.md#cts-task). `list`, `show`, `events`, `release`, `state` and `run` are ours, and so is `cts runs`: their result alone is on
-//! standard output, everything else on standard error.
+//! The commands of the original have its flows, streams and exit codes, under whatever name the program was
+//! invoked (docs/cli.md#cts-task). `list`, `show`, `events`, `release`, `state` and `run` are cts-only, and
+//! so is `cts runs`: their result alone is on standard output, everything else on standard error.
 
 mod arguments;
 mod cancel;
@@ -40,15 +40,15 @@ use self::session::{Details, ExitStatus, Session};
 use self::ui::{Input, Interrupt, Ui};
 use crate::process_env::ProcessEnv;
 
-/// Ended by Ctrl-C: what a shell says of a program that the signal has ended.
+/// Ended by Ctrl-C: the code that a shell reports for a program that the signal has ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Runs `cts task` and gives the exit code (docs/cli.md#exit-codes). It prints itself.
+/// Runs `cts task` and returns the exit code (docs/cli.md#exit-codes). Prints everything itself.
 pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
     converse(process_env, async |session| task(command, session).await).await
 }
 
-/// Runs `cts runs` and gives the exit code. It prints itself.
+/// Runs `cts runs` and returns the exit code. Prints everything itself.
 pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
     converse(process_env, async |mut session| {
         runs::run(&mut session, command).await
@@ -56,7 +56,7 @@ pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
     .await
 }
 
-/// Runs `cts import` and gives the exit code. It prints itself.
+/// Runs `cts import` and returns the exit code. Prints everything itself.
 pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
     converse(process_env, async |mut session| {
         import::run(&mut session, &command).await
@@ -64,7 +64,7 @@ pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
     .await
 }
 
-/// Asks whether to do what was said before; `Err` is the exit code if there is no answer.
+/// Asks whether to do the announced action; `Err` is the exit code if no answer comes.
 pub(crate) async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u8> {
     let mut approved = false;
     let code = converse(process_env, async |mut session| {

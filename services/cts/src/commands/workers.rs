@@ -1,4 +1,4 @@
-//! `cts workers`: what the scheduler knows of its workers, and their drain.
+//! `cts workers`: lists the workers that the scheduler has registered, and drains them.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -140,7 +140,7 @@ async fn workers(scheduler: &Channel) -> Result<Vec<WorkerState>, Failure> {
     Ok(answer.await?.into_inner().workers)
 }
 
-/// Writes to standard output. A missing reader is no failure.
+/// Writes to standard output. A missing reader is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::ProcessEnv(error)),

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Where schedulers are by default.
 const SCHEDULER: &str = "127.0.0.1:8560";
 
-/// The same for watchers.
+/// Where watchers are by default.
 const WATCHER: &str = "127.0.0.1:8561";
 
 /// The side of a service that others call, and the side that calls.

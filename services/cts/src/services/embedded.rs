@@ -37,7 +37,7 @@ pub struct Sockets {
     pub grpc: Option<TcpListener>,
 }
 
-/// What an instance does with its tasks.
+/// How an instance runs its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartMode {
     /// Runs them whenever something has changed.
@@ -48,10 +48,10 @@ pub enum StartMode {
     Inspect,
 }
 
-/// What an instance begins with.
+/// Options of an instance's start.
 #[derive(Debug, Clone, Copy)]
 pub struct StartOptions {
-    /// What is done with the tasks.
+    /// How the tasks run.
     pub mode: StartMode,
     /// Whether stored tasks are forgotten first, so that only the configuration's are left.
     pub reset_storage: bool,
@@ -209,7 +209,7 @@ impl Embedded {
             ..
         } = self;
         let outside = Tasks::new(shutdown.clone());
-        // A watcher that ended before the scheduler, or beside it, would look like a lost one.
+        // A watcher that ended before the scheduler, or together with it, would look like a lost one.
         let scheduling = CancellationToken::new();
         let between = Tasks::new(scheduling.clone());
         let inside = Tasks::new(inner.clone());

@@ -84,8 +84,8 @@ impl Search<'_> {
         self.install(directory, false).await
     }
 
-    /// The `PATH`, and what was or is installed below `working_dir`. Who may write into the directory that cts happens to be
-    /// started in is not who may say what it runs.
+    /// The `PATH`, and an engine that was or is installed below `working_dir`. Write access to the directory
+    /// that cts happens to be started in must not decide which program runs.
     async fn anywhere(&self, working_dir: &Path) -> Result<Executable, EngineError> {
         let start = &self.process_env.current_dir;
         let unused = start.join(self.driver.engine.executable());
@@ -224,7 +224,7 @@ impl Search<'_> {
         executable.map_err(InstallError::DoesNotRun)
     }
 
-    /// Those that are configured, or that of the vendor.
+    /// The configured keys, or the vendor's.
     fn keys(&self) -> Result<ReleaseKeys, InstallError> {
         let mut keys: Option<ReleaseKeys> = None;
         for path in &self.driver.releases.keys {
@@ -245,7 +245,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is odd about the one that is used.
+    /// Warns of unusual properties of the engine that is used.
     fn warn_of(&self, executable: &Executable) {
         let (engine, version) = (executable.engine(), executable.version());
         if !is_tested(engine, version) {

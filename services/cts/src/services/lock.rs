@@ -9,7 +9,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::failure::Failure;
 
-/// What a directory is used for. No task can have the name of a lock file, for it has a dot.
+/// Use of a directory. No task can have the name of a lock file, because that has a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// The database is in it.

@@ -19,7 +19,7 @@ pub(crate) struct CatalogEntry {
 }
 
 impl CatalogEntry {
-    /// The entry that the configuration asks for; `None` if it asks for none.
+    /// The entry that the configuration demands; `None` if it demands none.
     pub(crate) fn new(config: &Config, client: ConsulClient) -> Option<Self> {
         let registration = registration(config)?;
         Some(Self {

@@ -45,7 +45,7 @@ pub(crate) enum Shape {
     Cluster,
 }
 
-/// What is logged, how and where.
+/// Settings of the log: content, format and destination.
 pub(crate) fn log(config: &Config, format: LogFormat) -> LogSettings {
     LogSettings {
         level: log_level(config.log_level),
@@ -227,7 +227,8 @@ pub(crate) fn declared(config: &Config, shape: Shape) -> (Vec<TaskSpec>, Modules
     (tasks, Modules::Bundled { excluded, roots })
 }
 
-/// What members of a cluster should have in common beside their tasks. Backend and provider blocks are the workers'.
+/// Settings that members of a cluster should have in common besides their tasks. Backend and provider blocks
+/// are the workers'.
 fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<String, String> {
     let version = config.driver.version.as_deref().unwrap_or("any version");
     let engine = config.driver.engine.driver();
@@ -245,7 +246,7 @@ fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<Stri
     ])
 }
 
-/// The engine and its configured version are asked of the worker; in one process there is only one version.
+/// Requires the engine and its configured version of the worker; one process has only one version.
 fn require_engine(task: &mut TaskSpec, driver: &TerraformDriver, shape: Shape) {
     let requirement = &mut task.requirement;
     driver.engine.driver().clone_into(&mut requirement.driver);
@@ -267,7 +268,7 @@ pub(crate) fn task_reader(config: &Config, process_env: &ProcessEnv, shape: Shap
     })
 }
 
-/// The directory that the tasks' directories are in, where the command line says nothing.
+/// The parent of the tasks' directories, unless the command line names one.
 pub(crate) fn worker_directory(config: &Config) -> PathBuf {
     let own = config.worker.working_dir.as_ref();
     own.unwrap_or(&config.working_dir).clone()
@@ -357,8 +358,9 @@ pub(crate) fn worker(
     }
 }
 
-/// What Terraform gets of the environment, and what it is told about memory where that says nothing. Of the password that the driver of the database takes from there it gets
-/// nothing where there is a database.
+/// The environment of Terraform: variables of this process, and settings for memory where those set none.
+/// With a database, Terraform does not get the password that the driver of the database takes from the
+/// environment.
 fn inherited_environment(
     config: &Config,
     process_env: &ProcessEnv,

@@ -222,8 +222,8 @@ pub(crate) async fn run_gateway(
     Ok(parts.wait().await?)
 }
 
-/// What `preparing` makes; `None` if the shutdown comes first, when nothing has begun that would have to
-/// be finished.
+/// Result of `preparing`; `None` if the shutdown comes first, when nothing has begun that would have to be
+/// finished.
 async fn unless_ended<T>(
     shutdown: &CancellationToken,
     preparing: impl Future<Output = Result<T, Failure>>,

@@ -11,7 +11,7 @@ pub(crate) struct StandardError;
 
 impl OutputSink for StandardError {
     fn line(&self, line: OutputLine) {
-        // There may be no reader any more, which is no reason to stop Terraform.
+        // The reader may be gone, which does not stop Terraform.
         drop(writeln!(
             std::io::stderr(),
             "{}",

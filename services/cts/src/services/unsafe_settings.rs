@@ -1,4 +1,4 @@
-//! What is not safe in the settings of a service, said once at its start (docs/configuration.md#what-is-not-safe).
+//! Unsafe settings of a service, reported once at its start (docs/configuration.md#what-is-not-safe).
 
 use std::fs;
 use std::net::IpAddr;
@@ -37,7 +37,7 @@ pub(crate) fn warn(
     }
 }
 
-/// What a service has to do with.
+/// Resources that a service uses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
     consul: bool,
@@ -45,7 +45,7 @@ struct Uses {
     database: bool,
     terraform: bool,
     services: bool,
-    /// It serves the API beyond this machine.
+    /// The service offers the API beyond this machine.
     open_api: bool,
 }
 
@@ -164,7 +164,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     others.into_iter().flatten().chain(keys).collect()
 }
 
-/// Those that others can read, in one warning.
+/// Warns, once, of all files that other users can read.
 fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
     let others_read = |path: &Path| {
         let metadata = fs::metadata(path);

@@ -89,7 +89,7 @@ pub(crate) async fn scheduler(
     Ok(Scheduler::prepare(options, dependencies).await?)
 }
 
-/// A worker with what has to be looked after beside it.
+/// A worker with the parts that have to be supervised next to it.
 #[derive(Debug)]
 pub(crate) struct WorkerParts {
     pub(crate) worker: Worker,
@@ -100,7 +100,7 @@ pub(crate) struct WorkerParts {
     pub(crate) _lock: DirectoryLock,
 }
 
-/// A worker of the schedulers behind `scheduler`.
+/// A worker of the schedulers that `scheduler` leads to.
 pub(crate) fn worker(
     config: &Config,
     process_env: &ProcessEnv,
@@ -182,7 +182,7 @@ pub(crate) fn worker(
     })
 }
 
-/// What the API shows and demands, if it has TLS. Reads the files.
+/// TLS files of the API: its certificate, and the authorities of its clients, if it has TLS. Reads the files.
 pub(crate) async fn api_tls(config: &Config) -> Result<Option<ServerTls>, Failure> {
     match settings::api_tls(config) {
         Some(files) => Ok(Some(ServerTls::load(files).await.map_err(Failure::ApiTls)?)),
@@ -190,7 +190,7 @@ pub(crate) async fn api_tls(config: &Config) -> Result<Option<ServerTls>, Failur
     }
 }
 
-/// A gateway in front of the schedulers behind `scheduler`.
+/// A gateway in front of the schedulers that `scheduler` leads to.
 pub(crate) fn gateway(
     config: &Config,
     process_env: &ProcessEnv,

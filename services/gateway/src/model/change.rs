@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::task::TaskObject;
 use crate::transport::request_log::RequestId;
 
-/// What would be created, and what Terraform would do then.
+/// The task that would be created, and the plan of its first run.
 #[derive(Debug, Serialize)]
 pub(crate) struct InspectedAnswer<'a> {
     pub(crate) request_id: RequestId,
@@ -14,7 +14,7 @@ pub(crate) struct InspectedAnswer<'a> {
     pub(crate) task: TaskObject<'a>,
 }
 
-/// The task in the place of another: ours.
+/// The task after its replacement; cts-only.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReplacedAnswer<'a> {
     pub(crate) request_id: RequestId,
@@ -22,26 +22,26 @@ pub(crate) struct ReplacedAnswer<'a> {
     pub(crate) task: TaskObject<'a>,
 }
 
-/// The task will be gone.
+/// The deletion is accepted.
 #[derive(Debug, Serialize)]
 pub(crate) struct AcceptedAnswer {
     pub(crate) request_id: RequestId,
 }
 
-/// What Terraform would do before the task goes: ours.
+/// Plan of the destruction before a task is removed; cts-only.
 #[derive(Debug, Serialize)]
 pub(crate) struct DestroyPlanAnswer<'a> {
     pub(crate) request_id: RequestId,
     pub(crate) run: TaskPlanObject<'a>,
 }
 
-/// What Terraform would do after an update.
+/// Plan of the run after an update.
 #[derive(Debug, Serialize)]
 pub(crate) struct UpdateInspectedAnswer<'a> {
     pub(crate) inspect: TaskPlanObject<'a>,
 }
 
-/// What Terraform said.
+/// Output of Terraform for a plan.
 #[derive(Debug, Serialize)]
 pub(crate) struct TaskPlanObject<'a> {
     changes_present: bool,
@@ -49,7 +49,7 @@ pub(crate) struct TaskPlanObject<'a> {
 }
 
 impl<'a> TaskPlanObject<'a> {
-    /// What `plan` says, or `otherwise` if nothing was planned.
+    /// The text of `plan`, or `otherwise` if nothing was planned.
     pub(crate) fn of(plan: Option<&'a proto::Planned>, otherwise: &'a str) -> Self {
         Self {
             changes_present: plan.is_some_and(|plan| plan.changes_present),

@@ -26,7 +26,7 @@ struct MemberObject<'a> {
 }
 
 impl<'a> ClusterAnswer<'a> {
-    /// What `cluster` says, the leader first and the others by id.
+    /// Members of `cluster`, the leader first and the others by id.
     pub(crate) fn new(cluster: &'a proto::GetClusterResponse, request_id: RequestId) -> Self {
         let mut members: Vec<_> = cluster.members.iter().map(MemberObject::from).collect();
         members.sort_by_key(|member| (Reverse(member.leader), member.id));

@@ -21,7 +21,7 @@ pub(super) struct ConditionObject<'a> {
     services: Option<ServicesObject<'a>>,
 }
 
-/// `{}` for a task whose module gets nothing beside the condition.
+/// `{}` for a task whose module has no inputs besides the condition.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ModuleInputObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub(super) struct ModuleInputObject<'a> {
     services: Option<ServicesObject<'a>>,
 }
 
-/// Either `names` or `regexp` is there; `use_as_module_input` in conditions only.
+/// Has either `names` or `regexp`; `use_as_module_input` in conditions only.
 #[derive(Debug, Serialize)]
 struct ServicesObject<'a> {
     cts_user_defined_meta: &'a BTreeMap<String, String>,
@@ -65,7 +65,7 @@ struct KvObject<'a> {
     use_as_module_input: Option<bool>,
 }
 
-/// What a condition and a module input on services have in common, as an object.
+/// Members that a condition and a module input on services have in common, as an object.
 macro_rules! services_object {
     ($services:expr, $use_as_module_input:expr) => {
         ServicesObject {
@@ -166,7 +166,7 @@ struct KvMembers {
 }
 
 impl ConditionMembers {
-    /// Of several kinds the first of this order counts.
+    /// If several kinds are given, the first of this order counts.
     pub(crate) fn into_condition(self) -> Condition {
         let services = self.services.map(|mut services| {
             if !services.names.is_empty() {

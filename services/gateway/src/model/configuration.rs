@@ -1,4 +1,4 @@
-//! Which task blocks are in force, and which members have others: an endpoint of ours.
+//! Task blocks in force, and members with different ones: a cts-only endpoint.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::run::{ShownTime, shown, word};
 use crate::original::time_text::TimeText;
 use crate::transport::request_log::RequestId;
 
-/// What is in force, and the living members by id.
+/// The configuration in force, and the living members by id.
 #[derive(Debug, Serialize)]
 pub(crate) struct ConfigurationAnswer<'a> {
     in_force: Option<InForceObject<'a>>,
@@ -28,7 +28,7 @@ struct InForceObject<'a> {
     tasks: &'a [String],
 }
 
-/// What is not known yet of a member that has not registered its configuration is left out.
+/// Values of a member that has not registered its configuration yet are left out.
 #[derive(Debug, Serialize)]
 struct MemberObject<'a> {
     id: &'a str,
@@ -59,7 +59,7 @@ struct WorkerObject<'a> {
 }
 
 impl<'a> ConfigurationAnswer<'a> {
-    /// What `configuration` says, times shown by `local_time`.
+    /// Converts `configuration`, times shown by `local_time`.
     pub(crate) fn new(
         configuration: &'a proto::GetConfigurationResponse,
         local_time: ShownTime<'_>,

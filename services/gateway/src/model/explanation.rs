@@ -1,4 +1,4 @@
-//! Why a task ran, or why it does not: an endpoint of ours.
+//! Why a task ran, or why it does not: a cts-only endpoint.
 
 use cts_proto::task::v1 as proto;
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub(crate) struct ExplanationAnswer<'a> {
     explanation: ExplanationObject<'a>,
 }
 
-/// What there is not is left out.
+/// Absent values are left out.
 #[derive(Debug, Serialize)]
 struct ExplanationObject<'a> {
     task_name: &'a str,
@@ -80,7 +80,7 @@ struct ObstacleObject<'a> {
 }
 
 impl<'a> ExplanationAnswer<'a> {
-    /// What `explanation` says, times shown by `local_time`.
+    /// Converts `explanation`, times shown by `local_time`.
     pub(crate) fn new(
         explanation: &'a proto::Explanation,
         local_time: ShownTime<'_>,

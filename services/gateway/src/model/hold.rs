@@ -1,4 +1,5 @@
-//! What a guard holds back, and its release: ours (docs/rest.md#releasing-a-task).
+//! Losses that a shrink limit does not let a task apply, and their release: cts-only
+//! (docs/rest.md#releasing-a-task).
 
 use cts_proto::task::v1 as proto;
 use serde::Serialize;
@@ -22,7 +23,7 @@ struct LossObject<'a> {
     now: u32,
 }
 
-/// A task goes on.
+/// The release of a task.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReleasedAnswer<'a> {
     request_id: RequestId,
@@ -32,7 +33,7 @@ pub(crate) struct ReleasedAnswer<'a> {
 }
 
 impl<'a> HoldObject<'a> {
-    /// What `hold` says, times shown by `local_time`.
+    /// Converts `hold`, times shown by `local_time`.
     pub(super) fn new(hold: &'a proto::Hold, local_time: ShownTime<'_>) -> Self {
         let losses = hold.losses.iter().map(|loss| LossObject {
             service: &loss.service,
@@ -47,7 +48,7 @@ impl<'a> HoldObject<'a> {
 }
 
 impl<'a> ReleasedAnswer<'a> {
-    /// What had held the task, if anything did, times shown by `local_time`.
+    /// Converts the hold that was released, if the task was blocked, times shown by `local_time`.
     pub(crate) fn new(
         hold: Option<&'a proto::Hold>,
         local_time: ShownTime<'_>,

@@ -1,4 +1,4 @@
-//! How much work waits: an endpoint of ours, for what adds and removes workers.
+//! How much work waits: a cts-only endpoint, for programs that add and remove workers.
 
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert::duration_from_wire;

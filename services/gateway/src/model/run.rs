@@ -1,4 +1,4 @@
-//! Runs, their logs and their events: endpoints of ours.
+//! Runs, their logs and their events: cts-only endpoints.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use cts_proto::log::v1 as log;
@@ -64,7 +64,7 @@ struct PlanObject<'a> {
 }
 
 impl<'a> RunObject<'a> {
-    /// What `run` says, times shown by `local_time`.
+    /// Converts `run`, times shown by `local_time`.
     pub(crate) fn new(run: &'a proto::Run, local_time: ShownTime<'_>) -> Self {
         Self {
             id: &run.id,
@@ -99,7 +99,7 @@ pub(crate) struct RunChange<'a> {
 }
 
 impl<'a> RunChange<'a> {
-    /// What `change` says, times shown by `local_time`.
+    /// Converts `change`, times shown by `local_time`.
     pub(crate) fn new(change: &'a proto::FollowRunsResponse, local_time: ShownTime<'_>) -> Self {
         Self {
             id: &change.run_id,
@@ -114,7 +114,7 @@ impl<'a> RunChange<'a> {
 /// A part of a log.
 #[derive(Debug, Serialize)]
 pub(crate) struct LogLines<'a> {
-    /// Of the last of the lines, for the parameter `after`.
+    /// Position of the last line, for the parameter `after`.
     position: u64,
     lines: Vec<LogLineObject<'a>>,
 }

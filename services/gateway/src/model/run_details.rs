@@ -1,4 +1,4 @@
-//! What a run did, in answers about runs.
+//! Results of a run, in answers about runs.
 
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert::duration_from_wire;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::run::word;
 
-/// What the last attempt of a run did. In lists there are neither changes nor diagnostics.
+/// Results of the last attempt of a run. Lists contain neither changes nor diagnostics.
 #[derive(Debug, Serialize)]
 pub(super) struct DetailsObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub(super) struct DetailsObject<'a> {
     outputs: Vec<OutputObject<'a>>,
 }
 
-/// Of `value`, `sensitive` and `too_long` one is there.
+/// Has one of `value`, `sensitive` and `too_long`.
 #[derive(Debug, Serialize)]
 struct OutputObject<'a> {
     name: &'a str,

@@ -106,7 +106,7 @@ pub(crate) struct TaskStatusAnswer<'a> {
 }
 
 impl<'a> TaskStatusAnswer<'a> {
-    /// What `state` says, times shown by `local_time`.
+    /// Converts `state`, times shown by `local_time`.
     pub(crate) fn new(
         state: &'a proto::TaskState,
         local_time: &dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset>,

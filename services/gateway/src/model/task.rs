@@ -135,7 +135,7 @@ fn variables(variables: &BTreeMap<String, String>) -> BTreeMap<&str, Cow<'_, str
 }
 
 impl<'a> WorkspaceObject<'a> {
-    /// None if the task says nothing about it.
+    /// None if the task does not set it.
     fn of(workspace: &'a DraftWorkspace) -> Option<Self> {
         (*workspace != DraftWorkspace::default()).then_some(Self {
             agent_pool_id: &workspace.agent_pool_id,

@@ -1,4 +1,4 @@
-//! What is known of a task's Terraform state: ours (docs/rest.md#the-state-of-a-task).
+//! Known data of a task's Terraform state: cts-only (docs/rest.md#the-state-of-a-task).
 
 use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as proto;
@@ -8,7 +8,7 @@ use super::run::{ShownTime, shown};
 use crate::original::time_text::TimeText;
 use crate::transport::request_log::RequestId;
 
-/// What is known of a state.
+/// Known data of a state.
 #[derive(Debug, Serialize)]
 pub(crate) struct StateAnswer<'a> {
     request_id: RequestId,
@@ -35,7 +35,7 @@ struct ConflictObject<'a> {
     new: Option<PlaceObject<'a>>,
 }
 
-/// What a backend has; without a lineage it has no state there.
+/// State in a backend; without a lineage the backend has no state there.
 #[derive(Debug, Serialize)]
 struct PlaceObject<'a> {
     backend: &'a str,
@@ -49,7 +49,7 @@ struct PlaceObject<'a> {
 }
 
 impl<'a> StateAnswer<'a> {
-    /// What `state` says of the task `name`, times shown by `local_time`.
+    /// Converts `state` of the task `name`, times shown by `local_time`.
     pub(crate) fn new(
         name: &'a str,
         state: &'a proto::KnownTerraformState,

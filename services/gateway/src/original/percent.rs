@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-/// What `+` means: a blank in queries, itself in paths.
+/// Meaning of `+`: a blank in queries, itself in paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plus {
     Blank,
     Itself,
 }
 
-/// Decodes `text`; `None` if a `%` is not followed by two hexadecimal digits. Bytes that are no UTF-8
-/// become U+FFFD, which no name contains.
+/// Decodes `text`; `None` if a `%` is not followed by two hexadecimal digits. Bytes that are not UTF-8 become
+/// U+FFFD, which no name contains.
 pub(crate) fn decode(text: &str, plus: Plus) -> Option<String> {
-    // The library leaves what is no escape as it is.
+    // The library keeps text that is not an escape as it is.
     let is_whole = |behind: &str| {
         let digits = behind.as_bytes().get(..2);
         digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))

@@ -1,4 +1,4 @@
-//! What a client gets for a change that was not made (docs/rest.md#creating-a-task and what follows).
+//! Answers to clients for changes that were not made (docs/rest.md#creating-a-task and what follows).
 
 use http::StatusCode;
 
@@ -51,13 +51,13 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
     match (change, reason) {
         (Change::Create(mode), _) => match (reason, mode) {
             (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
-            // Of an inspection any failure is the client's (docs/compatibility.md#api).
+            // Any failure of an inspection counts as the client's (docs/compatibility.md#api).
             (_, RunMode::Inspect) => answer(StatusCode::BAD_REQUEST),
             (_, RunMode::Later | RunMode::Now) => answer(StatusCode::INTERNAL_SERVER_ERROR),
         },
         (_, Reason::Unknown) => Problem::unknown_task(name),
         (Change::Update, _) => {
-            // The reference knows no conflict (docs/compatibility.md#api).
+            // The reference does not have conflicts (docs/compatibility.md#api).
             let problem = match reason {
                 Reason::Busy | Reason::Deleting => busy(name),
                 Reason::NotInitialized => Problem::unknown_task(name),

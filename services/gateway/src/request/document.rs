@@ -1,7 +1,7 @@
-//! The `OpenAPI` document: what is served, and what requests are checked against.
+//! The `OpenAPI` document, which is served, and which requests are checked against.
 //!
-//! `openapi.yaml` is written by people. `openapi.json` is the same for programs, written anew by a test
-//! whenever it is not.
+//! `openapi.yaml` is written by hand. `openapi.json` has the same content for programs; a test rewrites it
+//! whenever the two differ.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ use crate::routes::Format;
 /// As written.
 pub(crate) const YAML: &str = include_str!("../../openapi.yaml");
 
-/// The same in JSON.
+/// The document in JSON.
 pub(crate) const JSON: &str = include_str!("../../openapi.json");
 
 static DOCUMENT: LazyLock<Value> =

@@ -1,4 +1,4 @@
-//! Query parameters of the endpoints that are ours, which are read strictly.
+//! Query parameters of the cts-only endpoints, which are read strictly.
 
 use cts_core::runs::RunStatus;
 
@@ -21,7 +21,7 @@ pub(crate) struct ParameterError {
 /// The query of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunsQuery {
-    /// Only those of this task; empty for those of all.
+    /// Only runs of this task; empty for runs of all tasks.
     pub(crate) task: String,
     pub(crate) status: Option<RunStatus>,
     /// Most runs of one page.
@@ -44,7 +44,7 @@ pub(crate) enum LogFormat {
 pub(crate) struct LogQuery {
     pub(crate) follow: bool,
     pub(crate) format: LogFormat,
-    /// Only what is behind this position.
+    /// Only lines after this position.
     pub(crate) after: u64,
 }
 

@@ -29,7 +29,7 @@ struct Seen {
     now: u32,
 }
 
-/// What the caller has seen of the hold, if `body` says so.
+/// The losses of the hold that the caller has seen, if `body` contains them.
 pub(crate) fn seen(body: &[u8]) -> Result<Option<SeenLosses>, ReleaseBodyError> {
     if body.trim_ascii().is_empty() {
         return Ok(None);

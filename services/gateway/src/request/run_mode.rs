@@ -2,7 +2,7 @@
 
 use crate::request::query::{QueryError, pairs, single};
 
-/// What a request that changes a task asks for beside the change.
+/// Work that a request demands in addition to its change of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunMode {
     /// Nothing: the task runs at its next trigger.
@@ -23,7 +23,7 @@ pub(crate) enum RunModeError {
          [\"now\",\"inspect\"]"
     )]
     Unknown,
-    /// There is no place for a second declaration beside the one that is in force.
+    /// A second declaration cannot be stored next to the one that is in force.
     #[error(
         "parameter \"run\" in query has an error: value is not one of the allowed values [\"now\"]; \
          a replacement cannot be inspected"
@@ -53,7 +53,7 @@ impl RunMode {
         }
     }
 
-    /// The same where a task is replaced, which cannot be inspected.
+    /// Reads `query` for the replacement of a task, which cannot be inspected.
     pub(crate) fn parse_for_replacement(query: Option<&str>) -> Result<Self, RunModeError> {
         match Self::parse(query)? {
             Self::Inspect => Err(RunModeError::NoReplacement),

@@ -1,7 +1,7 @@
-//! Checks JSON values against schemas of the `OpenAPI` document, in the order and the words of the
-//! reference (docs/rest.md#checks-of-requests).
+//! Checks JSON values against schemas of the `OpenAPI` document, in the order and the words of the reference
+//! (docs/rest.md#checks-of-requests).
 //!
-//! Of `OpenAPI`'s schemas it knows what the document uses for requests: `$ref`, `type`, `nullable`,
+//! Supports the part of `OpenAPI`'s schemas that the document uses for requests: `$ref`, `type`, `nullable`,
 //! `default`, `enum`, `minimum`, `items`, `properties`, `required` and `additionalProperties`.
 
 use std::fmt;

@@ -20,7 +20,7 @@ pub(crate) enum InvalidDecision {
     Name(String),
 }
 
-/// What `body` decides.
+/// Reads the decision in `body`.
 pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<StateDecision, InvalidDecision> {
     let mut value = decode(headers, body)?;
     document::schema(SCHEMA)

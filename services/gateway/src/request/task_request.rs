@@ -45,7 +45,8 @@ pub(crate) struct TaskRequest {
     pub(crate) task: TaskDraft,
     /// Which members the request has, for answers that show it.
     pub(crate) sent: SentMembers,
-    /// The first time of the buffer period that is none. Everything else is checked before it is reported.
+    /// The first time of the buffer period that is not a duration. Everything else is checked before it is
+    /// reported.
     pub(crate) bad_duration: Option<String>,
     /// The revision in the body, where there may be one.
     pub(crate) revision: Option<u64>,

@@ -190,7 +190,7 @@ pub(crate) async fn release(
     Ok(json::answer(StatusCode::OK, &answer))
 }
 
-/// What is known of the Terraform state of the task `name`.
+/// Known data of the Terraform state of the task `name`.
 pub(crate) async fn terraform_state(
     questions: &TaskClient,
     name: &str,
@@ -226,8 +226,8 @@ pub(crate) async fn decide_state(
     Ok(json::answer(StatusCode::OK, &answer))
 }
 
-/// Switches the task `name` on or off. What the scheduler declines has the new family's body, all else
-/// the legacy one's.
+/// Switches the task `name` on or off. An update that the scheduler declines has the new family's body, every
+/// other answer the legacy one's.
 pub(crate) async fn update(
     changes: &TaskChangeClient,
     name: &str,

@@ -15,7 +15,7 @@ const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Whether a scheduler can do its work, whatever the tasks do.
 pub(crate) async fn health(questions: &ClusterClient) -> Result<Response, Problem> {
-    // A scheduler reads the replicas from its database and says whether it can write there, too.
+    // A scheduler reads the replicas from its database and reports whether it can write there, too.
     let cluster = questions
         .recent(MAX_AGE)
         .await

@@ -8,7 +8,7 @@ use cts_proto::cluster::v1::GetClusterResponse;
 use crate::problem::{Family, Problem};
 use crate::scheduler_client::ClusterClient;
 
-/// How old the word on who leads may be.
+/// Maximum age of the answer about the leader.
 const MAX_AGE: Duration = Duration::from_millis(500);
 
 /// Answers a request to a task or status endpoint of the family, unless the leader is asked.
@@ -25,8 +25,8 @@ pub(crate) async fn intercept(
     }
 }
 
-/// What a client gets from the replica that answered; `None` if that one leads. Without high
-/// availability there are no followers.
+/// The answer of a replica that does not lead; `None` if it leads. Followers exist only with high
+/// availability.
 fn redirection(cluster: &GetClusterResponse) -> Option<String> {
     if !cluster.high_availability {
         return None;

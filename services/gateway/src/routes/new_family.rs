@@ -29,7 +29,7 @@ pub(crate) async fn cluster_status(
     ))
 }
 
-/// Which task blocks are in force, and how those of the living members differ.
+/// Task blocks in force, and how the blocks of the living members differ.
 pub(crate) async fn configuration(
     questions: &ClusterClient,
     local_time: &LocalTime,

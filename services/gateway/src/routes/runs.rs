@@ -1,4 +1,4 @@
-//! Endpoints about runs and about why there is one: ours. Their errors are those of the new family.
+//! Cts-only endpoints about runs and about why a task runs. Their errors are the ones of the new family.
 
 use axum::response::Response;
 use cts_proto::run::v1::RunStatus;

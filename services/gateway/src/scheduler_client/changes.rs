@@ -19,13 +19,13 @@ use crate::request::run_mode::RunMode;
 /// A change was not made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangeError {
-    /// The scheduler says why, for clients.
+    /// The scheduler gives the reason, for clients.
     #[error("the scheduler declined the change as {reason:?}: {message}")]
     Declined { reason: Reason, message: String },
     /// Whether it is made is unknown: the answer was lost.
     #[error("the answer to a change was lost")]
     Lost(#[source] Box<Status>),
-    /// It failed as any other call can.
+    /// The call failed as any other call can.
     #[error(transparent)]
     Ask(#[from] CallError),
 }
@@ -158,8 +158,8 @@ impl TaskChangeClient {
         changed(answer.task, None, "ReplaceTaskResponse.task")
     }
 
-    /// Lets the task `name` go on that a guard holds back, if no more is lost than was `seen`, and says what did. Waits for
-    /// no run, so it is a question like any other.
+    /// Releases the task `name`, which its shrink limit blocks, if no more is lost than was `seen`, and
+    /// returns the cause. Does not wait for a run, so it is retried like a query.
     pub(crate) async fn release(
         &self,
         name: &str,
@@ -221,11 +221,11 @@ impl TaskChangeClient {
         Ok(answer.plan)
     }
 
-    /// Deletes the task `name`. This neither waits for a run nor does it matter how often it is said, so
-    /// it is a question like any other. If there is no such task when it is said again, the first call, whose answer was
-    /// lost, has deleted it.
+    /// Deletes the task `name`. A deletion does not wait for a run and may be repeated, so it is retried like
+    /// a query. If the repeated call finds no such task, the first call, whose answer was lost, has deleted
+    /// it.
     ///
-    /// What it has made is destroyed before if the task says so, unless this deletion `retains` it.
+    /// The infrastructure is destroyed first if the task declares that, unless this deletion `retains` it.
     pub(crate) async fn delete(&self, name: &str, retains: bool) -> Result<(), ChangeError> {
         let mode = if retains {
             proto::DeletionMode::Retain

@@ -11,24 +11,24 @@ use tonic::transport::Channel;
 
 use super::{CALL_LIMIT, CallError, ask, chain};
 
-/// Longest wait for an answer that many requests share. Who checks health waits no longer either.
+/// Longest wait for an answer that many requests share. Health checks do not wait longer either.
 const SHARED_CALL_LIMIT: Duration = Duration::from_secs(2);
 
-/// An answer, or the lack of one, that was given to more than one request.
+/// A result, an answer or an error, that more than one request got.
 pub(crate) type SharedAnswer = Result<Arc<proto::GetClusterResponse>, Arc<CallError>>;
 
-/// Asks the cluster service; cheap to clone, and clones share their recent answers.
+/// Calls the cluster service; cheap to clone, and clones share their recent answers.
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterClient {
     client: ClusterServiceClient<Channel>,
-    /// Locked while the question is asked, so that there is one call however many requests want it.
+    /// Locked while the call is made, so that any number of requests makes one call.
     recent: Arc<Mutex<Option<Recent>>>,
 }
 
 #[derive(Debug)]
 struct Recent {
-    /// When it came. Had it the moment of asking, requests that waited for a slow answer would each
-    /// find it too old and ask one after the other.
+    /// When the answer came. With the moment of the call instead, requests that waited for a slow answer
+    /// would each find it too old and call one after the other.
     at: Instant,
     answer: SharedAnswer,
 }
@@ -46,10 +46,10 @@ impl ClusterClient {
         self.get_cluster(CALL_LIMIT).await
     }
 
-    /// The replicas as they were said to be at most `max_age` ago, requested if they are older. Failures
-    /// are shared as well, and logged here, once for all.
+    /// The replicas from an answer that is at most `max_age` old; an older answer is requested again.
+    /// Failures are shared as well, and logged here, once for all.
     ///
-    /// A caller that goes away while it asks leaves the question to the next one that waits.
+    /// If the caller that sends the request goes away, the next waiting caller sends it again.
     pub(crate) async fn recent(&self, max_age: Duration) -> SharedAnswer {
         let mut recent = self.recent.lock().await;
         if let Some(Recent { at, answer }) = &*recent
@@ -75,7 +75,7 @@ impl ClusterClient {
         answer
     }
 
-    /// The configuration in force, and those of the members.
+    /// The configuration in force, and the ones of the members.
     pub(crate) async fn configuration(&self) -> Result<proto::GetConfigurationResponse, CallError> {
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();

@@ -1,7 +1,7 @@
 //! Changes of runs for any number of followers, over one call of the scheduler.
 //!
-//! The gateway takes every change at once and keeps the newest [`KEPT`] for followers that read slowly, so that none of
-//! them holds the connection up to which others belong. A follower that is further behind is cut off.
+//! The gateway takes every change at once and keeps the newest [`KEPT`] for followers that read slowly, so
+//! that none of them blocks the connection that others share. A follower that lags further is cut off.
 
 use std::sync::{Arc, Weak};
 
@@ -14,7 +14,7 @@ use tonic::{Status, Streaming};
 
 use super::{CallError, RunClient};
 
-/// Changes that a follower may be behind.
+/// Number of changes that a follower may lag.
 const KEPT: usize = 4096;
 
 /// Cheap to clone.
@@ -27,12 +27,12 @@ pub(crate) struct RunEvents {
 /// The call of the scheduler; it ends with the gateway.
 #[derive(Debug, Default)]
 struct Calls {
-    /// There while the scheduler tells of changes.
+    /// Present while the scheduler sends changes.
     changes: Option<Sender<Change>>,
     tasks: JoinSet<()>,
 }
 
-/// A change, or why there are no more.
+/// A change, or why the changes end.
 type Change = Result<Arc<FollowRunsResponse>, Status>;
 
 /// Changes from the call on.
@@ -74,7 +74,7 @@ impl RunEvents {
     }
 }
 
-/// Until the last follower has gone, or the scheduler tells of no more.
+/// Passes changes on until the last follower has gone, or the scheduler sends no more.
 async fn pass_on(
     current: Weak<Mutex<Calls>>,
     mut messages: Streaming<FollowRunsResponse>,
@@ -83,7 +83,7 @@ async fn pass_on(
     let end = loop {
         tokio::select! {
             message = messages.message() => match message {
-                // Nobody may be there to take it.
+                // All followers may be gone.
                 Ok(Some(change)) => drop(changes.send(Ok(Arc::new(change)))),
                 Ok(None) => break None,
                 Err(status) => break Some(status),
@@ -100,7 +100,7 @@ async fn pass_on(
             }
         }
     };
-    // Who comes now needs another call.
+    // A follower that comes now needs a new call.
     if let Some(current) = current.upgrade() {
         current.lock().await.changes = None;
     }
@@ -110,7 +110,7 @@ async fn pass_on(
 }
 
 impl Following {
-    /// The next change, or why there is none. Safe to cancel.
+    /// The next change, or why the changes have ended. Safe to cancel.
     pub(crate) async fn next(&mut self) -> Result<Arc<FollowRunsResponse>, End> {
         match self.0.recv().await {
             Ok(Ok(change)) => Ok(change),

@@ -12,7 +12,7 @@ use tonic::{Code, Status, Streaming};
 use super::{CALL_LIMIT, CallError, ask, missing};
 use crate::request::parameters::RunsQuery;
 
-/// The answer where the scheduler that was called knows of no cancelled runs.
+/// The answer if the called scheduler does not support cancelling runs.
 const EARLIER: &str =
     "the scheduler that was asked is of an earlier version, which cancels no runs";
 
@@ -124,8 +124,9 @@ impl RunClient {
         Ok(answer.into_inner())
     }
 
-    /// A part of the log of one run behind a position; waits for it, if the log is followed. None comes if there are no more
-    /// lines, and with `follow` only when the run has ended. Schedulers of earlier versions go on behind the part.
+    /// A part of the log of one run after a position; waits for it, if the log is followed. The stream is
+    /// empty if the log has no more lines, and with `follow` only when the run has ended. Schedulers of
+    /// earlier versions continue after the part.
     pub(crate) async fn log(
         &self,
         id: &str,
@@ -147,7 +148,7 @@ impl RunClient {
     }
 }
 
-/// A call that names a run may find none. What is no id names none either.
+/// Maps a call that names an unknown run, or a text that is not an id, to [`CallError::NoSuchRun`].
 fn one<T>(answer: Result<T, CallError>) -> Result<T, CallError> {
     match answer {
         Err(CallError::Call(status))

@@ -34,8 +34,8 @@ impl<T: Clone> fmt::Debug for SingleFlight<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
-    /// The result of a query that has not begun yet: the one that others wait for, or else `look`. A caller that goes
-    /// away leaves the look to those who stay.
+    /// The result of a query that has not begun yet: the query that others wait for, or else `look`. If a
+    /// caller goes away, its query continues for the others.
     pub(crate) async fn join<Looking>(&self, look: impl FnOnce() -> Looking) -> T
     where
         Looking: Future<Output = T> + Send + 'static,

@@ -1,7 +1,8 @@
-//! Answers about all tasks at once, made anew only when something has changed.
+//! Answers about all tasks at once, rebuilt only when something has changed.
 //!
-//! Dashboards and scripts ask for the status of all tasks again and again. The scheduler is asked for the
-//! version of the states each time, once for all who wait, and for the states only if it is another one.
+//! Dashboards and scripts request the status of all tasks again and again. Each time, one call for all
+//! waiting requests gets the version of the states from the scheduler; the states are read only if the
+//! version changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +18,12 @@ use crate::scheduler_client::single_flight::SingleFlight;
 use crate::scheduler_client::{CallError, TaskClient};
 use crate::transport::json;
 
-/// What can be asked for.
+/// The kind of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Page {
     /// The counts of all tasks.
     Overall,
-    /// The status of all tasks, or of those of one status.
+    /// The status of all tasks, or of the tasks of one status.
     Statuses {
         /// Only these.
         status: Option<TaskStatus>,
@@ -40,7 +41,7 @@ impl From<StatusQuery> for Page {
     }
 }
 
-/// What becomes of a question.
+/// Body of an answer, or the error of the call.
 type Answer = Result<Bytes, Arc<CallError>>;
 
 /// Cheap to clone.
@@ -71,7 +72,7 @@ impl StatusBoard {
         }))
     }
 
-    /// The body of an answer, as new as if it had been made for this question.
+    /// The body of an answer, as new as if it had been made for this request.
     pub(crate) async fn page(&self, page: Page) -> Answer {
         let turns = {
             let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +87,7 @@ impl StatusBoard {
 
 impl Inner {
     async fn look(&self, page: Page) -> Result<Bytes, CallError> {
-        // Read before the states, so that these are no older.
+        // Read before the states, so that these are not older.
         let version = self.questions.version().await?;
         {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,7 +20,7 @@ pub(crate) struct KnownTask {
 }
 
 impl KnownTask {
-    /// Of the field of an answer.
+    /// Converts the task in `field` of an answer.
     pub(super) fn of(task: Option<proto::Task>, field: &'static str) -> Result<Self, CallError> {
         let task = task.ok_or_else(|| missing(field))?;
         Ok(Self {
@@ -31,7 +31,7 @@ impl KnownTask {
     }
 }
 
-/// Asks the task service; cheap to clone.
+/// Calls the task service; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskClient {
     client: TaskServiceClient<Channel>,
@@ -90,7 +90,7 @@ impl TaskClient {
             )))
     }
 
-    /// What is known of the task's Terraform state.
+    /// Known data of the task's Terraform state.
     pub(crate) async fn terraform_state(
         &self,
         name: &str,
@@ -111,7 +111,7 @@ impl TaskClient {
             )))
     }
 
-    /// What changes whenever a state may have changed.
+    /// A version that changes whenever a state may have changed.
     pub(crate) async fn version(&self) -> Result<String, CallError> {
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
@@ -124,7 +124,7 @@ impl TaskClient {
         Ok(answer.await?.into_inner().version)
     }
 
-    /// The states of all tasks, or of those of one status, by name.
+    /// The states of all tasks, or of the tasks of one status, by name.
     pub(crate) async fn states(
         &self,
         status: Option<TaskStatus>,

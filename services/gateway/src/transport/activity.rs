@@ -1,4 +1,4 @@
-//! What a connection is at, as its stream and the application know it together.
+//! Activity of a connection, which its stream and the application share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub(super) enum Phase {
     Idle,
 }
 
-/// What a connection is at, shared by its stream and the application.
+/// Activity of a connection, shared by its stream and the application.
 #[derive(Debug, Clone)]
 pub(crate) struct Activity(Arc<State>);
 
@@ -79,7 +79,7 @@ impl Activity {
     pub(crate) fn answering(&self) -> Answering {
         self.0.answering.fetch_add(1, Ordering::AcqRel);
         if !self.0.in_head.swap(false, Ordering::AcqRel) {
-            // It came while the one before was being answered.
+            // The request came while the previous one was being answered.
             *self.lock_head_began() = Instant::now();
         }
         Answering(self.clone())

@@ -4,10 +4,10 @@ use axum::body::{Body, HttpBody as _};
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::StreamExt as _;
 
-/// Most bytes of a body. The reference has no limit; ours keeps memory bounded whatever is sent.
+/// Most bytes of a body. The reference has no limit; this one keeps memory bounded whatever is sent.
 pub(crate) const BODY_LIMIT: usize = 1024 * 1024;
 
-/// There is no body to look at. The texts are answers to clients.
+/// Why a body cannot be read. The texts are answers to clients.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     #[error("the request body is larger than 1 MiB")]
@@ -18,7 +18,7 @@ pub(crate) enum BodyError {
     Broken(#[source] axum::Error),
 }
 
-/// Reads all of `body` until `limit`. One that says itself that it is too large is not read at all.
+/// Reads all of `body` until `limit`. A body whose declared length is too large is not read at all.
 pub(crate) async fn read(body: Body, limit: Instant) -> Result<Vec<u8>, BodyError> {
     if body.size_hint().lower() > BODY_LIMIT as u64 {
         return Err(BodyError::TooLarge);

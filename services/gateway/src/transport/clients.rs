@@ -1,4 +1,4 @@
-//! For whom a request is made, where limits hold for each client (docs/rest.md#limits).
+//! Finds the client of a request, where limits hold for each client (docs/rest.md#limits).
 
 use std::net::IpAddr;
 
@@ -9,22 +9,23 @@ use rfc7239::NodeName;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Who is behind which connection.
+/// Finds the client of a connection.
 #[derive(Debug)]
 pub(crate) struct Clients {
     trusted: Vec<IpNet>,
 }
 
 impl Clients {
-    /// Addresses in `trusted` are proxies, which say for whom they ask.
+    /// Addresses in `trusted` are proxies, which name the client that they forward for.
     pub(crate) fn new(trusted: Vec<IpNet>) -> Self {
         Self { trusted }
     }
 
-    /// The client of a request that has come from `peer` with these headers. `None`: no limit for one client holds.
+    /// The client of a request that has come from `peer` with these headers. `None`: no limit for one client
+    /// holds.
     ///
-    /// Each proxy writes the address that it sees behind those that it was told, so the last one that is no trusted
-    /// proxy's is what can be believed.
+    /// Each proxy appends the address that it sees to the ones that it received, so the last address that
+    /// does not belong to a trusted proxy can be believed.
     pub(crate) fn of(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
         if !self.is_trusted(peer) {
             return client(peer);
@@ -43,7 +44,7 @@ impl Clients {
     }
 }
 
-/// Addresses of `Forwarded`; `None` for names and for what cannot be read.
+/// Addresses of `Forwarded`, `None` for names and for elements that cannot be read.
 fn forwarded(headers: &HeaderMap) -> Option<Vec<Option<IpAddr>>> {
     let mut lines = headers.get_all(header::FORWARDED).iter().peekable();
     lines.peek()?;
@@ -56,7 +57,7 @@ fn forwarded(headers: &HeaderMap) -> Option<Vec<Option<IpAddr>>> {
     Some(addresses.collect())
 }
 
-/// The same of `X-Forwarded-For`.
+/// Addresses of `X-Forwarded-For`, `None` for unreadable ones.
 fn x_forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let lines = headers.get_all(X_FORWARDED_FOR).iter();
     let texts = lines.map(|line| line.to_str().unwrap_or_default());

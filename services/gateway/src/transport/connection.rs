@@ -21,18 +21,18 @@ use crate::transport::paced_body::paced;
 use crate::transport::patience::Patience;
 use crate::transport::timed_stream::TimedStream;
 
-/// What each request knows of its connection.
+/// Data of the connection that each request carries.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     /// The other end.
     pub(crate) peer: SocketAddr,
-    /// Notified when a request is being answered, so that no limit of time holds meanwhile.
+    /// Notified when a request is being answered, so that no limit of time holds during the answer.
     pub(crate) activity: Activity,
     /// Cancelled when answers that have no end of their own must end.
     pub(crate) closing: CancellationToken,
 }
 
-/// What is spoken on a connection.
+/// Protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Http1,
@@ -88,7 +88,7 @@ pub(crate) async fn serve_connection<S>(
         .http1()
         // `TimedStream` has the limits.
         .header_read_timeout(None)
-        // A peer that has said all it wants to say still gets its answer.
+        // A peer that has sent everything still gets its answer.
         .half_close(true)
         .title_case_headers(true);
     let connection = builder.serve_connection(stream, service);

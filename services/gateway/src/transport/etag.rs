@@ -1,9 +1,9 @@
-//! Revisions of tasks as entity tags: ours, for `PUT`.
+//! Revisions of tasks as entity tags: cts-only, for `PUT`.
 
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
 
-/// Which revision is to be replaced is not said, or not clearly. The texts are answers to clients.
+/// The revision to replace is missing or unclear. The texts are answers to clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RevisionError {
     #[error(

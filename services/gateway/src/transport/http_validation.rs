@@ -1,5 +1,5 @@
-//! Requests that the reference's HTTP server answers before the API sees them: they get no CORS
-//! headers and are not logged (docs/rest.md#transport). What hyper cannot read at all does not get here.
+//! Requests that the reference's HTTP server answers before the API sees them: they get no CORS headers and
+//! are not logged (docs/rest.md#transport). Requests that hyper cannot read at all do not get here.
 
 use axum::extract::Request;
 use axum::middleware::Next;

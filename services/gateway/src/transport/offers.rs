@@ -1,5 +1,5 @@
-//! Parts of answers over HTTP/2 that their client has to take: the windows of streams are its own, so an answer can stand
-//! still on a connection that does not.
+//! Parts of answers over HTTP/2 that their client has to take: a client controls the windows of its streams,
+//! so an answer can stall on a connection that does not.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ struct Open {
     ends: HashMap<u64, Instant>,
 }
 
-/// What one answer has handed on last.
+/// The part that one answer has handed on last.
 #[derive(Debug)]
 pub(crate) struct Offer {
     offers: Arc<Offers>,
@@ -44,7 +44,8 @@ impl Offers {
         offer
     }
 
-    /// Ends when a part has not been taken in time. Looks now and then, which is enough for something that takes minutes.
+    /// Ends when a part has not been taken in time. Checks now and then, which is enough for limits of
+    /// minutes.
     pub(crate) async fn overdue(&self) {
         while !self.is_overdue() {
             sleep(UNREAD_LIMIT / 12).await;

@@ -1,5 +1,5 @@
-//! Bodies of answers over HTTP/2, where a client can leave an answer waiting without leaving its connection unread: by a
-//! window that it does not open.
+//! Bodies of answers over HTTP/2, where a client can leave an answer waiting without leaving its connection
+//! unread: by a window that it does not open.
 //!
 //! A body is handed on in small parts, so that what hyper holds is little, and notes at its connection until when the
 //! part that was handed on last has to be taken.
@@ -39,7 +39,7 @@ pub(crate) fn paced(
 #[derive(Debug)]
 struct PacedBody {
     body: Body,
-    /// Of what the body has given.
+    /// The part of the last frame that is not sent yet.
     rest: Bytes,
     offer: Offer,
 }

@@ -1,4 +1,4 @@
-//! Connections that are not served, and why their clients are told so (docs/rest.md#limits).
+//! Connections that are not served, and the answers that name the reason (docs/rest.md#limits).
 
 use std::io;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::transport::json;
 /// Time for the peer to take an answer before the connection is closed.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(1);
 
-/// Answers to connections for which there is no place; more than these are just closed.
+/// Answers to connections beyond the limits; more than these are just closed.
 const FAREWELLS: Size = Size {
     total: 64,
     per_client: 8,

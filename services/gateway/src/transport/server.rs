@@ -60,12 +60,12 @@ impl Gateway {
         self
     }
 
-    /// Serves HTTP/1.1 on `listener` until `shutdown` is cancelled; with TLS also HTTP/2, for those who
-    /// ask for it.
+    /// Serves HTTP/1.1 on `listener` until `shutdown` is cancelled; with TLS also HTTP/2, for clients that
+    /// request it.
     ///
-    /// Then the listener is closed at once and requests in progress get 5 seconds; what is not done by
-    /// then loses its connection without an answer. Fails only if the listener itself is broken.
-    /// Dropping the future closes listener and connections at once.
+    /// Then the listener is closed at once and requests in progress get 5 seconds; a request that is not done
+    /// by then loses its connection without an answer. Fails only if the listener itself is broken. Dropping
+    /// the future closes listener and connections at once.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
         let tls_acceptor = self.tls.map(TlsAcceptor::new);
         let following = async {
@@ -122,7 +122,7 @@ fn opening(tls_acceptor: Option<TlsAcceptor>) -> Opening<Opened> {
 struct Door {
     app: Router,
     times: Times,
-    /// Of plain HTTP only.
+    /// For plain HTTP only.
     farewells: Option<Farewells>,
     refusals: Seldom,
     failures: Seldom,

@@ -21,9 +21,10 @@ use crate::transport::connection::Connection;
 /// An answer on its way to a client.
 pub(crate) struct Answer {
     connection: Connection,
-    /// Silence is no reason to close the connection meanwhile.
+    /// Keeps the connection open while the answer is silent.
     _answering: Answering,
-    /// There while the answer has no end of its own. One that has is a request in progress, which the gateway lets finish.
+    /// Present while the answer has no end of its own. An answer with an end is a request in progress, which
+    /// the gateway lets finish.
     endless: Option<Endless>,
     _place: Place,
 }
@@ -39,7 +40,7 @@ impl Answer {
         }
     }
 
-    /// The same without an end of its own.
+    /// Makes the answer one without an end of its own.
     fn endless(mut self) -> Self {
         self.endless = Some(self.connection.activity.endless());
         self

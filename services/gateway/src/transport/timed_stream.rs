@@ -2,8 +2,9 @@
 //! request, or reads too little of an answer.
 //!
 //! Hyper has a single limit for both, counted from the end of the request before; docs/rest.md#transport has
-//! two: 15 s for a head that has begun, unless configured otherwise, and 60 s of idle keep-alive. The stream sees when bytes arrive and
-//! the application says through [`Activity`] when a request is being answered, where no limit holds.
+//! two: 15 s for a head that has begun, unless configured otherwise, and 60 s of idle keep-alive. The stream
+//! sees when bytes arrive, and the application reports through [`Activity`] when a request is being answered,
+//! where no limit holds.
 //!
 //! Hyper reads nothing while an answer is on its way. Where that has no end of its own, the stream looks for the
 //! end of the peer instead, whenever hyper looks whether there is something to send.
@@ -23,7 +24,7 @@ use crate::transport::patience::Patience;
 /// From an answer to the first byte of the next request.
 pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(1);
 
-/// What is read ahead of a peer that asks for something else before its answer has ended.
+/// Bytes that are read ahead from a peer that sends its next request before its answer has ended.
 const AHEAD: usize = 1024;
 
 #[derive(Debug)]
@@ -31,13 +32,13 @@ pub(crate) struct TimedStream<S> {
     stream: S,
     activity: Activity,
     timer: Pin<Box<Sleep>>,
-    /// The phase whose limit the timer holds; `None` if it must be set anew.
+    /// The phase whose limit the timer holds; `None` if it must be set again.
     armed: Option<Phase>,
     /// With a peer that takes nothing of what is to be written, or little.
     patience: Patience,
     /// Runs while it takes nothing.
     unread: Option<Pin<Box<Sleep>>>,
-    /// What was read to find out whether the peer is there, and hyper has not got yet.
+    /// Bytes that were read to find out whether the peer still lives, and that hyper has not got yet.
     ahead: Vec<u8>,
     /// The peer sends no more.
     closed: bool,
@@ -109,8 +110,8 @@ impl<S> TimedStream<S> {
 }
 
 impl<S: AsyncRead + Unpin> TimedStream<S> {
-    /// Notices the end of a peer whose answer has none. One that has sent its next request already is not
-    /// looked at any more.
+    /// Notices the end of a peer whose answer has none. A peer that has sent its next request already is not
+    /// checked any more.
     fn look_for_peer(&mut self, cx: &mut Context<'_>) {
         let endless = self.activity.is_endless();
         if !endless || self.activity.is_framed() || self.closed || !self.ahead.is_empty() {
@@ -187,7 +188,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.look_for_peer(cx);
-        // A flush without anything to send is ready at once, and says nothing of the peer.
+        // A flush without anything to send is ready at once, and reveals nothing about the peer.
         match Pin::new(&mut self.stream).poll_flush(cx) {
             Poll::Pending => self.limited(Poll::Pending, cx),
             Poll::Ready(flushed) => Poll::Ready(flushed),

@@ -1,4 +1,5 @@
-//! Changes of tasks: docs/rest.md#creating-a-task and what follows there as tables, and `PUT`, which is ours.
+//! Changes of tasks: docs/rest.md#creating-a-task and what follows there as tables, and `PUT`, which is
+//! cts-only.
 
 use cts_proto::run::v1::StateKeep;
 use cts_proto::task::v1::decide_terraform_state_request::Decision;
@@ -16,7 +17,7 @@ use crate::tasks::{Asked, MemoryTasks, three_tasks};
 const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 const NO_HEADERS: &[(&str, &str)] = &[];
 
-/// Of a `PUT` that replaces what is there.
+/// Headers of a `PUT` that replaces the current task.
 const CURRENT: &[(&str, &str)] = &[("Content-Type", "application/json"), ("If-Match", "\"3\"")];
 
 const INTERNAL: &str = "the request failed because of an internal error";
@@ -499,7 +500,8 @@ async fn the_scheduler_is_asked_for_what_the_client_asks() {
     assert_eq!(asked, [Asked::Delete(deletion)]);
 }
 
-/// What the original's own command line sends and needs (docs/rest.md#what-the-originals-client-needs).
+/// Requests of the original's own command line, and the answers that it needs
+/// (docs/rest.md#what-the-originals-client-needs).
 #[tokio::test]
 async fn the_habits_of_the_stock_command_line() {
     let tasks = three_tasks();

@@ -12,7 +12,7 @@ use cts_proto::cluster::v1::{
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
-/// Answers every call with its answer, after those that come first. Clones are one service.
+/// Answers every call with its answer, after the first ones that are set. Clones are one service.
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryCluster {
     answer: Arc<Mutex<Result<GetClusterResponse, Status>>>,
@@ -124,7 +124,7 @@ pub(crate) fn member(id: &str, leader: bool, address: Option<&str>) -> Member {
     }
 }
 
-/// The cluster `edge` of these replicas, as `cts-a` shows it.
+/// The cluster `edge` with these replicas, as `cts-a` shows it.
 pub(crate) fn edge(members: Vec<Member>) -> GetClusterResponse {
     GetClusterResponse {
         high_availability: true,

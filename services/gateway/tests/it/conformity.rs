@@ -1,4 +1,4 @@
-//! Whether answers are as the API's own document has them. Every answer of these tests is checked.
+//! Compares answers with the API's own document. Every answer of these tests is checked.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::stage::Answer;
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../openapi.json")).unwrap());
 
-/// Fails if `answer` is to an operation of the document and not one of those that it describes.
+/// Fails if `answer` belongs to an operation of the document that does not describe it.
 pub(crate) fn check(method: &str, path: &str, answer: &Answer) {
     let path = path.split('?').next().unwrap();
     let Some(operation) = operation(method, path) else {

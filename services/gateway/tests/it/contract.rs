@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::stage::{Answer, REQUEST_ID, Stage};
 use crate::tasks::three_tasks;
 
-/// What an answer looks like beyond its status.
+/// Form of an answer beyond its status.
 pub(crate) enum Body {
     /// Nothing, and no content type.
     Empty,
@@ -14,7 +14,7 @@ pub(crate) enum Body {
     /// Nothing, with the content type of the error that is not sent.
     JsonHead,
     PlainHead,
-    /// The plain text for paths that are not there.
+    /// The plain text for paths that do not exist.
     NotFound,
     /// A JSON success, of which these parts are checked.
     Json(Value),

@@ -29,7 +29,7 @@ const fn size(total: usize, per_client: usize) -> Size {
     Size { total, per_client }
 }
 
-/// Sends a request for a client behind the proxy that the gateway trusts.
+/// Sends a request for a client of the proxy that the gateway trusts.
 async fn ask(stage: &Stage, client: &str, path: &str) -> TcpStream {
     let mut socket = stage.connect().await;
     let request =
@@ -38,7 +38,7 @@ async fn ask(stage: &Stage, client: &str, path: &str) -> TcpStream {
     socket
 }
 
-/// What has come up to and with `end`.
+/// The text that has come up to and with `end`.
 async fn read_until(socket: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
     while !text.contains(end) {
@@ -146,14 +146,14 @@ async fn requests_that_wait_for_runs_have_places() {
         let second = create().await;
         assert_eq!(second.status, 503, "{second:?}");
         assert_eq!(second.header("Retry-After"), Some("5"));
-        // What waits for no run goes on.
+        // Requests that wait for no run are still answered.
         assert_eq!(stage.ask("GET", "/v1/health").await.status, 200);
         tasks.gate.add_permits(1);
     });
     assert_eq!(first.status, 201, "{first:?}");
 }
 
-/// A request with a task that names one service beside `names`.
+/// A request with a task that names one service in addition to `names`.
 fn task(names: &str) -> String {
     format!(
         "{{\"task\":{{\"name\":\"new\",\"module\":\"./m\",\"condition\":{{\"services\":{{\"names\":[{names}]}}}},\

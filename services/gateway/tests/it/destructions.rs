@@ -1,4 +1,4 @@
-//! What a deletion does with the infrastructure of a task: ours (docs/rest.md#deleting-a-task).
+//! Fate of a task's infrastructure in a deletion: cts-only (docs/rest.md#deleting-a-task).
 
 use cts_proto::task::v1::{DeletionMode, OnDelete};
 use serde_json::{Value, json};

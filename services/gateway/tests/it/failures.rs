@@ -1,4 +1,4 @@
-//! What clients see when the scheduler fails: that it did, and nothing of its inside.
+//! Answers to clients when the scheduler fails: they show the failure, and nothing of its inside.
 
 use std::sync::Arc;
 use std::time::Duration;

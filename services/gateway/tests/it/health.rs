@@ -74,7 +74,7 @@ async fn answers_are_shared_for_a_second() {
         assert_eq!(health(&stage).await.0, 200);
     }
     assert_eq!(cluster.calls(), 1);
-    // What was true a second ago is asked for again, and failures are shared like successes.
+    // An answer that is a second old is requested again, and failures are shared like successes.
     cluster.set(Err(Status::internal("away")));
     time.advance(Duration::from_millis(999)).await;
     assert_eq!(health(&stage).await.0, 200);

@@ -107,7 +107,7 @@ async fn a_slow_body_is_cut_off_15_seconds_after_its_head_began() {
         let stage = Stage::start(three_tasks()).await;
         let mut socket = begin(&stage, method, path, "Content-Length: 100").await;
         socket.write_all(b"{").await.unwrap();
-        // Others are served meanwhile, which shows too that the body is waited for.
+        // Others are served in between, which shows too that the gateway waits for the body.
         for _ in 0..3 {
             assert_eq!(stage.ask("GET", "/v1/tasks").await.status, 200);
         }

@@ -11,7 +11,7 @@ use crate::stage::{FrozenTime, REQUEST_ID, Stage};
 use crate::tasks::three_tasks;
 
 thread_local! {
-    /// What this thread has logged, if that is collected. A test and its services share a thread.
+    /// Log lines of this thread, if they are collected. A test and its services share a thread.
     static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 

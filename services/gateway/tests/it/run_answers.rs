@@ -277,7 +277,7 @@ async fn a_log_as_lines_or_as_objects() {
         follow: false,
         one_part: true,
     };
-    // Each is asked for until there is no more of it.
+    // Each part is requested until the log has no more.
     let expected = [0, 2, 3, 1, 2, 3].map(read);
     assert_eq!(*logs.reads.lock().unwrap(), expected);
 }
@@ -309,7 +309,7 @@ impl Ongoing {
         }
     }
 
-    /// What comes until the connection is closed.
+    /// The text that comes until the connection is closed.
     async fn rest(mut self) -> String {
         let mut rest = String::new();
         self.socket.read_to_string(&mut rest).await.unwrap();

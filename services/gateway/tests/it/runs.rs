@@ -1,4 +1,4 @@
-//! A run service and a log service that know what a gateway asks.
+//! A run service and a log service that serve the calls of a gateway.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -30,15 +30,15 @@ pub(crate) const RUN: &str = "0197a000-0000-7000-8000-000000000001";
 
 type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Refuses what a gateway does not ask.
+/// Refuses calls that a gateway does not make.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryRuns {
     pub(crate) queue: GetQueueResponse,
     /// How the list of runs was asked for.
     pub(crate) lists: Arc<Mutex<Vec<ListRunsRequest>>>,
-    /// Each follower, and whom it follows.
+    /// Each follower, and the task that it follows.
     pub(crate) followers: Arc<Mutex<Vec<Follower>>>,
-    /// Answered to every question about runs instead.
+    /// Answered to every call about runs instead.
     pub(crate) failure: Option<Status>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn planned_run() -> Run {
     }
 }
 
-/// What a plan found, with everything in it.
+/// Results of a plan, with every member set.
 fn details() -> RunDetails {
     let time = |millis: i32| {
         Some(prost_types::Duration {
@@ -312,11 +312,11 @@ impl RunService for MemoryRuns {
 pub(crate) struct MemoryLogs {
     /// How it was asked for.
     pub(crate) reads: Arc<Mutex<Vec<ReadLogRequest>>>,
-    /// What comes after its first lines, for who follows. Otherwise it never ends.
+    /// End of the log after its first lines, for followers. Without it the log never ends.
     pub(crate) end: Option<Status>,
     /// Held by each log that never ends.
     pub(crate) endless: Arc<()>,
-    /// What a log that is not followed waits for before its first line.
+    /// A log that is not followed waits for this before its first line.
     pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
     /// Refusal of a log that is not followed.
     pub(crate) refusal: Option<Status>,
@@ -324,7 +324,7 @@ pub(crate) struct MemoryLogs {
     pub(crate) large: u64,
 }
 
-/// Parts of a mebibyte each behind the position `after`, one line each.
+/// Parts of a mebibyte each after the position `after`, one line each.
 fn large_parts(count: u64, after: u64) -> impl Iterator<Item = ReadLogResponse> {
     (after + 1..=count).map(|position| ReadLogResponse {
         position,

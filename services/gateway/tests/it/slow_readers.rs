@@ -55,7 +55,7 @@ async fn logs_that_are_read_slowly_hold_up_nobody() {
         let health = health.expect("an answer that waits for no reader of a log");
         assert_eq!(health.status, 200);
     }
-    // And those who read at last get all of it.
+    // A reader that reads at last gets all of it.
     let mut reader = readers.remove(0);
     let mut rest = Vec::new();
     let all = async {

@@ -1,4 +1,4 @@
-//! The gateway, what is behind it, and a client that shows every byte.
+//! The gateway, the services that it calls, and a client that shows every byte.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -49,7 +49,7 @@ pub(crate) struct Stage {
     _services: JoinSet<()>,
 }
 
-/// A gateway and the scheduler behind it.
+/// A gateway and its scheduler.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scene {
     pub(crate) tasks: MemoryTasks,
@@ -58,11 +58,11 @@ pub(crate) struct Scene {
     pub(crate) logs: MemoryLogs,
     pub(crate) mode: Mode,
     pub(crate) tls: Option<ServerTls>,
-    /// Of the gateway, if not the usual ones.
+    /// Limits of the gateway, if not the usual ones.
     pub(crate) limits: Option<Limits>,
 }
 
-/// What a gateway has unless configured otherwise.
+/// Limits of a gateway unless configured otherwise.
 pub(crate) const LIMITS: Limits = Limits {
     connections: Size {
         total: 4096,
@@ -82,11 +82,11 @@ pub(crate) const LIMITS: Limits = Limits {
     names: 1000,
 };
 
-/// Is trusted to say for whom it asks.
+/// Trusted to name the client that it forwards for.
 const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 impl Stage {
-    /// A gateway in front of `tasks`, as it is beside its scheduler.
+    /// A gateway in front of `tasks`, as in one process with its scheduler.
     pub(crate) async fn start(tasks: MemoryTasks) -> Self {
         Self::set(Scene {
             tasks,
@@ -100,7 +100,7 @@ impl Stage {
         Self::set_with_scheduler_on(scene, &Handle::current()).await
     }
 
-    /// The same with the scheduler on a runtime of its own, with whose end it dies.
+    /// A gateway whose scheduler is on a runtime of its own, and dies with it.
     async fn set_with_scheduler_on(scene: Scene, runtime: &Handle) -> Self {
         let (listener, channel) = memory_transport();
         let endpoints = Endpoints::new()
@@ -120,7 +120,8 @@ impl Stage {
         Self::in_front_of(channel, services, scene.mode, scene.tls, limits).await
     }
 
-    /// What a request brings whose scheduler dies when it has arrived. It is not taken for one that takes too long.
+    /// The answer to a request whose scheduler dies when the request has arrived. A request that takes too
+    /// long fails the test.
     pub(crate) async fn when_the_scheduler_dies(
         request: impl AsyncFnOnce(&Self) -> Answer,
     ) -> Answer {

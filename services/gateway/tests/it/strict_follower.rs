@@ -32,7 +32,7 @@ const INTERCEPTED: [(&str, &str, u16); 17] = [
     ("GET", "/v1/tasks/", 405),
 ];
 
-/// What a follower answers like every other replica.
+/// Requests that a follower answers like every other replica.
 const NOT_INTERCEPTED: [(&str, &str, u16); 17] = [
     ("GET", "/v1/health", 200),
     ("HEAD", "/v1/health", 405),

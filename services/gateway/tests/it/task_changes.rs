@@ -1,4 +1,4 @@
-//! What the task service in memory makes of changes: it fails as the name of the task says.
+//! Changes at the task service in memory: the name of the task decides how they fail.
 
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::Planned;
@@ -25,7 +25,7 @@ fn declined(code: Code, reason: &'static str, message: &str) -> Status {
     status
 }
 
-/// What befalls every change of a task of this name.
+/// Result of every change of a task of this name.
 fn fate(name: &str) -> Result<(), Status> {
     let failed = Code::FailedPrecondition;
     Err(match name {
@@ -132,7 +132,7 @@ impl MemoryTasks {
         Ok(DeleteTaskResponse {})
     }
 
-    /// Of `fw-sync` nothing was ever applied.
+    /// Nothing was ever applied of `fw-sync`.
     pub(crate) fn destruction(
         &self,
         request: &PlanTaskDestructionRequest,
@@ -147,7 +147,7 @@ impl MemoryTasks {
         Ok(PlanTaskDestructionResponse { plan })
     }
 
-    /// Every task is known by the same state, and every decision is as good.
+    /// All tasks have the same known state, and every decision is accepted.
     pub(crate) fn terraform_state(&self, name: &str) -> Result<KnownTerraformState, Status> {
         fate(name)?;
         self.find(name)?;
@@ -200,7 +200,7 @@ impl MemoryTasks {
         Ok(DecideTerraformStateResponse { state: Some(state) })
     }
 
-    /// What holds a task is what its state says.
+    /// The hold that is released is the one in the task's state.
     pub(crate) fn released(
         &self,
         request: &ReleaseTaskRequest,

@@ -22,9 +22,9 @@ use tonic::{Request, Response, Status};
 pub(crate) struct MemoryTasks {
     pub(crate) tasks: Vec<Task>,
     pub(crate) states: Vec<TaskState>,
-    /// What was to be changed, in order.
+    /// The requested changes, in order.
     pub(crate) changes: Arc<Mutex<Vec<Asked>>>,
-    /// The version of the states; without one it is another with every question.
+    /// The version of the states; without one it differs with every call.
     pub(crate) version: Arc<Mutex<Option<String>>>,
     /// Answered to every call instead.
     pub(crate) failure: Option<Status>,

@@ -97,7 +97,7 @@ impl Guarded {
         let mut socket = TcpStream::connect(self.stage.address).await.unwrap();
         socket.write_all(bytes).await.unwrap();
         let mut answer = Vec::new();
-        // What it did not read it may reset.
+        // The server may reset bytes that it did not read.
         drop(
             timeout(SOON, socket.read_to_end(&mut answer))
                 .await
@@ -163,7 +163,7 @@ async fn the_api_answers_over_both_versions_of_http_and_of_tls() {
     }
 }
 
-/// The greeting of a client that knows nothing newer than the TLS version `3.minor`.
+/// The greeting of a client that supports no version of TLS newer than `3.minor`.
 fn greeting(minor: u8) -> Vec<u8> {
     let mut greeting = vec![0x16, 3, 1, 0, 63, 1, 0, 0, 59, 3, minor];
     greeting.extend([7; 32]);

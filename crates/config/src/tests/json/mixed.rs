@@ -1,4 +1,4 @@
-//! JSON beside HCL (docs/configuration.md#files), and JSON in files that end in `.hcl`.
+//! JSON next to HCL (docs/configuration.md#files), and JSON in files that end in `.hcl`.
 
 use cts_core::BufferPeriod;
 

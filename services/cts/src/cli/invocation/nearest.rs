@@ -1,4 +1,4 @@
-//! What a misspelt word may have been meant to be.
+//! Finds the word that was probably meant by a misspelt one.
 
 /// The candidate that is most like `word`, if it is like it at all.
 pub(crate) fn nearest<'a>(

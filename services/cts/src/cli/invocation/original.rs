@@ -1,4 +1,4 @@
-//! What the original has of our commands and options (docs/cli.md).
+//! Commands and options of cts that the original has too (docs/cli.md).
 
 /// How a running instance is reached.
 const CLIENT: [&str; 7] = [

@@ -1,4 +1,4 @@
-//! Whom the program is: the name that it was called by.
+//! The name that the program was invoked as.
 
 use std::ffi::OsStr;
 use std::path::Path;

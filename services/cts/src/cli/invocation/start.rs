@@ -1,4 +1,4 @@
-//! What `start` says before it begins (docs/cli.md#start).
+//! Messages of `start` before it begins (docs/cli.md#start).
 
 use super::answer::Answer;
 use super::definitions::Definitions;

@@ -112,7 +112,7 @@ pub(super) fn bad_options(
 /// Because clap does not accept what the options and arguments say.
 pub(super) fn refused(definitions: &Definitions, leaf: &Leaf<'_>, error: &clap::Error) -> Answer {
     let code = match error.kind() {
-        // What is no option, for those have been looked at, is an argument too many.
+        // Unknown options have been reported already, so this is an argument too many.
         ErrorKind::MissingRequiredArgument | ErrorKind::UnknownArgument => EXIT_MISSING,
         _ => EXIT_USAGE,
     };

@@ -1,4 +1,4 @@
-//! What the program says of its version (docs/cli.md#options-and-arguments).
+//! Text of the program's version (docs/cli.md#options-and-arguments).
 
 use cts_terraform::SUPPORTED_RANGE;
 

@@ -25,7 +25,7 @@ use crate::services::settings::{Shape, declared};
 /// Workers that have been silent for longer say nothing about the shape.
 const WORKERS_SEEN: Duration = Duration::from_hours(1);
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(Debug)]
 pub(super) struct Apply<'a> {
     pub(super) configuration: &'a Configuration,
@@ -34,7 +34,7 @@ pub(super) struct Apply<'a> {
     pub(super) auto_approve: bool,
 }
 
-/// Runs the command and gives the exit code. It may be run while cts works.
+/// Runs the command and returns the exit code. May be run while cts works.
 pub(super) async fn run(apply: Apply<'_>, process_env: &ProcessEnv) -> Result<u8, Failure> {
     if apply.configuration.paths.is_empty() {
         return Ok(super::refuse_nothing("apply"));

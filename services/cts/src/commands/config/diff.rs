@@ -1,4 +1,4 @@
-//! `cts config diff`: how the tasks of a configuration differ from those that are stored, read from the database
+//! `cts config diff`: how the tasks of a configuration differ from the stored ones, read from the database
 //! itself.
 
 mod compare;
@@ -26,7 +26,7 @@ use crate::services::database;
 /// There is a difference.
 const DIFFERENT: u8 = 2;
 
-/// Runs the command and gives the exit code. It changes nothing, and may be run while cts works.
+/// Runs the command and returns the exit code. Nothing is changed, so it may run while cts works.
 pub(crate) async fn run(
     configuration: &Configuration,
     store: Option<&str>,
@@ -85,7 +85,7 @@ pub(super) async fn compare(
     Comparison::of(&config.tasks, &stored, prune).map_err(not_encoded)
 }
 
-/// What is stored at one moment. Tasks that are being created or deleted are none.
+/// The stored tasks at one moment. Tasks that are being created or deleted are left out.
 async fn stored(mut export: impl Export) -> Result<Stored, StoreError> {
     let configurations: Result<Vec<_>, _> = export.configurations().collect().await;
     let in_force = configurations?.into_iter().next().map(|row| InForce {

@@ -21,10 +21,10 @@ use crate::services::lock::{DirectoryLock, Use};
 /// Between two words about how far it is.
 const PROGRESS: Duration = Duration::from_millis(500);
 
-/// Moves what the file holds, or reports what would be moved.
+/// Moves the content of the file, or reports the content that would be moved.
 ///
-/// Nothing may use the file meanwhile, which its directory's lock guarantees. The database must be empty; all
-/// that is written to it but the schema is one transaction.
+/// Nothing else may use the file during the move, which its directory's lock guarantees. The database must be
+/// empty; everything that is written to it but the schema is one transaction.
 pub(super) async fn run(
     file: &Path,
     boot: Option<&str>,
@@ -87,7 +87,7 @@ async fn fill(source: &mut SqliteExport, settings: &Settings) -> Result<Counts, 
     Ok(counts)
 }
 
-/// Shows people how far it is; programs get the result alone.
+/// Shows the progress on a terminal; programs get the result alone.
 struct Progress {
     expected: Counts,
     shown: Option<Instant>,

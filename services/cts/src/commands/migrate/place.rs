@@ -18,7 +18,7 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 /// A migration uses one connection.
 const CONNECTIONS: u32 = 1;
 
-/// What is brought up to date, or written to.
+/// The database that is brought up to date, or written to.
 #[derive(Debug)]
 pub(super) enum Target {
     /// Postgres.
@@ -36,7 +36,7 @@ pub(crate) enum Source {
     Server(Settings),
 }
 
-/// What is named (`--store`), else what the configuration says, else the environment.
+/// The store named with `--store`, else the configured one, else the one of the environment.
 pub(crate) fn source(
     named: Option<&str>,
     configured: Option<Source>,
@@ -62,7 +62,7 @@ pub(crate) fn source(
     }
 }
 
-/// `--to`, else what the configuration says, else the environment alone.
+/// `--to`, else the database of the configuration, else the one of the environment alone.
 pub(super) fn target(command: &Migrate, process_env: &ProcessEnv) -> Result<Target, Failure> {
     let configured = if command.configuration.paths.is_empty() {
         None

@@ -6,12 +6,12 @@ pub(super) const VARIABLE: &str = "CTS_DATABASE_URL";
 /// The command names no store that can be used. Never quotes what was given: it may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
-    /// Nothing says where the database is.
+    /// The place of the database is not configured.
     #[error(
         "no database is named: give --to postgres://…, set {VARIABLE}, or name a configuration with a `database` block by -config-file"
     )]
     NoDatabase,
-    /// Nothing says where the store is that is to be read.
+    /// The place of the store to read is not configured.
     #[error(
         "no store is named: give --store sqlite:PATH or --store postgres://…, set {VARIABLE}, or name a configuration by -config-file"
     )]

@@ -25,7 +25,7 @@ pub(super) async fn bring_up_to_date(
     })
 }
 
-/// There is no schema to look after; with `-o json` that is an empty list.
+/// Prints that no schema has to be migrated; with `-o json` that is an empty list.
 pub(super) fn nothing(dry_run: bool, output: Output) -> Result<(), Failure> {
     match output {
         Output::Table => Ok(()),

@@ -146,7 +146,7 @@ impl Terminal {
         let mark = if end.is_success() { "ok" } else { "FAILED" };
         let width = self.width;
         let line = format!("{mark:<6} {task:<width$}  {} [{seconds}]", end.word());
-        // A terminal that is gone is no reason to stop.
+        // A terminal that is gone does not stop the pass.
         drop(self.lines.println(line));
     }
 }
@@ -167,7 +167,7 @@ fn summary(counts: Counts, of: usize) -> String {
     text
 }
 
-/// What Terraform wrote, as a terminal may have it: the message of a line in JSON, and nothing that
+/// Terraform's output in a form that a terminal may receive: the message of a line in JSON, and nothing that
 /// steers.
 fn shown(text: &str) -> String {
     let json: Option<serde_json::Value> = serde_json::from_str(text).ok();

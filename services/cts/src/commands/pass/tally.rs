@@ -12,21 +12,21 @@ pub(crate) enum Stage {
     Queued,
     /// Terraform is at work, since this time after the start of the pass.
     Running(Duration),
-    /// It is through.
+    /// The task is through.
     Ended(End),
 }
 
 /// How a task went through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It was applied.
+    /// The task was applied.
     Applied,
-    /// It was planned.
+    /// The task was planned.
     Planned {
         /// Whether an apply would change something.
         changes: bool,
     },
-    /// It failed with this error.
+    /// The task failed with this error.
     Failed(String),
     /// Its run was taken back and will not begin again.
     Cancelled,
@@ -38,7 +38,7 @@ impl End {
         matches!(self, Self::Applied | Self::Planned { .. })
     }
 
-    /// One or two words for people.
+    /// One or two words for display.
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
@@ -80,7 +80,7 @@ struct Entry {
 }
 
 impl Tally {
-    /// A pass over these tasks, none of which has been begun.
+    /// A pass over these tasks, before any of them begins.
     pub(crate) fn new(tasks: impl IntoIterator<Item = String>) -> Self {
         let entry = |task| {
             let entry = Entry {
@@ -108,7 +108,7 @@ impl Tally {
         }
     }
 
-    /// A run has come to a stage. Returns whether it counts: runs that were not requested, such as those of an
+    /// A run has come to a stage. Returns whether it counts: runs that were not requested, such as runs of an
     /// earlier life of this store, do not.
     pub(crate) fn moved(&mut self, task: &str, run: &str, stage: Stage) -> bool {
         let Some(entry) = self.tasks.get_mut(task) else {

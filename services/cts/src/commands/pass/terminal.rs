@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 pub(crate) struct ProgressLines(MultiProgress);
 
 impl ProgressLines {
-    /// Those of standard error, if it is a terminal on which lines can move; a dumb one would show nothing
+    /// The lines of standard error, if it is a terminal on which lines can move; a dumb one would show none
     /// of them.
     pub(crate) fn of_standard_error() -> Option<Self> {
         if !io::stderr().is_terminal() {

@@ -61,7 +61,7 @@ async fn is_approved(session: &mut Session<'_>, id: &str) -> Result<bool, ExitSt
     ask(session, "Cancelled nothing").await
 }
 
-/// Waits until the run has ended or is put back, and says, once for each reason, what that takes.
+/// Waits until the run has ended or is put back, and reports, once for each reason, why that takes time.
 async fn ended(
     session: &mut Session<'_>,
     client: &ApiClient,

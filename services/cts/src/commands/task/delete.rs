@@ -11,21 +11,22 @@ use super::session::{Details, ExitStatus, Session, pause};
 pub(super) struct How {
     /// Do not ask.
     pub(super) auto_approve: bool,
-    /// Its infrastructure stays whatever the task says.
+    /// Its infrastructure stays, whatever the task declares.
     pub(super) retain: bool,
     /// Wait until it is gone.
     pub(super) wait: bool,
 }
 
-/// What becomes of the infrastructure.
+/// Fate of the infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It stays, as the task says.
+    /// The infrastructure stays, as the task declares.
     Stays,
-    /// It stays, because that is asked for or because nothing else was said to whom it would surprise.
+    /// The infrastructure stays, because the caller requested that, or because the task could not be read and
+    /// an unannounced destruction would be a surprise.
     IsRetained,
     IsDestroyed,
-    /// Its destruction was cancelled, and goes on.
+    /// The destruction of the infrastructure was cancelled, and continues.
     GoesOn,
 }
 
@@ -66,8 +67,9 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// A task that cannot be asked for is not destroyed by a deletion that has not said so; that it is not there is for the
-/// deletion to say.
+/// Determines the fate of the infrastructure. If the task cannot be read, its deletion, which did not
+/// announce a destruction, retains the infrastructure; that a task does not exist is reported by the deletion
+/// itself.
 async fn end_of(client: &ApiClient, name: &str, retain: bool) -> End {
     if retain {
         return End::IsRetained;

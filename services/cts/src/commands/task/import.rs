@@ -50,7 +50,7 @@ pub(super) async fn run(session: &mut Session<'_>, import: &Import) -> Result<()
                 let done = step.import(task, present.get(name).copied()).await;
                 done.unwrap_or_else(|error| {
                     let reason = error.report(ErrorForm::New);
-                    // What a refusal is about is this task; anything else concerns the others too.
+                    // A refusal is only about this task; any other error concerns the other tasks too.
                     if !matches!(error, CallError::Refused(_)) {
                         unreachable = Some(reason.clone());
                     }
@@ -204,7 +204,7 @@ fn lacks_secrets(task: &Task) -> Option<String> {
     })
 }
 
-/// What the source does not say all about.
+/// Warnings about settings that the source shows only in part.
 fn warnings(task: &Task) -> Vec<String> {
     let mut warnings = Vec::new();
     if task.module.starts_with("./") || task.module.starts_with("../") {

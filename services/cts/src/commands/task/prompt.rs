@@ -2,7 +2,7 @@
 
 use super::session::{Details, ExitStatus, Session};
 
-/// What is going to be done with a task.
+/// Action on a task that needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
     Creating,
@@ -20,7 +20,7 @@ impl Deed {
     }
 }
 
-/// Asks about what the plan above says.
+/// Asks whether to carry out the plan above.
 pub(super) async fn approve_plan(
     session: &mut Session<'_>,
     deed: Deed,
@@ -42,7 +42,7 @@ pub(super) async fn approve_plan(
     approve(session, deed, name).await
 }
 
-/// Asks. Only `yes` is a yes; declining has been said when this returns.
+/// Asks. Only `yes` is a yes; a refusal has been shown when this returns.
 pub(super) async fn approve(
     session: &mut Session<'_>,
     deed: Deed,
@@ -52,7 +52,7 @@ pub(super) async fn approve(
     ask(session, &cancelled).await
 }
 
-/// The same with another word for declining.
+/// Asks, with `cancelled` as the message for declining.
 pub(super) async fn ask(session: &mut Session<'_>, cancelled: &str) -> Result<bool, ExitStatus> {
     let ui = &mut session.ui;
     ui.output("");

@@ -21,7 +21,7 @@ pub(super) async fn run(
 ) -> Result<(), ExitStatus> {
     let client = session.client(options, Details::Stderr)?;
     let released = async {
-        // What is shown is what is released: if more is lost meanwhile, a person decides again.
+        // Only the losses that are shown are released: if more is lost in between, the user decides again.
         let seen = client.task_status(name).await?.hold;
         let seen = seen.map_or_else(Vec::new, |hold| hold.losses);
         client.release_task(name, &seen).await

@@ -140,7 +140,7 @@ fn took(run: &Run) -> Option<String> {
     Some(duration(run.finished_at? - run.started_at?))
 }
 
-/// `+1 ~2 -3`, and what was imported behind it.
+/// `+1 ~2 -3`, followed by the number of imported resources.
 fn counts(counts: ResourceCounts) -> String {
     let ResourceCounts {
         added,
@@ -180,7 +180,7 @@ pub(super) fn summary(run: &Run) -> String {
     sheet(entries)
 }
 
-/// What its last attempt did.
+/// Results of its last attempt.
 fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
     let known = PHASES.iter().filter_map(|phase| {
         let took = details.phases_ms.get(*phase)?;

@@ -1,4 +1,4 @@
-//! What all task commands do: get a client, take one name, and report failures.
+//! Steps that all task commands share: get a client, take one name, and report failures.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::process_env::ProcessEnv;
 /// Between two polls of something that is waited for.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Name of the program under which our own commands can be had.
+/// Name of the program under which the cts-only commands are available.
 const OURS: &str = "cts";
 
 const LIST_HINT: &str = "`cts task list` shows the tasks that there are";
 
-/// A command has failed and has said so.
+/// A command has failed and has shown its error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExitStatus(u8);
 
@@ -60,7 +60,7 @@ impl Session<'_> {
         };
         let program = self.process_env.program;
         let mut explanation = vec![given];
-        // Ours finds them wherever they stand.
+        // `cts` finds options wherever they stand.
         if program != OURS {
             explanation.push("Options have to stand before the name of the task.".to_owned());
         }
@@ -130,8 +130,8 @@ impl Session<'_> {
         ExitStatus(EXIT_MISSING)
     }
 
-    /// Reports a call that failed, in the form that the original's command has. None gets our own
-    /// commands as a hint who cannot call them.
+    /// Reports a call that failed, in the form that the original's command has. The hint about a cts-only
+    /// command is left out under the original's name, which does not have that command.
     pub(super) fn refused(
         &mut self,
         headline: &str,
@@ -161,7 +161,7 @@ impl Session<'_> {
         printed
     }
 
-    /// The same about one task, for a command of ours that does `what`.
+    /// Reports a call about one task that failed, for a cts-only command that does `what`.
     pub(super) fn unanswered(&mut self, what: &str, name: &str, error: &CallError) -> ExitStatus {
         if error.is_not_found() {
             let headline = format!("Error: there is no task '{name}'");
@@ -209,7 +209,7 @@ impl Session<'_> {
     }
 }
 
-/// Waits before something is looked at again.
+/// Waits before the next poll.
 pub(super) async fn pause() {
     tokio::time::sleep(LOOK).await;
 }

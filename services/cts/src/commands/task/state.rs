@@ -11,7 +11,7 @@ use super::time_text::local;
 use super::ui::on_one_line;
 use crate::cli::groups::Output;
 
-/// What is to be done about a state.
+/// Decision about a state, as the options give it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options<'a> {
     pub(super) keep: Option<KeptState>,

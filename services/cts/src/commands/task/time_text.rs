@@ -15,14 +15,14 @@ pub(super) fn duration(span: TimeDelta) -> String {
     let seconds = milliseconds / 1000;
     match seconds {
         0 => format!("{milliseconds} ms"),
-        // Cut, not rounded: 59.99 s is no minute.
+        // Cut, not rounded: 59.99 s is not shown as a minute.
         1..60 => format!("{seconds}.{} s", milliseconds % 1000 / 100),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
 }
 
-/// The same of a number of milliseconds.
+/// Like [`duration`], from a number of milliseconds.
 pub(super) fn milliseconds(number: u64) -> String {
     duration(TimeDelta::milliseconds(
         i64::try_from(number).unwrap_or(i64::MAX / 1_000_000),

@@ -1,7 +1,7 @@
-//! What a task command says and asks (docs/cli.md#cts-task).
+//! Messages and questions of a task command (docs/cli.md#cts-task).
 //!
 //! Streams and signals are passed in, so that a conversation can be tested without a terminal. A reader that
-//! has gone is no failure: what cannot be written is dropped.
+//! has gone does not fail the command: output that cannot be written is dropped.
 
 mod input;
 mod text;
@@ -21,7 +21,7 @@ const ARROW: &str = "==> ";
 /// Begins output.
 const INDENT: &str = "    ";
 
-/// One conversation with the person who called the command.
+/// One conversation with the user of the command.
 pub(super) struct Ui<'a> {
     stdout: &'a mut (dyn Write + Send),
     stderr: &'a mut (dyn Write + Send),
@@ -44,7 +44,7 @@ impl<'a> Ui<'a> {
         }
     }
 
-    /// What happens.
+    /// An action or its progress.
     pub(super) fn info(&mut self, text: &str) {
         say(self.stdout, ARROW, text);
     }
@@ -54,7 +54,7 @@ impl<'a> Ui<'a> {
         say(self.stdout, INDENT, text);
     }
 
-    /// What does not happen.
+    /// An error: the action that failed.
     pub(super) fn error(&mut self, text: &str) {
         say(self.stderr, ARROW, text);
     }
@@ -64,7 +64,7 @@ impl<'a> Ui<'a> {
         self.output(&text::wrap(text, DETAIL_WIDTH));
     }
 
-    /// More about an error of a command of ours, whose standard output belongs to its result.
+    /// More about an error of a cts-only command, whose standard output belongs to its result.
     pub(super) fn note(&mut self, text: &str) {
         say(self.stderr, INDENT, &text::wrap(text, DETAIL_WIDTH));
     }
@@ -74,12 +74,12 @@ impl<'a> Ui<'a> {
         say(self.stdout, "", text);
     }
 
-    /// What should be known beside.
+    /// Additional information.
     pub(super) fn warning(&mut self, text: &str) {
         say(self.stderr, "", text);
     }
 
-    /// The result of a command of ours, as it is: the caller has made it printable.
+    /// The result of a cts-only command, as it is: the caller has made it printable.
     pub(super) fn result(&mut self, text: &str) {
         drop(self.stdout.write_all(text.as_bytes()));
         drop(self.stdout.flush());
@@ -95,7 +95,7 @@ impl<'a> Ui<'a> {
             () = &mut self.interrupt => Err(AskError::Interrupted),
         };
         if answer.is_err() {
-            // What follows stands on a line of its own.
+            // The next output begins a line of its own.
             drop(writeln!(self.stdout));
         }
         answer

@@ -11,8 +11,8 @@ use super::session::Session;
 const LOOK: Duration = Duration::from_secs(2);
 
 impl Session<'_> {
-    /// Does a call that waits for a run of a task, and says meanwhile, once for each reason, why no worker takes
-    /// it.
+    /// Makes a call that waits for a run of a task. Until the answer comes, reports, once for each reason,
+    /// why no worker takes the run.
     pub(super) async fn say_what_is_waited_for<T>(
         &mut self,
         client: &ApiClient,
@@ -42,7 +42,7 @@ impl Session<'_> {
     }
 }
 
-/// Why no worker takes the run of a task: what is said of it, or of all that wait.
+/// Why no worker takes the run of a task: its own reason, or the reason that all waiting runs share.
 fn reason(queue: Queue, name: &str) -> Option<String> {
     let mut waiting = queue.waiting;
     let own = waiting.iter().position(|runs| runs.task_name == name);

@@ -24,7 +24,7 @@ pub(super) struct Watch<'c> {
     position: u64,
 }
 
-/// What is new.
+/// An update about the run.
 enum News {
     Run(Box<Run>),
     Lines(LogPart),
@@ -48,7 +48,7 @@ impl<'c> Watch<'c> {
         Ok(watch)
     }
 
-    /// Does the call that requests the run, and shows meanwhile what becomes of it.
+    /// Makes the call that requests the run, and shows the progress of the run until the answer comes.
     pub(super) async fn during<T>(
         &mut self,
         session: &mut Session<'_>,
@@ -97,8 +97,8 @@ impl<'c> Watch<'c> {
         Ok(Some(run))
     }
 
-    /// Shows the log of the run to its end. If it breaks off, as when its gateway ends, it is followed again behind the
-    /// last line that was shown.
+    /// Shows the log of the run to its end. If it breaks off, as when its gateway ends, it is followed again
+    /// after the last line that was shown.
     async fn finish_log(
         &mut self,
         session: &mut Session<'_>,

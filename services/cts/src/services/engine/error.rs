@@ -1,4 +1,4 @@
-//! Why there is no engine (docs/terraform.md#the-executable).
+//! Why an engine cannot be used (docs/terraform.md#the-executable).
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use cts_releases::{KeyError, ReleaseError};
 use cts_terraform::FindError;
 use semver::Version;
 
-/// There is no engine that can be used.
+/// No engine can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The one that is there cannot be used.
+    /// The installed engine cannot be used.
     #[error("{} cannot be used", engine.title())]
     Unusable {
         /// The engine.
@@ -19,7 +19,7 @@ pub enum EngineError {
         #[source]
         source: FindError,
     },
-    /// There is none, and none can be installed.
+    /// No engine is installed, and none can be installed.
     #[error(
         "there is no {} in {}, and {version} cannot be installed from {site}; put the executable there{}, or name a mirror in driver.terraform.releases_url",
         engine.executable(),
@@ -35,13 +35,13 @@ pub enum EngineError {
         version: String,
         /// Where it would come from.
         site: String,
-        /// Whether the `PATH` was looked at.
+        /// Whether the `PATH` was searched.
         on_path: bool,
         /// Why not.
         #[source]
         source: InstallError,
     },
-    /// It is too old for the configured backend.
+    /// The engine is too old for the configured backend.
     #[error("the backend {backend:?} needs a newer {} than {version}", engine.title())]
     Backend {
         /// The engine.
@@ -59,7 +59,7 @@ pub enum InstallError {
     /// No release has such a version.
     #[error("no release has the version {version:?}")]
     Version {
-        /// What is configured.
+        /// The configured version.
         version: String,
         /// Why not.
         #[source]
@@ -86,13 +86,13 @@ pub enum InstallError {
     /// The release cannot be had.
     #[error(transparent)]
     Release(#[from] ReleaseError),
-    /// What was downloaded is nothing that runs here.
+    /// The downloaded file does not run here.
     #[error("what the site has does not run here")]
     DoesNotRun(#[source] FindError),
-    /// The release says that it is another version.
+    /// The release reports a different version.
     #[error("the site has {found} as this version")]
     OtherVersion {
-        /// What it says.
+        /// The version that the release reports.
         found: Version,
     },
 }

@@ -5,8 +5,9 @@ use cts_core::settings::{BACKEND_BLOCK, SettingsBlocks, provider_block, required
 use cts_core::{ProviderBlock, ProviderId};
 use serde_json::{Map, Value};
 
-/// What a worker has for its tasks: the backend as it is written, the provider blocks under each name that tasks may use,
-/// and what is required of each provider. What the host adds, such as the address of its Consul, does not count.
+/// Settings of a worker for its tasks: the backend as it is written, the provider blocks under each name that
+/// tasks may use, and the requirements of each provider. Additions of the host, such as the address of its
+/// Consul, do not count.
 pub(super) fn settings_blocks(config: &Config) -> SettingsBlocks {
     let mut blocks = SettingsBlocks::default();
     let driver = &config.driver;

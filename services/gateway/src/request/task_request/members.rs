@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::SentMembers;
 use crate::model::condition::{ConditionMembers, ModuleInputMembers};
 
-/// The task. Where the schema has a default, the member is there.
+/// The task. Members with a default in the schema are present.
 #[derive(Debug, Deserialize)]
 pub(super) struct TaskMembers {
     name: String,
@@ -36,8 +36,8 @@ struct BufferPeriodMembers {
     max: Option<String>,
 }
 
-/// Removes what the schema allows to be `null` in the maps of conditions, where that is as if it was not there, and what
-/// only files can say.
+/// Removes members that the schema allows to be `null` in the maps of conditions, where `null` counts as
+/// absent, and settings that only files can make.
 pub(super) fn without_nulls(task: &mut Value) {
     for of in ["condition", "module_input"] {
         for kind in ["services", "catalog_services"] {
@@ -75,7 +75,7 @@ impl TaskMembers {
         texts.into_iter().flatten().flatten()
     }
 
-    /// What is declared. A text that is no duration becomes none at all.
+    /// The declaration. A text that is not a duration counts as zero.
     pub(super) fn into_draft(self) -> TaskDraft {
         TaskDraft {
             name: self.name,
@@ -100,7 +100,7 @@ impl TaskMembers {
 }
 
 impl BufferPeriodMembers {
-    /// What is missing is zero, not the default (docs/compatibility.md#api).
+    /// An absent time is zero, not the default (docs/compatibility.md#api).
     fn into_draft(self) -> DraftBufferPeriod {
         let time = |text: Option<String>| {
             let nanos = text.as_deref().and_then(go::parse_duration);

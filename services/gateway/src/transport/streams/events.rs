@@ -19,10 +19,10 @@ use crate::scheduler_client::run_events::{End, Following, RunEvents};
 use crate::transport::request_log::RequestId;
 use crate::transport::streams::{Answer, let_hyper_write};
 
-/// What is between us and a client may take silence for death.
+/// Interval of signs of life: proxies between gateway and client may close a silent connection.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// How long a client that has lost its events waits before it asks again.
+/// How long a client that has lost its events waits before it connects again.
 const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 
 /// Changes of runs as server-sent events of the type `run`, from now on. A client that is cut off has
@@ -66,7 +66,7 @@ pub(crate) async fn events(
 
 struct Follower {
     following: Following,
-    /// Of this task only, unless it is empty.
+    /// Only runs of this task, unless it is empty.
     task: String,
     answer: Answer,
     id: RequestId,

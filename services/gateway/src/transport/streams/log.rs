@@ -76,24 +76,24 @@ struct Log {
     call: Option<Streaming<ReadLogResponse>>,
     runs: RunClient,
     run: String,
-    /// What the client has got.
+    /// Position of the last line that the client has got.
     position: u64,
     answer: Answer,
     id: RequestId,
 }
 
-/// What comes of a call for a part.
+/// Result of a call for a part.
 enum Part {
     Lines(ReadLogResponse),
     /// The log has no more.
     Over,
-    /// The client has closed its half, and gets what there is.
+    /// The client has closed its half, and gets the existing lines.
     NoLongerFollowed,
     Failed(Status),
 }
 
 impl Log {
-    /// The next part and what comes behind it; the last may be an error.
+    /// The next part and the log after it; the last part may be an error.
     async fn next(mut self) -> Option<(Result<ReadLogResponse, Status>, Option<Self>)> {
         loop {
             match self.part().await {

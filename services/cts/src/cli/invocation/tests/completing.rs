@@ -1,4 +1,5 @@
-//! What a shell is offered. Names of tasks are asked of a running cts, see the tests of the executable.
+//! Candidates that a shell is offered. Names of tasks come from a running cts, see the tests of the
+//! executable.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +15,7 @@ use crate::process_env::ProcessEnv;
 
 fn process_env(line: &str, point: Option<&str>, directory: &Path) -> ProcessEnv {
     let mut environment = BTreeMap::from([(OsString::from("COMP_LINE"), line.into())]);
-    // There is no listener.
+    // Nothing listens at this address.
     environment.insert("CTS_ADDRESS".into(), "http://127.0.0.1:1".into());
     environment.extend(point.map(|point| (OsString::from("COMP_POINT"), point.into())));
     ProcessEnv {

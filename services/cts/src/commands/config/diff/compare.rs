@@ -1,4 +1,4 @@
-//! The tasks of a configuration beside those that are stored.
+//! Compares the tasks of a configuration with the stored ones.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use cts_store::transfer::TaskRow;
 
 use super::members::{Member, differences};
 
-/// What a store holds of tasks.
+/// The tasks and the configuration in force of a store.
 #[derive(Debug)]
 pub(super) struct Stored {
     /// In their order.
     pub(super) tasks: Vec<TaskRow>,
-    /// What the API has deleted of the configuration: names and declarations.
+    /// Tasks of the configuration that the API has deleted: names and declarations.
     pub(super) deleted: BTreeMap<TaskName, Digest>,
     pub(super) in_force: Option<InForce>,
 }
@@ -24,7 +24,7 @@ pub(super) struct InForce {
     pub(super) decided_by: String,
     /// In microseconds since 1970.
     pub(super) decided_at: i64,
-    /// `None` if it is none of this program.
+    /// `None` if a different program wrote it.
     pub(super) fingerprint: Option<ConfigurationFingerprint>,
 }
 
@@ -34,7 +34,7 @@ pub(in crate::commands::config) struct Comparison {
     pub(super) in_force: Option<InForce>,
     /// Whether the configuration itself is in force.
     pub(in crate::commands::config) is_in_force: bool,
-    /// Those of the configuration in its order, then those that are only stored.
+    /// Tasks of the configuration in its order, then the ones that are only stored.
     pub(super) tasks: Vec<(TaskName, Difference)>,
 }
 
@@ -43,7 +43,8 @@ pub(in crate::commands::config) struct Comparison {
 pub(super) enum Difference {
     /// Only the configuration has it.
     Added {
-        /// The API has deleted it, and the configuration says of it what it said then.
+        /// The API has deleted it, and its declaration in the configuration is still the one from before the
+        /// deletion.
         deleted: bool,
     },
     /// Only the store has it.
@@ -54,14 +55,15 @@ pub(super) enum Difference {
     Changed {
         /// Where the stored one was declared last.
         origin: TaskOrigin,
-        /// The configuration says of it what it said when it took effect last, so the API has changed it.
+        /// The declaration in the configuration is the one that took effect last, so the API has changed the
+        /// task.
         by_api: bool,
         members: Vec<Member>,
     },
 }
 
 impl Difference {
-    /// Whether it is one: what was made over the API stays beside every configuration.
+    /// Whether it counts as a difference: a task that was made over the API is kept by every configuration.
     const fn counts(&self) -> bool {
         !matches!(self, Self::Stored(TaskOrigin::Api))
     }

@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 /// The files of a local module.
 const CONTENT: &str = "module content";
 
-/// What is found out on each machine, and what names the task.
+/// Members that are determined on each machine, and the one that names the task.
 const NOT_COMPARED: [&str; 3] = ["name", "module_source", "bundle"];
 
 /// A member that differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Member {
-    /// Its name as in a configuration, with those of the blocks around it.
+    /// Its name as in a configuration, with the names of the blocks around it.
     pub(super) name: String,
-    /// Null if there is none.
+    /// Null if the stored task lacks it.
     pub(super) stored: Value,
     pub(super) configured: Value,
 }
@@ -29,7 +29,8 @@ impl Member {
     }
 }
 
-/// The members that differ, by name. The content of a module that is not known on one side is no difference.
+/// The members that differ, by name. The content of a module that is unknown on one side does not count as a
+/// difference.
 pub(super) fn differences(
     stored: &TaskSpec,
     configured: &TaskSpec,

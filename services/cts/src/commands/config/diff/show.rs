@@ -1,4 +1,4 @@
-//! The comparison for people, and for programs.
+//! The comparison as text, and as JSON.
 
 use chrono::DateTime;
 use cts_core::TaskOrigin;
@@ -9,7 +9,7 @@ use super::compare::{Comparison, Difference, InForce};
 use super::members::Member;
 use crate::commands::task::on_one_line;
 
-/// Characters of a value that are shown to people.
+/// Characters of a value that the text shows.
 const SHOWN: usize = 120;
 
 /// A line for each task, with one for each of its members below.
@@ -71,7 +71,7 @@ fn line(member: &Member) -> String {
     format!("    {name}: {} -> {}\n", short(&stored), short(&configured))
 }
 
-/// The name of a member without those of the blocks around it.
+/// The name of a member without the names of the blocks around it.
 fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }

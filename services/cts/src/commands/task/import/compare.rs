@@ -12,15 +12,16 @@ const FREE: [&str; 3] = ["variables", "node_meta", "cts_user_defined_meta"];
 /// A member in which two tasks differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Its name with those of the members around it, as in `condition.services.names`.
+    /// Its name with the names of the members around it, as in `condition.services.names`.
     pub(super) member: String,
-    /// What the source has; null if nothing.
+    /// Value at the source; null if the member is absent.
     pub(super) source: Value,
-    /// What is here.
+    /// Value here.
     pub(super) here: Value,
 }
 
-/// The members that differ, by name, without secrets. Defaults count as absent, for not every server fills in all of them.
+/// The members that differ, by name, without secrets. Defaults count as absent, because not every server
+/// fills in all of them.
 pub(super) fn differences(source: &Task, here: &Task, with_enabled: bool) -> Vec<Difference> {
     let (mut source, mut here) = (members(&shown(source)), members(&shown(here)));
     let names: BTreeSet<String> = source.keys().chain(here.keys()).cloned().collect();
@@ -83,7 +84,8 @@ fn flatten(
     }
 }
 
-/// What a member has if it is not there. `regexp` has none: an empty one matches every name.
+/// Whether the value is the one of an absent member. `regexp` has no such value: an empty one matches every
+/// name.
 fn is_default(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! What an import came to.
+//! Result of an import.
 
 use serde_json::{Value, json};
 
@@ -22,18 +22,18 @@ pub(super) struct Imported {
     pub(super) outcome: Outcome,
 }
 
-/// What became of it.
+/// Outcome for one task.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It would be created.
+    /// The task would be created.
     ToCreate,
     Created,
-    /// It would be put in the place of another one.
+    /// The task would replace a different one.
     ToReplace(Vec<Difference>),
     Replaced(Vec<Difference>),
-    /// It was here already.
+    /// An equal task was here already.
     Same,
-    /// Another one of its name is here, and stays.
+    /// A different task with the same name is here, and is kept.
     Different(Vec<Difference>),
     /// With the reason.
     Failed(String),
@@ -84,7 +84,7 @@ impl Outcome {
         }
     }
 
-    /// For a table; a reason has been said at length before.
+    /// For a table; a reason was shown at length before.
     fn details(&self) -> String {
         let members = self.differences().iter();
         let members: Vec<&str> = members.map(|found| found.member.as_str()).collect();

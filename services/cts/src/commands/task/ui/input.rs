@@ -10,13 +10,13 @@ use tokio::sync::oneshot;
 /// Longer than any answer; what is longer is cut.
 const LONGEST_LINE: u64 = 4096;
 
-/// There is no answer.
+/// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskError {
     /// The input ended before the line did.
     #[error("EOF")]
     EndOfInput,
-    /// The person has pressed Ctrl-C.
+    /// The user has pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
     /// The input cannot be read.
@@ -24,7 +24,7 @@ pub(crate) enum AskError {
     Unreadable(#[source] io::Error),
 }
 
-/// What is read when a question was asked, once.
+/// The input that is read once, after a question.
 pub(crate) struct Input(Box<dyn Read + Send>);
 
 impl Input {
@@ -32,8 +32,8 @@ impl Input {
         Self(Box::new(source))
     }
 
-    /// The first line without its end. Dropping the future leaves a thread behind that waits for the line;
-    /// it ends with the process, which is why it is not one of the runtime's.
+    /// The first line without its end. Dropping the future leaves a thread that still waits for the line; it
+    /// ends with the process, which is why it is not one of the runtime's.
     pub(super) async fn line(self) -> Result<String, AskError> {
         let (sender, line) = oneshot::channel();
         let reading = move || drop(sender.send(first_line(self.0)));
@@ -53,7 +53,7 @@ fn first_line(source: impl Read) -> Result<String, AskError> {
         .map_err(AskError::Unreadable)?;
     let Some(line) = line.strip_suffix(b"\n") else {
         let cut = line.len() as u64 == LONGEST_LINE;
-        // It is not "yes", whatever follows.
+        // The line is not "yes", whatever follows.
         return if cut {
             Ok(String::new())
         } else {

@@ -10,12 +10,12 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same for a cell of a table: ends of lines and tabs are escaped too.
+/// Like the text above, for a cell of a table: ends of lines and tabs are escaped too.
 pub(crate) fn on_one_line(text: &str) -> Cow<'_, str> {
     escape(text, is_obeyed)
 }
 
-/// Control characters, and those that turn the direction of writing.
+/// Control characters, and characters that turn the direction of writing.
 fn is_obeyed(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
