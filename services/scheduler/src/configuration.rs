@@ -1,7 +1,8 @@
 //! The configuration of this member, and the one in force.
 //!
-//! Task blocks take effect when a member starts and all members that live then have the same; a takeover changes
-//! nothing. The leader brings what is in force into the tasks, whichever member's start has decided it.
+//! Task blocks take effect when a member starts and all live members then have the same; a takeover changes
+//! nothing. The leader brings the configuration in force into the tasks, whichever member's start has decided
+//! it.
 
 pub(crate) mod compatibility;
 mod report;
@@ -23,7 +24,7 @@ use crate::tasks::modules::{Modules, NamedBy};
 pub(crate) use self::report::list_differences;
 pub(crate) use self::watch::watch;
 
-/// Between two polls of the configuration in force.
+/// Time between two polls of the configuration in force.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
@@ -32,7 +33,7 @@ const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
 /// Attempts to register within the life of the leadership.
 const LOOKS_AT_OTHERS: u32 = 10;
 
-/// What this member has registered.
+/// The configuration that this member has registered.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnConfiguration {
     pub(crate) store: Arc<dyn Store>,
@@ -66,7 +67,7 @@ impl OwnConfiguration {
         })
     }
 
-    /// Registers it, and says what became of it. Repeated while members that may be dead are waited for.
+    /// Registers it, and returns the outcome. Repeated while members that may be dead are waited for.
     pub(crate) async fn register(&self) -> Result<Registered, StoreError> {
         let life = self.time_to_live;
         self.store
@@ -74,12 +75,12 @@ impl OwnConfiguration {
             .await
     }
 
-    /// Between two attempts to register.
+    /// Time between two attempts to register.
     pub(crate) fn pause(&self) -> Duration {
         (self.time_to_live / LOOKS_AT_OTHERS).min(LOOK)
     }
 
-    /// As [`OwnConfiguration::register`], until it is certain what became of it.
+    /// As [`OwnConfiguration::register`], until the outcome is certain.
     pub(crate) async fn register_for_good(&self) -> Result<Registered, StoreError> {
         loop {
             let registered = self.register().await?;
@@ -101,7 +102,8 @@ impl OwnConfiguration {
         }
     }
 
-    /// Puts this one in force, whatever others have; unless `replace` only if there is none.
+    /// Puts this member's configuration in force whatever the others have registered; without `replace` only if
+    /// no configuration is in force.
     pub(crate) async fn adopt(
         &self,
         epoch: LeaderEpoch,
@@ -128,8 +130,8 @@ impl OwnConfiguration {
         Ok(unfinished)
     }
 
-    /// Makes failed tasks due because this member was started. The caller knows whether its configuration is in force; what
-    /// that declares otherwise waits until it has taken effect.
+    /// Makes failed tasks due because this member was started. The caller checks whether its configuration is
+    /// in force; changes that it declares wait until it has taken effect.
     pub(crate) async fn hasten_retries(&self) -> Result<(), StoreError> {
         for task in self.store.hasten_retries(HASTENED_AT_MOST_EVERY).await? {
             tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
@@ -142,7 +144,7 @@ impl OwnConfiguration {
         let mut seen = None;
         loop {
             sleep(LOOK).await;
-            // What cannot be read now is read later.
+            // If the read fails, the next round repeats it.
             let Ok(version) = self.store.configuration_version().await else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Why tasks run or do not: what the leader stores, and how any replica answers from that.
+//! Why tasks run or do not: the leader's stored notes, and the answers that any replica makes of them.
 
 mod build;
 mod journal;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::build::{explain, waiting_for};
 pub(crate) use self::journal::Journal;
 
-/// What the leader knows of a task, as it is stored: JSON, for this version and later ones.
+/// The leader's notes on a task, as they are stored: JSON, readable by this version and later ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Known {
     views: Vec<KnownView>,
@@ -22,11 +22,11 @@ struct Known {
     decision: Option<KnownDecision>,
 }
 
-/// What the leader knows of a view.
+/// The leader's notes on a view.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct KnownView {
     name: String,
-    /// There was a full snapshot.
+    /// A full snapshot has come.
     complete: bool,
     #[serde(default)]
     revision: u64,
@@ -43,12 +43,12 @@ struct KnownView {
 /// Keys of a view that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct KnownUnreadable {
-    /// Names the first of them, and says how many more there are.
+    /// The first keys by name, and the number of further ones.
     keys: String,
     /// The task was never applied, and waits for their values.
     #[serde(default)]
     waits: bool,
-    /// Names those of them that are left out.
+    /// Names of the keys that are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
 }
@@ -64,7 +64,7 @@ struct KnownProblem {
     last_answer: Option<DateTime<Utc>>,
 }
 
-/// What was made of the newest complete input.
+/// The planner's decision on the newest complete input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct KnownDecision {
     kind: DecisionKind,

@@ -1,4 +1,4 @@
-//! The gRPC services of a replica, one file each: what callers, workers and gateways ask for.
+//! The gRPC services of a replica, one file each: the requests of callers, workers and gateways.
 
 pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;

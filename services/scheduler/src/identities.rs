@@ -10,7 +10,7 @@ use uuid::Uuid;
 pub trait Identities: Send + Sync + fmt::Debug {
     /// An id that no run has.
     fn run_id(&self) -> RunId;
-    /// What no other life of a process has.
+    /// An incarnation that no other process, or earlier start of this one, has.
     fn incarnation(&self) -> Incarnation;
     /// An id that no event has.
     fn event_id(&self) -> EventId;

@@ -1,5 +1,5 @@
-//! What the leader does in its term: it takes the tasks over, plans and queues runs, takes expired leases
-//! back, finishes removals and forgets old runs.
+//! The work of a leader in its term: takes the tasks over, plans and queues runs, takes expired leases back,
+//! finishes removals and prunes old runs.
 
 pub(crate) mod election;
 mod housekeeping;
@@ -34,13 +34,13 @@ use crate::notifier::Notifier;
 use crate::options::{NextTick, Workers};
 use crate::planner::Planner;
 
-/// Wait before what the store refused is tried again.
+/// Time before a write that the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Leases taken back by one statement; if there are more, the next one follows at once.
+/// Leases taken back by one statement; if more have expired, the next statement follows at once.
 const REAPED_AT_ONCE: usize = 16;
 
-/// What a leader needs.
+/// The dependencies and settings of a leader.
 #[derive(Debug, Clone)]
 pub(crate) struct Leader {
     pub(crate) store: Arc<dyn Store>,
@@ -65,13 +65,13 @@ pub(crate) struct Leader {
 /// The tasks of a leader at the beginning.
 #[derive(Debug)]
 pub(crate) struct TakenOver {
-    /// Those that are there.
+    /// The stored tasks.
     pub(crate) tasks: Vec<TaskSpec>,
     /// Number of the configuration in force.
     number: u64,
-    /// What it declares.
+    /// Tasks that this configuration declares.
     declared: Vec<TaskSpec>,
-    /// What was not stored or removed yet, because something runs.
+    /// Tasks that were not stored or removed yet, because a run of theirs is running.
     unfinished: Unfinished,
 }
 
@@ -91,7 +91,8 @@ impl Leader {
             }
             let (keeper, settings) = SettingsKeeper::new(&self.store, &self.notifier, self.workers);
             let leader_loop = self.leader_loop(&term, &tasks, settings);
-            // The planner has copied what it needs. Thousands of tasks need not stay in memory beside it.
+            // The planner has copied the data that it needs, so thousands of tasks need not stay in memory a
+            // second time.
             drop(tasks);
             let removals = (unfinished != Unfinished::default()).then_some((declared, unfinished));
             tokio::select! {
@@ -102,7 +103,8 @@ impl Leader {
                 never = self.finish(&term, removals) => match never {},
                 () = self.own.changed(number), if self.mode == Mode::Daemon => {}
             }
-            // A planner for the other tasks. What this one has begun to write may still be written.
+            // The next round makes a planner for the other tasks. A write that this planner has begun may still
+            // take effect.
             if let Some(epoch) = term.epoch() {
                 term.end(epoch);
             }
@@ -207,7 +209,7 @@ impl Leader {
         })
     }
 
-    /// Finishes removals, if there are any. Never returns, so that it can be polled beside the other work.
+    /// Finishes pending removals. Never returns, so that it can be polled together with the other work.
     async fn finish(
         &self,
         term: &Term,

@@ -1,9 +1,9 @@
-//! The scheduler: decides which task must run, when and with which input, grants leases, and keeps
-//! task, run and event state.
+//! The scheduler: decides which task must run, when and with which input, grants leases, and keeps task, run
+//! and event state.
 //!
-//! It talks to watchers through their gRPC client and to a [`cts_store::Store`]; it never asks Consul
-//! and never runs Terraform. Any replica answers any request; what needs a single owner is done by the
-//! replica that leads. The rules themselves are in `cts-core`. Read in this order:
+//! Talks to watchers through their gRPC client and to a [`cts_store::Store`]; never queries Consul and never
+//! runs Terraform. Any replica answers any request; work that needs a single owner is done by the replica that
+//! leads. The rules themselves are in `cts-core`. Read in this order:
 //!
 //! * [`Scheduler`]: how a replica is put together;
 //! * `leader`: election, the terms of a leader, and the loop that turns changes and requests into queued runs;

@@ -1,8 +1,8 @@
-//! Wakes what waits for a change: workers that wait for a run, callers that follow runs, the leader
-//! election, and the other replicas.
+//! Wakes waiters for a change: workers that wait for a run, callers that follow runs, the leader election, and
+//! the other replicas.
 //!
-//! Everything here is a hint and never the truth: what is woken reads the store. Between replicas
-//! hints travel through the store, in batches, and may be lost; a poll stands behind each of them.
+//! Everything here is a hint and never the truth: a woken waiter reads the store. Between replicas hints travel
+//! through the store, in batches, and may be lost; a poll makes up for each lost hint.
 
 mod followed_logs;
 pub(crate) mod hints;
@@ -20,7 +20,7 @@ use tokio::sync::{Notify, broadcast, mpsc};
 
 use crate::notifier::followed_logs::FollowedLogs;
 
-/// Changes that a slow follower may fall behind before it is cut off.
+/// Changes by which a slow follower may lag before it is cut off.
 const BACKLOG: usize = 4096;
 
 /// Changes of the run of one task in a pass: none of them is to be missed.
@@ -41,13 +41,13 @@ pub(crate) struct RunChange {
 
 #[derive(Debug)]
 pub(crate) struct Notifier {
-    /// Workers of equal claims wait together: what one of them cannot do, none of them can.
+    /// Workers of equal claims wait together: either all of them can do a run, or none.
     waiting: Mutex<HashMap<Class, Arc<Notify>>>,
     /// The next due time may be another.
     pub(crate) schedule: Notify,
     /// The leadership may be free.
     pub(crate) leadership: Notify,
-    /// Where the calls of each worker wait, to end when it drains.
+    /// Waited on by the calls of each worker, to end when it drains.
     calls: Mutex<HashMap<WorkerId, Arc<Notify>>>,
     /// Tasks or requests may be others, for the leader.
     pub(crate) tasks: Notify,
@@ -57,7 +57,7 @@ pub(crate) struct Notifier {
     pub(crate) cancels: Notify,
     /// Workers may have other settings, for the leader.
     pub(crate) settings: Notify,
-    /// Who follows the log of a run.
+    /// Followers of logs.
     pub(crate) logs: FollowedLogs,
     followers: broadcast::Sender<RunChange>,
     /// This replica, where there may be others.
@@ -66,11 +66,11 @@ pub(crate) struct Notifier {
     clock: Arc<dyn Clock>,
 }
 
-/// What workers that wait together have in common.
+/// Properties that workers that wait together share.
 type Class = (Capabilities, RunKinds);
 
 impl Notifier {
-    /// For a replica that has the store for itself, and makes one pass over so many tasks, if any.
+    /// A notifier for a replica that has the store for itself, and makes one pass over so many tasks, if any.
     pub(crate) fn alone(clock: Arc<dyn Clock>, tasks_of_a_pass: usize) -> Self {
         let backlog = BACKLOG.max(tasks_of_a_pass.saturating_mul(CHANGES_IN_A_PASS));
         Self {
@@ -90,7 +90,7 @@ impl Notifier {
         }
     }
 
-    /// For one of several replicas; what is to be published comes out of the receiver.
+    /// A notifier for one of several replicas; the receiver yields the hints to be published.
     pub(crate) fn shared(clock: Arc<dyn Clock>, replica: String) -> (Self, mpsc::Receiver<Hint>) {
         let (outgoing, receiver) = mpsc::channel(OUTGOING);
         let notifier = Self {
@@ -101,7 +101,7 @@ impl Notifier {
         (notifier, receiver)
     }
 
-    /// Where workers with such a claim wait.
+    /// Waited on by workers with such a claim.
     pub(crate) fn class(&self, claim: &Claim) -> Arc<Notify> {
         let class = (claim.capabilities.clone(), claim.kinds);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Notifier {
         self.cancels.notify_waiters();
     }
 
-    /// Wakes one waiting worker of each class: one of them may find a run.
+    /// Wakes one waiting worker of each class, since it may find a run.
     pub(crate) fn wake_one_of_each_class(&self) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         for class in waiting.values() {
@@ -146,7 +146,7 @@ impl Notifier {
     ) {
         let (task, at) = (task.clone(), self.clock.now());
         if self.outgoing.is_some() {
-            // It comes back with those of the other replicas, so that each is broadcast once.
+            // The hint comes back together with those of the other replicas, so that each is broadcast once.
             self.publish(Hint::Run {
                 run,
                 task,
@@ -165,7 +165,7 @@ impl Notifier {
         }
     }
 
-    /// Where a call of this worker waits, to end when it drains.
+    /// Waited on by a call of this worker, to end when it drains.
     pub(crate) fn call_of(&self, worker: &WorkerId) -> Arc<Notify> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(drains) = calls.get(worker) {
@@ -184,7 +184,8 @@ impl Notifier {
         self.publish(Hint::Drains { worker });
     }
 
-    /// The calls of this worker that wait for a run end. One that ends for no good reason comes again.
+    /// Ends the calls of this worker that wait for a run. A worker whose call ends without a reason calls
+    /// again.
     pub(crate) fn end_calls_of(&self, worker: &WorkerId) {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(drains) = calls.get(worker) {
@@ -192,7 +193,7 @@ impl Notifier {
         }
     }
 
-    /// A task was created, changed or deleted, or a run was asked for or cancelled.
+    /// A task was created, changed or deleted, or a run was requested or cancelled.
     pub(crate) fn tasks_changed(&self) {
         self.wake_for_tasks();
         self.publish(Hint::Tasks);
@@ -252,7 +253,7 @@ impl Notifier {
 
     fn broadcast(&self, change: RunChange) {
         self.logs.wake(change.run);
-        // It fails only without a receiver.
+        // Sending fails only without a receiver.
         drop(self.followers.send(change));
     }
 

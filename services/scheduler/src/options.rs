@@ -1,4 +1,4 @@
-//! What a scheduler is made of: its settings, what it needs from outside, and why it cannot begin.
+//! Settings and dependencies of a scheduler, and why it cannot begin.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::tasks::reader::TaskReader;
 /// Settings of the scheduler.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What is done with the tasks.
+    /// The reasons for which tasks run.
     pub mode: Mode,
     /// Tasks of the configuration, in its order.
     pub tasks: Vec<TaskSpec>,
@@ -32,11 +32,12 @@ pub struct Options {
     pub leadership: Duration,
     /// Name of the cluster, where high availability is configured.
     pub cluster_name: Option<String>,
-    /// What the first input of each task means, after a start or a takeover, that is applied already.
+    /// Meaning of the first input of each task, after a start or a takeover, if it is already applied.
     pub first_pass: Unchanged,
     /// How local modules reach workers.
     pub modules: Modules,
-    /// What else the members of a cluster should have in common, by name, for people; without secrets.
+    /// Further settings that the members of a cluster should have in common, by name, for people; without
+    /// secrets.
     pub settings: BTreeMap<String, String>,
     /// Which ended runs are kept.
     pub retention: Retention,
@@ -44,25 +45,26 @@ pub struct Options {
     pub logs_kept: u64,
     /// How long a requested run waits for the data that it needs.
     pub input_timeout: Duration,
-    /// Forget all tasks with what happened to them when this replica becomes the leader for the first time, so
-    /// that only those of its configuration are left (`-reset-storage`).
+    /// Forget all tasks and their history when this replica becomes the leader for the first time, so that only
+    /// the tasks of its configuration are left (`-reset-storage`).
     pub reset_storage: bool,
-    /// Whose workers come and go.
+    /// Which workers take runs.
     pub workers: Workers,
     /// Whether workers get the key of the cluster from here; else each process has it in a file.
     pub hands_out_key: bool,
 }
 
-/// Whose workers come and go, which is how long settings stay in force that none of them has any more.
+/// Which workers take runs. Decides how long settings stay in force that no worker has any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
-    /// The only one is in this process: what it has is in force at once, and nothing is queued before it has reported it.
+    /// The only worker is in this process: its settings are in force at once, and nothing is queued before it
+    /// has reported them.
     Own,
     /// Others, one after the other.
     Others,
 }
 
-/// Who uses the store.
+/// Processes that use the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// This process only, so that every lease found at the start is dead.
@@ -102,7 +104,7 @@ pub struct NextTick(Arc<TickAfter>);
 type TickAfter = dyn Fn(&CronExpression, DateTime<Utc>) -> Option<DateTime<Utc>> + Send + Sync;
 
 impl NextTick {
-    /// By the clocks of `zone`.
+    /// Ticks by the clocks of `zone`.
     pub fn of<Zone>(zone: Zone) -> Self
     where
         Zone: TimeZone + Send + Sync + 'static,
@@ -113,7 +115,7 @@ impl NextTick {
         }))
     }
 
-    /// The first tick later than `after`; `None` if there is none.
+    /// The first tick later than `after`; `None` if no tick follows.
     pub(crate) fn after(
         &self,
         cron: &CronExpression,
@@ -129,20 +131,20 @@ impl fmt::Debug for NextTick {
     }
 }
 
-/// What the scheduler needs from outside.
+/// Dependencies of the scheduler.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
     /// Task, run and event state.
     pub store: Arc<dyn Store>,
     /// The watchers.
     pub watchers: Peers,
-    /// Wall-clock time for what is shown.
+    /// Wall-clock time for displayed times.
     pub clock: Arc<dyn Clock>,
     /// When schedules tick.
     pub next_tick: NextTick,
     /// Ids and jitter.
     pub identities: Arc<dyn Identities>,
-    /// Makes tasks of what callers declare.
+    /// Makes tasks of callers' declarations.
     pub task_reader: TaskReader,
 }
 

@@ -1,28 +1,29 @@
-//! What the scheduler knows of tasks and views, and which task is due: bookkeeping without IO.
+//! The scheduler's bookkeeping of tasks and views, and of which task is due; without IO.
 //!
 //! Invariants:
 //! * an input is taken only while each view of its task has a snapshot, which [`CompleteInput`] enforces; a
 //!   trigger waits for that, however the task became incomplete, and stays until an input was taken for it;
 //! * a view keeps its snapshot while any task uses it, also when its only user changes within one
-//!   [`Planner::arrange`] and when a delta does not fit;
-//! * a change of a view that has a snapshot triggers where the task's condition says so, also while the task waits for
-//!   another view; a tick of its schedule does the same;
-//! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends
-//!   everything again costs no run;
-//! * of the tasks that are there at the beginning the first complete input is a trigger, also of one that
-//!   has no view at all; of those that come later it is none, because their creator has requested a
-//!   run of what is to be done (docs/rest.md#creating-a-task, #updating-a-task);
-//! * changes of a task that is being created are kept until it is there. If the run of its creation was queued
-//!   by an earlier leader, something may have changed since, so its first complete input is kept as a
+//!   [`Planner::reconcile`] and when a delta does not fit;
+//! * a change of a view that has a snapshot triggers if the task's condition requires it, also while the task
+//!   waits for another view; a tick of its schedule does the same;
+//! * a snapshot that equals the one at hand triggers nothing, so a watcher that restarts or sends everything
+//!   again costs no run;
+//! * the first complete input of a task that exists at the beginning is a trigger, even if the task has no
+//!   view. The first complete input of a later task is not a trigger, because its creator has requested the run
+//!   that it wants (docs/rest.md#creating-a-task, #updating-a-task);
+//! * changes of a task that is being created are kept until it is created. If the run of its creation was
+//!   queued by an earlier leader, something may have changed since, so its first complete input is kept as a
 //!   change as well;
-//! * a trigger counts until the input has been frozen: who takes a due task and fails to freeze its
-//!   input gives it back with [`Planner::postpone`]. Who fails to store it keeps the frozen input;
-//! * a task that a guard holds back is looked at again when its input changes, or when the store says that it is held
-//!   no more;
+//! * a trigger counts until the input has been frozen: a caller that takes a due task and fails to freeze its
+//!   input gives it back with [`Planner::postpone`]. A caller that fails to store it keeps the frozen input;
+//! * a task that a guard blocks is examined again when its input changes, or when the store reports that it is
+//!   no longer blocked;
 //! * a key that cannot be read has the value that the task applied last. The leader reads that from the store
-//!   ([`Planner::wanted_inputs`]); before that, and while the task was never applied, its input is not complete;
-//! * a request is carried out once, as soon as the input is complete, or it is overdue once. A request to
-//!   apply that is overdue leaves a trigger, so that the task is applied when its input is complete.
+//!   ([`Planner::wanted_inputs`]); before that, and while the task was never applied, its input is not
+//!   complete;
+//! * a request is carried out once, as soon as the input is complete, or it is overdue once. An overdue request
+//!   to apply leaves a trigger, so that the task is applied when its input is complete.
 
 mod agenda;
 mod entry;
@@ -62,7 +63,7 @@ pub(crate) struct Planner {
     /// Tasks with unreadable keys whose applied input is not known yet.
     unknown: BTreeSet<TaskName>,
     request_timeout: Duration,
-    /// It was compared with the stored tasks before.
+    /// The planner was compared with the stored tasks before.
     reconciled: bool,
     /// Counts changes that explanations show.
     changes: u64,
@@ -84,7 +85,7 @@ struct WatchedView {
 }
 
 impl WatchedView {
-    /// What it shows, shared by all inputs with this snapshot.
+    /// The items of the snapshot, shared by all inputs with this snapshot.
     fn shown(&self) -> Option<Arc<ViewItems>> {
         let snapshot = self.snapshot.as_ref()?;
         let shown = || Arc::new(ViewItems::of(snapshot));
@@ -117,11 +118,11 @@ pub(crate) struct DueTask {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) data: DueData,
     pub(crate) reason: EnqueueReason,
-    /// What it may lose.
+    /// The limit on the instances that the task may lose.
     pub(crate) guard: ShrinkGuard,
 }
 
-/// What a due task is frozen with.
+/// The data with which a due task is frozen.
 #[derive(Debug)]
 pub(crate) enum DueData {
     /// All that it depends on.
@@ -137,11 +138,11 @@ pub(crate) struct Overdue {
     pub(crate) requested: RequestedRun,
     /// Data that is missing; `None` if it came at the last moment.
     pub(crate) incomplete: Option<IncompleteInput>,
-    /// One of them, of which Consul has refused to say anything, and its words.
+    /// One missing view whose data Consul has refused, and Consul's error text.
     pub(crate) refusal: Option<(ViewId, String)>,
 }
 
-/// What is to be done now.
+/// Tasks and requests that are to be handled now.
 #[derive(Debug, Default)]
 pub(crate) struct Due {
     pub(crate) tasks: Vec<DueTask>,
@@ -171,7 +172,7 @@ impl Planner {
         planner
     }
 
-    /// The same planner, whose requests wait for a complete input so long.
+    /// Returns the planner with this limit on the time for which requests wait for a complete input.
     pub(crate) fn with_request_timeout(self, request_timeout: Duration) -> Self {
         Self {
             request_timeout,
@@ -179,7 +180,7 @@ impl Planner {
         }
     }
 
-    /// Whether there is no task.
+    /// Whether the planner has no tasks.
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -206,16 +207,16 @@ impl Planner {
         if let Some(base) = delta.base
             && at_hand != Some(base)
         {
-            // What is at hand was complete, and stays until a full snapshot replaces it.
+            // The snapshot at hand was complete, and stays until a full snapshot replaces it.
             return Err(UnknownRevision { base, at_hand });
         }
         let nothing_new =
             delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty();
-        // Of other views it does not matter.
+        // Matters only for views of names.
         let has_names = view.source.item_kind() == ItemKind::Services;
         let known = view.snapshot.as_ref().filter(|_| has_names);
         let gets_other_names = known.is_some_and(|known| known.gets_other_keys(&delta));
-        // A full snapshot may come from another watcher; it is compared with what is at hand.
+        // A full snapshot may come from another watcher; it is compared with the one at hand.
         let before = match delta.base {
             None => view.snapshot.take(),
             Some(_) => None,
@@ -264,12 +265,12 @@ impl Planner {
         Ok(())
     }
 
-    /// When there is something to do next.
+    /// When the next task or request is due.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.agenda.next()
     }
 
-    /// Takes what is due.
+    /// Takes due tasks and overdue requests.
     pub(crate) fn take_due(&mut self, now: Duration) -> Due {
         let views = &self.views;
         let mut due = Due::default();
@@ -340,7 +341,7 @@ impl Planner {
         }
     }
 
-    /// Notes what was made of an input.
+    /// Notes the decision on an input.
     pub(crate) fn decided(&mut self, task: &TaskName, now: Duration, decision: Decision) {
         if let Some(entry) = self.tasks.get_mut(task) {
             entry.decide(Decided { at: now, decision });
@@ -348,7 +349,7 @@ impl Planner {
         }
     }
 
-    /// What was made of the newest input of a task.
+    /// The decision on the newest input of a task.
     pub(crate) fn last_decision(&self, task: &TaskName) -> Option<&Decision> {
         let decided = self.tasks.get(task)?.decided.as_ref()?;
         Some(&decided.decision)
@@ -367,8 +368,8 @@ fn incomplete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Option<Inc
     complete_input(views, entry).err()
 }
 
-/// Why Consul refuses to say what is missing, if it does. An unreadable value of a task that was never applied counts as
-/// refused.
+/// Why Consul refuses the missing data, if it does. An unreadable value of a task that was never applied counts
+/// as refused.
 fn refusal(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Option<(ViewId, String)> {
     entry.views.iter().find_map(|(id, _trigger)| {
         if entry.was_never_applied()

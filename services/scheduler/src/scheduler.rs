@@ -51,12 +51,12 @@ pub struct Scheduler {
     task_reader: TaskReader,
     cluster_key: Option<ClusterKey>,
     outgoing: Option<mpsc::Receiver<Hint>>,
-    /// What must not end with the call that asked for it.
+    /// Grants on their way, which must not end with the call that requested them.
     grants: TaskTracker,
     health: HealthSwitch,
     started: Instant,
     first: Joined,
-    /// It is not certain yet whether the configuration of this member takes effect.
+    /// Whether the configuration of this member takes effect is not certain yet.
     is_open: bool,
 }
 
@@ -117,7 +117,7 @@ impl Scheduler {
             options.settings.clone(),
         );
         let own = own.await.map_err(RunError::Prepare)?;
-        // It has them from here on, with their modules.
+        // From here on `own` has the tasks, with their modules.
         options.tasks = Vec::new();
         let registered = if options.mode == Mode::OnRequest {
             let registered = own.register_for_good().await;
@@ -148,13 +148,13 @@ impl Scheduler {
         };
         if first.leadership.mine {
             match leader.take_over_tasks(first.leadership.epoch).await {
-                // The replica that has taken over meanwhile does it.
+                // If another replica has taken over, that one does the work.
                 Ok(_) | Err(LeaderError::Deposed { .. }) => {}
                 Err(LeaderError::Store(error)) => return Err(RunError::Prepare(error)),
             }
         }
         let is_open = registered.verdict == Verdict::Open;
-        // A pass does not go on with what was left before.
+        // A pass does not go on with runs that were left before.
         if options.mode == Mode::Daemon && !is_open {
             let hastened = leader.own.hasten_retries().await;
             hastened.map_err(RunError::Prepare)?;

@@ -1,9 +1,8 @@
-//! What callers ask of tasks: to create, change, replace and delete them
-//! (docs/rest.md#creating-a-task and what follows there).
+//! Calls on tasks: create, change, replace and delete (docs/rest.md#creating-a-task and the sections after it).
 //!
-//! Any replica does it. It checks what is asked, writes the change and the request of a run in one
-//! transaction, and waits for the end of that run; the leader carries the request out, a worker the run. So
-//! the work goes on when one of them dies, and calls of different tasks share nothing.
+//! Any replica handles such a call: checks the request, writes the change and the request of a run in one
+//! transaction, and waits for the end of that run; the leader carries the request out, a worker the run. So the
+//! work goes on when one of them dies, and calls on different tasks share nothing.
 
 mod cancelled;
 mod deletion;
@@ -49,18 +48,18 @@ pub(crate) struct TaskCommands {
     pub(crate) shutdown: CancellationToken,
 }
 
-/// What is done beside storing a change (docs/rest.md#updating-a-task).
+/// The action in addition to storing a change (docs/rest.md#updating-a-task).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Run {
     /// The task is checked.
     Check,
-    /// It is applied once.
+    /// The task is applied once.
     Now,
-    /// It is planned, and nothing is changed.
+    /// The task is planned, and nothing is changed.
     Inspect,
 }
 
-/// What became of a task.
+/// Outcome of a call on a task.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) task: StoredTask,
@@ -70,7 +69,7 @@ pub(crate) struct Done {
 impl TaskCommands {
     /// Creates a task once a run of it has succeeded, or inspects it.
     pub(crate) async fn create(&self, draft: TaskDraft, run: Run) -> Result<Done, Refusal> {
-        // That the name is in use is said before anything else (docs/rest.md#creating-a-task).
+        // A name in use is reported before anything else (docs/rest.md#creating-a-task).
         if let Ok(name) = draft.name.parse::<TaskName>()
             && self.store.task(&name).await?.is_some()
         {
@@ -160,7 +159,7 @@ impl TaskCommands {
         if keeps_end {
             spec.on_delete = before.on_delete;
         }
-        // What the API has no member for stays, above all the directory, where local state may be.
+        // Settings without a member in the API stay, above all the directory, where local state may be.
         spec.definition.working_dir = before.definition.working_dir;
         spec.skip_unchanged = before.skip_unchanged;
         spec.retry_failed = before.retry_failed;
@@ -179,7 +178,8 @@ impl TaskCommands {
             .await
     }
 
-    /// Lets a task go on that a guard holds back, unless more is lost than the caller has `seen`. Says what held it.
+    /// Releases a task that a guard blocks, unless more is lost than the caller has `seen`. Returns the losses
+    /// for which it was blocked.
     pub(crate) async fn release(
         &self,
         name: &TaskName,

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use crate::state::{Failure, StateSender, ViewState};
 use crate::views::{Source, Views};
 
-/// Days until the next try of what only another task can mend.
+/// Days until the next try if only a changed task can mend the failure.
 const NEVER: u64 = 365;
 
 /// Keeps `state` up to date until it is dropped, or until the watcher stops.
@@ -40,7 +40,7 @@ pub(crate) fn all_names(view: CatalogServicesView) -> Source {
     }))
 }
 
-/// Those of the names that match.
+/// The names that match.
 pub(crate) fn matching<'a>(
     names: &'a ViewSnapshot,
     regexp: &'a Regexp,
@@ -51,7 +51,8 @@ pub(crate) fn matching<'a>(
     })
 }
 
-/// The expression. One that is none is a failure of the view; tasks are checked before they get here.
+/// Compiles the expression. An invalid expression is a failure of the view; tasks are checked before they get
+/// here.
 pub(crate) fn compiled(regexp: &str, state: &StateSender) -> Option<Regexp> {
     match Regexp::new(regexp) {
         Ok(regexp) => Some(regexp),

@@ -1,5 +1,5 @@
-//! The instances of all services whose names match an expression: one view of the names, and one of the instances of
-//! each name that matches. There is nothing to show before each of them has answered.
+//! The instances of all services whose names match an expression: one view of the names, and one of the
+//! instances of each name that matches. The view shows nothing before each of them has answered.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::matching_names::{all_names, compiled, matching};
 use crate::state::{Failure, StateSender, ViewState};
 use crate::views::{FollowedView, Source, Views};
 
-/// After something was shown, changes gather for so many times as long as showing took.
+/// Changes gather after each update of the view, for so many times as long as the update took.
 const PAUSE: u32 = 4;
 
 /// Keeps `state` up to date until it is dropped, or until the watcher stops.
@@ -64,21 +64,21 @@ struct Combination<'a> {
     regexp: Arc<Regexp>,
     names: watch::Receiver<ViewState>,
     members: BTreeMap<String, Member>,
-    /// One per member, and those of members that have just gone.
+    /// One per member, and the streams of members that have just gone.
     changes: SelectAll<Abortable<BoxStream<'static, String>>>,
     /// Names whose instances are not known yet.
     waiting: BTreeSet<String>,
     failing: BTreeMap<String, (Arc<Failure>, Option<Instant>)>,
     /// All instances that are known.
     items: BTreeMap<ItemKey, Item>,
-    /// `items` may be other ones than those that are shown.
+    /// `items` may differ from the items that are shown.
     changed: bool,
 }
 
 /// One of the services.
 struct Member {
     followed: Arc<FollowedView>,
-    /// What of it is in the combination.
+    /// The snapshot of it that is in the combination.
     taken: Option<Arc<ViewSnapshot>>,
     changes: AbortHandle,
 }
@@ -95,7 +95,7 @@ enum Change {
 }
 
 impl Combination<'_> {
-    /// `None` when there will be no more. Cancel safe.
+    /// The next change; `None` after the last. Cancel safe.
     async fn next(&mut self) -> Option<Change> {
         tokio::select! {
             biased;
@@ -187,7 +187,7 @@ impl Combination<'_> {
         }
     }
 
-    /// Instances of one name are these now. One that another name has taken over stays.
+    /// Replaces the instances of one name. An instance that another name has taken over stays.
     fn replace(&mut self, before: Option<&ViewSnapshot>, after: Option<&ViewSnapshot>) {
         let before = before.map(|snapshot| &snapshot.items).into_iter().flatten();
         for (key, item) in before {

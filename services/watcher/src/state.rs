@@ -1,4 +1,4 @@
-//! What is known of a view, and who is shown it.
+//! The state of a view, which its subscribers are sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use tokio::time::Instant;
 
 use crate::revisions::Revisions;
 
-/// What is known of a view at one moment.
+/// The state of a view at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ViewState {
     /// Absent until Consul has answered for the first time.
     pub(crate) snapshot: Option<Arc<ViewSnapshot>>,
-    /// Present while Consul cannot be asked.
+    /// Present while queries to Consul fail.
     pub(crate) failure: Option<Arc<Failure>>,
     /// When Consul answered last. Its change alone wakes no subscriber.
     pub(crate) answered: Option<Instant>,
 }
 
-/// Why Consul could not be asked last time.
+/// Why the last query to Consul failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// In one line of bounded length, whatever Consul has said.
+    /// The failure in one line of bounded length.
     pub(crate) message: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Failure {
     pub(crate) failures: u32,
     /// The first of them.
     pub(crate) since: Instant,
-    /// When Consul is asked again.
+    /// Time of the next query to Consul.
     pub(crate) next_try: Instant,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct StateSender {
 }
 
 impl StateSender {
-    /// A view of which nothing is known, and its state.
+    /// A view without data, and its state.
     pub(crate) fn new(revisions: Arc<Revisions>) -> (Self, watch::Receiver<ViewState>) {
         let (state, receiver) = watch::channel(ViewState::default());
         (Self { state, revisions }, receiver)
@@ -53,7 +53,7 @@ impl StateSender {
         self.state.borrow().clone()
     }
 
-    /// The view shows these items, or what it showed before. Says whether they are other ones.
+    /// Publishes the items of the view. Returns whether they differ from the ones before.
     pub(crate) fn shows(
         &self,
         items: Option<BTreeMap<ItemKey, Item>>,
@@ -75,7 +75,7 @@ impl StateSender {
         is_other
     }
 
-    /// Consul could not be asked; what the view showed stays in force.
+    /// A query to Consul failed; the snapshot of the view stays in force.
     pub(crate) fn failed(&self, failure: Failure) {
         self.state
             .send_modify(|state| state.failure = Some(Arc::new(failure)));

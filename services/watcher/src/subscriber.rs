@@ -1,8 +1,8 @@
 //! One subscriber: its requests in, its messages out.
 //!
-//! Everything happens while the response stream is polled, that is while the connection can take a
-//! message. Until then the views' states only replace each other, so what is sent is always the way
-//! from what the subscriber has to the newest state.
+//! Everything happens while the response stream is polled, that is while the connection can take a message.
+//! Until then the views' states only replace each other, so the messages always lead from the subscriber's
+//! snapshot to the newest state.
 
 mod subscription;
 
@@ -45,7 +45,7 @@ struct Subscriber<R> {
     /// `None` when the subscriber has closed its side.
     requests: Option<R>,
     active: HashMap<ViewId, Active>,
-    /// One per active subscription, and those that were just ended.
+    /// One per active subscription, and the streams of subscriptions that were just ended.
     changes: SelectAll<Abortable<BoxStream<'static, Result<Messages, ViewEnded>>>>,
     /// Messages that belong together, to be sent before anything else is looked at.
     outgoing: VecDeque<WatchResponse>,
@@ -61,7 +61,7 @@ impl Drop for Active {
     }
 }
 
-/// What woke the subscriber.
+/// Reasons for which the subscriber wakes.
 enum Wake {
     Stopped,
     Request(Option<Result<WatchRequest, Status>>),

@@ -1,4 +1,4 @@
-//! How what a poller finds changes the state of its view.
+//! Changes of a view's state by the answers to its poller.
 
 mod unreadable;
 mod unreadable_keys;
@@ -17,26 +17,26 @@ use crate::state::{Failure, StateSender, ViewState};
 /// Characters of a failure's message that are kept.
 const MESSAGE_SHOWN: usize = 400;
 
-/// Stores what the poller of a view finds. What a module cannot see is no change.
+/// Stores the answers to the poller of a view. Data that a module cannot see are no change.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     id: ViewId,
     state: StateSender,
     unreadable: Unreadable,
     unreadable_keys: UnreadableKeys,
-    /// The HTTP statuses of the present row of failures, `None` for what is no answer.
+    /// The HTTP statuses of the present row of failures, `None` for failures without an answer.
     warned: BTreeSet<Option<u16>>,
-    /// It was warned about, and Consul says so still.
+    /// A warning was logged, and Consul still says so.
     lost_rights: bool,
-    /// What vanishes when Consul begins to filter stays in the view.
+    /// Items that vanish when Consul begins to filter stay in the view.
     hold_filtered: bool,
     /// Consul had filtered the answer that is shown.
     shows_filtered: bool,
-    /// What is warned of if the first answer is empty.
+    /// The warning if the first answer is empty.
     if_empty: Option<&'static str>,
 }
 
-/// Consul filters its lists by what a token may read, and says nothing of it.
+/// Consul filters its lists by the rights of the token, without a notice.
 const NO_INSTANCE: &str = "consul shows no instance: there is none, none passes its checks, or the token lacks service:read or node:read for them";
 const NO_SERVICE: &str =
     "consul shows no service at all: the token may lack service:read or node:read for them";
@@ -56,7 +56,7 @@ impl Publisher {
         }
     }
 
-    /// The same, which keeps what vanishes when Consul begins to filter, if `hold` says so.
+    /// Returns a publisher that keeps items that vanish when Consul begins to filter, if `hold` is set.
     pub(crate) fn holding_filtered(self, hold: bool) -> Self {
         Self {
             hold_filtered: hold,
@@ -64,7 +64,7 @@ impl Publisher {
         }
     }
 
-    /// The same, which warns if the first answer has none of these.
+    /// Returns a publisher that warns if the first answer has no items of this kind.
     pub(crate) fn expecting(self, kind: ItemKind) -> Self {
         let if_empty = match kind {
             ItemKind::Instances => Some(NO_INSTANCE),
@@ -74,7 +74,7 @@ impl Publisher {
         Self { if_empty, ..self }
     }
 
-    /// Takes up what the poller has found `now`.
+    /// Applies an event of the poller at the moment `now`.
     pub(crate) fn publish(&mut self, event: PollEvent, now: Instant) {
         match event {
             PollEvent::Snapshot {
@@ -106,7 +106,7 @@ impl Publisher {
         self.lost_rights &= filtered;
     }
 
-    /// The view goes on showing what it shows, and says why.
+    /// Keeps the items of the view, and publishes the reason.
     fn withhold(&mut self, gone: usize, now: Instant) {
         let before = self.state.now().failure;
         self.state.failed(Failure {
@@ -121,8 +121,8 @@ impl Publisher {
         });
     }
 
-    /// Of an instance that cannot be understood the last form that could be stays in the view. Gives the number of items
-    /// that are gone.
+    /// Publishes the items. An instance that cannot be understood stays in the view in its last readable form.
+    /// Returns the number of items that are gone.
     fn observed(
         &mut self,
         (index, filtered): (u64, bool),
@@ -145,7 +145,7 @@ impl Publisher {
         self.shows_filtered = filtered;
         let count = items.len();
         let changed = self.state.shows(Some(items), None, Some(now));
-        // After the sending: a log line must not delay a change.
+        // Logged after sending: a log line must not delay a change.
         self.unreadable.note(&self.id, unreadable, kept);
         if let Some(snapshot) = self.state.now().snapshot.filter(|_| changed) {
             self.unreadable_keys.note(&self.id, &snapshot);
@@ -169,7 +169,7 @@ impl Publisher {
             ConsulError::Status { status, .. } => Some(*status),
             _ => None,
         };
-        // Of a row of failures the first of its kind: an outage must not fill the log.
+        // Only the first failure of each kind is logged as a warning: an outage must not fill the log.
         if self.warned.insert(status) {
             tracing::warn!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
         }
@@ -184,7 +184,7 @@ impl Publisher {
     }
 }
 
-/// The items in module order; those that have not changed are shared with `known`.
+/// The items in module order; unchanged ones are shared with `known`.
 fn sharing(known: Option<&ViewSnapshot>, items: Vec<Item>) -> BTreeMap<ItemKey, Item> {
     let items = items.into_iter().map(|item| {
         let key = item.key();
@@ -197,7 +197,7 @@ fn sharing(known: Option<&ViewSnapshot>, items: Vec<Item>) -> BTreeMap<ItemKey, 
     items.collect()
 }
 
-/// Adds what is known of instances that cannot be understood now; returns how many that are.
+/// Adds the last known form of instances that cannot be understood now; returns the number of added ones.
 fn kept(
     known: Option<&ViewSnapshot>,
     unreadable: &[UnreadableInstance],

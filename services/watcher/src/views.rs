@@ -1,8 +1,9 @@
-//! All views that are followed.
+//! All followed views.
 //!
-//! A [`FollowedView`] is held by its subscribers and known here only weakly: some time after the last of them has
-//! dropped it, its poller is cancelled and its entry goes. So one that comes back soon finds everything there. A subscriber that comes at that very moment
-//! finds the weak entry dead and starts a new poller; the old one's end then leaves the new entry alone.
+//! A [`FollowedView`] is owned by its subscribers; this map has only weak references. Some time after its last
+//! subscriber has dropped it, its poller is cancelled and its entry goes. So a subscriber that comes back soon
+//! finds everything there. A subscriber that comes at that very moment finds the weak entry dead and starts a
+//! new poller; the end of the old one then leaves the new entry alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -34,12 +35,12 @@ struct Shared {
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
 
-/// What one poller, or one combination of views, is for.
+/// The subject of one poller, or of one combination of views.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
     /// A view as a subscriber names it.
     View(View),
-    /// The instances of one of the services of a [`View::Services`]: passing ones only, whatever the filter says.
+    /// The passing instances of one of the services of a [`View::Services`], whatever the filter is.
     Member(ServiceView),
 }
 
@@ -220,7 +221,7 @@ impl SubscribedView {
 
 impl Drop for SubscribedView {
     fn drop(&mut self) {
-        // If another one leaves at this moment neither is the last, and the view ends at once.
+        // If another subscriber leaves at this moment, neither is the last, and the view ends at once.
         if let Some(view) = self.view.take()
             && Arc::strong_count(&view) == 1
         {

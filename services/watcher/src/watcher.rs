@@ -14,8 +14,8 @@ use crate::views::Views;
 pub struct WatchOptions {
     /// How long a view without subscribers is followed: a scheduler that has lost its stream comes back sooner.
     pub linger: Duration,
-    /// What vanishes from a view when Consul begins to filter its answers by what the token may read stays in the view
-    /// until Consul shows it, or all that there is.
+    /// Items that vanish from a view when Consul begins to filter its answers by the rights of the token stay
+    /// in the view until Consul shows them, or everything.
     pub hold_filtered: bool,
 }
 

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
-/// Measures cts with a real Consul, Postgres and Terraform, all of which it starts and ends itself.
+/// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
 ///
-/// Consul is `CTS_TEST_CONSUL` or `consul` on the PATH, Terraform is `CTS_TEST_TERRAFORM` or `terraform` on
-/// the PATH; scripts/setup gets them. Postgres is that of the tests, with `fsync`. Figures mean little
-/// while the machine does something else.
+/// Consul is `CTS_TEST_CONSUL` or `consul` on the PATH, Terraform is `CTS_TEST_TERRAFORM` or `terraform` on the
+/// PATH; scripts/setup installs them. Postgres is the one of the tests, with `fsync`. Figures mean little while
+/// the machine does other work.
 #[derive(Debug, Parser)]
 #[command(name = "cts-bench", disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     pub(crate) general: General,
 }
 
-/// What holds for every scenario.
+/// Options of every scenario.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct General {
     /// Print one JSON object per line: scenario, metric, value, unit.
@@ -36,20 +36,19 @@ pub(crate) struct General {
 pub(crate) enum Scenario {
     /// From a write to Consul to the applied run, one change at a time.
     ///
-    /// One task on one service, no buffer, state in Consul, a local module with one `terraform_data`
-    /// per instance. A change registers an instance with a new port and new metadata. All times begin
-    /// just before the request that registers it is sent: "wakeup" ends when a bare blocking query of
-    /// this program, like the one of cts, is answered; "start" when the Terraform process runs (an
-    /// executable of ours notes the moment and becomes Terraform); "applied" when cts tells over gRPC
-    /// that the run has succeeded. After each change the same apply is done by hand: `terraform
-    /// apply` with the same arguments, environment and variables in a copy of the task's directory, in a
-    /// workspace of its own. `apply_ratio` is applied / by hand, both medians. Between all of these is
-    /// a pause of 150 to 250 ms (the same sequence every time), so that neither Consul's rate limits
-    /// nor the 100 ms that cts leaves between two requests are measured. With `--cluster` the change
-    /// goes through watcher, scheduler, worker and gateway as processes of their own, over Postgres.
-    /// `first_applied_seconds` is from the start of cts.
+    /// One task on one service, no buffer, state in Consul, a local module with one `terraform_data` per
+    /// instance. A change registers an instance with a new port and new metadata. All times begin just before
+    /// the request that registers it is sent: "wakeup" ends when a bare blocking query of this program, like
+    /// the one of cts, is answered; "start" when the Terraform process runs (an executable of cts-bench notes
+    /// the moment and becomes Terraform); "applied" when cts reports over gRPC that the run has succeeded.
+    /// After each change the same apply is done by hand: `terraform apply` with the same arguments, environment
+    /// and variables in a copy of the task's directory, in a workspace of its own. `apply_ratio` is applied /
+    /// by hand, both medians. Between all of these is a pause of 150 to 250 ms (the same sequence every time),
+    /// so that neither Consul's rate limits nor the 100 ms that cts leaves between two requests are measured.
+    /// With `--cluster` the change goes through watcher, scheduler, worker and gateway as processes of their
+    /// own, over Postgres. `first_applied_seconds` is from the start of cts.
     ChangeToApply(ChangeToApplyArguments),
-    /// The same as `change-to-apply` for a task with a `regexp` that one service matches.
+    /// Like `change-to-apply`, for a task with a `regexp` that one service matches.
     Regexp(ChangeToApplyArguments),
     /// One change that makes many tasks run.
     ///
@@ -85,24 +84,23 @@ pub(crate) enum Scenario {
     },
     /// Runs that do nothing, through one scheduler over Postgres.
     ///
-    /// The watcher and the workers are played by this program: it tells the scheduler over gRPC that a
-    /// service has changed, on which all tasks are, and leases their runs and reports them as applied
-    /// at once. A worker has at most 4 slots and a connection of its own. `completed_per_second`: the
-    /// queue is filled, then the workers begin; all runs divided by the time until the last report
-    /// is answered; the median of the rounds. `bare_per_second` is the same queue emptied by the statements of
-    /// the store over as many connections, without any service, and `completed_ratio` the one divided by the
-    /// other. `pickup`: one run at a time while all workers wait, from
-    /// just before the change is told until the worker has the lease, so that it includes freezing and
-    /// queueing the run; each pause before it is 20 to 50 ms. `fill_seconds` is from the change to the
-    /// full queue. The processor time per run is that of scheduler, Postgres and this program while the
-    /// queue is emptied. Figures for other than the largest number of slots have it in their name.
+    /// This program plays the watcher and the workers: it reports a change of the service that all tasks watch
+    /// to the scheduler over gRPC, leases their runs and reports them as applied at once. A worker has at most
+    /// 4 slots and a connection of its own. `completed_per_second`: the queue is filled, then the workers
+    /// begin; all runs divided by the time until the last report is answered; the median of the rounds.
+    /// `bare_per_second` is the same queue emptied by the statements of the store over as many connections,
+    /// without any service, and `completed_ratio` the first divided by the second. `pickup`: one run at a time
+    /// while all workers wait, from just before the change is reported until the worker has the lease, so that
+    /// it includes freezing and queueing the run; each pause before it is 20 to 50 ms. `fill_seconds` is from
+    /// the change to the full queue. The processor time per run is that of scheduler, Postgres and this program
+    /// while the queue is emptied. Figures for other than the largest number of slots have it in their name.
     Queue(QueueArguments),
-    /// Many tasks, each on a service of its own, all of which change at once.
+    /// Many tasks, each on a service of its own, which all change at once.
     ///
-    /// The watcher is played by this program, so are the workers of the first pass; one scheduler over Postgres.
+    /// This program plays the watcher, and the workers of the first pass; one scheduler over Postgres.
     /// `queued_seconds` is from the first change to the full queue; all changes are sent within `sent_seconds`.
-    /// `renewal_delay_max` is how much later than usual the leadership was renewed meanwhile, as the database
-    /// shows it. The median of the rounds, of the delay the worst.
+    /// `renewal_delay_max` is how much later than usual the leadership was renewed in that time, as the
+    /// database shows it. Medians of the rounds; for the delay the worst round.
     Decide {
         /// Number of tasks.
         #[arg(long, default_value_t = 10_000, value_parser = positive())]
@@ -111,30 +109,29 @@ pub(crate) enum Scenario {
         #[arg(long, default_value_t = 5, value_parser = positive())]
         rounds: u32,
     },
-    /// One large service that changes, on which many tasks are.
+    /// One large service that changes, watched by many tasks.
     ///
-    /// As `decide`, with one service of many instances, one of which changes. `stored_bytes_ratio` is what the
-    /// tables of inputs grow by with each change, divided by the content of the service as it is stored;
+    /// As `decide`, with one service of many instances, one of which changes. `stored_bytes_ratio` is the
+    /// growth of the tables of inputs with each change, divided by the content of the service as it is stored;
     /// `queued_seconds` is from the change to the full queue.
     SharedInput(SharedInputArguments),
-    /// Steady changes for a long time: what grows?
+    /// Growth under steady changes for a long time.
     ///
-    /// Each task watches a service of its own, and these change in turn, in a real Consul that lets one client have more
-    /// connections than by default. Terraform is a script that fails for one task in ten, ended runs are kept for some
-    /// minutes. Memory and open files of each process, the size of the database and of its log are
-    /// taken every 15 s. Each is reported as the mean around a third of the time (`_early`), of the last ninth (`_late`),
-    /// and `_growth`, the second divided by the first.
+    /// Each task watches a service of its own, and these change in turn, in a real Consul that lets one client
+    /// have more connections than by default. Terraform is a script that fails for one task in ten, ended runs
+    /// are kept for some minutes. Memory and open files of each process, the size of the database and of its
+    /// log are taken every 15 s. Each is reported as the mean around a third of the time (`_early`), of the
+    /// last ninth (`_late`), and `_growth`, the second divided by the first.
     Soak(SoakArguments),
-    /// Workers and leading schedulers that are lost.
+    /// Loss of workers and leading schedulers.
     ///
-    /// Two schedulers, a watcher and a worker over Postgres, one task, a Terraform that does nothing or
-    /// waits. `worker_recovery`: from SIGKILL for a worker whose Terraform applies until another one,
-    /// which waits, has leased the run, as the scheduler tells. The kills fall at different moments
-    /// between two renewals of the lease, so less than the life of a lease is possible.
-    /// `takeover_crash` and `takeover_clean`: from SIGKILL or SIGTERM for the leader until the other
-    /// scheduler tells that a change is queued which was written to Consul just after the signal; `_led`:
-    /// until it says that it leads. `_beyond_ttl` is without the configured life of lease or leadership.
-    /// Medians of the rounds, and the worst of them.
+    /// Two schedulers, a watcher and a worker over Postgres, one task, a Terraform that does nothing or waits.
+    /// `worker_recovery`: from SIGKILL for a worker whose Terraform applies until a second worker, which waits,
+    /// has leased the run, as the scheduler reports. The kills fall at different moments between two renewals
+    /// of the lease, so less than the life of a lease is possible. `takeover_crash` and `takeover_clean`: from
+    /// SIGKILL or SIGTERM for the leader until the other scheduler reports that a change is queued which was
+    /// written to Consul just after the signal; `_led`: until it reports that it leads. `_beyond_ttl` is
+    /// without the configured life of lease or leadership. Medians of the rounds, and the worst round.
     Failover(FailoverArguments),
     /// Reading the configuration of many tasks: `cts config validate` on a directory of files.
     ///
@@ -146,62 +143,65 @@ pub(crate) enum Scenario {
         /// Number of tasks.
         #[arg(long, default_value_t = 5000, value_parser = positive())]
         tasks: u32,
-        /// Number of files, beside one with everything that is no task.
+        /// Number of files with tasks; one more file has everything else.
         #[arg(long, default_value_t = 500, value_parser = positive())]
         files: u32,
         /// Repetitions.
         #[arg(long, default_value_t = 7, value_parser = positive())]
         rounds: u32,
     },
-    /// Asking for the status of many tasks over the REST API.
+    /// Requests for the status of many tasks over the REST API.
     ///
-    /// `GET /v1/status/tasks` on so many connections at once, each of which asks again as soon as it has
-    /// its answer, after the first pass, while nothing changes. Through one gateway as a process of its own first,
-    /// over Postgres, then embedded; Terraform is a script that does nothing with success. `cpu_per_request`
-    /// is the processor time of all processes of cts. This program shares the machine with them.
-    /// Medians of the rounds. With `--busy` only over Postgres, with watcher and worker played by this program, while
-    /// a hundred transactions a second are committed: ten runs that are queued, leased, write twice and are
-    /// applied, and fifty heartbeats; `transactions_per_second` is what Postgres counts meanwhile.
+    /// `GET /v1/status/tasks` on so many connections at once, each of which repeats its request as soon as it
+    /// has its answer, after the first pass, while nothing changes. Through one gateway as a process of its own
+    /// first, over Postgres, then embedded; Terraform is a script that does nothing with success.
+    /// `cpu_per_request` is the processor time of all processes of cts. This program shares the machine with
+    /// them. Medians of the rounds. With `--busy` only over Postgres, with watcher and worker played by this
+    /// program, while a hundred transactions a second are committed: ten runs that are queued, leased, write
+    /// twice and are applied, and fifty heartbeats; `transactions_per_second` is what Postgres counts in that
+    /// time.
     ApiStatus(ApiStatusArguments),
     /// Following the logs of runs that write nothing.
     ///
-    /// Two schedulers over Postgres; watcher, worker and followers are played by this program. Half of the
-    /// runs are running, the others queued; each has one follower, at either scheduler in turn.
-    /// `statements_per_second` is what the followers add to the transactions that Postgres counts, each of
-    /// which is a statement; `_alone` is the number without followers. `line`: from the call
-    /// that appends a line at one scheduler until its follower at the other one has it, one at a time; with
-    /// `_same_scheduler` both are at one.
+    /// Two schedulers over Postgres; this program plays watcher, worker and followers. Half of the runs are
+    /// running, the others queued; each has one follower, at either scheduler in turn. `statements_per_second`
+    /// is what the followers add to the transactions that Postgres counts, each of which is a statement;
+    /// `_alone` is the number without followers. `line`: from the call that appends a line at one scheduler
+    /// until its follower at the other scheduler has it, one at a time; with `_same_scheduler` both are at one
+    /// scheduler.
     LogFollow(LogFollowArguments),
-    /// A long history of runs, while the old ones are forgotten.
+    /// A long history of runs, while old runs are pruned.
     ///
-    /// After the first pass, with Terraform as a script that does nothing with success, the database is given a month of
-    /// ended runs of these tasks, with inputs, events and logs. Then cts is started anew with a retention of a minute, so that
-    /// it forgets almost all of them. `prune_pause_max` is how much later than a third of its life the leadership was
-    /// renewed, at most, as a connection of this program sees that in the database; `status_p99` is the latency of `GET
-    /// /v1/status/tasks`, asked ten times a second. Both are taken for some time from when the first runs are forgotten, or until
-    /// no more are. `forgotten_per_second` says how fast that went.
+    /// After the first pass, with Terraform as a script that does nothing with success, the database is given a
+    /// month of ended runs of these tasks, with inputs, events and logs. Then cts is started again with a
+    /// retention of a minute, so that it prunes almost all of them. `prune_pause_max` is how much later than a
+    /// third of its life the leadership was renewed, at most, as a connection of this program sees that in the
+    /// database; `status_p99` is the latency of `GET /v1/status/tasks`, requested ten times a second. Both are
+    /// taken for some time from the pruning of the first runs on, or until the pruning is done.
+    /// `forgotten_per_second` is the speed of the pruning.
     History(HistoryArguments),
     /// Many tasks after their first pass, while nothing changes.
     ///
-    /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is
-    /// a script that does nothing with success. After the first pass and 10 s of rest, processor time
-    /// is taken over some time, and memory at its end: `rss` is the resident memory of each process,
-    /// added up; for `pss`, which is for root alone, shared pages count once. `cpu_share` is the larger one of the two shapes.
+    /// Embedded first, then as four processes over Postgres, the worker's guard included. Terraform is a script
+    /// that does nothing with success. After the first pass and 10 s of rest, processor time is taken over some
+    /// time, and memory at its end: `rss` is the resident memory of each process, added up; for `pss`, which is
+    /// for root alone, shared pages count once. `cpu_share` is the larger value of the two shapes.
     Idle(IdleArguments),
-    /// One watcher that follows thousands of services, with the limits that Consul has without configuration.
+    /// One watcher that follows thousands of services, with Consul's default limits.
     ///
-    /// This program subscribes to all of them, and then changes the port of one instance at a time at a steady rate.
-    /// `delta`: from just before the write is sent until the change is received over gRPC. `delta_p99_ratio` is
-    /// that divided by `bare_read_seconds`, the time in which this program reads all services once over
-    /// `--connections`, before the watcher starts, median of three. `connections_max` is taken every second. With `--skewed` nine tenths of
-    /// the changes are on 50 services, `hot`, and there are 45 s of changes before those that count.
-    /// With `--tls` the watcher reaches Consul over HTTP/2. Processor time and memory are of the watcher and of Consul while
-    /// it changes; `idle_` in 15 s without any change. `subscribe_seconds` is until every service is known.
+    /// This program subscribes to all of them, and then changes the port of one instance at a time at a steady
+    /// rate. `delta`: from just before the write is sent until the change is received over gRPC.
+    /// `delta_p99_ratio` is that divided by `bare_read_seconds`, the time in which this program reads all
+    /// services once over `--connections`, before the watcher starts, median of three. `connections_max` is
+    /// taken every second. With `--skewed` nine tenths of the changes are on 50 services, `hot`, and 45 s of
+    /// changes precede the ones that count. With `--tls` the watcher reaches Consul over HTTP/2. Processor time
+    /// and memory are of the watcher and of Consul during the changes; `idle_` in 15 s without any change.
+    /// `subscribe_seconds` is until every service is known.
     WatchScale(WatchScaleArguments),
     /// One change of a service that many subscribers of one watcher follow, each over a stream of its own.
     ///
-    /// `each_` is from the write to the delta of a subscriber, `last_` to that of the last one. `bare_wakeup` is a bare
-    /// blocking query beside them.
+    /// `each_` is from the write to the delta of a subscriber, `last_` to the last delta. `bare_wakeup` is a
+    /// bare blocking query at the same time.
     WatchFanout(WatchFanoutArguments),
 }
 
@@ -306,7 +306,7 @@ pub(crate) struct QueueArguments {
     /// Slots of all workers together; several numbers are measured one after another.
     #[arg(long, value_delimiter = ',', default_value = "1,4,16", value_parser = positive())]
     pub(crate) slots: Vec<u32>,
-    /// Number of tasks, each of which gets one run in each round.
+    /// Number of tasks; each gets one run in each round.
     #[arg(long, default_value_t = 2000, value_parser = positive())]
     pub(crate) tasks: u32,
     /// Times that the queue is filled and emptied.
@@ -375,10 +375,10 @@ pub(crate) struct FailoverArguments {
     pub(crate) rounds: u32,
 }
 
-/// Where the tasks' modules are.
+/// Directories of the tasks' modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Modules {
-    /// One directory for all.
+    /// One directory for all tasks.
     Shared,
     /// A copy for each task.
     Distinct,

@@ -1,4 +1,5 @@
-//! What the database alone allows: runs leased and completed with the statements of the store, without any service.
+//! The speed of the database alone: runs leased and completed with the statements of the store, without any
+//! service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -51,13 +52,13 @@ pub(crate) async fn run(database: &str, connections: u32, runs: u32) -> Result<f
         .await
         .context("the bare loop does not come to an end")??;
     let seconds = started.elapsed().as_secs_f64();
-    // The scheduler has not seen what became of the runs.
+    // The scheduler has not seen the ends of the runs.
     store.publish(&[Hint::Gap]).await?;
     store.close().await;
     Ok(f64::from(runs) / seconds)
 }
 
-/// One connection's part. A queue that gives nothing is asked again while others are at the last runs.
+/// The part of one connection. An empty queue is polled again while other connections finish the last runs.
 async fn empty(
     store: Arc<PostgresStore>,
     claim: Claim,

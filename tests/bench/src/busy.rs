@@ -19,15 +19,15 @@ use crate::played_watcher::PlayedWatcher;
 /// Services with a task each, which change in turn.
 pub(crate) const SERVICES: usize = 20;
 
-/// Between two changes. Each is five transactions: queued, leased, two batches of lines, completed.
+/// Time between two changes. Each is five transactions: queued, leased, two batches of lines, completed.
 const CHANGE: Duration = Duration::from_millis(100);
 
-/// Between two heartbeats.
+/// Time between two heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(20);
 
 const WORKER: &str = "bench-busy";
 
-/// It ends when this is dropped.
+/// Ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Busy(JoinSet<Result<()>>);
 

@@ -103,7 +103,7 @@ impl ByHand {
             .map(drop)
     }
 
-    /// Fails also if there was nothing to change: that would be no comparison.
+    /// Fails also if nothing had to be changed: that would be no comparison.
     pub(crate) async fn apply(&self) -> Result<()> {
         let output = self.run(&APPLY).await?;
         let summary = output.lines().find(|line| line.contains("Apply complete!"));

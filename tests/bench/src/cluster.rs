@@ -7,15 +7,15 @@ use cts_testkit::free_port;
 use crate::process::Launch;
 use crate::site::{CONFIGURATION, Site, TASK_DIRECTORIES};
 
-/// What may differ from scenario to scenario.
+/// Settings that may differ from scenario to scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClusterSettings {
     pub(crate) schedulers: usize,
-    /// Of one worker; its default if absent.
+    /// Slots of one worker; its default if absent.
     pub(crate) slots: Option<u32>,
     pub(crate) lease_ttl: Duration,
     pub(crate) session_ttl: Duration,
-    /// After how long an ended run is forgotten; the default if absent.
+    /// Time after which an ended run is pruned; the default if absent.
     pub(crate) runs_kept_for: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// With new ports, over the database at a URL.
+    /// A cluster with new ports, over the database at a URL.
     pub(crate) fn new(settings: ClusterSettings, database: String) -> Self {
         Self {
             settings,
@@ -65,7 +65,7 @@ impl Cluster {
         self.settings.session_ttl
     }
 
-    /// Where scheduler number `index` answers.
+    /// Address of scheduler number `index`.
     pub(crate) fn scheduler_address(&self, index: usize) -> &str {
         &self.schedulers[index]
     }

@@ -16,7 +16,7 @@ use tonic::transport::Channel;
 
 use crate::clock::Moment;
 
-/// Of one worker at most; more slots are more workers, each with a connection of its own.
+/// Most slots of one worker; more slots are more workers, each with a connection of its own.
 const SLOTS_OF_ONE: u32 = 4;
 
 const WAIT: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Longest time from one run to the next while there must be a next.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
 
-/// A run that one of them had.
+/// A run that one of the played workers had.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handled {
     /// The lease was at hand.
@@ -78,7 +78,7 @@ impl Hands {
             .context("the workers have ended")?
     }
 
-    /// Waits until so many runs are done; gives the end of the last one.
+    /// Waits until so many runs are done; returns the end of the last one.
     pub(crate) async fn all(&mut self, count: u32) -> Result<Moment> {
         let mut end = self.started;
         for _ in 0..count {
@@ -147,7 +147,7 @@ async fn work(channel: Channel, worker: String, tell: mpsc::UnboundedSender<Resu
     }
 }
 
-/// Waits for a run; gives none if there was none for a while.
+/// Waits for a run; returns `None` if no run came for a while.
 pub(crate) async fn acquire(
     scheduler: &mut RunServiceClient<Channel>,
     worker: &str,

@@ -12,7 +12,7 @@ use crate::hands::acquire;
 
 const WORKER: &str = "bench-keeper";
 
-/// Leases are not renewed, so they must last longer than what is measured.
+/// Leases are not renewed, so they must last longer than the measurement.
 #[derive(Debug)]
 pub(crate) struct HeldRuns {
     scheduler: Channel,

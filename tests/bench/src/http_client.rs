@@ -11,12 +11,12 @@ use tokio::net::TcpStream;
 pub(crate) struct HttpClient {
     stream: TcpStream,
     request: String,
-    /// What has come and is not part of an answer that was read.
+    /// Received bytes that are not part of an answer that was read.
     buffer: Vec<u8>,
 }
 
 impl HttpClient {
-    /// A connection on which `path` will be asked for.
+    /// A connection for requests of `path`.
     pub(crate) async fn connect(address: SocketAddr, path: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).await.context("no connection")?;
         stream.set_nodelay(true)?;

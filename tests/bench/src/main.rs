@@ -1,9 +1,9 @@
-//! Measures cts against the figures to reach (ARCHITECTURE.md#11-speed), with a real Consul, a real
-//! Postgres, a real Terraform and the release executable of cts as processes of their own.
+//! Measures cts against the figures to reach (ARCHITECTURE.md#11-speed), with a real Consul, a real Postgres, a
+//! real Terraform and the release executable of cts as processes of their own.
 //!
-//! It starts everything itself and ends everything it has started, by process id, also after errors
-//! and Ctrl-C. It knows cts from outside only: its command line, its files, its gRPC services. Each
-//! scenario is a module below [`scenario`]; what they share is a [`stage::Stage`].
+//! Starts everything itself and ends everything that it has started, by process id, also after errors and
+//! Ctrl-C. Uses cts from outside only: its command line, its files, its gRPC services. Each scenario is a
+//! module below [`scenario`]; what they share is a [`stage::Stage`].
 
 mod arguments;
 mod bare_loop;

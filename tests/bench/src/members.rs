@@ -1,4 +1,4 @@
-//! What one scheduler answers about the schedulers, the workers and the queue.
+//! One scheduler's answers about the schedulers, the workers and the queue.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Members {
         Self(scheduler)
     }
 
-    /// Id of the leader, as soon as there is one.
+    /// Id of the leader, as soon as a scheduler leads.
     pub(crate) async fn leader(&self) -> Result<String> {
         let leader = async || {
             let members = self.list().await?;
@@ -84,7 +84,7 @@ impl Members {
         Ok(living.filter_map(|state| Some(state.worker?.id)).collect())
     }
 
-    /// Waits for a worker that is none of these.
+    /// Waits for a worker that is not in `known`.
     pub(crate) async fn worker_besides(&self, known: &HashSet<String>) -> Result<()> {
         let came = async || {
             let workers = self.workers().await?;
@@ -100,7 +100,7 @@ impl Members {
     }
 }
 
-/// Asks until there is an answer; a failure is none yet.
+/// Asks until it gets an answer; a failure does not count as one.
 async fn poll<T>(
     complaint: &'static str,
     ask: impl AsyncFn() -> Result<Option<T>, Status>,

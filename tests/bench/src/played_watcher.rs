@@ -22,8 +22,8 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::clock::Moment;
 use crate::report::say;
 
-/// Every service has so many instances, one unless something else was said; the port and metadata of the
-/// first one are those of its revision.
+/// A watcher in which every service has so many instances, by default one; the port and metadata of the first
+/// instance follow from the service's revision.
 #[derive(Debug)]
 pub(crate) struct PlayedWatcher {
     part: Part,
@@ -36,11 +36,11 @@ struct Part(Arc<Mutex<Script>>);
 
 #[derive(Debug, Default)]
 struct Script {
-    /// Of services that have changed.
+    /// Revisions of services that have changed.
     revisions: HashMap<String, u64>,
-    /// Of each service.
+    /// Instances of each service.
     instances: u32,
-    /// By service.
+    /// Followed views by service.
     followed: HashMap<String, Vec<Followed>>,
 }
 
@@ -78,7 +78,7 @@ impl PlayedWatcher {
         })
     }
 
-    /// Changes a service; gives the moment just before that is sent.
+    /// Changes a service; returns the moment just before the change is sent.
     pub(crate) fn change(&self, service: &str) -> Moment {
         let mut script = self.part.script();
         let revision = script.revisions.entry(service.to_owned()).or_insert(1);
@@ -138,7 +138,7 @@ impl Part {
     }
 }
 
-/// Ids are as random as those of a real catalog, and the same in every run.
+/// An instance whose ids are as random as those of a real catalog, and the same in every run.
 fn instance(service: &str, number: u32, revision: u64) -> ServiceInstance {
     // Only the first one changes.
     let revision = if number == 1 { revision } else { 1 };
@@ -161,7 +161,7 @@ fn instance(service: &str, number: u32, revision: u64) -> ServiceInstance {
     }
 }
 
-/// As a UUID is written.
+/// A random id in the form of a UUID.
 fn random_id(kind: &str, number: u32) -> String {
     let digest = Digest::of(format!("{kind} {number}").as_bytes()).to_string();
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];

@@ -16,16 +16,16 @@ use tokio::time::timeout;
 use crate::report::say;
 use crate::usage::{Usage, with_twins};
 
-/// It interrupts Terraform first and waits for it.
+/// Time for cts to end, which interrupts Terraform first and waits for it.
 const STOP_DEADLINE: Duration = Duration::from_secs(45);
 
-/// Between two looks at the memory of a process that ends soon.
+/// Time between two measurements of the memory of a process that ends soon.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// Lines of a log that are shown after a failure.
 const LOG_LINES_SHOWN: usize = 30;
 
-/// What a process is started with.
+/// Arguments for the start of a process.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
     /// Names the process here, and its log.
@@ -101,7 +101,7 @@ impl Process {
         self.ended().await
     }
 
-    /// Waits for the good end of one that is to end, or ends by itself.
+    /// Waits for the good end of a process that was signalled, or ends by itself.
     pub(crate) async fn ended(mut self) -> Result<()> {
         let ended = match timeout(STOP_DEADLINE, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
@@ -121,8 +121,8 @@ impl Process {
         ended
     }
 
-    /// Waits for the good end of one that ends by itself; gives the most memory that it was seen with,
-    /// in mebibytes.
+    /// Waits for the good end of a process that ends by itself; returns its highest observed memory, in
+    /// mebibytes.
     pub(crate) async fn watched_to_its_end(mut self) -> Result<f64> {
         let mut most = 0.0_f64;
         loop {
@@ -146,7 +146,7 @@ impl Process {
         killed.with_context(|| format!("cannot kill {}", self.name))
     }
 
-    /// Of this process and of what it has started of itself.
+    /// Usage of this process and of the copies of itself that it has started.
     pub(crate) fn usage(&self) -> Result<Usage> {
         with_twins(self.pid, &self.executable)
     }

@@ -10,18 +10,18 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::Cluster;
 
-/// Between two looks: much less than any delay that matters.
+/// Time between two polls: much less than any delay that matters.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Life of the leadership where its renewals are watched: it is renewed often enough to show what delays it.
+/// Life of the leadership where its renewals are watched: renewed often enough to show any delay.
 pub(crate) const SESSION_TTL: Duration = Duration::from_millis(1500);
 
-/// Looks at the leadership until it is asked for the longest delay.
+/// Observes the leadership until the longest delay is requested.
 #[derive(Debug)]
 pub(crate) struct Renewals {
     enough: oneshot::Sender<()>,
     watching: JoinSet<Result<Duration>>,
-    /// Between two renewals that nothing delays.
+    /// Time between two renewals without a delay.
     usual: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What comes out: a table for people, or one JSON object per line; and progress on standard error.
+//! Output: a table for people, or one JSON object per line; and progress on standard error.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -49,7 +49,7 @@ pub(crate) fn print(scenario: &str, metrics: &[Metric], as_json: bool) {
     drop(std::io::stdout().write_all(text.as_bytes()));
 }
 
-/// Says how far things are, on standard error.
+/// Prints progress on standard error.
 pub(crate) fn say(text: &str) {
     drop(writeln!(std::io::stderr(), "{text}"));
 }

@@ -55,7 +55,7 @@ impl Runs {
 
     /// Waits until each of `count` tasks has been applied at least once since cts began.
     pub(crate) async fn first_pass(&mut self, count: usize) -> Result<Moment> {
-        // Asked after the following has begun, so that no run falls in between.
+        // Requested after the following has begun, so that no run falls in between.
         let mut done = self.successful().await?;
         let mut at = Moment::now();
         while done.len() < count {
@@ -96,7 +96,7 @@ impl Runs {
         Ok(self.first(queued).await?.1)
     }
 
-    /// Waits until this run, or any if there is none to name, is leased; gives its id.
+    /// Waits until this run, or any run if `run` is absent, is leased; returns its id.
     pub(crate) async fn leased(&mut self, run: Option<&str>) -> Result<(String, Moment)> {
         let leased = |change: &FollowRunsResponse| {
             change.status() == RunStatus::Running && run.is_none_or(|run| run == change.run_id)

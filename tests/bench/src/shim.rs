@@ -1,5 +1,5 @@
-//! What cts runs as `terraform`: `cts-bench-terraform`, which notes the moment and becomes the real
-//! one. This is where it is installed and its notes are read.
+//! Installation of `cts-bench-terraform`, which cts runs as `terraform` and which notes the moment and becomes
+//! the real one; reads its notes.
 
 use std::ffi::{CStr, CString};
 use std::fs::Permissions;
@@ -27,7 +27,7 @@ const STARTS: &str = "starts";
 const HOLD: &str = "hold";
 const FAIL: &str = "fail";
 
-/// Version of the one that does nothing.
+/// Version of the Terraform that does nothing.
 const PRETENDED: &str = "1.11.4";
 
 /// One start of Terraform.
@@ -102,8 +102,8 @@ impl TerraformShim {
         self.directory.join(NAME)
     }
 
-    /// How long it takes from the start of a process to the note that the shim takes of it: what its
-    /// notes are late by, measured again and again. Blocks for about a second.
+    /// Time from the start of a process to the note that the shim takes of it, by which its notes are late,
+    /// measured again and again. Blocks for about a second.
     pub(crate) fn lateness(&self) -> Result<Sample> {
         let directory = TempDir::new_in(&self.directory).context("cannot measure the shim")?;
         let shim = std::fs::read_link(self.executable()).context("the shim is gone")?;

@@ -10,15 +10,15 @@ use anyhow::{Context as _, Result};
 use crate::arguments::Modules;
 use crate::cluster::Cluster;
 
-/// The service that all tasks watch, if there is one only.
+/// The service that all tasks watch, if they share one.
 pub(crate) const SERVICE: &str = "web";
 
 pub(crate) const CONFIGURATION: &str = "cts.hcl";
 
-/// Where the task directories are, below the site.
+/// Path of the task directories, below the site.
 pub(crate) const TASK_DIRECTORIES: &str = "sync-tasks";
 
-/// Where a worker of the cluster shape unpacks modules, below that.
+/// Path at which a worker of the cluster shape unpacks modules, below that.
 const BUNDLES: &str = ".bundles";
 
 const BY_HAND: &str = "by-hand";
@@ -55,7 +55,7 @@ pub(crate) fn services(count: u32) -> impl Iterator<Item = String> {
     })
 }
 
-/// What the configuration says besides the tasks.
+/// Settings of the configuration apart from the tasks.
 #[derive(Debug)]
 pub(crate) struct Settings<'a> {
     pub(crate) consul: &'a str,
@@ -66,7 +66,7 @@ pub(crate) struct Settings<'a> {
 }
 
 impl Site {
-    /// With so many `tasks`, on so many `services` in turn.
+    /// A site with so many `tasks`, on so many `services` in turn.
     pub(crate) fn create(
         directory: PathBuf,
         settings: Settings<'_>,
@@ -86,7 +86,7 @@ impl Site {
                 write_module(&directory.join("modules").join(module))?;
                 write_task(&mut text, task, module, service);
             }
-            // Beside the directories of cts, so that relative paths out of them stay right.
+            // Next to the directories of cts, so that relative paths out of them stay right.
             let by_hand = directory.join(BY_HAND);
             fs::create_dir_all(&by_hand)?;
             if settings.cluster.is_some() {
@@ -116,8 +116,8 @@ impl Site {
         add().context("cannot add a task")
     }
 
-    /// Lets the tasks watch something else than the one service; before cts starts. `condition` is the content of the
-    /// block `condition "services"`.
+    /// Lets the tasks watch something else than the one service; to be called before cts starts. `condition` is
+    /// the content of the block `condition "services"`.
     pub(crate) fn watch(&self, condition: &str) -> Result<()> {
         let change = || {
             let path = self.directory.join(CONFIGURATION);
@@ -150,7 +150,7 @@ impl Site {
         self.cluster.is_some()
     }
 
-    /// Where the REST API listens.
+    /// Port of the REST API.
     pub(crate) const fn api_port(&self) -> u16 {
         self.api_port
     }
@@ -159,12 +159,12 @@ impl Site {
         &self.tasks
     }
 
-    /// Where cts works on a task.
+    /// Directory in which cts works on a task.
     pub(crate) fn task_directory(&self, task: &str) -> PathBuf {
         self.directory.join(TASK_DIRECTORIES).join(task)
     }
 
-    /// Where the same is done by hand.
+    /// Directory in which the same task is applied by hand.
     pub(crate) fn by_hand_directory(&self, task: &str) -> PathBuf {
         self.directory.join(BY_HAND).join(task)
     }

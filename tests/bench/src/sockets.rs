@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result};
 /// State of a connection that is in use.
 const ESTABLISHED: &str = "01";
 
-/// Established TCP connections to a port of this machine, but for those that this process has made.
+/// Established TCP connections to a port of this machine, without those that this process has made.
 ///
-/// The table of connections is open to everybody, the files of a service of cts are not.
+/// Every user can read the table of connections, but not the open files of a service of cts.
 pub(crate) fn connections_to(port: u16) -> Result<u32> {
     let mut own = HashSet::new();
     for entry in fs::read_dir("/proc/self/fd").context("no list of open files")? {
-        // It may have been closed meanwhile.
+        // The file may have been closed in the meantime.
         let Ok(target) = fs::read_link(entry?.path()) else {
             continue;
         };

@@ -22,12 +22,12 @@ use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
 use crate::surroundings::Surroundings;
 use crate::usage::{Usage, executable_of, with_twins};
 
-/// What a scenario needs besides cts.
+/// Things that a scenario needs besides cts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
-    /// Whatever runs tasks.
+    /// Needed by every scenario that runs tasks.
     pub(crate) consul: bool,
-    /// Consul refuses what it refuses without configuration.
+    /// Consul with its default limits.
     pub(crate) default_limits: bool,
     /// The cluster shape.
     pub(crate) postgres: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Needs {
     pub(crate) pretended_terraform: bool,
 }
 
-/// What a site is like.
+/// The properties of a site.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan<'a> {
     pub(crate) name: &'a str,
@@ -51,7 +51,7 @@ struct Tools {
     shim: TerraformShim,
 }
 
-/// Dropping it kills what [`Stage::end`] did not end.
+/// Dropping it kills all processes that [`Stage::end`] did not end.
 #[derive(Debug)]
 pub(crate) struct Stage {
     surroundings: Surroundings,
@@ -61,7 +61,7 @@ pub(crate) struct Stage {
     tools: Option<Tools>,
     consul: Option<ConsulAgent>,
     postgres: Option<Postgres>,
-    /// In the order of their start.
+    /// Running processes in the order of their start.
     running: Vec<Process>,
 }
 
@@ -124,7 +124,7 @@ impl Stage {
         Ok(&self.tools()?.shim)
     }
 
-    /// Removes the states of all tasks, and whatever else cts keeps in Consul's KV store.
+    /// Removes the states of all tasks, and all other keys of cts in Consul's KV store.
     pub(crate) async fn forget_states(&self) -> Result<()> {
         self.consul()?
             .kv_delete("consul-terraform-sync?recurse")
@@ -136,7 +136,7 @@ impl Stage {
         self.consul.as_ref().context("Consul was not started")
     }
 
-    /// Puts a Consul that also speaks HTTPS, with this certificate, in the place of the one that runs.
+    /// Replaces the running Consul by one that also speaks HTTPS, with this certificate.
     pub(crate) async fn restart_consul_with_tls(
         &mut self,
         port: u16,
@@ -151,7 +151,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What Consul uses.
+    /// Usage of Consul.
     pub(crate) fn consul_usage(&self) -> Result<Usage> {
         let pid = self.consul()?.pid();
         Usage::of(Pid::from_raw(pid.try_into().context("strange process id")?))
@@ -162,7 +162,7 @@ impl Stage {
         self.new_site_on(plan, 1).await
     }
 
-    /// The same with tasks on so many services in turn.
+    /// A new site like that of [`Self::new_site`], with tasks on so many services in turn.
     pub(crate) async fn new_site_on(&self, plan: Plan<'_>, services: u32) -> Result<Site> {
         let cluster = match plan.cluster {
             None => None,
@@ -181,8 +181,8 @@ impl Stage {
         Site::create(directory, settings, plan.tasks, plan.modules, services)
     }
 
-    /// Starts cts in the shape of the site, one of each service where there are several; gives the
-    /// moment just before, and its runs as soon as it shows them.
+    /// Starts cts in the shape of the site, one process of each service in a cluster; returns the moment just
+    /// before, and the stream of its runs as soon as cts offers it.
     pub(crate) async fn start_cts(&mut self, site: &Site) -> Result<(Moment, Runs)> {
         if site.is_cluster() {
             self.migrate(site).await?;
@@ -255,12 +255,12 @@ impl Stage {
         result
     }
 
-    /// Of all processes of cts together.
+    /// Usage of all processes of cts together.
     pub(crate) fn usage(&self) -> Result<Usage> {
         self.running.iter().map(Process::usage).sum()
     }
 
-    /// Of each process of cts, with its name.
+    /// Usage of each process of cts, with its name.
     pub(crate) fn usages(&self) -> Result<Vec<(&str, Usage)>> {
         let processes = self.running.iter();
         processes
@@ -268,7 +268,7 @@ impl Stage {
             .collect()
     }
 
-    /// Of the server and its backends that live.
+    /// Usage of the server and its living backends.
     pub(crate) fn postgres_usage(&self) -> Result<Usage> {
         let postgres = self.postgres.as_ref().context("Postgres was not started")?;
         let pid = Pid::from_raw(postgres.pid().try_into().context("strange process id")?);
@@ -276,7 +276,7 @@ impl Stage {
         with_twins(pid, &executable)
     }
 
-    /// Transactions that the server counts in the databases of sites, where this question is none.
+    /// Transactions that the server counts in the databases of sites; this query is not counted.
     pub(crate) async fn transactions(&self) -> Result<i64> {
         let postgres = self.postgres.as_ref().context("Postgres was not started")?;
         let count = "SELECT sum(xact_commit + xact_rollback)::BIGINT FROM pg_stat_database \
@@ -302,13 +302,13 @@ impl Stage {
         })
     }
 
-    /// Registers an instance of the service whose port and metadata have `version`; gives the moment
-    /// just before the request.
+    /// Registers an instance of the service whose port and metadata have `version`; returns the moment just
+    /// before the request.
     pub(crate) async fn register(&self, instance: u32, version: Version) -> Result<Moment> {
         self.register_for(SERVICE, instance, version).await
     }
 
-    /// The same for another service.
+    /// Registers for another service.
     pub(crate) async fn register_for(
         &self,
         service: &str,
@@ -330,7 +330,7 @@ impl Stage {
         Ok(before)
     }
 
-    /// The ends of the logs of what runs, on standard error.
+    /// Shows the ends of the logs of all running processes, on standard error.
     pub(crate) fn show_logs(&self) {
         for process in &self.running {
             process.show_log();
@@ -354,7 +354,7 @@ impl Stage {
         }
     }
 
-    /// A killed cts leaves its Terraform behind.
+    /// Kills the Terraform processes that a killed cts leaves running.
     fn kill_leftovers(&self) {
         let starts = self.shim().and_then(TerraformShim::starts);
         for start in starts.unwrap_or_default() {
@@ -387,7 +387,7 @@ impl Version {
         Self(self.0 + 1)
     }
 
-    /// As it appears in the metadata.
+    /// The version as it appears in the metadata.
     pub(crate) fn text(self) -> String {
         format!("v{:06}", self.0)
     }

@@ -1,4 +1,4 @@
-//! What this process finds around itself.
+//! Environment and programs of this process.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,7 @@ impl Surroundings {
         })
     }
 
-    /// For cts, and through it for Terraform.
+    /// Environment for cts, and through it for Terraform.
     pub(crate) fn clean_environment(&self) -> BTreeMap<OsString, OsString> {
         let wanted = |name: &OsString| {
             let name = name.to_string_lossy();
@@ -38,7 +38,7 @@ impl Surroundings {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         for (name, value) in [
-            // It would ask the vendor's server for news and wait for the answer.
+            // Otherwise Terraform would ask the vendor's server for news and wait for the answer.
             ("CHECKPOINT_DISABLE", "1"),
             ("NO_PROXY", "127.0.0.1,localhost"),
             ("no_proxy", "127.0.0.1,localhost"),

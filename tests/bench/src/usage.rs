@@ -1,6 +1,6 @@
-//! What processes use.
+//! Resource usage of processes.
 //!
-//! Services of cts show less to a benchmark without privileges than to that of root: neither their `smaps` nor their
+//! Services of cts show less to a benchmark without privileges than to root: neither their `smaps` nor their
 //! executable.
 
 use std::fs;
@@ -12,14 +12,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
-/// What processes use; of several, the sum.
+/// Resource usage of a process, or the sum over several.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     /// Processor time so far, without that of children.
     pub(crate) cpu: Duration,
-    /// Memory now, in mebibytes. What several processes share counts for each of them.
+    /// Memory now, in mebibytes. Pages that several processes share count for each of them.
     pub(crate) rss: f64,
-    /// The same, but what several processes share is divided among them. `None` where root alone may know it.
+    /// Memory now, in mebibytes, with shared pages divided among their processes. `None` where only root may
+    /// read it.
     pub(crate) pss: Option<f64>,
     /// The most that `rss` ever was.
     pub(crate) rss_peak: f64,
@@ -28,7 +29,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Of one process.
+    /// Usage of one process.
     pub(crate) fn of(pid: Pid) -> Result<Self> {
         let read = |name: &str| {
             fs::read_to_string(format!("/proc/{pid}/{name}"))
@@ -68,7 +69,8 @@ impl Sum for Usage {
     }
 }
 
-/// Of a process and of what it has started of itself. Children that end meanwhile do not count.
+/// Usage of a process and of the copies of itself that it has started. Children that end while this runs do not
+/// count.
 pub(crate) fn with_twins(pid: Pid, executable: &Path) -> Result<Usage> {
     let own = Usage::of(pid)?;
     let twins = twins_below(pid, executable)
@@ -107,7 +109,7 @@ fn open_files(pid: Pid) -> Result<u32> {
     let path = format!("/proc/{pid}/fd");
     match fs::read_dir(&path) {
         Ok(files) => Ok(u32::try_from(files.count())?),
-        // Linux 6.2 and newer say to everybody how many there are.
+        // Linux 6.2 and newer report the number of open files to every user.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             let count = u32::try_from(fs::metadata(path)?.len())?;
             ensure!(
@@ -120,7 +122,7 @@ fn open_files(pid: Pid) -> Result<u32> {
     }
 }
 
-/// From kibibytes of a file such as `/proc/<pid>/status` to mebibytes.
+/// Converts kibibytes of a file such as `/proc/<pid>/status` to mebibytes.
 fn mebibytes(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u32 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

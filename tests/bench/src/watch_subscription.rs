@@ -23,7 +23,7 @@ const START: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct WatchSubscription {
     responses: Streaming<WatchResponse>,
-    /// When it was asked for.
+    /// Time of the request.
     pub(crate) asked: Moment,
     _requests: mpsc::UnboundedSender<WatchRequest>,
 }

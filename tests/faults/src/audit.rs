@@ -1,4 +1,4 @@
-//! Every write to the rows that count, as triggers in the database have kept it, and what it proves.
+//! Every write to the rows that count, as triggers in the database have kept it, and the proofs from that.
 
 mod cancels;
 mod check;

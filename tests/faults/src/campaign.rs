@@ -1,5 +1,6 @@
-//! Carries out the faults of a plan, and looks after the processes meanwhile as a supervisor would: one that
-//! cannot start because of a fault is started again. One that ends by itself later is a violation.
+//! Carries out the faults of a plan, and looks after the processes in the meantime as a supervisor would: a
+//! process that cannot start because of a fault is started again. A process that ends by itself later is a
+//! violation.
 
 mod files;
 mod members;
@@ -35,17 +36,17 @@ pub(crate) struct Campaign {
     pub(crate) members: Members,
     outside: Outside,
     open: JoinSet<(Target, Option<Aftermath>)>,
-    /// What is out of order and not a process.
+    /// Targets out of order that are not processes.
     busy: BTreeSet<Target>,
     /// Guards that stand still, until when.
     paused_guards: Vec<(usize, i32, Instant)>,
     pub(crate) rewrites: Rewrites,
     pub(crate) outages: Outages,
     pub(crate) orphans: Orphans,
-    /// Times of which the database has forgotten what it had confirmed, by two clocks: the second counts hundredths of a
-    /// second since the machine was started.
+    /// Periods whose confirmed writes the database has forgotten, by two clocks: the second counts hundredths
+    /// of a second since the machine was started.
     pub(crate) forgotten: watch::Sender<Vec<[(Instant, u64); 2]>>,
-    /// Faults by what they befell and their kind.
+    /// Faults by their target and kind.
     pub(crate) faults: BTreeMap<String, usize>,
     /// Faults left out since their target was not up, or does not exist.
     pub(crate) left_out: BTreeMap<String, usize>,
@@ -98,7 +99,7 @@ impl Campaign {
     /// Looks after the processes for a moment.
     pub(crate) async fn look_after(&mut self, system: &mut System) {
         while let Some(ended) = self.open.try_join_next() {
-            // It panics where a test cannot go on.
+            // The fault panics where a test cannot go on.
             let (target, aftermath) = ended.unwrap();
             self.busy.remove(&target);
             self.outages.end(target);
@@ -114,14 +115,14 @@ impl Campaign {
             .paused_guards
             .extract_if(.., |(.., until)| now >= *until)
         {
-            // It may be gone.
+            // The guard may be gone.
             let _gone = kill(Pid::from_raw(pid), Signal::SIGCONT);
             self.outages.end(Target::Guard(worker));
         }
         self.members.look_after(system, &mut self.outages).await;
     }
 
-    /// What must not be.
+    /// Takes the violations so far.
     pub(crate) fn take_violations(&mut self) -> Vec<Violation> {
         std::mem::take(&mut self.members.violations)
     }

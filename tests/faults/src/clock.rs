@@ -33,7 +33,7 @@ pub(crate) async fn install(site: &mut Site, members: &[Member]) {
     site.set_clocks(&library, VARIABLE, &directory);
 }
 
-/// Sets the clock of a process so many days ahead, or back if there are less than none.
+/// Sets the clock of a process so many days ahead, or back if the number is negative.
 pub(crate) fn set(site: &Path, member: Member, days: i64) -> io::Result<()> {
     let file: File = OpenOptions::new().write(true).open(file(site, member))?;
     file.write_all_at(&(days * DAY).to_ne_bytes(), 0)

@@ -1,17 +1,17 @@
-//! What the tasks watch: the same services, said in every way that a task can say it.
+//! The conditions of the tasks: the same services in every form that a task can declare.
 
 use cts_tests::task;
 use serde_json::{Value, json};
 
 use crate::plan::Plan;
 
-/// Before the id of each instance that is written into the key/value store too.
+/// Prefix of the id of each instance that is written into the key/value store too.
 pub(crate) const KEYS: &str = "inst/";
 
-/// Before the number of each service that is there only to change the names in the catalog.
+/// Prefix of the number of each service that exists only to change the names in the catalog.
 pub(crate) const EXTRA: &str = "all-";
 
-/// How a task says what it watches; that of a task is always the same.
+/// The form in which a task declares its condition; each task always has the same form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The names of the services.
@@ -22,7 +22,7 @@ pub enum Kind {
     Schedule,
     /// The keys of all instances.
     Keys,
-    /// An expression over names in the catalog, the instances of which do not matter.
+    /// An expression over names in the catalog, whose instances do not matter.
     Catalog,
 }
 
@@ -31,12 +31,12 @@ pub enum Kind {
 pub enum Watched {
     /// These, sorted.
     These(Vec<usize>),
-    /// All that there are.
+    /// All services.
     All,
 }
 
 impl Kind {
-    /// That of a task.
+    /// The kind of a task.
     pub const fn of(task: usize) -> Self {
         match task % 5 {
             0 => Self::Names,
@@ -80,7 +80,7 @@ impl Kind {
         )
     }
 
-    /// The same for the API.
+    /// The task as an object for the API.
     pub(crate) fn object(self, number: usize, services: &[usize], enabled: bool) -> Value {
         let name = Plan::task(number);
         let names: Vec<String> = services.iter().copied().map(Plan::service).collect();

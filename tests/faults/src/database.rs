@@ -9,13 +9,13 @@ use tokio::sync::Mutex;
 #[derive(Debug, Clone)]
 pub(crate) enum Database {
     Postgres {
-        /// As the suite reaches it, whatever becomes of other connections.
+        /// URL by which the suite reaches it, independent of faults on other connections.
         url: String,
         server: Arc<Mutex<Postgres>>,
     },
     Sqlite {
         path: PathBuf,
-        /// Of the working directory, where it can be had.
+        /// Disk of the working directory, if limited disks are available.
         disk: Option<Arc<LimitedDisk>>,
     },
 }

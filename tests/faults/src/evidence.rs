@@ -1,4 +1,4 @@
-//! What is shown and kept when something must not be.
+//! Evidence that is shown and kept after a violation.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::suite::Suite;
 
 const LINES_SHOWN: usize = 15;
 
-/// Shows what belongs to the violations.
+/// Shows the evidence of the violations.
 pub(crate) fn show(suite: &Suite<'_>) {
     let violations = suite.report.violations.iter();
     let subjects: BTreeSet<&str> = violations.map(|violation| &*violation.subject).collect();

@@ -1,5 +1,5 @@
-//! Clients that follow the logs of runs, and may leave at any time. One that was shown the end of a log was shown all
-//! of it.
+//! Clients that follow the logs of runs, and may leave at any time. A client that was shown the end of a log
+//! was shown all of it.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const READ_PATIENCE: Duration = Duration::from_secs(5);
 /// Longest time at one log.
 const LONGEST: Duration = Duration::from_secs(20);
-/// Of a hundred, how many leave after a moment.
+/// Percentage of followers that leave after a moment.
 const IMPATIENT: u64 = 30;
 
-/// What became of some followers.
+/// The outcomes of some followers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Followed {
     /// Logs to their end.
@@ -40,12 +40,12 @@ impl Followed {
         self.violations.extend(other.violations);
     }
 
-    /// The database has forgotten what was written in this time.
+    /// Drops violations that writes in this period could excuse, which the database has forgotten.
     pub(crate) fn forget(&mut self, lost: Between) {
         self.violations.retain(|(at, _)| !at.may_be_in(lost));
     }
 
-    /// What is left when all is forgotten that could be.
+    /// Takes the violations that no forgotten write can excuse.
     pub(crate) fn violations(&mut self) -> impl Iterator<Item = Violation> {
         self.violations.drain(..).map(|(_, violation)| violation)
     }
@@ -93,7 +93,7 @@ pub(crate) async fn follow(apis: &[Api], mut random: Random, over: CancellationT
     followed
 }
 
-/// A run that is at work, if there is one and the API says so.
+/// A running run, if the API shows one.
 async fn running(api: &Api, random: &mut Random) -> Option<String> {
     let ask = api.ask("/v1/runs?status=running&limit=20");
     let Ok(Ok((200, answer))) = timeout(READ_PATIENCE, ask).await else {

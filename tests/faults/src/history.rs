@@ -1,4 +1,4 @@
-//! What the API has shown over time, and whether it ever took something back.
+//! Answers of the API over time, and whether a later one took something back.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::writes::{Book, TaskState};
 /// Events that the API shows of a task.
 const SHOWN: usize = 5;
 
-/// What was shown of each task, in the order of the answers.
+/// Events that were shown of each task, in the order of the answers.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// Lists of ids of events, newest first, without repetitions.
@@ -31,7 +31,7 @@ impl History {
         }
     }
 
-    /// What was shown before may be forgotten: a failover has lost it.
+    /// Forgets all answers: a failover may have lost the events that they showed.
     pub fn begin_anew(&mut self) {
         self.events.clear();
     }
@@ -48,7 +48,7 @@ impl History {
         }
     }
 
-    /// Events that were shown and are gone. `stored` are those in the end: task, run and id, oldest first.
+    /// Events that were shown and are gone. `stored` are the events in the end: task, run and id, oldest first.
     pub fn check(&self, stored: &[(String, String, String)]) -> Vec<Violation> {
         let mut violations = Vec::new();
         for (task, lists) in &self.events {
@@ -78,8 +78,8 @@ impl History {
     }
 }
 
-/// Tasks that `statuses` of the API shows enabled or disabled, other than they are, or not at all, or although there is
-/// none.
+/// Tasks that `statuses` of the API shows enabled or disabled although they are not, leaves out, or shows
+/// although they do not exist.
 pub fn wrong_flags(book: &Book, statuses: &Value) -> Vec<Violation> {
     let numbers = book.numbers();
     numbers

@@ -1,4 +1,4 @@
-//! What the modules wrote down while they were at work, and what it proves.
+//! Notes that the modules wrote while they were at work, and what these prove.
 
 use std::path::{Path, PathBuf};
 
@@ -17,19 +17,19 @@ pub struct ProcessKey {
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What happened.
+    /// The event.
     pub word: Word,
-    /// Whose line it is.
+    /// The process that wrote the line.
     pub process: ProcessKey,
     /// Id of the worker.
     pub worker: String,
     /// When it was written, in hundredths of a second since the machine was started.
     pub at: u64,
-    /// What is applied; for an overlap the other process.
+    /// The text that is applied; for an overlap the other process.
     pub text: String,
 }
 
-/// What happened.
+/// An event in a module's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// Work begins.
@@ -42,9 +42,9 @@ pub enum Word {
     Fails,
     /// Another Terraform that has worked on this task is alive.
     Overlap,
-    /// What a task makes once and keeps is there.
+    /// The resource that a task makes once and keeps exists.
     Made,
-    /// It is destroyed.
+    /// The kept resource is destroyed.
     Gone,
 }
 
@@ -89,10 +89,10 @@ fn parse_line(line: &str) -> Option<Line> {
     })
 }
 
-/// Two at work at once, in the journal of `task`.
+/// Two processes at work at once, in the journal of `task`.
 ///
-/// Lines are appended, so their order is that of the writes: no process may write between the begin of another and
-/// its last line. The last line is where it ended or died; who died is not seen again.
+/// Lines are appended, so their order is that of the writes: no process may write between the begin of another
+/// and its last line. The last line is where the process ended or died; a dead process writes no further line.
 pub fn overlaps(task: &str, lines: &[Line]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut current: Option<ProcessKey> = None;
@@ -118,7 +118,7 @@ pub fn overlaps(task: &str, lines: &[Line]) -> Vec<Violation> {
                     broken(line, format!("at work after the begin of {current:?}"));
                 }
             }
-            // Whoever makes it makes other things at the same time.
+            // The process that makes it makes other things at the same time.
             Word::Made | Word::Gone => {}
         }
     }
@@ -137,7 +137,7 @@ pub fn last_applied(lines: &[Line]) -> Option<&str> {
     ends.next_back().map(|line| &*line.text)
 }
 
-/// The same as something seen: from each begin to the last line of the same process.
+/// The journal as sightings: from each begin to the last line of the same process.
 pub fn sightings(task: &str, lines: &[Line]) -> Vec<Sighting> {
     let mut seen: Vec<(ProcessKey, Sighting)> = Vec::new();
     let words = [Word::Begin, Word::Beat, Word::End];

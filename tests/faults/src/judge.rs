@@ -1,4 +1,4 @@
-//! The verdict: what everything that was written down proves.
+//! The verdict: the proofs from all the evidence.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::terraform;
 use crate::violation::{Rule, Violation};
 use crate::writes::TaskState;
 
-/// So long workers may take to report their journals after a failover; nothing is leased meanwhile.
+/// Longest time in which workers report their journals after a failover; nothing is leased before that.
 const JOURNALS: Duration = Duration::from_secs(15);
 
 /// A loaded machine, and times between looks.
@@ -49,7 +49,8 @@ pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
     figures_of_faults(suite).await;
 }
 
-/// Times of which the database has forgotten what it had confirmed, and in which leases that it has forgotten go on.
+/// Periods whose confirmed writes the database has forgotten, extended by the time for which forgotten leases
+/// go on.
 fn forgotten(suite: &Suite<'_>, audit: &Audit) -> Vec<Outage> {
     let lease = u64::try_from(LEASE_TTL.as_millis() / 10).unwrap_or_default();
     let times = suite.campaign.forgotten.borrow();
@@ -115,8 +116,8 @@ fn judge_terraform(
     suite.figure("commands of Terraform seen", commands.to_string());
 }
 
-/// What the files have declared of a task, as far as it is certain when that came into force: in a cluster the leader decides,
-/// whenever it can.
+/// The declarations of a task by the files, as far as it is certain when each came into force: in a cluster the
+/// leader decides, whenever it can.
 fn in_force(plan: &Plan, versions: &[Version], number: usize) -> Vec<InForce> {
     if !plan.is_of_files(number) || plan.setup.shape != Shape::Embedded {
         return Vec::new();
@@ -137,7 +138,7 @@ fn in_force(plan: &Plan, versions: &[Version], number: usize) -> Vec<InForce> {
         .collect()
 }
 
-/// What was destroyed with its task, and what stayed.
+/// Judges which resources were destroyed with their tasks, and which stayed.
 async fn judge_destructions(
     suite: &mut Suite<'_>,
     audit: &Audit,
@@ -160,7 +161,7 @@ async fn judge_destructions(
         let state = state.and_then(|state| resources::in_state(&state));
         let remains = Remains {
             task: &name,
-            // A task that a file does not have any more leaves what it has made.
+            // A task that a file no longer has leaves its resources.
             destroys: Plan::destroys(number) && !suite.plan.is_of_files(number),
             deleted: suite.writes.deleted.contains(&number),
             resources: state.ok(),
@@ -173,7 +174,7 @@ async fn judge_destructions(
 }
 
 fn judge_waits(suite: &mut Suite<'_>, audit: &Audit, over: u64) {
-    // After an outage a new leader may be needed, and leases of before may have to run out.
+    // After an outage a new leader may be needed, and leases from before it may have to expire.
     let recovery = LEASE_TTL.max(JOURNALS) + SESSION_TTL + ROOM;
     let wait = LEASE_TTL + SESSION_TTL + ROOM;
     let members = &suite.scene.members;

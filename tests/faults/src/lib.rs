@@ -1,13 +1,13 @@
-//! The fault suite: a whole system with a real Consul, a real database and Terraform, whose catalog and tasks change while
-//! its processes are killed, stopped and restarted at random, what it depends on fails, and connections break; and a
-//! checker that proves from what was written down that nothing happened which must not.
+//! The fault suite: a whole system with a real Consul, a real database and Terraform. Its catalog and tasks
+//! change while its processes are killed, stopped and restarted at random, its dependencies fail, and
+//! connections break; a checker then proves from the evidence that nothing forbidden happened.
 //!
-//! A [`Plan`] is what a seed makes: the same seed, the same faults, changes and writes. [`carry_out`] does it to a
-//! system and returns a [`Report`]. The evidence is independent of what cts says of itself: journals
-//! that the modules write ([`journal`]), Terraform's states ([`resources`]), every start of Terraform ([`terraform`]), its processes seen from outside
-//! ([`sightings`]), every write to the database as triggers have kept it ([`audit`]), what Consul confirmed ([`wanted`]) and
-//! what the API promised ([`writes`]) and showed ([`history`]). The checks are pure, and each has tests with made-up
-//! evidence.
+//! A [`Plan`] follows from a seed: equal seeds make equal faults, changes and writes. [`carry_out`] applies it
+//! to a system and returns a [`Report`]. The evidence is independent of the statements of cts about itself:
+//! journals that the modules write ([`journal`]), Terraform's states ([`resources`]), every start of Terraform
+//! ([`terraform`]), its processes seen from outside ([`sightings`]), every write to the database as triggers
+//! have kept it ([`audit`]), the writes that Consul confirmed ([`wanted`]), and the API's promises ([`writes`])
+//! and answers ([`history`]). The checks are pure, and each has tests with made-up evidence.
 #![warn(missing_docs)]
 #![expect(
     clippy::unwrap_used,

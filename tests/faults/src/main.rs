@@ -8,10 +8,10 @@ use clap::{Parser, ValueEnum};
 use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, carry_out, say};
 use cts_tests::Backend;
 
-/// Changes a catalog and tasks while everything fails, and checks what came of it.
+/// Changes a catalog and tasks while everything fails, and checks the outcome.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The same seed makes the same plan. Default: another one each time.
+    /// Seed of the plan; equal seeds make equal plans. Default: a new one each time.
     #[arg(long)]
     seed: Option<u64>,
     /// Length of the trouble.
@@ -26,7 +26,7 @@ struct Arguments {
     /// Which Terraform works. Default: the real one, with `--changes` the stand-in.
     #[arg(long, value_enum)]
     terraform: Option<EngineArgument>,
-    /// Where Terraform keeps its state. Default: by the seed.
+    /// Place of Terraform's states. Default: chosen by the seed.
     #[arg(long, value_enum)]
     backend: Option<State>,
     /// Whether takeovers run all tasks (`on_takeover = "all"`). Default: by the seed.

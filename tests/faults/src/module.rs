@@ -1,14 +1,15 @@
-//! The Terraform module of every task, and what it writes down while it is at work.
+//! The Terraform module of every task, and its notes while it is at work.
 
 use crate::conditions::KEYS;
 use crate::plan::{Instance, Plan};
 
-/// Records what it gets in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` and
-/// `@TROUBLE@` are to be replaced.
+/// Records its input in the state, and runs [`SCRIPT`] whenever that changes. `@JOURNAL@` and `@TROUBLE@` are
+/// to be replaced.
 ///
-/// Besides it makes one resource for each row, and one that never changes: the journal shows when that is made and destroyed.
+/// In addition it makes one resource for each row, and one that never changes: the journal shows when that is
+/// made and destroyed.
 ///
-/// How long the script works depends on the content: half of them do not wait at all, others up to 2.5 s.
+/// The content decides how long the script works: half of all contents do not wait at all, others up to 2.5 s.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -144,14 +145,14 @@ pub(crate) fn text<'a>(instances: impl IntoIterator<Item = (String, &'a Instance
     joined(instances.map(|(id, instance)| format!("{id}/{}", value(instance))))
 }
 
-/// The same of any rows.
+/// Any rows as one text, sorted.
 pub(crate) fn joined(rows: impl IntoIterator<Item = String>) -> String {
     let mut rows: Vec<String> = rows.into_iter().collect();
     rows.sort();
     rows.join(";")
 }
 
-/// What is written of an instance into the key/value store.
+/// The value of an instance in the key/value store.
 pub(crate) fn value(instance: &Instance) -> String {
     let tags = instance.tags.join(".");
     format!("{}/{tags}/{}", instance.port, instance.version)

@@ -1,4 +1,4 @@
-//! What is done to the system and when, all of it chosen by a seed.
+//! Faults and changes with their times, all chosen by a seed.
 
 mod catalog;
 mod faults;
@@ -24,7 +24,7 @@ const CHANGES_OF_A_ROUND: usize = 500;
 const PACE: Duration = Duration::from_millis(20);
 const SLOW_PACE: Duration = Duration::from_millis(160);
 const SLOW_CHANGES_OF_A_ROUND: usize = 125;
-/// Between two writes to the API, on average.
+/// Time between two writes to the API, on average.
 const BETWEEN_WRITES: Duration = Duration::from_millis(1500);
 const BETWEEN_MANY_WRITES: Duration = Duration::from_millis(500);
 /// Writes for each run that is cancelled.
@@ -44,20 +44,20 @@ pub struct Size {
 /// How much is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// One round of trouble, so long.
+    /// One round of trouble of this length.
     Time(Duration),
-    /// Rounds, each of which ends in quiet, until so many changes of the catalog and the API are confirmed.
+    /// Rounds that each end in quiet, until so many changes of the catalog and the API are confirmed.
     Changes(usize),
 }
 
 /// Faults and changes in the order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What it was made of.
+    /// The seed that the plan was made from.
     pub seed: u64,
     /// How large.
     pub size: Size,
-    /// On what.
+    /// The system to carry it out on.
     pub setup: Setup,
     /// How much.
     pub extent: Extent,
@@ -69,7 +69,7 @@ pub struct Plan {
     pub initial: Vec<(usize, u64, Instance)>,
 }
 
-/// What happens without waiting for quiet; each by time, counted from its begin.
+/// Events that happen without waiting for quiet, each at its time, counted from the begin of the round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Round {
     /// How long faults happen.
@@ -107,7 +107,8 @@ impl Plan {
         }
     }
 
-    /// The round of this number, from 0; `None` when `confirmed` changes were enough, or there were too many rounds.
+    /// The round of this number, from 0; `None` when `confirmed` changes were enough, or too many rounds have
+    /// passed.
     pub fn round(&self, number: usize, confirmed: usize) -> Option<Round> {
         // Sequences of their own, so that a longer round begins like a shorter one.
         let of = |name: u64| Random::new(self.seed ^ name ^ ((number as u64) << 40));
@@ -174,12 +175,12 @@ impl Plan {
         faults
     }
 
-    /// Number of all tasks that there may be.
+    /// Number of all tasks that may exist.
     pub const fn all_tasks(&self) -> usize {
         self.size.tasks + self.size.spare
     }
 
-    /// Whether the deletion of a task destroys what it has made (`on_delete = "destroy"`).
+    /// Whether the deletion of a task destroys its resources (`on_delete = "destroy"`).
     pub const fn destroys(number: usize) -> bool {
         number % 2 == 1
     }

@@ -1,4 +1,4 @@
-//! What `/proc` knows of processes.
+//! Data about processes from `/proc`.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) fn group_and_start(pid: u32) -> Option<(u32, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = fields.split(' ').collect();
-    // Linux counts a hundred ticks in a second here, whatever the kernel's own clock is.
+    // Linux counts a hundred ticks in a second here, independent of the kernel's own clock.
     Some((fields.get(2)?.parse().ok()?, fields.get(19)?.parse().ok()?))
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn memory(pid: i32) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// The environment of a process, `NAME=value` each. Of one that ends while it is read only a part may come, so the last
-/// one counts only if it is whole.
+/// The environment of a process, `NAME=value` each. If the process ends while its environment is read, the text
+/// may be cut off, so the last variable counts only if it is whole.
 pub fn environment(pid: u32) -> Option<Vec<String>> {
     let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
     Some(whole_variables(&bytes))
@@ -61,7 +61,7 @@ fn whole_variables(bytes: &[u8]) -> Vec<String> {
 pub struct GuardProcess {
     /// Its process id.
     pub pid: u32,
-    /// That of its parent: of the worker, if that lives.
+    /// Process id of its parent: of the worker, if that lives.
     pub parent: u32,
     /// Id of the worker.
     pub worker: String,

@@ -1,6 +1,6 @@
 //! Numbers that are the same for the same seed on every machine.
 
-/// `SplitMix64`: a counter and a mixing function, good enough to choose what happens when.
+/// `SplitMix64`: a counter and a mixing function, good enough to choose events and times.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 

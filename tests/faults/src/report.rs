@@ -1,4 +1,4 @@
-//! What is printed while the suite runs.
+//! Output while the suite runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,18 +13,18 @@ pub fn say(text: &str) {
     drop(writeln!(std::io::stderr(), "{text}"));
 }
 
-/// What came of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// What the plan was made of.
+    /// The seed that the plan was made from.
     pub seed: u64,
-    /// On what and how much.
+    /// The system and the extent of the plan.
     pub about: String,
     /// Faults by kind.
     pub faults: BTreeMap<String, usize>,
     /// Further numbers, by name.
     pub figures: BTreeMap<&'static str, String>,
-    /// What must not be.
+    /// The violations.
     pub violations: Vec<Violation>,
 }
 

@@ -1,4 +1,4 @@
-//! What a Terraform state has, and what it is to have.
+//! Resources of a Terraform state, and the ones that it should have.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ pub fn made_for(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Those that a state has. One that is to be replaced, and one that still waits for its removal, are others than a
-/// sound one.
+/// The resources of a state. A resource that is to be replaced, or that still waits for its removal, differs
+/// from a sound one.
 pub fn in_state(state: &[u8]) -> Result<BTreeSet<String>, String> {
     let state: Value = serde_json::from_slice(state).map_err(|error| error.to_string())?;
     let resources = state["resources"].as_array();
@@ -35,7 +35,7 @@ pub fn in_state(state: &[u8]) -> Result<BTreeSet<String>, String> {
     Ok(instances.collect())
 }
 
-/// How a state differs from the one that it is to be; `None` if it does not.
+/// Difference between a state and the wanted one; `None` if they are equal.
 pub fn difference(wanted: &BTreeSet<String>, state: &BTreeSet<String>) -> Option<String> {
     let missing: Vec<&String> = wanted.difference(state).collect();
     let surplus: Vec<&String> = state.difference(wanted).collect();

@@ -47,18 +47,18 @@ pub(crate) const LEASE_TTL: Duration = Duration::from_secs(6);
 /// Runs that one worker works on at a time.
 pub(crate) const SLOTS: usize = 3;
 
-/// What is declared first is dropped first.
+/// The system under test. Fields are dropped in the order of their declaration.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) system: System,
     pub(crate) outside: Outside,
     pub(crate) members: Vec<Member>,
     pub(crate) backend: Backend,
-    /// Where the states are by now.
+    /// The present place of the states.
     pub(crate) place: Place,
     /// Directory of the executable.
     pub(crate) terraform: PathBuf,
-    /// Where processes reach Consul that have no proxy before it.
+    /// Address of Consul for processes without a proxy before it.
     pub(crate) consul: SocketAddr,
     pub(crate) site: Site,
 }
@@ -164,7 +164,7 @@ async fn cluster(
     let mut system = System::Cluster(Box::new(cluster));
     past::make(plan, &mut system, &url, plan.setup.past).await;
     Audit::install(&database).await.unwrap();
-    // The file of the first leader is the one in force.
+    // The file of the first leader is in force.
     let (later, first): (Vec<Member>, Vec<Member>) = members
         .iter()
         .partition(|member| plan.setup.is_stale(**member));

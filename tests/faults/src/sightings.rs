@@ -15,7 +15,7 @@ use crate::violation::{Rule, Violation};
 
 const TASK_DIRECTORY: &str = "CTS_TASK_DIR=";
 const WORKER: &str = "CTS_WORKER=";
-/// What stands for the worker where there is no name of one.
+/// Stands for a worker without a name.
 pub(crate) const NO_WORKER: &str = "none";
 const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 /// A process older than this, in hundredths of a second, has got the environment that it keeps.
@@ -43,7 +43,7 @@ impl Sighting {
     }
 }
 
-/// What was seen between begin and end, see the module.
+/// Observes processes between begin and end, see the module.
 #[derive(Debug)]
 pub struct Lookout {
     stop: Arc<AtomicBool>,
@@ -75,7 +75,7 @@ impl Lookout {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// By process group, task, and worker; a group's number is used again after a while.
+    /// Sightings by process group, task, and worker; a group's number is used again after a while.
     groups: BTreeMap<(String, String, u32, u64), Sighting>,
     /// Processes that have nothing to do with Terraform, by process id, with their start.
     others: BTreeMap<u32, u64>,
@@ -149,10 +149,11 @@ fn at_work(pid: u32, site: &Path) -> Option<(String, String)> {
     Some((task, value(WORKER).unwrap_or_default().to_owned()))
 }
 
-/// Two at work on one task at once.
+/// Two processes at work on one task at once.
 ///
-/// The end of each is known only as "not before", so that none is taken to be at work when it was not. Workers that were killed with their guards leave Terraform behind, which only the lock of
-/// the state keeps apart from the next one: `excused` are theirs.
+/// The end of each is known only as "not before", so that no process is taken to be at work when it was not.
+/// Workers that were killed with their guards leave Terraform running, which only the lock of the state keeps
+/// apart from the next process: `excused` are such processes.
 pub fn overlaps(sightings: &[Sighting], excused: impl Fn(&Sighting) -> bool) -> Vec<Violation> {
     let mut sorted: Vec<&Sighting> = sightings.iter().filter(|one| !excused(one)).collect();
     sorted.sort_by_key(|sighting| (&sighting.task, sighting.from));

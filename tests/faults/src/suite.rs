@@ -28,7 +28,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// How a plan is carried out.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// Where files go if something must not be.
+    /// Directory for the files after a violation.
     pub keep: PathBuf,
     /// They go there in any case.
     pub always_keep: bool,
@@ -37,8 +37,8 @@ pub struct Course {
     pub patience: Duration,
 }
 
-/// Everything that is at work while a plan is carried out. What is declared first is dropped first: the others share
-/// parts of the scene.
+/// All parts at work while a plan is carried out. Fields are dropped in the order of their declaration: the
+/// first ones share parts of the scene.
 #[derive(Debug)]
 pub(crate) struct Suite<'a> {
     pub(crate) plan: &'a Plan,
@@ -50,7 +50,7 @@ pub(crate) struct Suite<'a> {
     pub(crate) scene: Scene,
 }
 
-/// Carries out a plan and judges what has happened.
+/// Carries out a plan and judges the outcome.
 pub async fn carry_out(plan: &Plan, course: &Course) -> Report {
     // Faults go on side by side, and some of them cannot change threads.
     let together = LocalSet::new();
@@ -110,8 +110,8 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
 }
 
 impl Suite<'_> {
-    /// One round of trouble after the other, each with quiet after it, a last change of everything, and
-    /// the last deletions.
+    /// One round of trouble after another, each followed by quiet, a last change of everything, and the last
+    /// deletions.
     async fn rounds(&mut self, patience: Duration) -> Result<(), String> {
         let mut number = 0;
         let mut longest = Duration::ZERO;

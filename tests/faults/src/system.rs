@@ -1,4 +1,4 @@
-//! The processes of cts, in either shape, as those look at them who kill and restart them.
+//! The processes of cts, in either shape, for code that kills and restarts them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) struct Whole {
     grpc: u16,
 }
 
-/// Where a process says by gRPC whether it serves.
+/// Channel on which a process reports by gRPC whether it serves.
 pub(crate) type Health = tonic::transport::Channel;
 
 impl Whole {
@@ -74,7 +74,7 @@ impl System {
         }
     }
 
-    /// Whether it runs, paused or not. One that ended by itself does not.
+    /// Whether it runs, paused or not. A process that ended by itself does not.
     pub(crate) fn is_running(&mut self, member: Member) -> bool {
         match (self, member) {
             (Self::Cluster(cluster), Member::Of(service, index)) => {
@@ -118,7 +118,7 @@ impl System {
         }
     }
 
-    /// Where it says whether it serves.
+    /// Channel on which it reports whether it serves.
     pub(crate) fn health(&self, member: Member) -> Health {
         match (self, member) {
             (Self::Cluster(cluster), Member::Of(service, index)) => cluster.channel(service, index),
@@ -129,8 +129,8 @@ impl System {
         }
     }
 
-    /// Starts these processes and waits until they are healthy. One that ends instead, on a machine that is busy, is
-    /// started again.
+    /// Starts these processes and waits until they are healthy. A process that ends instead, on a busy machine,
+    /// is started again.
     pub(crate) async fn start(&mut self, members: &[Member]) {
         for &member in members {
             self.launch(member);
@@ -165,7 +165,7 @@ impl System {
         }
     }
 
-    /// What a process has printed, those before it in its place included.
+    /// Output of a process, including earlier processes in its place.
     pub(crate) fn output(&self, member: Member) -> String {
         match (self, member) {
             (Self::Cluster(cluster), Member::Of(service, index)) => cluster.output(service, index),

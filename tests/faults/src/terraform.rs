@@ -1,9 +1,9 @@
-//! What cts runs as `terraform`: an executable of the suite that notes every start, misbehaves where it is to, and then
-//! becomes the real one, or stands in for it.
+//! The executable that cts runs as `terraform`: notes every start, misbehaves where it should, and then becomes
+//! the real one, or stands in for it.
 //!
-//! All of it is in the directory `terraform` of the site: the executable as `terraform`, the real one as `real`,
-//! and `starts`, to which every start adds a line. A file of the name of a task in `trouble` makes the
-//! executable misbehave for that task as long as it is there; its text is the name of a [`Misbehaviour`].
+//! All files are in the directory `terraform` of the site: the executable as `terraform`, the real one as
+//! `real`, and `starts`, to which every start adds a line. A file in `trouble` with the name of a task makes
+//! the executable misbehave for that task while the file exists; its text is the name of a [`Misbehaviour`].
 
 mod misbehaving;
 mod stand_in;
@@ -52,7 +52,7 @@ pub(crate) fn trouble(site: &Path, task: &str) -> PathBuf {
     site.join(TROUBLE).join(task)
 }
 
-/// Lets Terraform misbehave for a task from now on, or no more.
+/// Lets Terraform misbehave for a task from now on, or stops that.
 pub(crate) fn set_trouble(site: &Path, task: &str, how: Option<Misbehaviour>) -> io::Result<()> {
     let path = trouble(site, task);
     match how {

@@ -1,8 +1,8 @@
-//! What must not be.
+//! Violations of the rules.
 
 use std::fmt;
 
-/// One thing that must not be, with its evidence.
+/// One violation of a rule, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// Which rule is broken.
@@ -13,30 +13,30 @@ pub struct Violation {
     pub evidence: String,
 }
 
-/// What must hold.
+/// The rules that must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// Never are two applies of one task at work at once.
     OneApplyAtATime,
     /// Never are two runs of one task running by the database.
     OneRunAtATime,
-    /// Who has been overtaken writes nothing.
+    /// A process that was overtaken writes nothing.
     NoStaleWrite,
-    /// There is one leader at most, and its epochs increase.
+    /// At most one process leads, and its epochs increase.
     OneLeader,
-    /// What was confirmed stays.
+    /// Confirmed writes stay.
     NothingLost,
-    /// What is applied is not applied again, unless that was asked for.
+    /// An applied input is not applied again without a request.
     NothingTwice,
-    /// What an apply has made and its state knows is not made again.
+    /// A resource that an apply has made and its state has is not made again.
     MadeOnce,
     /// In the end each state has exactly the resources that the last input makes.
     StateIsExact,
     /// In the end everything is as the catalog says.
     EndsLikeTheCatalog,
-    /// A task that is gone is worked for no more.
+    /// Nothing works for a deleted task.
     DeletedIsGone,
-    /// What a task has made is destroyed with it if it says so, and never else.
+    /// The resources of a task are destroyed with it if the task says so, and never otherwise.
     DestroyedWithItsTask,
     /// No run begins with a declaration that the files do not have any more.
     DeclaredByFiles,
@@ -44,7 +44,7 @@ pub enum Rule {
     CancelledStays,
     /// A due run is leased in time.
     NothingStarves,
-    /// Processes end only on request, and leave nothing behind.
+    /// Processes end only on request, and leave nothing running.
     NobodyDies,
 }
 

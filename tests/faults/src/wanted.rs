@@ -1,7 +1,7 @@
-//! What was ordered and confirmed: instances in the catalog.
+//! Orders that were sent and confirmed: instances in the catalog.
 //!
-//! An order without an answer may have been carried out, or be so later. Whatever it was about is in doubt
-//! from then on, is left alone, and is ordered anew when the trouble is over.
+//! An order without an answer may have been carried out, or be carried out later. Its instance is in doubt from
+//! then on, is left alone, and is ordered again when the trouble is over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::plan::{Change, Instance, Plan};
 const PATIENCE: Duration = Duration::from_secs(3);
 const NODE: &str = "edge";
 
-/// What is known of one thing.
+/// The knowledge about one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Known {
     Sure(Option<Instance>),
@@ -33,7 +33,7 @@ pub struct Wanted {
     pub confirmed: usize,
     /// Orders without an answer.
     pub unanswered: usize,
-    /// Orders about what was in doubt, which were left out.
+    /// Orders for instances in doubt, which were left out.
     pub left_out: usize,
     changes_of_all: usize,
 }
@@ -78,7 +78,7 @@ impl Wanted {
         }
     }
 
-    /// Orders anew what is in doubt, until nothing is.
+    /// Orders everything in doubt again, until nothing is in doubt.
     pub async fn settle(&mut self) -> Result<(), String> {
         let instances = self.instances.iter();
         let in_doubt = instances.filter(|(_, known)| **known == Known::InDoubt);
@@ -92,7 +92,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// Brings a catalog that has forgotten something to what was confirmed, until it is.
+    /// Brings a catalog that has forgotten something back to the confirmed instances.
     pub async fn restore(&mut self) -> Result<(), String> {
         for number in 1..=self.changes_of_all {
             if !self.register_extra(number).await {
@@ -136,7 +136,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// What a task that watches `services` in this way has to have applied.
+    /// The text that a task must have applied if it watches `services` in this way.
     pub fn text(&self, kind: Kind, services: &[usize]) -> String {
         if kind == Kind::Catalog {
             return self.names(services);
@@ -153,7 +153,7 @@ impl Wanted {
         module::text(instances)
     }
 
-    /// Those of the services that have an instance, and those that are there only for their names.
+    /// Names of the services that have an instance, and of the services that exist only for their names.
     fn names(&self, services: &[usize]) -> String {
         let is_there = |service: usize| {
             let mut places = self.instances.range((service, 0)..=(service, u64::MAX));
@@ -167,7 +167,7 @@ impl Wanted {
         module::joined(there.map(Plan::service).chain(extra))
     }
 
-    /// The same by the catalog itself.
+    /// The text of the services' instances as the catalog itself shows them.
     pub async fn text_in_catalog(&self, services: &[usize]) -> Result<String, String> {
         let mut found = BTreeMap::new();
         for &service in services {

@@ -1,4 +1,4 @@
-//! Writes to the API while everything fails, and what their answers promise.
+//! Writes to the API while everything fails, and the promises of their answers.
 
 mod book;
 mod call;
@@ -31,17 +31,17 @@ pub(crate) struct Writes {
     pub(crate) book: Book,
     open: JoinSet<Answered>,
     at_work: BTreeSet<usize>,
-    /// Tasks that were created or deleted, or may have been: their history begins anew.
+    /// Tasks that were created or deleted, or may have been: their history starts from the beginning.
     pub(crate) reborn: BTreeSet<usize>,
     /// Tasks whose deletion was confirmed, and that were not created since.
     pub(crate) deleted: BTreeSet<usize>,
-    /// What was confirmed lately: the task, between which moments it was written, and what it was before.
+    /// Writes that were confirmed lately: the task, between which moments it was written, and its state before.
     recent: Vec<(usize, Between, TaskState)>,
-    /// Answers by what was asked for and what they promise.
+    /// Number of answers by the kind of request and by their promise.
     pub(crate) figures: BTreeMap<String, usize>,
     /// Writes that were confirmed.
     pub(crate) confirmed: usize,
-    /// What was not shown although it was confirmed, and between which moments.
+    /// Confirmed writes that were not shown, and between which moments they were made.
     violations: Vec<(Between, Violation)>,
     cancels: Cancels,
 }
@@ -51,9 +51,9 @@ struct Answered {
     task: usize,
     order: Order,
     outcome: Outcome,
-    /// From the request to its answer.
+    /// The period from the request to its answer.
     written: Between,
-    /// What another gateway shows right after a confirmed write.
+    /// The answer of another gateway right after a confirmed write.
     shown: Result<Option<Shown>, String>,
 }
 
@@ -183,7 +183,7 @@ impl Writes {
         }
     }
 
-    /// The database has forgotten what was written in this time: that is in doubt.
+    /// Makes writes of this period uncertain, because the database has forgotten them.
     pub(crate) fn forget(&mut self, lost: Between) {
         for (task, written, before) in &self.recent {
             if written.may_be_in(lost) {
@@ -204,7 +204,7 @@ impl Writes {
         self.reborn.extend(self.book.numbers().filter(of_files));
     }
 
-    /// Compares every task with what the API shows. To be called when nothing is at work any more.
+    /// Compares every task with the API's answer. To be called when nothing is at work any more.
     pub(crate) async fn settle(&mut self) -> Result<Vec<Violation>, String> {
         let api = self.apis[0].clone();
         self.recent.clear();
@@ -226,7 +226,7 @@ impl Writes {
     }
 }
 
-/// What a write does to a task that stands so.
+/// The effect of a write on a task in this state.
 fn order(state: &TaskState, write: &Write) -> Order {
     let services = write.services.clone();
     let now = !write.choice.is_multiple_of(4);
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use crate::plan::{Engine, Extent, Setup, Shape, Size};
 
-    /// Of few tasks.
+    /// A plan with few tasks.
     pub(super) fn plan() -> Plan {
         let size = Size {
             tasks: 6,

@@ -40,7 +40,7 @@ impl Chance {
         self.below(times) == 0
     }
 
-    /// One of the choices, of which there is at least one.
+    /// One of the choices, which must not be empty.
     pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }

@@ -1,4 +1,4 @@
-//! Holds what we make of a document against what the reference makes of it.
+//! Compares the reading of a document by cts with that by the reference.
 
 use cts_hcl1::{Body, ParseError, parse};
 use serde_json::Value as Json;
@@ -12,7 +12,7 @@ use crate::tree;
 pub(crate) enum Verdict {
     /// Both take it and mean the same.
     Accepted,
-    /// Neither takes it.
+    /// Both refuse it.
     Refused,
     /// Too deep to be compared.
     LeftOut,
@@ -94,7 +94,7 @@ fn ours(error: &ParseError) -> String {
     error.message().to_owned()
 }
 
-/// What differs first, by the members that lead to it without their numbers.
+/// The first difference, by the members that lead to it without their numbers.
 fn first_difference(ours: &Json, theirs: &Json) -> Option<String> {
     match (ours, theirs) {
         (Json::Object(left), Json::Object(right)) => {
@@ -132,7 +132,7 @@ fn first_difference(ours: &Json, theirs: &Json) -> Option<String> {
     })
 }
 
-/// The text without what is particular about one document: places, quotations and numbers.
+/// The text without the particulars of one document: places, quotations and numbers.
 fn anonymous(text: &str) -> String {
     let mut anonymous = String::new();
     let mut quote = None;

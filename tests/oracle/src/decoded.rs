@@ -23,7 +23,7 @@ enum Plain {
     Map(BTreeMap<String, Self>),
 }
 
-/// An item of which some keys have been dealt with.
+/// An item, some keys of which have been handled.
 #[derive(Debug, Clone, Copy)]
 struct Entry<'a> {
     keys: &'a [Key],
@@ -62,7 +62,7 @@ impl Rules<'_> {
                     None => self.value(entry.value, false)?,
                 }
             } else {
-                // Joins what differs in case, and gives it to each spelling.
+                // Joins entries that differ only in case, and gives the result to each spelling.
                 let same = entries.iter().filter_map(|other| {
                     let (first, rest) = other.keys.split_first()?;
                     folds_to(&first.text, &key.text).then_some(Entry {
@@ -158,7 +158,7 @@ impl Rules<'_> {
     }
 }
 
-/// The text as an integer, base by prefix, `_` between digits if there is a prefix.
+/// The text as an integer, base by prefix, `_` between digits if the text has a prefix.
 fn integer(text: &str) -> Option<i64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let sign = if text.starts_with('-') { "-" } else { "" };

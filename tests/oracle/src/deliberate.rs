@@ -4,7 +4,7 @@ use cts_hcl1::{Body, Span, Value, ValueKind, parse};
 
 use crate::compare::{Difference, Kind};
 
-/// What a difference is in docs/compatibility.md; `None` if it should not be.
+/// The name of a difference in docs/compatibility.md; `None` if the difference should not exist.
 pub(crate) fn deliberate(difference: &Difference, document: &[u8]) -> Option<&'static str> {
     let source = String::from_utf8_lossy(document);
     match (difference.kind, parse(document)) {
@@ -50,7 +50,7 @@ fn only_theirs(message: &str, found: &str) -> Option<&'static str> {
 
 const FIRST_COLUMN: &str = "`<<-` does not end at a marker in the first column";
 
-/// Of a document that we refuse because we end a heredoc earlier.
+/// The difference for a document that cts refuses because it ends a heredoc earlier.
 fn open_heredoc(source: &str) -> Option<&'static str> {
     let mut openings = source.split("<<-").skip(1);
     let marked = openings.any(|behind| {
@@ -61,7 +61,7 @@ fn open_heredoc(source: &str) -> Option<&'static str> {
     marked.then_some(FIRST_COLUMN)
 }
 
-/// Of a heredoc that we have read.
+/// The difference for a heredoc that cts has read.
 fn heredoc(source: &str, span: &Span) -> Option<&'static str> {
     let text = &source[span.clone()];
     let closing = text.rsplit('\n').next().unwrap_or_default();

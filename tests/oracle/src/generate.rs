@@ -1,4 +1,4 @@
-//! Writes documents that use every documented form of the language, and now and then one beside it.
+//! Writes documents that use every documented form of the language, and now and then an undocumented one.
 
 mod scalar;
 
@@ -183,7 +183,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What stands wrong behind a key.
+    /// A wrong text after a key.
     fn wrong_item(&mut self) {
         match self.chance.below(4) {
             0 => {

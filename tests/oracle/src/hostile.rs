@@ -1,5 +1,5 @@
-//! What must hold for any input, on generated and damaged documents: the same as the targets of `fuzz/`
-//! check, but with what every test run has, and the same documents each time.
+//! Properties of any input, on generated and damaged documents: the targets of `fuzz/` check the same
+//! properties, but here in every test run and with the same documents each time.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,9 +1,9 @@
-//! Compares the HCL 1 reader of cts with the reference implementation, which is a Go module, on the
-//! documented forms of the language and on generated documents.
+//! Compares the HCL 1 reader of cts with the reference implementation, which is a Go module, on the documented
+//! forms of the language and on generated documents.
 //!
-//! Run by hand after changes of the reader: `cargo run --release -p cts-oracle`. It builds and starts the
-//! Go side itself. Differences are shrunk, grouped by their cause and printed; those that are meant to be
-//! ([`deliberate`]) are only counted. The exit code is 1 if another one was found.
+//! Run by hand after changes of the reader: `cargo run --release -p cts-oracle`. Builds and starts the Go side
+//! itself. Differences are shrunk, grouped by their cause and printed; intended ones ([`deliberate`]) are only
+//! counted. The exit code is 1 if any other difference was found.
 
 mod chance;
 mod compare;
@@ -36,13 +36,13 @@ use self::report::Report;
 #[derive(Debug, Parser)]
 #[command(name = "cts-oracle")]
 struct Arguments {
-    /// Number of documents to generate beside the documented forms.
+    /// Number of documents to generate in addition to the documented forms.
     #[arg(long, default_value_t = 100_000)]
     documents: u64,
-    /// What the documents follow from.
+    /// Seed of the documents.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Compare this file only, and tell what both sides make of it.
+    /// Compare this file only, and show the result of both sides.
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Damages documents, so that what lies close to the language is seen too.
+//! Damages documents, so that texts close to the language are tested too.
 
 use crate::chance::Chance;
 

@@ -7,17 +7,17 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-/// What the reference makes of a document.
+/// The reference's answer to a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     /// Its parser refuses it.
     Refused(String),
-    /// The tree, and what it decodes to, or why it does not.
+    /// The tree, and the value that it decodes to, or why it does not.
     Tree {
         items: Value,
         decoded: Result<Value, String>,
     },
-    /// It panics.
+    /// The reference panics.
     Panic(String),
     /// Its tree is too deep to be written.
     TooDeep,
@@ -60,12 +60,12 @@ impl Reference {
         })
     }
 
-    /// What it makes of `document`.
+    /// The reference's answer to `document`.
     pub(crate) fn examine(&mut self, document: &[u8]) -> Result<Answer> {
         match self.process.exchange(document) {
             Ok(content) => match serde_json::from_slice(&content) {
                 Ok(answer) => answer_of(answer),
-                // The one fault of something that another program has just written as JSON.
+                // The only possible fault of a text that another program has just written as JSON.
                 Err(fault) if fault.is_syntax() => Ok(Answer::TooDeep),
                 Err(fault) => Err(fault.into()),
             },

@@ -29,12 +29,12 @@ impl Api {
         }
     }
 
-    /// Where it listens.
+    /// Address on which the API listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where `path` is asked for.
+    /// URL of `path`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -65,7 +65,7 @@ impl Api {
         events_of(self.task_status(task).await)
     }
 
-    /// Waits until the task has so many events, and returns them. It may have to be stored first.
+    /// Waits until the task has so many events, and returns them. Waits first for the task to exist.
     pub async fn wait_for_events(&self, task: &str, count: usize) -> Vec<Value> {
         eventually(DEADLINE, async || {
             let path = format!("/v1/status/tasks/{task}?include=events");

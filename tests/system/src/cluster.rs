@@ -23,8 +23,8 @@ use crate::site::Site;
 /// Another process may take a port between choice and use.
 const PORT_TRIES: usize = 5;
 
-/// Processes of one cluster, each named by its kind and index. All are ended when it is dropped; what their
-/// workers left behind is ended when the [`Site`] is dropped.
+/// Processes of one cluster, each named by its kind and index. All are ended when this is dropped; processes
+/// that their workers left running are ended when the [`Site`] is dropped.
 ///
 /// A process keeps its ports, its configuration and its working directory over restarts. The output of
 /// `scheduler 1` is in `scheduler-1.log`; when a test panics, the last lines of all are shown.
@@ -98,7 +98,7 @@ impl Cluster {
         self.launch_with(service, index, &[]);
     }
 
-    /// The same with further arguments, such as `-config-file=…`.
+    /// Starts a process that does not run, with further arguments such as `-config-file=…`, without waiting.
     pub fn launch_with(&mut self, service: Service, index: usize, more: &[String]) {
         let position = self.position(service, index);
         self.members[position].launch(&self.launcher, more);
@@ -110,7 +110,8 @@ impl Cluster {
         self.wait_until_healthy(service, index).await;
     }
 
-    /// Lays out one more worker or gateway, which the others need not know, and returns its index.
+    /// Lays out one more worker or gateway, which the other processes need not be configured for, and returns
+    /// its index.
     pub fn add(&mut self, service: Service) -> usize {
         assert!(
             matches!(service, Service::Worker | Service::Gateway),
@@ -140,7 +141,7 @@ impl Cluster {
         );
     }
 
-    /// The same for all that run, and are not paused.
+    /// Waits until all running processes that are not paused report by gRPC that they serve.
     pub async fn wait_until_all_healthy(&mut self) {
         for (service, index) in self.running() {
             self.wait_until_healthy(service, index).await;
@@ -197,7 +198,7 @@ impl Cluster {
         self.run(service, index).await;
     }
 
-    /// Whether a process runs, paused or not. One that ended by itself does not.
+    /// Whether a process runs, paused or not. A process that ended by itself does not.
     pub fn is_running(&mut self, service: Service, index: usize) -> bool {
         let position = self.position(service, index);
         let process = self.members[position].process.as_mut();
@@ -236,12 +237,12 @@ impl Cluster {
         member::working_directory(&self.launcher, &self.plan, worker)
     }
 
-    /// What a process has printed, those before it in its place included.
+    /// Output of a process, including earlier processes with its index.
     pub fn output(&self, service: Service, index: usize) -> String {
         self.member(service, index).output(&self.launcher)
     }
 
-    /// What all have printed.
+    /// Output of all processes.
     pub fn all_output(&self) -> String {
         let outputs = self.members.iter();
         outputs
@@ -309,8 +310,8 @@ impl Cluster {
 }
 
 impl Drop for Cluster {
-    /// Killed: to end in order they would want to say goodbye to each other and to the test's own
-    /// connections, which stand still while this waits. The guards end Terraform, and the [`Site`] what is left.
+    /// Kills the processes: to end in order they would wait for each other and for the test's own connections,
+    /// which stand still while this waits. The guards end Terraform, and the [`Site`] ends the rest.
     fn drop(&mut self) {
         for process in self
             .members

@@ -36,7 +36,7 @@ pub(crate) fn open_files(process: Pid) -> usize {
     let path = format!("/proc/{process}/fd");
     match fs::read_dir(&path) {
         Ok(files) => files.count(),
-        // Services of cts show their files to root alone. Linux 6.2 and newer still say how many there are.
+        // Services of cts show their files only to root. Linux 6.2 and newer still report the number.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             let count = fs::metadata(&path).unwrap().len();
             assert!(

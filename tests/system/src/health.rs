@@ -10,7 +10,7 @@ use tonic_health::pb::health_client::HealthClient;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the server says that it serves; else what it says, or why it says nothing.
+/// Whether the server reports that it serves; otherwise its report, or the error of the call.
 pub async fn serving(channel: &Channel) -> Result<(), String> {
     let request = HealthCheckRequest {
         service: String::new(),

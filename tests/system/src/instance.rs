@@ -47,7 +47,7 @@ impl Instance {
         Self::start_with(site, Plan::default()).await
     }
 
-    /// The same; as a cluster it has this plan.
+    /// Starts the system like [`Self::start`]; a cluster gets this plan.
     pub async fn start_with(site: &Site, plan: Plan) -> Self {
         match Shape::of_this_run() {
             Shape::Embedded => Self::start_embedded(site).await,
@@ -69,7 +69,7 @@ impl Instance {
         Self::start_embedded_with(site, &[]).await
     }
 
-    /// The same with further arguments.
+    /// Starts `cts start` with further arguments, whatever the shape of this test run.
     pub async fn start_embedded_with(site: &Site, more: &[&str]) -> Self {
         for _ in 0..PORT_TRIES {
             let (port, grpc) = (free_port(), free_port());
@@ -125,7 +125,7 @@ impl Instance {
         }
     }
 
-    /// What it has printed so far, instances before it at the same site included.
+    /// Its output so far, including earlier instances at the same site.
     pub fn output(&self) -> String {
         match &self.processes {
             Processes::Embedded(process) => process.output(),
@@ -146,7 +146,7 @@ impl Instance {
         };
         for service in ENDING {
             let exit = match service {
-                // The first order is to finish what it has.
+                // The first order is to finish its runs.
                 Service::Worker => cluster.stop_at_once(service, 0).await,
                 _ => cluster.stop(service, 0).await,
             };
@@ -165,8 +165,8 @@ impl Instance {
         assert_eq!(exit.code, Some(0), "{}", exit.output);
     }
 
-    /// Ends all its processes by SIGKILL, those first that would notice. Its Terraform runs on; in a cluster a
-    /// guard is there to stop it.
+    /// Ends all its processes by SIGKILL, first the ones that would notice. Its Terraform runs on; in a cluster
+    /// the guard stops it.
     pub async fn kill(self) {
         match self.processes {
             Processes::Embedded(process) => process.kill().await,

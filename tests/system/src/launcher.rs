@@ -8,7 +8,7 @@ use crate::other_user::OtherUser;
 use crate::process::Process;
 use crate::programs::{executable, link};
 
-/// Directory and environment of processes. Outlives no [`Site`](crate::Site): it only knows its path.
+/// Directory and environment of processes. Must not outlive its [`Site`](crate::Site): contains only its path.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     path: PathBuf,

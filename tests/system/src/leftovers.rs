@@ -9,10 +9,10 @@ use nix::unistd::Pid;
 
 use crate::environment::{processes, variable_of};
 
-/// What cts puts into the environment of every Terraform: its task directory.
+/// Environment variable in which cts passes every Terraform its task directory.
 pub(crate) const TASK_MARKER: &str = "CTS_TASK_DIR";
 
-/// What tests put into the environment of everything they start: the site's directory.
+/// Environment variable in which tests pass every process that they start the site's directory.
 pub(crate) const SITE_MARKER: &str = "TEST_SITE";
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ fn processes_of_site(directory: &Path) -> Vec<Pid> {
 pub(crate) fn end_processes_of_site(directory: &Path) {
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         for process in processes_of_site(directory) {
-            // Whatever is gone already needs no signal.
+            // A process that is already gone needs no signal.
             let _gone = kill(process, Signal::SIGCONT);
             let _gone = kill(process, signal);
         }

@@ -1,11 +1,9 @@
-//! The steps that whole-system tests share: a directory of their own ([`Site`]) with configuration and
-//! modules, `cts` processes in it ([`Instance`], [`Cluster`], [`Process`]), and questions to the API
-//! ([`Api`]).
+//! The steps that whole-system tests share: a directory of their own ([`Site`]) with configuration and modules,
+//! `cts` processes in it ([`Instance`], [`Cluster`], [`Process`]), and requests to the API ([`Api`]).
 //!
-//! The tests are in `tests/it`, whose shape `CTS_TEST_SHAPE` chooses ([`Shape`]), and in `tests/cluster`,
-//! which are about clusters only. They run the built executables with a real Consul and a real Terraform,
-//! listen on loopback only and leave no process behind, also when they fail. Nothing here knows what is
-//! tested.
+//! `CTS_TEST_SHAPE` chooses the shape ([`Shape`]) of most tests; the tests in `tests/cluster` are about
+//! clusters only. They run the built executables with a real Consul and a real Terraform, listen on loopback
+//! only and leave no process running, also when they fail. Nothing here depends on what is tested.
 #![warn(missing_docs)]
 #![expect(
     clippy::panic,

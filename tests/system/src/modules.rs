@@ -8,7 +8,7 @@ pub fn task(name: &str, module: &str, services: &[&str], more: &str) -> String {
     )
 }
 
-/// Keeps what it gets in its state, see [`crate::recorded_services`].
+/// Keeps its input in its state, see [`crate::recorded_services`].
 pub const RECORDER: &str = r#"
 variable "services" {
   type = any

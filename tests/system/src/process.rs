@@ -17,7 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const POLLS: usize = 500;
 const POLLS_PER_ORDER: usize = 10;
 
-/// Between two orders to end.
+/// Time between two orders to end.
 const INSISTENCE: Duration = Duration::from_millis(200);
 /// Lines of its output that are shown of each process when a test fails.
 const LINES_SHOWN: usize = 80;
@@ -65,7 +65,7 @@ impl Process {
         }
     }
 
-    /// What it has printed so far.
+    /// Its output so far.
     pub fn output(&self) -> String {
         let bytes = std::fs::read(&self.output).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -99,8 +99,8 @@ impl Process {
         self.ended_since(told).await
     }
 
-    /// Sends SIGTERM again and again until the end: the first orders a worker to finish what it has, the
-    /// next ones to interrupt it.
+    /// Sends SIGTERM again and again until the end: the first orders a worker to finish its runs, the next ones
+    /// to interrupt them.
     pub async fn terminate_insistently(mut self) -> Exit {
         let told = Instant::now();
         let pid = self.pid;

@@ -1,4 +1,4 @@
-//! Where the executables under test are.
+//! Paths of the executables under test.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub fn executable(name: &str) -> PathBuf {
     path
 }
 
-/// A link of this name to `cts`, in `directory`; what it is called as decides what it does.
+/// A link of this name to `cts`, in `directory`; the name decides what the program does.
 pub fn link(directory: &Path, name: &str) -> PathBuf {
     let link = directory.join(name);
     if !link.exists() {

@@ -1,4 +1,4 @@
-//! In which shape the system runs under test.
+//! The shape of the system under test.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// What `CTS_TEST_SHAPE` says; read once.
+    /// The value of `CTS_TEST_SHAPE`; read once.
     pub fn of_this_run() -> Self {
         *OF_THIS_RUN.get_or_init(|| {
             let value = std::env::var_os(VARIABLE).unwrap_or_default();

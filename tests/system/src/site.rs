@@ -21,10 +21,10 @@ use crate::state::{ids_of, recorded_services};
 /// The content of a driver block that makes [`Backend::Local`].
 pub const LOCAL_BACKEND: &str = "backend \"local\" {}";
 
-/// Where Terraform keeps its state.
+/// The place of Terraform's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// What is the default: Consul's key/value store.
+    /// The default: Consul's key/value store.
     Consul,
     /// The task's directory, where [`Site::recorded`] can read it. For one worker.
     Local,
@@ -78,8 +78,8 @@ impl Site {
         self.environment.push((name.to_owned(), value.into()));
     }
 
-    /// Loads a library into the processes started after this, and names a file to each in an environment variable: that in
-    /// `directory` with the name of its log, without the ending.
+    /// Loads a library into the processes started after this, and names a file to each in an environment
+    /// variable: that in `directory` with the name of its log, without the ending.
     pub fn set_clocks(&mut self, library: &Path, variable: &str, directory: &Path) {
         self.clocks = Some(Clocks {
             library: library.to_owned(),
@@ -121,8 +121,8 @@ impl Site {
         )
     }
 
-    /// The same with `driver` as the further content of the driver block. [`LOCAL_BACKEND`] at its beginning
-    /// is allowed explicitly where the shape demands it.
+    /// Writes the configuration with `driver` as the further content of the driver block. If that begins with
+    /// [`LOCAL_BACKEND`], it is allowed explicitly where the shape demands it.
     pub fn configure_driver(&self, consul: &str, driver: &str, more: &str) {
         let clustered = Shape::of_this_run() == Shape::Cluster;
         let allowed = if clustered && driver.starts_with(LOCAL_BACKEND) {
@@ -233,7 +233,7 @@ impl Site {
         .await
     }
 
-    /// Ids of living Terraform processes, and of what they started, in task directories of the site.
+    /// Ids of living Terraform processes, and of processes that they started, in task directories of the site.
     pub fn terraform_processes(&self) -> Vec<i32> {
         let processes = processes_below(&self.path);
         processes
@@ -242,7 +242,7 @@ impl Site {
             .collect()
     }
 
-    /// Kills every Terraform of the site and what it started.
+    /// Kills every Terraform of the site and the processes that it started.
     pub fn kill_terraform(&self) {
         for process in processes_below(&self.path) {
             let _gone = kill(process, Signal::SIGKILL);
@@ -282,7 +282,7 @@ impl Site {
         self.launcher().run(name, arguments, log)
     }
 
-    /// What starts processes like those of this site.
+    /// A launcher for processes like those of this site.
     pub fn launcher(&self) -> Launcher {
         Launcher::new(
             &self.path,

@@ -1,4 +1,4 @@
-//! What arrived in a module, read from Terraform's state.
+//! The values that arrived in a module, read from Terraform's state.
 
 use serde_json::Value;
 

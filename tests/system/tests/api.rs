@@ -1,6 +1,6 @@
-//! The REST API of the built executables: each row of docs/rest.md, tasks that change at run time, what is ours
-//! under the same `/v1`, and clients that mean no good. Real Consul, real Terraform; the shape is that of
-//! `CTS_TEST_SHAPE`.
+//! The REST API of the built executables: each row of docs/rest.md, tasks that change at run time, endpoints of
+//! cts that the original does not have, and hostile clients. Real Consul, real Terraform; `CTS_TEST_SHAPE`
+//! chooses the shape.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod commands;

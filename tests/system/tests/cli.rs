@@ -1,8 +1,8 @@
-//! The command line of the built executable, under both of its names: `cts`, and
-//! `consul-terraform-sync` through a link (docs/cli.md).
+//! The command line of the built executable, under both of its names: `cts`, and `consul-terraform-sync`
+//! through a link (docs/cli.md).
 //!
-//! Snapshots are in `snapshots`;
-//! `INSTA_UPDATE=always cargo test -p cts-tests --test system cli::` writes them anew.
+//! Snapshots are in `snapshots`; `INSTA_UPDATE=always cargo test -p cts-tests --test system cli::` rewrites
+//! them.
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod calls;

@@ -1,8 +1,8 @@
-//! The built executables at work, with a real Consul and a real Terraform. One executable, so that tests that wait run
-//! beside each other.
+//! The built executables at work, with a real Consul and a real Terraform. One executable, so that waiting
+//! tests run in parallel.
 //!
-//! `cargo test -p cts-tests` needs the executables of the same profile: run
-//! `cargo build --workspace --bins` first, or use scripts/test.
+//! `cargo test -p cts-tests` needs the executables of the same profile: run `cargo build --workspace --bins`
+//! first, or use scripts/test.
 
 mod api;
 mod cli;

@@ -1,8 +1,8 @@
-//! schemathesis (`PyPI`) against the `OpenAPI` document that a running system serves: requests made from the document,
-//! good and bad, a bounded number of them with a fixed seed. No answer may be a server error or something that the
-//! document does not have.
+//! schemathesis (`PyPI`) against the `OpenAPI` document that a running system serves: requests made from the
+//! document, good and bad, a bounded number of them with a fixed seed. No answer may be a server error or
+//! differ from the document.
 //!
-//! What it is run with is in `schemathesis.toml` beside this file. `CTS_TEST_SCHEMATHESIS` names its executable;
+//! Its options are in `schemathesis.toml` in this directory. `CTS_TEST_SCHEMATHESIS` names its executable;
 //! scripts/test sets it.
 
 use std::path::Path;
@@ -19,10 +19,10 @@ const EXAMPLES: &str = "100";
 
 const SEED: &str = "6";
 
-/// It should need a quarter of this.
+/// Four times the expected duration.
 const LIMIT: Duration = Duration::from_mins(8);
 
-/// What must hold of every answer.
+/// Checks of every answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance";
 

@@ -12,13 +12,13 @@ use tokio::time::sleep;
 use crate::liveness::{FORGOTTEN_AFTER, LOST, is_lost};
 use crate::tasks::modules;
 
-/// Between two checks.
+/// Time between two checks.
 const EVERY: Duration = Duration::from_mins(5);
 
 /// Checks for ever.
 pub(crate) async fn check(store: Arc<dyn Store>) {
-    // Workers may be starting as well: at first it is not known whether there are too few of them. The
-    // second check comes when each that lives has registered.
+    // Workers may be starting as well, so the first check cannot judge their number. The second check comes
+    // when each live worker has registered.
     let mut first = true;
     let mut pause = Duration::ZERO;
     loop {

@@ -1,4 +1,4 @@
-//! What is said of configurations in the log.
+//! Log lines about configurations.
 
 use std::collections::BTreeMap;
 

@@ -10,18 +10,20 @@ use tokio::time::{Instant, sleep};
 
 use super::{LOOK, OwnConfiguration, list_differences};
 
-/// How often what lasts is said again.
+/// Time between two log lines about a condition that lasts.
 const AGAIN: Duration = Duration::from_hours(1);
 
-/// What was said.
+/// Differences that were logged, so that they are not logged again at every look.
 #[derive(Debug, Default)]
 struct Said {
-    /// Of configurations that are not in force, by the one that is.
+    /// Configurations that are not in force: the member and the number of the one that is, and when that was
+    /// logged.
     not_in_force: HashMap<(Incarnation, u64), Instant>,
     settings: HashSet<Incarnation>,
 }
 
-/// Watches for ever. `open` says that it is not certain yet whether the configuration of this member takes effect.
+/// Watches for ever. While `open` is set, it is not certain yet whether the configuration of this member takes
+/// effect.
 pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
     let mut said = Said::default();
     let mut seen: Option<(String, Instant)> = None;

@@ -1,4 +1,4 @@
-//! An explanation put together from what the leader has written and what the store knows besides.
+//! An explanation put together from the leader's notes and from the store.
 
 use std::time::Duration;
 
@@ -43,7 +43,8 @@ struct Facts {
     now: DateTime<Utc>,
 }
 
-/// Explains a task; `None` if there is none. A leader that was silent for `leadership` counts as gone.
+/// Explains a task; `None` if the task does not exist. A leader that was silent for `leadership` counts as
+/// gone.
 pub(crate) async fn explain(
     store: &dyn Store,
     name: &TaskName,
@@ -54,7 +55,7 @@ pub(crate) async fn explain(
         return Ok(None);
     };
     let written = store.explanation(name).await?;
-    // What another version has written may be of no use here.
+    // Notes of another version may be unreadable; they are ignored then.
     let written = written.and_then(|text| serde_json::from_str(&text).ok());
     let filter = RunFilter {
         task: Some(name.clone()),
@@ -91,7 +92,7 @@ pub(crate) async fn explain(
         workers: store.workers(FORGOTTEN_AFTER).await?,
         led: members.iter().any(|member| member.leader),
         task,
-        // Not before what is looked at: what is due then must not seem to wait.
+        // Read after the store: a run that was due when it was read must not seem to wait.
         now: clock.now(),
     };
     Ok(Some(facts.build()))
@@ -103,7 +104,7 @@ fn undecided(record: StateRecord) -> Option<String> {
     Some(conflict.reason)
 }
 
-/// What a queued run of a task waits for, in one line; `None` if there is nothing to be said.
+/// The reason why a queued run of a task waits, in one line; `None` if it has none.
 pub(crate) async fn waiting_for(
     store: &dyn Store,
     name: &TaskName,
@@ -150,13 +151,13 @@ impl Facts {
             views: views
                 .into_iter()
                 .map(|known| proto::ObservedView {
-                    // What was written before it was switched off says otherwise.
+                    // Notes from before the task was disabled still say that the view triggers.
                     triggers: known.triggers && task.spec.enabled,
                     ..view(known, now)
                 })
                 .collect(),
             buffered_until: buffered_until.map(convert::timestamp_to_wire),
-            // One that has passed was written down before it was due.
+            // A past tick was stored before it was due.
             next_tick: next_tick
                 .filter(|at| *at > now && task.spec.enabled)
                 .map(convert::timestamp_to_wire),
@@ -330,7 +331,7 @@ fn unreadable_text(view: &str, unreadable: &KnownUnreadable) -> String {
     }
 }
 
-/// What hinders the reading of these views, with the first as the example; `None` if nothing does.
+/// The problems that hinder the reading of these views, with the first as the example; `None` without problems.
 fn told_problems(views: &[&KnownView]) -> Option<String> {
     let mut problems = views
         .iter()
@@ -346,7 +347,7 @@ fn told_problems(views: &[&KnownView]) -> Option<String> {
 }
 
 fn problem(problem: KnownProblem, now: DateTime<Utc>) -> proto::ViewProblem {
-    // One that has passed was the last that was written down, of many.
+    // A past try was the newest of many that was stored.
     let next_try = problem.next_try.filter(|at| *at > now);
     proto::ViewProblem {
         text: problem.text,

@@ -1,6 +1,7 @@
-//! The leader's notes on what it knows, for replicas that are asked.
+//! The leader's notes on tasks and views, from which any replica answers explanations.
 //!
-//! Written beside its work, seldom and in small parts: it is for people, and nothing may wait for it.
+//! Notes are written in the background, seldom and in small parts: they are for people, and no other work waits
+//! for them.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -21,7 +22,7 @@ use super::{
 use crate::leader::term::Term;
 use crate::planner::{Decided, Decision, TaskSnapshot};
 
-/// Between two writes.
+/// Time between two writes.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Tasks in one write; the others come with the next.
@@ -32,12 +33,12 @@ pub(crate) struct Journal {
     store: Arc<dyn Store>,
     /// The moment that the planner counts from.
     base: DateTime<Utc>,
-    /// Hashes of what is written of each task.
+    /// Hashes of the notes that are written of each task.
     written: HashMap<TaskName, u64>,
     /// Number of the planner's changes that all is written of.
     complete: Option<u64>,
     next: Instant,
-    /// A task of its own: it may hold what the leader's other calls of the store wait for.
+    /// A task of its own: it may hold resources that the leader's other calls of the store wait for.
     writing: JoinSet<Result<(), LeaderError>>,
 }
 
@@ -68,7 +69,7 @@ impl Journal {
         }
     }
 
-    /// Ends what is being written, and waits until something may be noted again. Cancel safe.
+    /// Finishes the write in progress, and waits until something may be noted again. Cancel safe.
     pub(crate) async fn write(&mut self) {
         while let Some(written) = self.writing.join_next().await {
             if let Ok(Err(error)) = written {
@@ -81,7 +82,7 @@ impl Journal {
         sleep_until(self.next).await;
     }
 
-    /// Begins to write what is new. `changes` is the number of the planner's changes; `write` must have returned.
+    /// Begins to write new notes. `changes` is the number of the planner's changes; `write` must have returned.
     pub(crate) fn note<'a>(
         &mut self,
         changes: u64,
@@ -116,7 +117,7 @@ impl Journal {
             }
             self.written.insert(snapshot.task.clone(), hash);
         }
-        // One that comes back is another task.
+        // A task that comes back is a different task.
         self.written.retain(|task, _| present.contains(task));
         self.complete = complete.then_some(changes);
         if part.is_empty() {
@@ -169,7 +170,7 @@ impl Journal {
             ),
             Decision::Held(losses) => (DecisionKind::Held, None, format!("it is held: {losses}")),
             Decision::Withheld => (
-                // A kind that an earlier version knows.
+                // A kind that earlier versions can read.
                 DecisionKind::Unchanged,
                 None,
                 "the run of this data was cancelled, so it waits for newer data or a request"

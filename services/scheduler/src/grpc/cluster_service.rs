@@ -25,7 +25,7 @@ pub(crate) struct ClusterEndpoint {
     pub(crate) member_id: String,
     /// Life of the leadership.
     pub(crate) time_to_live: Duration,
-    /// Follows whether the leadership, which is a write, can be asked for.
+    /// Follows whether this replica can request the leadership, which is a write.
     pub(crate) health: HealthSwitch,
 }
 

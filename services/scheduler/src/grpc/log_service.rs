@@ -21,7 +21,8 @@ use crate::notifier::log_follower::LogFollower;
 /// Lines read at once.
 const PAGE: u32 = 1000;
 
-/// Lines read for a caller that takes one part: what the part has no room for is read again for the next one.
+/// Lines read for a caller that takes one part: lines for which the part has no room are read again for the
+/// next one.
 const PART: u32 = 250;
 
 #[derive(Debug)]
@@ -89,22 +90,22 @@ struct Reader {
     run: RunId,
     /// Lines read at once.
     page: u32,
-    /// What has been read.
+    /// Position up to which the log has been read.
     position: u64,
-    /// Of a caller that follows.
+    /// Present if the caller follows the log.
     follower: Option<LogFollower>,
     shutdown: CancellationToken,
 }
 
 impl Reader {
-    /// The next lines as messages; waits for lines if the caller follows, and is over when no more will come.
+    /// The next lines as messages. If the caller follows, waits for lines; ends when no more lines will come.
     async fn next(mut self) -> Result<Option<(Vec<proto::ReadLogResponse>, Self)>, Status> {
         loop {
             let page = self
                 .store
                 .read_log(self.run, self.position, self.page)
                 .await;
-            // A run that has been forgotten meanwhile has no more lines.
+            // A run that was pruned in the meantime has no more lines.
             let Some(page) = page.or_status()? else {
                 return Ok(None);
             };

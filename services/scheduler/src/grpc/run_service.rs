@@ -52,12 +52,12 @@ pub(crate) struct RunEndpoint {
     pub(crate) leadership: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: CancellationToken,
-    /// Grants on their way, which must not end with the call that asked for them.
+    /// Grants on their way, which must not end with the call that requested them.
     pub(crate) grants: TaskTracker,
 }
 
 impl RunEndpoint {
-    /// A run, or the request of one, with what it waits for.
+    /// A run, or the request of one, with the reason why it waits.
     async fn found(&self, run: RunId) -> Result<Option<proto::Run>, StoreError> {
         // A request goes in the transaction that stores its run, so it is looked for first.
         let request = self.store.request(run).await?;
@@ -230,7 +230,7 @@ impl RunService for RunEndpoint {
             jitter: self.identities.jitter(),
             log: lines_from_wire(request.log),
             details: request.details.map(convert::details_from_wire),
-            // The attempt has ended all the same if its worker says of the state what cannot be.
+            // The attempt has ended even if its worker reports an impossible state.
             state: request
                 .state
                 .and_then(|state| convert::terraform_state_from_wire(state).ok()),
@@ -363,7 +363,7 @@ impl RunEndpoint {
         }
     }
 
-    /// Puts a run back into the queue whose worker does not know of its lease.
+    /// Puts a run back into the queue if its worker does not know the lease.
     pub(crate) async fn give_back(&self, run: RunId, holder: WorkerId, epoch: LeaseEpoch) {
         let completion = Completion {
             run,
@@ -388,7 +388,7 @@ impl RunEndpoint {
         }
     }
 
-    /// Polls the queue, woken by hints, until there is a run, the time is up or the worker drains.
+    /// Polls the queue, woken by hints, until it gets a run, the time is up or the worker drains.
     async fn acquire(
         &self,
         claim: &Claim,
@@ -419,7 +419,7 @@ impl RunEndpoint {
         }
     }
 
-    /// An attempt has ended, and perhaps its run.
+    /// Announces that an attempt has ended, and its run if that has ended too.
     fn tell_end(&self, run: RunId, completed: &Completed) {
         let Completed {
             task, kind, status, ..

@@ -5,7 +5,7 @@ use cts_core::Chain;
 use cts_store::{LeaseError, StoreError};
 use tonic::Status;
 
-/// Turns errors of the store into statuses. (Both types are of other crates, so that there can be no `From`.)
+/// Turns errors of the store into statuses. (Both types are of other crates, so `From` cannot be implemented.)
 pub(crate) trait OrStatus<T> {
     fn or_status(self) -> Result<T, Status>;
 }

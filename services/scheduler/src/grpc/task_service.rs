@@ -26,7 +26,7 @@ pub(crate) struct TaskEndpoint {
     pub(crate) clock: Arc<dyn Clock>,
     /// Life of the leadership.
     pub(crate) leadership: Duration,
-    /// Work on its way, which must not end with the call that asked for it.
+    /// Work on its way, which must not end with the call that requested it.
     pub(crate) detached: TaskTracker,
 }
 
@@ -233,7 +233,7 @@ impl TaskService for TaskEndpoint {
 }
 
 impl TaskEndpoint {
-    /// Does something to its end, also if the caller goes away meanwhile.
+    /// Runs a future to its end, also if the caller goes away first.
     async fn run_detached<T: Send + 'static>(
         &self,
         run_detached: impl Future<Output = Result<T, Refusal>> + Send + 'static,
@@ -255,7 +255,7 @@ fn task_to_wire(task: &StoredTask) -> proto::Task {
     }
 }
 
-/// A mode that this version does not know is an error, because it might be one that changes nothing.
+/// An unknown mode is an error, because it might be one that changes nothing.
 fn run_of(mode: i32) -> Result<Run, Status> {
     match proto::RunMode::try_from(mode) {
         Ok(proto::RunMode::Unspecified) => Ok(Run::Check),
@@ -265,7 +265,7 @@ fn run_of(mode: i32) -> Result<Run, Status> {
     }
 }
 
-/// A mode that this version does not know is an error, because it might be one that retains.
+/// An unknown mode is an error, because it might be one that retains.
 fn mode_of(mode: i32) -> Result<DeletionMode, Status> {
     match proto::DeletionMode::try_from(mode) {
         Ok(proto::DeletionMode::Unspecified) => Ok(DeletionMode::RetainUnlessDestroying),
@@ -287,7 +287,7 @@ fn known_name(text: &str) -> Result<TaskName, Status> {
 }
 
 fn wire(state: TaskState, include_events: bool) -> proto::TaskState {
-    // Deprecated members: what the events name, or the task where there is no event.
+    // Deprecated members: the values that the events name, or the task where no event exists.
     let distinct = |list: fn(&cts_core::EventConfig) -> &Vec<String>| -> Vec<String> {
         let all: BTreeSet<_> = state
             .events

@@ -1,4 +1,4 @@
-//! `cts.worker.v1.WorkerService`: who works, and who is to end.
+//! `cts.worker.v1.WorkerService`: registers workers by their heartbeats, and tells them to drain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::leader::settings::other_settings;
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::notifier::Notifier;
 
-/// Between two heartbeats of a worker.
+/// Time between two heartbeats of a worker.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct WorkerEndpoint {
 }
 
 impl WorkerEndpoint {
-    /// Gives back what was granted to calls whose answer the worker does not take any more.
+    /// Takes back grants to calls whose answer the worker no longer takes.
     async fn give_back(&self, worker: &WorkerId, requests: &[String]) -> Result<(), StoreError> {
         if requests.is_empty() {
             return Ok(());

@@ -1,13 +1,13 @@
-//! Leader election: one replica of many does what needs a single owner.
+//! Leader election: one of many replicas does the work that needs a single owner.
 //!
-//! Every replica asks for the leadership a third of its life after the last time, and the moment it may be
-//! free. The leader works until another leads. While it could not renew for two thirds of the life by
-//! its own monotonic clock, or after a write whose outcome is not known, it writes nothing, and goes on with the
-//! next epoch: a database that was away for a moment is no takeover. The leader's writes name the epoch
-//! besides, so that a leader that was suspended meanwhile changes nothing.
+//! Every replica requests the leadership every third of its life, and as soon as the lease may have expired.
+//! The leader works until another replica leads. While it has not renewed the lease for two thirds of its life
+//! by its own monotonic clock, or after a write whose outcome is not known, it writes nothing, and goes on with
+//! the next epoch: a database that was away for a moment is no takeover. In addition the leader's writes name
+//! the epoch, so that a leader that was suspended in the meantime changes nothing.
 //!
-//! Two requests may fail, or get no answer, and a third still renews in time. Only when that has failed too does
-//! the replica say that it does not serve.
+//! Two requests may fail, or get no answer, and a third still renews in time. Only when the third fails too
+//! does the replica report that it does not serve.
 
 mod joining;
 mod timeouts;
@@ -44,7 +44,7 @@ pub(crate) struct LeaderElection {
     pub(crate) member: Member,
     pub(crate) time_to_live: Duration,
     pub(crate) started: Instant,
-    /// Says whether this replica can do its work, to those who ask for its health.
+    /// Reports to health checks whether this replica can do its work.
     pub(crate) health: HealthSwitch,
 }
 
@@ -74,8 +74,8 @@ struct Leading {
 }
 
 impl LeaderElection {
-    /// Takes part until `shutdown`, then frees the leadership. `begin` starts the tasks of a term;
-    /// `first` is what a first request has brought already.
+    /// Takes part until `shutdown`, then frees the leadership. `begin` starts the tasks of a term; `first` is
+    /// the outcome of an earlier first request.
     pub(crate) async fn run(
         self,
         first: Joined,
@@ -111,7 +111,7 @@ impl LeaderElection {
                 () = leader_tasks(&mut state.leading) => state.doubt(),
             }
         }
-        // Gone before this returns: what they have followed may end then.
+        // Gone before this returns: the services that the tasks have followed may end then.
         if let Some(mut leading) = state.leading.take() {
             leading.leader_tasks.shutdown().await;
         }
@@ -147,7 +147,7 @@ impl LeaderElection {
             .store
             .lead(&self.member, state.epoch, self.time_to_live);
         let mut request = std::pin::pin!(timeout(limit, lead));
-        // The leader's tasks go on while the store is asked.
+        // The leader's tasks go on while the store answers.
         let answer = loop {
             tokio::select! {
                 answer = &mut request => break answer,
@@ -193,7 +193,7 @@ impl LeaderElection {
         state.next = asked + life / 3;
         match &state.leading {
             Some(leading) if leadership.resumed && leading.over >= Some(epoch) => {
-                // It was ended while this was asked.
+                // The epoch was ended while this request was on its way.
                 state.next = Instant::now();
             }
             Some(_) if leadership.resumed && state.epoch == Some(epoch) => {
@@ -227,7 +227,7 @@ impl ElectionState {
         self.deadlines = Some(deadlines);
     }
 
-    /// The lease cannot be relied on any more: nothing is written until there is another.
+    /// The lease is no longer certain: the leader writes nothing until it has a new epoch.
     fn suspend(&mut self) {
         self.epoch = None;
         self.deadlines = None;
@@ -246,7 +246,7 @@ impl ElectionState {
         self.next = Instant::now();
     }
 
-    /// Another leads.
+    /// Ends the term, because another replica leads.
     fn leave(&mut self) {
         self.epoch = None;
         self.deadlines = None;

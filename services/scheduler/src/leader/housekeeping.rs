@@ -1,4 +1,4 @@
-//! Forgets what is old, so that the database does not grow for ever.
+//! Prunes old runs and other old data, so that the database does not grow for ever.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::time::{Instant, sleep};
 use super::Leader;
 use super::term::Term;
 
-/// How often old runs are forgotten and bundles are noted as used, if runs are not kept for a shorter time than some of
-/// these.
+/// Time between two rounds that prune old runs and note which bundles are used; a quarter of the runs'
+/// retention if that is shorter.
 const HOUSEKEEPING: Duration = Duration::from_hours(1);
 
 /// Wait before a housekeeping that has failed is begun again.
 const AGAIN: Duration = Duration::from_mins(1);
 
 impl Leader {
-    /// Keeps house whenever it is due by the time of the database, whoever did it last. `begun` is when this leader began
-    /// to serve; configurations may have changed since.
+    /// Prunes whenever that is due by the time of the database, whichever leader did it last. `begun` is when
+    /// this leader began to serve; configurations may have changed since.
     pub(super) async fn keep_house(&self, term: &Term, begun: Instant) -> Infallible {
         let every = HOUSEKEEPING.min(self.retention.age / 4);
         loop {

@@ -33,7 +33,7 @@ use crate::options::NextTick;
 use crate::planner::{DueTask, Planner, ViewProblem};
 use crate::watch::{Trouble, WatchEvent, WatchSet};
 
-/// Wait before what could not be stored is tried again.
+/// Time before a failed write is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// Deltas that are taken up before their tasks are queued, if so many are at hand.
@@ -44,13 +44,13 @@ pub(crate) struct LeaderLoop {
     pub(crate) planner: Planner,
     pub(crate) term: Term,
     pub(crate) mode: Mode,
-    /// What the first input of each task means that is applied already.
+    /// Meaning of the first input of each task if it is already applied.
     pub(crate) first_pass: Unchanged,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) watchers: Peers,
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) settings: SettingsInForce,
-    /// What is due of tasks of whose settings nothing is known yet: the newest change and each request.
+    /// Due tasks whose settings are not known yet: the newest change and each request.
     pub(crate) unfrozen: BTreeMap<(TaskName, Option<RunId>), DueTask>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
@@ -63,10 +63,10 @@ pub(crate) struct LeaderLoop {
     pub(crate) lease: Duration,
     /// Nothing that counts as applied is in doubt.
     pub(crate) settled: bool,
-    /// What is to be queued, and may be already: the outcome of a write is not known. Repeating it
-    /// with the same run ids changes nothing then.
+    /// Requests that are to be queued. If the outcome of a write is not known they may be queued already;
+    /// repeating them with the same run ids then changes nothing.
     pub(crate) unsaved: Vec<EnqueueRequest>,
-    /// After a failed write.
+    /// Set after a failed write: no write before this moment.
     pub(crate) not_before: Option<Instant>,
 }
 
@@ -91,8 +91,8 @@ impl LeaderLoop {
             tokio::select! {
                 event = watches.next() => {
                     self.take_up(event, &mut watches);
-                    // One transaction for all that has come meanwhile, so that a slow database does not let the
-                    // planner fall behind.
+                    // One transaction for all events that have arrived, so that a slow database does not let
+                    // the planner fall behind.
                     for _ in 1..AT_ONCE {
                         let Some(event) = watches.next().now_or_never() else { break };
                         self.take_up(event, &mut watches);
@@ -121,7 +121,7 @@ impl LeaderLoop {
         }
     }
 
-    /// When there is something to write.
+    /// When the next write is due.
     fn next_writing(&self) -> Option<Instant> {
         let is_idle =
             self.settled && self.unsaved.is_empty() && !self.planner.lacks_applied_input();
@@ -149,7 +149,7 @@ impl LeaderLoop {
 
     fn note_trouble(&mut self, views: &[ViewId], trouble: &Trouble) {
         let now = self.clock.now();
-        // What a watcher says may be beyond all that a moment can be.
+        // Durations that a watcher reports may exceed the range of a timestamp.
         let delta = |duration: Duration| TimeDelta::from_std(duration).ok();
         let before = |age: Duration| now.checked_sub_signed(delta(age)?);
         let problem = ViewProblem {

@@ -1,5 +1,5 @@
-//! Inputs that were frozen a moment ago, so that a lease can carry what it is about and saves the worker
-//! a call. Only a shortcut: whatever is missing here is read from the store.
+//! Inputs that were frozen a moment ago, so that a lease can carry its input and saves the worker a call. Only
+//! a shortcut: missing inputs are read from the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Default for RecentInputs {
 }
 
 impl RecentInputs {
-    /// Keeps for so long what no lease asks for.
+    /// Keeps inputs for so long if no lease needs them.
     fn keeping(kept: Duration) -> Self {
         let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let inputs = Cache::builder().max_capacity(LISTED).time_to_idle(kept);
@@ -49,8 +49,8 @@ impl RecentInputs {
         }
     }
 
-    /// Gives back the memory of what has been kept for long enough; by itself that happens only when more
-    /// is kept.
+    /// Frees the memory of inputs that have been kept for long enough; otherwise that happens only when further
+    /// inputs are kept.
     pub(crate) fn forget_old(&self) {
         self.inputs.run_pending_tasks();
         self.contents.run_pending_tasks();
@@ -73,8 +73,8 @@ impl RecentInputs {
         self.contents.get(hash)
     }
 
-    /// What the input with this hash consists of, with those bytes that are at hand and not too many; empty if the
-    /// input is not kept any more.
+    /// The contents of the input with this hash, with their bytes where these are at hand and not too many;
+    /// empty if the input is not kept any more.
     pub(crate) fn carried(&self, input: &Digest) -> Vec<proto::InputContent> {
         let mut room = CARRIED;
         let hashes = self.inputs.get(input);

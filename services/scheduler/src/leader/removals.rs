@@ -1,7 +1,8 @@
-//! Tasks that a file or a reset removes while something of them runs: nothing of theirs is taken from a worker.
+//! Tasks that a file or a reset removes while a run of theirs is running: that run is not taken from its
+//! worker.
 //!
-//! They are being deleted until their run has ended. A task of the same name that is declared meanwhile is stored
-//! after that.
+//! Such tasks are being deleted until their run has ended. A task of the same name that is declared in that
+//! time is stored after that.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,10 +15,10 @@ use tokio::time::{Instant, sleep};
 use crate::leader::Leader;
 use crate::leader::mode::Mode;
 
-/// How often the tasks are looked at.
+/// Time between two reads of the tasks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often the log says what is waited for.
+/// Time between two log lines about the tasks that are waited for.
 const REMINDER: Duration = Duration::from_mins(1);
 
 impl Leader {
@@ -76,7 +77,7 @@ impl Leader {
         }
         if now.postponed.len() < before.postponed.len() {
             let stored = self.store.replace_config_tasks(epoch, declared).await?;
-            // Of the reset only those are waited for that it has left.
+            // After a reset, only the tasks that it still postpones are waited for.
             now.postponed = stored.postponed;
             for spec in declared {
                 let name = spec.name();
@@ -90,7 +91,7 @@ impl Leader {
         Ok(now)
     }
 
-    /// A task that comes later than the others has its first run like one that was asked for.
+    /// Requests the first run of a task that is added later than the others.
     async fn begin_to_run(&self, spec: &TaskSpec) -> Result<(), StoreError> {
         if !spec.enabled || self.mode == Mode::OnRequest {
             return Ok(());
@@ -102,7 +103,7 @@ impl Leader {
         match self.store.change_task(spec.name(), &change).await {
             Ok(_) => Ok(()),
             Err(TaskError::Store(error)) => Err(error),
-            // It was changed or deleted since, with a request of its own.
+            // The task was changed or deleted since, with a request of its own.
             Err(refused) => {
                 tracing::debug!(task_name = %spec.name(), error = %Chain(&refused), "no first run is asked for");
                 Ok(())

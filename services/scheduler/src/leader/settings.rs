@@ -1,5 +1,5 @@
-//! Whose settings count: the leader compares what workers report, decides what is in force, and notes who has it
-//! (docs/configuration.md#settings-of-the-workers).
+//! Settings in force: the leader compares the settings that workers report, decides which are in force, and
+//! notes which workers have them (docs/configuration.md#settings-of-the-workers).
 
 mod differences;
 mod round;
@@ -24,16 +24,17 @@ use crate::liveness::FORGOTTEN_AFTER;
 use crate::notifier::Notifier;
 use crate::options::Workers;
 
-/// Between two looks that nothing has asked for.
+/// Time between two rounds without a notification.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Shortest time between two looks, in which heartbeats gather.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// Tasks of a scope that are remembered: one to name, and some whose runs may show what earlier versions called the settings.
+/// Tasks of a scope that are remembered: one to name, and some whose runs may show the identity of the settings
+/// in earlier versions.
 const REMEMBERED: usize = 20;
 
-/// What is in force of a scope.
+/// The settings in force of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InForce {
     pub(crate) number: u64,
@@ -49,11 +50,11 @@ type Used = BTreeMap<SettingsScope, BTreeSet<TaskName>>;
 #[derive(Debug, Default)]
 struct UsedScopes {
     scopes: Mutex<Used>,
-    /// There is another one.
+    /// Notified when a scope is added.
     more: Notify,
 }
 
-/// What is in force, as far as it is known.
+/// The settings in force, as far as they are known.
 #[derive(Debug)]
 pub(crate) struct SettingsInForce {
     known: Arc<Known>,
@@ -62,7 +63,8 @@ pub(crate) struct SettingsInForce {
 }
 
 impl SettingsInForce {
-    /// What the runs of a task get. `None` while that is not known; [`Self::changed`] says when it is.
+    /// The settings for the runs of a task. `None` while they are not known; [`Self::changed`] reports when
+    /// they are.
     pub(crate) fn of(&self, definition: &TaskDefinition) -> Option<InForce> {
         let scope = SettingsScope::of(definition);
         let in_force = self.known.get(&scope).copied();
@@ -81,7 +83,8 @@ impl SettingsInForce {
         in_force
     }
 
-    /// Waits until more or other settings are in force, and gives the scopes in which they are others. Cancel safe.
+    /// Waits until more or other settings are in force, and returns the scopes in which they differ. Cancel
+    /// safe.
     pub(crate) async fn changed(&mut self) -> HashSet<SettingsScope> {
         if self.newer.changed().await.is_err() {
             // The term is over.
@@ -95,7 +98,7 @@ impl SettingsInForce {
     }
 }
 
-/// Decides what is in force, for as long as it is polled.
+/// Decides which settings are in force, for as long as it is polled.
 #[derive(Debug)]
 pub(crate) struct SettingsKeeper {
     store: Arc<dyn Store>,
@@ -178,7 +181,7 @@ impl SettingsKeeper {
         round.assign(&unsettled);
         if !round.change.is_empty() {
             self.store.change_settings(epoch, &round.change).await?;
-            // A worker may get what waits.
+            // A worker may get waiting runs.
             self.notifier.queue_changed();
         }
         round.log(&used, &mut self.differences);

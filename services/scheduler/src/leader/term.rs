@@ -1,8 +1,8 @@
 //! The term of a leader: which epoch its writes name, until another process leads.
 //!
 //! A term outlives an epoch. After a write whose outcome is not known, and when the database was away longer
-//! than the lease, the leader goes on with the next epoch, if no other process has led meanwhile: the planner,
-//! its subscriptions and what it has explained stay.
+//! than the lease, the leader goes on with the next epoch, if no other process has led in between: the planner,
+//! its subscriptions and its explanations stay.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Term {
         *self.0.epoch.borrow()
     }
 
-    /// Waits until there is an epoch to name. Cancel safe.
+    /// Waits until the term has an epoch. Cancel safe.
     pub(crate) async fn in_force(&self) -> LeaderEpoch {
         let mut epochs = self.follow();
         loop {

@@ -1,4 +1,4 @@
-//! Due runs that no worker takes: one warning that says why, again when the reason is another, and hourly.
+//! Due runs that no worker takes: one warning with the reason, again when the reason changes, and hourly.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 /// A run that has been due for so long should have been taken.
 pub(crate) const UNTAKEN_AFTER: Duration = Duration::from_secs(5);
 
-/// Between two polls.
+/// Time between two polls.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// A free worker that fits and does not take a run for so long is not well.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
 
-/// Before a reason that has not changed is logged again.
+/// Time before an unchanged reason is logged again.
 const AGAIN: Duration = Duration::from_hours(1);
 
-/// A worker, as far as it matters for who takes a run that needs these settings.
+/// A worker, reduced to the properties that decide whether it takes a run with these settings.
 pub(crate) fn candidate(worker: &WorkerState, settings: Option<u64>) -> Candidate<'_> {
-    // An earlier version, which does not report them, takes what there is.
+    // An earlier version, which does not report its settings, takes any run.
     let checks = worker.worker.settings.is_some();
     Candidate {
         capabilities: &worker.worker.capabilities,
@@ -65,7 +65,7 @@ pub(crate) struct Untaken {
     /// Since when there has always been a due run.
     due_since: Option<Instant>,
     looked: Option<Instant>,
-    /// What was logged of the runs with each requirement, and when.
+    /// The text that was logged for the runs with each requirement, and when.
     logged: HashMap<Requirement, (String, Instant)>,
 }
 
@@ -118,7 +118,7 @@ impl Untaken {
         let workers = self.store.workers(FORGOTTEN_AFTER).await?;
         let mut untaken = HashMap::new();
         for runs in waiting {
-            // A queue behind workers that are busy is no trouble.
+            // A queue whose workers are busy needs no warning.
             let busy =
                 why_untaken(&runs, &workers).is_some_and(|reason| NoTaker::ends_by_itself(&reason));
             if let Some(reason) = reason(&runs, &workers).filter(|_| !busy) {
@@ -144,7 +144,7 @@ impl Untaken {
         Ok(())
     }
 
-    /// Forgets what was logged of other runs than those that `still` wait.
+    /// Forgets log lines about requirements without waiting runs.
     fn forget(&mut self, still: impl Fn(&Requirement) -> bool) {
         let before = self.logged.len();
         self.logged

@@ -1,9 +1,9 @@
-//! Which logs are followed, and what wakes those who follow them.
+//! Which logs are followed, and what wakes their followers.
 //!
-//! A follower reads its log when there is something new in it, and not otherwise. What this replica does
-//! wakes its own followers at once. Other replicas get a hint, but only of runs that one of them has said it
-//! follows: logs are written all the time and followed seldom. Hints may be lost, so that twice a second one
-//! question asks for all followers together which logs have gone on.
+//! A follower reads its log only when the log has new lines. Lines that arrive at this replica wake its own
+//! followers at once. Other replicas get a hint, but only for runs that one of them has announced as followed:
+//! logs are written all the time and followed seldom. Hints may be lost; therefore one query asks twice a
+//! second, for all followers together, which logs have grown.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,22 +19,22 @@ const ANNOUNCED_FOR: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct FollowedLogs {
     here: Mutex<HashMap<RunId, Vec<Arc<Position>>>>,
-    /// What other replicas follow, and until when that counts.
+    /// Runs whose logs other replicas follow, and until when that counts.
     pub(super) elsewhere: Mutex<HashMap<RunId, Instant>>,
     /// A follower has begun to wait.
     pub(super) waits: Notify,
 }
 
-/// Where one follower is in its log.
+/// Position of one follower in its log.
 #[derive(Debug, Default)]
 pub(super) struct Position {
-    /// What it has read, while it waits for more.
+    /// Position up to which the follower has read, while it waits for more.
     waits_behind: Mutex<Option<u64>>,
     moved: Notify,
 }
 
 impl Position {
-    /// Waits until there may be something behind `position` that was not there when the follower read last.
+    /// Waits until the log may have lines after `position` that it did not have when the follower read last.
     pub(super) async fn moved_behind(&self, position: u64, waits: &Notify) {
         *lock(&self.waits_behind) = Some(position);
         waits.notify_one();
@@ -44,7 +44,7 @@ impl Position {
 }
 
 impl FollowedLogs {
-    /// A follower of this run, of which nothing is missed from now on. Says whether it is the first here.
+    /// Adds a follower of this run, which misses nothing from now on. Returns whether it is the first here.
     pub(super) fn add(&self, run: RunId) -> (Arc<Position>, bool) {
         let position = Arc::new(Position::default());
         let mut here = lock(&self.here);
@@ -93,7 +93,7 @@ impl FollowedLogs {
         lock(&self.here).keys().copied().collect()
     }
 
-    /// The logs with waiting followers, each with the lowest position that one waits behind.
+    /// The logs with waiting followers, each with the lowest position after which one waits.
     pub(super) fn waiting(&self) -> Vec<(RunId, u64)> {
         let here = lock(&self.here);
         let waiting = here.iter().filter_map(|(run, positions)| {

@@ -36,7 +36,7 @@ pub(crate) async fn publish(store: Arc<dyn Store>, mut outgoing: mpsc::Receiver<
     }
 }
 
-/// Listens for ever; returns at once where there is no other replica.
+/// Listens for ever; returns at once without other replicas.
 pub(crate) async fn listen(store: Arc<dyn Store>, notifier: Arc<Notifier>) {
     loop {
         match follow(&*store, &notifier).await {
@@ -53,7 +53,7 @@ async fn follow(store: &dyn Store, notifier: &Notifier) -> Result<(), StoreError
     let Some(mut hints) = store.listen().await? else {
         return Ok(());
     };
-    // What was published before this is lost.
+    // Hints that were published before this are lost.
     let mut missed = true;
     loop {
         if missed {

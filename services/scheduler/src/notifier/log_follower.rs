@@ -1,4 +1,4 @@
-//! Followers of logs, and the poll that stands behind the hints that wake them.
+//! Followers of logs, and the poll that makes up for lost hints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tokio::time::{Instant, sleep};
 use crate::notifier::Notifier;
 use crate::notifier::followed_logs::Position;
 
-/// Between two polls for all followers.
+/// Time between two polls for all followers.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Between two announcements of what is followed here.
+/// Time between two announcements of the logs that are followed here.
 const ANNOUNCE: Duration = Duration::from_secs(10);
 
 /// Follows the log of one run until it is dropped.
@@ -25,7 +25,7 @@ pub(crate) struct LogFollower {
 }
 
 impl LogFollower {
-    /// From now on nothing is missed.
+    /// Follows the log; nothing is missed from now on.
     pub(crate) fn new(notifier: Arc<Notifier>, run: RunId) -> Self {
         let (position, is_first) = notifier.logs.add(run);
         if is_first {
@@ -38,7 +38,7 @@ impl LogFollower {
         }
     }
 
-    /// Waits until there may be something behind `position` that was not there when this follower read last.
+    /// Waits until the log may have lines after `position` that it did not have when this follower read last.
     pub(crate) async fn moved_behind(&self, position: u64) {
         let waits = &self.notifier.logs.waits;
         self.position.moved_behind(position, waits).await;
@@ -51,7 +51,7 @@ impl Drop for LogFollower {
     }
 }
 
-/// Stands behind hints that got lost, for ever, and repeats what is followed here.
+/// Makes up for lost hints, for ever, and repeats which logs are followed here.
 pub(crate) async fn watch(store: Arc<dyn Store>, notifier: Arc<Notifier>) {
     let mut announced = Instant::now();
     loop {
@@ -95,7 +95,7 @@ mod tests {
         (Arc::new(notifier), outgoing)
     }
 
-    /// All of them get what one has published, that one too.
+    /// Delivers each published hint to all notifiers, including the one that published it.
     fn deliver(outgoing: &mut mpsc::Receiver<Hint>, to: [&Notifier; 2]) -> usize {
         let mut delivered = 0;
         while let Ok(hint) = outgoing.try_recv() {

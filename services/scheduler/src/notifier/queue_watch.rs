@@ -1,4 +1,4 @@
-//! Wakes waiting workers when a queued run becomes due, and stands behind hints that got lost.
+//! Wakes waiting workers when a queued run becomes due, and makes up for lost hints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::leader::untaken::Untaken;
 use crate::notifier::Notifier;
 
-/// Longest time between two polls: what no hint announced is found after this.
+/// Longest time between two polls: a change without a hint is found after this.
 const POLL: Duration = Duration::from_secs(1);
 
 /// First pause after a run was due and a worker was woken; doubles while it stays due, since no worker may

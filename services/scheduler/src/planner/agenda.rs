@@ -7,8 +7,8 @@ use cts_core::TaskName;
 
 use super::entry::Entry;
 
-/// Tasks with the time at which there is something to do with them, the earliest first. Each knows its own time, so that
-/// it is found when that changes.
+/// Tasks with the time of their next action, the earliest first. Each entry stores its own time, so that it is
+/// found when that time changes.
 #[derive(Debug, Default)]
 pub(super) struct Agenda(BTreeSet<(Duration, TaskName)>);
 
@@ -18,7 +18,7 @@ impl Agenda {
         self.0.first().map(|(at, _task)| *at)
     }
 
-    /// Brings the time of a task in line with what its entry says; to be called whenever that may have changed.
+    /// Brings the time of a task in line with its entry; to be called whenever that may have changed.
     pub(super) fn note(&mut self, task: &TaskName, entry: &mut Entry) {
         let next = entry.next();
         if next == entry.noted {

@@ -1,4 +1,4 @@
-//! What the planner knows of one task.
+//! The planner's bookkeeping of one task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,13 +27,13 @@ pub(super) struct Entry {
     mode: TaskMode,
     /// Each of its views has a snapshot.
     complete: bool,
-    /// Consul has refused to say what is missing. It is looked at again before a request is given up.
+    /// Consul has refused the missing data. The flag is checked again before a request is given up.
     pub(super) refused: bool,
-    /// It was there at the beginning, and no change of it has been frozen yet.
+    /// The task existed at the beginning, and no change of it has been frozen yet.
     first: bool,
     /// Values of its unreadable keys; `None` before the applied input was read from the store.
     pub(super) kept: Option<Kept>,
-    /// Not to be frozen before; set when freezing failed.
+    /// The task is not frozen before this; set when freezing failed.
     postponed_until: Duration,
     /// An input was frozen since the planner was compared with the stored tasks.
     frozen_meanwhile: bool,
@@ -49,27 +49,27 @@ struct OpenRequest {
     deadline: Duration,
 }
 
-/// What was made of an input, and when.
+/// A decision on an input, and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub(crate) at: Duration,
     pub(crate) decision: Decision,
 }
 
-/// What was made of an input.
+/// A decision on an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// A run was queued.
     Queued(RunId),
     /// The input went into the run that was queued already.
     Merged(RunId),
-    /// It is applied already.
+    /// The input is already applied.
     Unchanged,
     /// A guard holds it back, for this reason.
     Held(String),
     /// Its run was cancelled.
     Withheld,
-    /// It could not be frozen.
+    /// Freezing the input failed, with this error.
     Failed(String),
 }
 
@@ -87,7 +87,7 @@ impl Entry {
         }
     }
 
-    /// A task that an earlier leader has taken up: its first input counts as for those of the beginning.
+    /// A task that an earlier leader has taken up: its first input counts as for tasks of the beginning.
     pub(super) fn of_an_earlier_leader(task: &TaskSpec, mode: TaskMode) -> Self {
         Self {
             first: true,
@@ -119,7 +119,8 @@ impl Entry {
         }
     }
 
-    /// A view that had a snapshot has changed, or its schedule ticks. What changes while another view is missing is kept.
+    /// A view that had a snapshot has changed, or the schedule ticks. Changes are kept while another view is
+    /// missing.
     pub(super) fn changed(&mut self, now: Duration) {
         self.schedule.trigger(now);
     }
@@ -142,7 +143,7 @@ impl Entry {
         self.refused |= !self.complete && self.was_never_applied();
     }
 
-    /// Brings it in line with what is stored; the views are the caller's.
+    /// Brings the entry in line with the stored task; the views are the caller's.
     pub(super) fn update(&mut self, task: &TaskSpec, mode: TaskMode, now: Duration) {
         if self.buffer_period != task.buffer_period {
             let waits = self.schedule.due_at().is_some();
@@ -162,7 +163,7 @@ impl Entry {
             }
             self.definition = Arc::new(task.definition.clone());
             if self.frozen_meanwhile {
-                // What was frozen was of the old definition, and must not be the last word.
+                // The frozen input was of the old definition, and must not be the last one.
                 self.schedule.trigger(now);
             }
         }
@@ -175,37 +176,38 @@ impl Entry {
         self.stand(mode);
     }
 
-    /// Notes what was made of an input.
+    /// Notes the decision on an input.
     pub(super) fn decide(&mut self, decided: Decided) {
         self.held = matches!(decided.decision, Decision::Held(_));
         self.decided = Some(decided);
     }
 
-    /// Notes whether the store says that it is held. What is held no more was released.
+    /// Notes whether the store reports the task as held. A task that is no longer held was released.
     pub(super) fn note_held(&mut self, held: bool, now: Duration) {
         if std::mem::replace(&mut self.held, held) && !held {
             self.look_again(now);
         }
     }
 
-    /// A guard may have no reason any more to hold back what it held, or its settings are others. A person waits for it, so
-    /// that it is not buffered.
+    /// Makes the task due at once: a guard may no longer have a reason to hold back its input, or the guard's
+    /// settings have changed. A person waits for it, so the task is not buffered.
     pub(super) fn look_again(&mut self, now: Duration) {
         self.schedule = TaskSchedule::new(self.buffer_period);
         self.schedule.trigger(now);
     }
 
-    /// It was compared with what is stored, and is so.
+    /// Sets the mode, after the entry was compared with the stored task and made equal to it.
     pub(super) fn stand(&mut self, mode: TaskMode) {
         if self.mode == TaskMode::Disabled && mode != TaskMode::Disabled {
-            // Its views may have been read for a request meanwhile. What has changed then runs nothing.
+            // Its views may have been read for a request while it was disabled. Changes from that time run
+            // nothing.
             self.schedule = past_the_first(self.buffer_period);
         }
         self.mode = mode;
         self.frozen_meanwhile = false;
     }
 
-    /// These are the requests now; those that are known keep their deadlines.
+    /// Replaces the requests; requests that are already known keep their deadlines.
     pub(super) fn ask(&mut self, requested: &[RequestedRun], deadline: Duration) {
         let known = std::mem::take(&mut self.requests);
         let requests = requested.iter().map(|&requested| {
@@ -230,7 +232,7 @@ impl Entry {
             .map(|at| at.max(self.postponed_until))
     }
 
-    /// Takes the trigger if it is due, and says whether it is the first.
+    /// Takes the trigger if it is due, and returns whether it is the first.
     pub(super) fn take_trigger(&mut self, now: Duration) -> Option<bool> {
         if self.due_at().is_none_or(|at| at > now) || !self.schedule.take_due(now) {
             return None;
@@ -243,7 +245,7 @@ impl Entry {
         !self.requests.is_empty()
     }
 
-    /// When there is something to do with it.
+    /// When the next action for this task is due.
     pub(super) fn next(&self) -> Option<Duration> {
         let look = self.ticks.as_ref().and_then(|ticks| ticks.look_at);
         let look = look.filter(|_| self.is_active());
@@ -257,7 +259,7 @@ impl Entry {
         ticks.and_then(|ticks| ticks.next)
     }
 
-    /// When there is something to do with its requests.
+    /// When the next action for its requests is due.
     fn next_request(&self) -> Option<Duration> {
         let earliest = self.requests.iter().map(|open| open.deadline).min()?;
         let is_ready = |open| self.refused || !self.needs_data(open);
@@ -279,8 +281,8 @@ impl Entry {
         self.requests.drain(..).map(|open| open.requested).collect()
     }
 
-    /// Takes the requests that have waited too long, all if Consul has refused to say what is missing. What was
-    /// to be applied is applied once the input is complete, if changes run the task by then.
+    /// Takes the requests that have waited too long, or all if Consul has refused the missing data. If one of
+    /// them was to apply, the task is applied once the input is complete, if changes run the task by then.
     pub(super) fn take_overdue(&mut self, now: Duration) -> Vec<RequestedRun> {
         let refused = self.refused;
         let overdue = self
@@ -296,8 +298,7 @@ impl Entry {
         overdue
     }
 
-    /// What is disabled is checked without the data of its views: they are not read while changes do not run
-    /// it.
+    /// A disabled task is checked without the data of its views: they are not read while changes do not run it.
     fn needs_data(&self, open: &OpenRequest) -> bool {
         open.requested.kind != RunKind::Check || self.mode.is_enabled()
     }
@@ -313,7 +314,7 @@ impl Entry {
     }
 }
 
-/// A schedule that buffers from its first trigger on: the first input was asked for and not triggered.
+/// A schedule that buffers from its first trigger on: the first input was requested and not triggered.
 fn past_the_first(period: BufferPeriod) -> TaskSchedule {
     let mut schedule = TaskSchedule::new(period);
     schedule.trigger(Duration::ZERO);

@@ -11,7 +11,7 @@ use super::entry::Entry;
 pub(super) enum Kept {
     /// None: the task was never applied, and waits.
     NeverApplied,
-    /// Those of an applied input.
+    /// The values of an applied input.
     Of {
         /// Hash of the input.
         input: Digest,

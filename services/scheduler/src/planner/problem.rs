@@ -19,7 +19,7 @@ impl Planner {
         let is_new = before.is_none();
         let mut problem = problem;
         if let Some(before) = before {
-            // Another text is another reason for the same gap.
+            // A changed text is a new reason for the same gap.
             problem.since = problem.since.min(before.since);
             problem.last_answer = problem.last_answer.max(before.last_answer);
             if before.text != problem.text {

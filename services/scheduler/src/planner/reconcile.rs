@@ -9,12 +9,12 @@ use cts_core::{Dependency, TaskName, TaskSpec, ViewId};
 use super::entry::{Entry, views_of};
 use super::{Planner, RequestedRun, WatchedView, is_complete};
 
-/// What changes do to a task.
+/// The effect of changes on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskMode {
     /// They run it.
     Active,
-    /// It is being created: they are kept until it is there.
+    /// The task is being created: changes are kept until it is created.
     Draft {
         /// Whether they will run it then.
         enabled: bool,
@@ -53,11 +53,11 @@ impl Planner {
         self.tasks.contains_key(task)
     }
 
-    /// Makes these the tasks of the planner. Says whether the views are others now.
+    /// Makes these the tasks of the planner. Returns whether the set of views has changed.
     ///
-    /// A view that one task drops and another one begins to use keeps its snapshot: nothing is unlinked
-    /// before all is linked. The caller would not notice that such a view went and came, and would never ask for
-    /// a full snapshot of it.
+    /// A view that one task drops and another begins to use keeps its snapshot: no view is unlinked before all
+    /// are linked. Otherwise the caller would not notice that such a view went and came, and would never
+    /// request a full snapshot of it.
     pub(crate) fn reconcile<'a>(
         &mut self,
         desired: impl IntoIterator<Item = DesiredTask<'a>>,
@@ -77,7 +77,7 @@ impl Planner {
                 let views = self.update(&task, now);
                 dropped.extend(views.into_iter().map(|id| (id, name.clone())));
             } else if let Some(spec) = task.spec {
-                // A task that is there at the takeover, perhaps since a moment ago, was an earlier leader's.
+                // A task that exists at the takeover, even if only since a moment ago, was an earlier leader's.
                 let entry = if is_takeover && task.requests.is_empty() {
                     Entry::of_an_earlier_leader(spec, task.mode)
                 } else {
@@ -119,7 +119,8 @@ impl Planner {
         self.changes += 1;
     }
 
-    /// Brings a task in line with what is stored. Gives the views that it no longer uses, which are still linked.
+    /// Brings a task in line with the stored one. Returns the views that it no longer uses, which are still
+    /// linked.
     fn update(&mut self, task: &DesiredTask<'_>, now: Duration) -> Vec<ViewId> {
         let name = task.name;
         let Some(mut entry) = self.tasks.remove(name) else {

@@ -1,4 +1,4 @@
-//! What the planner knows of a task, for explanations.
+//! The planner's bookkeeping of a task, for explanations.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use cts_core::{TaskName, Trigger, ViewId};
 use super::unreadable::UnreadableStatus;
 use super::{Decided, Planner, ViewProblem};
 
-/// What the planner knows of a task. Times are those of the planner's clock.
+/// The planner's bookkeeping of a task. Times are of the planner's clock.
 #[derive(Debug)]
 pub(crate) struct TaskSnapshot<'a> {
     pub(crate) task: &'a TaskName,
@@ -20,7 +20,7 @@ pub(crate) struct TaskSnapshot<'a> {
     pub(crate) decided: Option<&'a Decided>,
 }
 
-/// What the planner knows of a view.
+/// The planner's bookkeeping of a view.
 #[derive(Debug)]
 pub(crate) struct ViewStatus<'a> {
     pub(crate) id: &'a ViewId,
@@ -30,7 +30,7 @@ pub(crate) struct ViewStatus<'a> {
     pub(crate) triggers: bool,
     /// Why changes are not seen now.
     pub(crate) problem: Option<&'a ViewProblem>,
-    /// Its keys that cannot be read, if there are any.
+    /// Its keys that cannot be read, if any.
     pub(crate) unreadable: Option<UnreadableStatus>,
 }
 
@@ -40,7 +40,7 @@ impl Planner {
         self.changes
     }
 
-    /// What is known of each task.
+    /// Bookkeeping of each task.
     pub(crate) fn task_snapshots(&self) -> impl Iterator<Item = TaskSnapshot<'_>> {
         self.tasks.iter().map(|(task, entry)| {
             let views = entry.views.iter().map(|(id, trigger)| ViewStatus {

@@ -36,7 +36,7 @@ fn names(due: &[DueTask]) -> Vec<&str> {
         .collect()
 }
 
-/// What a due task is frozen with, which must be complete.
+/// The instances of the input of a due task, which must be complete.
 fn services(due: &DueTask) -> Vec<Arc<ServiceInstance>> {
     let DueData::Complete(input) = &due.data else {
         panic!("{due:?} has no data");

@@ -15,14 +15,14 @@ const LOOK: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(super) struct Ticks {
     cron: CronExpression,
-    /// The next one; `None` before the clock was looked at, and when there will be no more.
+    /// The next tick; `None` before the first look at the clock, and after the last tick.
     pub(super) next: Option<DateTime<Utc>>,
     /// When to look at the clock again.
     pub(super) look_at: Option<Duration>,
 }
 
 impl Ticks {
-    /// Those of a task; `None` if it has no schedule.
+    /// The ticks of a task; `None` if it has no schedule.
     pub(super) fn of(definition: &TaskDefinition) -> Option<Self> {
         let Condition::Schedule(schedule) = &definition.condition else {
             return None;
@@ -41,10 +41,11 @@ impl Ticks {
         }
     }
 
-    /// Looks at the clock. Says whether it ticks.
+    /// Reads the clock. Returns whether the schedule ticks.
     ///
-    /// The next tick is always the first one after the clock, and never later. It is the one that is known, unless
-    /// the clock was set back: a clock that was years ahead for a moment must not silence a task for years.
+    /// The next tick is always the first one after the clock, and never later. Without a jump of the clock it
+    /// stays the same; if the clock is set back, it is computed again: a clock that was years ahead for a
+    /// moment must not silence a task for years.
     fn look(&mut self, now: Duration, clock: DateTime<Utc>, next_tick: &NextTick) -> bool {
         let ticks = self.next.is_some_and(|next| next <= clock);
         self.next = next_tick.after(&self.cron, clock);
@@ -116,8 +117,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the clock does, it is looked at again soon, a tick is never later than a fresh one, and while the clock
-        /// only goes on none is left out or comes twice.
+        /// After any jump of the clock, the next look at it is soon, a tick is never later than a freshly
+        /// computed one, and while the clock only goes forward no tick is left out or comes twice.
         #[test]
         fn after_any_jump_the_next_tick_is_not_later_than_a_fresh_one(
             jumps in prop::collection::vec((-100_000_000_i64..100_000_000, any::<bool>()), 1..20),

@@ -33,11 +33,11 @@ pub(crate) enum AppliedInput {
 /// The keys of a view that cannot be read, for explanations.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnreadableStatus {
-    /// Names the first of them, and says how many more there are.
+    /// The first keys by name, and the number of further ones.
     pub(crate) keys: String,
     /// The task was never applied, and waits for their values.
     pub(crate) waits: bool,
-    /// Names those of them that are left out, if any are.
+    /// Names of the keys that are left out, if any.
     pub(crate) left_out: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Planner {
         self.wanted(|entry| entry.next().is_some_and(|at| at <= now))
     }
 
-    /// All tasks with unreadable keys: a run that has ended may have changed what each applied last.
+    /// All tasks with unreadable keys: a run that has ended may have changed the last applied input of each.
     pub(crate) fn all_wanted_inputs(&self) -> Vec<WantedInput> {
         self.wanted(|_entry| true)
     }
@@ -216,7 +216,7 @@ impl Planner {
 }
 
 impl WatchedView {
-    /// Notes which keys of a snapshot cannot be read. Says whether they are others than before.
+    /// Notes which keys of a snapshot cannot be read. Returns whether they have changed.
     pub(super) fn note_unreadable(&mut self, snapshot: &ViewSnapshot) -> bool {
         if self.source.item_kind() != ItemKind::Keys {
             return false;

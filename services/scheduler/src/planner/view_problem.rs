@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-/// Why changes of a view are not seen. What was seen before stays in force.
+/// Why changes of a view are not seen. The snapshot from before stays in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ViewProblem {
-    /// In one line.
+    /// The problem in one line.
     pub(crate) text: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,

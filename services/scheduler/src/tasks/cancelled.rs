@@ -6,7 +6,7 @@ use cts_store::{RunFilter, RunRecord, StoreError};
 
 use super::TaskCommands;
 
-/// Queued runs of one task that are announced; there is at most one that applies, and others are rare.
+/// Queued runs of one task that are announced; at most one of them applies, and others are rare.
 const MOST: u32 = 100;
 
 impl TaskCommands {
@@ -21,7 +21,7 @@ impl TaskCommands {
         self.store.runs(&filter).await
     }
 
-    /// Announces those of them that the change has cancelled, or that went with their task.
+    /// Announces the runs that the change has cancelled, or that were removed with their task.
     pub(super) async fn tell_cancelled(&self, before: &[RunRecord]) {
         for run in before {
             let status = match self.store.run(run.id).await {

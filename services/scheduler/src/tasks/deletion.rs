@@ -1,4 +1,4 @@
-//! Deletions of tasks, and what they destroy (docs/rest.md#deleting-a-task).
+//! Deletions of tasks, and the destruction of their infrastructure (docs/rest.md#deleting-a-task).
 
 use cts_core::runs::Plan;
 use cts_core::{TaskName, TaskPhase};
@@ -7,14 +7,15 @@ use cts_store::Deletion;
 use super::ending::RunEnd;
 use super::{Refusal, TaskCommands};
 
-/// What becomes of the infrastructure of a task that is deleted.
+/// The fate of a deleted task's infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeletionMode {
-    /// It stays, but what is being destroyed already goes on: of a caller that knows nothing of destructions.
+    /// The infrastructure stays, but a destruction that has begun goes on: for callers without support for
+    /// destructions.
     RetainUnlessDestroying,
-    /// What the task says.
+    /// As the task declares.
     AsDeclared,
-    /// It stays, and a destruction is given up.
+    /// The infrastructure stays, and a destruction is given up.
     Retain,
 }
 
@@ -24,12 +25,12 @@ impl TaskCommands {
         let deletion = match mode {
             DeletionMode::Retain => Deletion::Retain,
             DeletionMode::RetainUnlessDestroying => match self.store.task(name).await? {
-                // Who knows of no destructions does not go on with one that is suspended.
+                // A caller without support for destructions does not resume a suspended one.
                 Some(stored) if stored.destruction_suspended => return Ok(()),
                 Some(stored) if stored.phase == TaskPhase::Deleting => self.as_task_says(),
                 _ => Deletion::Retain,
             },
-            // Of a task that is being deleted it changes nothing, unless its destruction is suspended.
+            // Changes nothing for a task that is being deleted, unless its destruction is suspended.
             DeletionMode::AsDeclared => self.as_task_says(),
         };
         let queued = self.queued(name).await?;
@@ -48,7 +49,7 @@ impl TaskCommands {
         Deletion::AsTaskSays { run }
     }
 
-    /// Plans what a deletion would destroy; `None` if nothing was ever applied.
+    /// Plans the destruction that a deletion would start; `None` if nothing was ever applied.
     pub(crate) async fn plan_destruction(&self, name: &TaskName) -> Result<Option<Plan>, Refusal> {
         let run = self.identities.run_id();
         let planned = self.store.plan_destruction(name, run).await;

@@ -1,4 +1,4 @@
-//! Waiting for the end of a run that was asked for.
+//! Waiting for the end of a requested run.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use tokio::time::sleep;
 use super::{Refusal, TaskCommands};
 use crate::notifier::RunChange;
 
-/// Longest time between two polls: what no hint announced is found after this.
+/// Longest time between two polls: a change without a hint is found after this.
 const POLL: Duration = Duration::from_secs(1);
 
-/// How a run that was asked for has ended.
+/// The end of a requested run.
 #[derive(Debug)]
 pub(super) enum RunEnd {
-    /// It did what it was for.
+    /// The run succeeded.
     Succeeded(Option<Plan>),
-    /// It did not, or there was none.
+    /// The run failed, or did not happen.
     Failed(Refusal),
 }
 
 impl TaskCommands {
-    /// Waits until a run has ended or is refused. A database that cannot be asked for a while is waited for
-    /// as well, since what was asked for goes on or waits too.
+    /// Waits until a run has ended or is refused. If the database does not answer for a while, this goes on
+    /// waiting, since the requested run goes on or waits too.
     pub(super) async fn end_of(&self, run: RunId) -> Result<RunEnd, Refusal> {
         // Before the first poll, so that no end is missed.
         let mut notifier = self.notifier.follow();

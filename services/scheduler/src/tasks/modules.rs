@@ -14,15 +14,15 @@ pub enum Modules {
     InPlace,
     /// As bundles.
     Bundled {
-        /// Directories left out of bundles, absolute: a module beside the task directories would otherwise
-        /// change with every run.
+        /// Directories left out of bundles, absolute: a module that contains the task directories would
+        /// otherwise change with every run.
         excluded: Vec<PathBuf>,
-        /// Where modules may be.
+        /// Directories that modules may be in.
         roots: ModuleRoots,
     },
 }
 
-/// The one who has named a module, which decides where it may be.
+/// The source of a module's name, which decides where the module may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedBy {
     /// A configuration file.
@@ -31,12 +31,12 @@ pub enum NamedBy {
     Client,
 }
 
-/// What packing a directory has brought; several tasks may use it.
+/// Bundles of the packed directories; several tasks may use one.
 type Packed = HashMap<PathBuf, Option<BundleReference>>;
 
 impl Modules {
     /// The tasks with their local modules packed and stored. A module that cannot be packed is no reason to
-    /// stop: its task keeps the bundle of the last time, if there was one.
+    /// stop: its task keeps its last bundle, if it has one.
     pub async fn pack(
         &self,
         store: &dyn Store,
@@ -71,7 +71,7 @@ impl Modules {
             };
             let bundle = known.or_else(|| last_bundle(task.name(), &directory, stored));
             if let Some(bundle) = &bundle {
-                // The directory may have changed since the configuration was read, and what runs is the
+                // The directory may have changed since the configuration was read, and Terraform runs on the
                 // bundle.
                 task.definition.module_digest = Some(bundle.hash);
             }

@@ -1,4 +1,4 @@
-//! From what a caller declares to a task: passed in, because configuration is no business of the
+//! Reading a task from a caller's declaration: passed in, because configuration is no business of the
 //! scheduler's.
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cts_core::{InvalidDraft, TaskDraft, TaskSpec};
 
-/// Makes a task of what a caller declares, with the same defaults and checks as for one of the configuration.
+/// Makes a task of a caller's declaration, with the same defaults and checks as for one of the configuration.
 ///
 /// See docs/rest.md#task-objects. May read files.
 #[derive(Clone)]

@@ -10,20 +10,20 @@ use crate::grpc::status::store_failure;
 /// Key of the word for programs in the metadata of an answer.
 const REASON: &str = "cts-reason";
 
-/// Longest message of an answer, in bytes. It travels in a header, encoded, and headers have little room;
-/// Terraform's words can be many, and are in the run.
+/// Longest message of an answer, in bytes. Messages travel encoded in a header, and headers have little room;
+/// Terraform's output can be long, and is stored with the run.
 const MESSAGE: usize = 4096;
 
-/// Of a message that is too long, so much of its end is kept.
+/// Bytes of the end of a message that are kept if it is too long.
 const END: usize = 1536;
 
 /// Losses that a message names.
 const LOSSES: usize = 10;
 
-/// Stands for what is left out.
+/// Stands for the omitted part.
 const OMITTED: &str = "\n[the middle is left out here; the run has all of it]\n";
 
-/// The words are, where there are any, those that callers of the original look for
+/// Error texts are, where the original has them, the texts that its callers look for
 /// (docs/rest.md#creating-a-task, #updating-a-task).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
@@ -76,7 +76,7 @@ impl Refusal {
         }
     }
 
-    /// Why there was no run.
+    /// Why no run happened.
     pub(super) fn of_request(refused: Refused) -> Self {
         match refused.code {
             RefusedCode::Incomplete => Self::NotInitialized(refused.reason),
@@ -102,7 +102,7 @@ impl Refusal {
     }
 }
 
-/// The first losses, and how many more there are.
+/// The first losses, and the number of further ones.
 fn listed(losses: &[Loss]) -> String {
     let shown = losses.iter().take(LOSSES).map(ToString::to_string);
     let list = shown.collect::<Vec<_>>().join("; ");
@@ -128,7 +128,7 @@ impl From<Refusal> for Status {
     }
 }
 
-/// There is no task of this name, which need not be one that a task could have.
+/// No task has this name; the name need not be valid.
 pub(crate) fn unknown_task(name: &str) -> Status {
     let message = format!("there is no task {name:?}");
     declined(Code::NotFound, "unknown", message)

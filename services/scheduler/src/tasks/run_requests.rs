@@ -23,11 +23,11 @@ pub struct RunRequests {
 }
 
 impl RunRequests {
-    /// Requests a run of a task, whatever is applied, and gives its id; `None` if the task is not there any more. The
-    /// run is queued as soon as the input of the task is complete; a caller that follows runs since before this
-    /// call sees all that becomes of it.
+    /// Requests a run of a task, whatever is applied, and returns its id; `None` if the task no longer exists.
+    /// The run is queued as soon as the input of the task is complete; a caller that follows runs since before
+    /// this call sees all changes of it.
     ///
-    /// A store that does not answer is asked again until it does. A call that is cancelled may have made its
+    /// If the store does not answer, the request is repeated until it does. A cancelled call may have made its
     /// request.
     pub async fn request(&self, task: &TaskName, kind: RunKind) -> Option<RunId> {
         let run = self.identities.run_id();

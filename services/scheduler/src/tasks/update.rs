@@ -25,14 +25,14 @@ impl TaskCommands {
             let (enabled, kind) = effect(now, wanted, run);
             let change = self.change(name, None, enabled, Some(stored.revision), kind);
             match change.await {
-                // It was changed in between: what is to be done may be something else.
+                // The task was changed in between, so the effect of the request may be a different one.
                 Err(Refusal::Revision { .. }) => {}
                 done => return done,
             }
         }
     }
 
-    /// Changes an idle task, and waits for the run that is asked for with it.
+    /// Changes an idle task, and waits for the run that is requested with the change.
     pub(super) async fn change(
         &self,
         name: &TaskName,
@@ -54,7 +54,7 @@ impl TaskCommands {
         let task = changed.map_err(|error: TaskError| Refusal::of(error, name))?;
         self.tell_cancelled(&queued).await;
         self.notifier.tasks_changed();
-        // What was queued may be cancelled.
+        // Queued runs may be cancelled.
         self.notifier.queue_changed();
         tracing::info!(
             target: "ctrl",
@@ -74,8 +74,8 @@ impl TaskCommands {
     }
 }
 
-/// What a request does to a task that is enabled or not: the flag to be stored and the run to be made
-/// (docs/rest.md#updating-a-task). One that is switched off, or stays so, does not run.
+/// The effect of a request on a task that is enabled or not: the flag to be stored and the run to be made
+/// (docs/rest.md#updating-a-task). A task that is disabled, or stays so, does not run.
 const fn effect(now: bool, wanted: Option<bool>, run: Run) -> (Option<bool>, Option<RunKind>) {
     let on = match wanted {
         Some(wanted) => wanted,

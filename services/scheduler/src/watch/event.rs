@@ -1,4 +1,4 @@
-//! What becomes known of views.
+//! News about views.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use cts_core::{ViewDelta, ViewId};
 pub(crate) enum WatchEvent {
     /// A view changed, or can be read again.
     Delta(ViewId, ViewDelta),
-    /// Changes of these views are not seen now; what was seen before stays in force.
+    /// Changes of these views are not seen now; their snapshots stay in force.
     Trouble(Vec<ViewId>, Trouble),
 }
 
 /// Why changes of views are not seen. Times are counted from the moment at which it becomes known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// In one line.
+    /// The reason in one line.
     pub(crate) text: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Trouble {
 }
 
 impl Trouble {
-    /// One that begins now, and that no watcher has reported.
+    /// A reason that begins now, and that no watcher has reported.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),

@@ -1,10 +1,10 @@
-//! Following many views at many watchers: every view is followed at one healthy watcher, and moves to
-//! another when that one is lost.
+//! Following many views at many watchers: every view is followed at one healthy watcher, and moves to another
+//! when that one is lost.
 //!
-//! Which watcher has which view is decided by rendezvous hashing, so that the loss of one moves its views
-//! only (ARCHITECTURE.md#6-one-process-or-four). A view that moves begins with a full snapshot, which is
-//! compared with what is at
-//! hand; so nothing is lost between two watchers, and nothing runs because of the move.
+//! Rendezvous hashing decides which watcher has which view, so that the loss of a watcher moves only its own
+//! views (ARCHITECTURE.md#6-one-process-or-four). A view that moves begins with a full snapshot, which is
+//! compared with the one at hand; so nothing is lost between two watchers, and nothing runs because of the
+//! move.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -21,12 +21,12 @@ use tokio::time::{Instant, sleep_until};
 use super::event::{Trouble, WatchEvent};
 use super::watch_stream::{Command, StreamEvent, WatchStream};
 
-/// How long views stay away from a watcher whose stream has broken, unless there is no other.
+/// How long views stay away from a watcher whose stream has broken, unless it is the only one.
 const DISTRUST: Duration = Duration::from_secs(2);
 
-/// How long a watcher that is not healthy any more keeps its views while its stream is unbroken: one that has
-/// much to do answers its health check late, and those that would get its views would have more to do then. One that
-/// stands still breaks its stream within 4 s.
+/// How long a watcher that is no longer healthy keeps its views while its stream is unbroken: a busy watcher
+/// answers its health check late, and the watchers that would get its views would then be busier. The stream of
+/// a stalled watcher breaks within 4 s.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Deltas that wait for the scheduler; a watcher waits when it is full.
@@ -37,8 +37,8 @@ pub(crate) struct WatchSet {
     peers: watch::Receiver<Arc<[Peer]>>,
     views: Vec<View>,
     owners: HashMap<ViewId, String>,
-    /// Views of which nothing counts before a full snapshot: revisions of two watchers, or of two
-    /// subscriptions at one, have nothing to do with each other.
+    /// Views for which nothing counts before a full snapshot: revisions of two watchers, or of two
+    /// subscriptions at one, are unrelated.
     from_the_beginning: HashSet<ViewId>,
     streams: HashMap<String, mpsc::UnboundedSender<Command>>,
     distrusted: HashMap<String, Instant>,
@@ -72,7 +72,7 @@ impl WatchSet {
         watches
     }
 
-    /// What becomes known next. Cancel safe.
+    /// Waits for the next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> WatchEvent {
         loop {
             if let Some(event) = self.pending.pop_front() {
@@ -117,7 +117,7 @@ impl WatchSet {
         }
     }
 
-    /// Follows these views from now on, and no others. Those that stay are not asked for anew.
+    /// Follows these views from now on, and no others. Views that stay are not requested again.
     pub(crate) fn set_views(&mut self, views: Vec<View>) {
         let wanted: HashSet<ViewId> = views.iter().map(View::id).collect();
         // A view that comes back later must begin with a full snapshot.
@@ -142,7 +142,7 @@ impl WatchSet {
         }
         for (id, stream) in &self.streams {
             let share = shares.remove(id.as_str()).unwrap_or_default();
-            // It ends only when this sender goes.
+            // The stream ends only when this sender goes.
             drop(stream.send(Command::Follow(share)));
         }
     }
@@ -166,12 +166,12 @@ impl WatchSet {
         let stream = self.owners.get(view).and_then(|id| self.streams.get(id));
         let source = self.views.iter().find(|source| source.id() == *view);
         if let (Some(stream), Some(source)) = (stream, source) {
-            // One that has ended is replaced by the next assignment.
+            // A stream that has ended is replaced by the next assignment.
             drop(stream.send(Command::Again(source.clone())));
         }
     }
 
-    /// Reports the views that were never assigned, because there is no watcher.
+    /// Reports the views that were never assigned, because no watcher exists.
     fn note_unowned(&mut self) {
         let ids = self.views.iter().map(View::id);
         let unowned: Vec<ViewId> = ids.filter(|id| !self.owners.contains_key(id)).collect();
@@ -182,7 +182,7 @@ impl WatchSet {
         }
     }
 
-    /// Notes who is not healthy any more and has an unbroken stream.
+    /// Notes which watchers are no longer healthy and have an unbroken stream.
     fn note_late(&mut self, peers: &[Peer]) {
         let now = Instant::now();
         let is_healthy = |id: &str| peers.iter().any(|peer| peer.id() == id);
@@ -252,7 +252,7 @@ impl WatchSet {
                 self.tasks.spawn(stream.run());
                 commands
             });
-            // It ends only when this sender goes.
+            // The stream ends only when this sender goes.
             drop(stream.send(Command::Follow(share)));
         }
     }

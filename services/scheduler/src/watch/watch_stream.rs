@@ -21,7 +21,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Characters of an error that are kept.
 const ERROR_SHOWN: usize = 400;
 
-/// What comes from one watcher.
+/// An event from one watcher.
 #[derive(Debug)]
 pub(crate) enum StreamEvent {
     /// A view changed.
@@ -32,10 +32,10 @@ pub(crate) enum StreamEvent {
     Broken(String),
 }
 
-/// A change of what a stream follows.
+/// A change of the views that a stream follows.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// These are the views to follow, and no others.
+    /// Follow these views, and no others.
     Follow(Vec<View>),
     /// Send this view from its beginning.
     Again(View),

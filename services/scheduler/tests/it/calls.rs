@@ -1,4 +1,4 @@
-//! What callers ask of tasks, and what a worker does for it.
+//! Calls on tasks, and the part of a worker in them.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 
 use crate::setup::Setup;
 
-/// Long enough for what must not happen.
+/// Long enough to see that something does not happen.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
 
 /// An enabled task on the service "web".
@@ -174,8 +174,8 @@ impl Setup {
         self.complete(&lease, outcome).await.unwrap();
     }
 
-    /// Waits until the leader has looked at the stored tasks again: it finds a plan that is asked for in no other way. What it
-    /// has frozen before is of the definitions that are stored, and what is switched off is off to it.
+    /// Waits until the leader has read the stored tasks again: it notices the requested plan in no other way.
+    /// Inputs that it has frozen before are of the stored definitions, and disabled tasks are disabled for it.
     pub(crate) async fn leader_has_looked(&self, task: &str) {
         let (planned, ()) = tokio::join!(
             self.update(task, Some(true), RunMode::Inspect),

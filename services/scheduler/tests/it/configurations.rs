@@ -1,5 +1,5 @@
-//! Which task blocks are in force: those of a file when its members have started with it, and never those of
-//! of the leader.
+//! Which task blocks are in force: the blocks of a file once its members have started with it, and never the
+//! blocks of the leader.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ async fn a_rolling_restart_takes_effect_with_its_last_member_whoever_leads() {
     // Its id is free when its earlier life counts as dead.
     let last = start(&store, "one", &["b", "c"]).await;
     become_these(&last, &["b", "c"]).await;
-    // The task that is new runs; the one that was there before is as it was.
+    // The new task runs; the older task stays as it was.
     let lease = early.acquired().await;
     assert_eq!(early.run(&lease.run_id).await.unwrap().task_name, "c");
     early.applied(&lease).await;

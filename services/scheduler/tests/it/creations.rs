@@ -66,7 +66,7 @@ async fn now_applies_once_before_the_answer() {
     );
     assert_eq!(created.unwrap().plan, None);
     setup.nothing_runs().await;
-    // What is applied is known to be.
+    // The scheduler finds that the input is already applied.
     setup.watcher.restart();
     setup.nothing_runs().await;
 }

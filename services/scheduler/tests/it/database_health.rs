@@ -1,4 +1,4 @@
-//! What a scheduler says of itself while its database takes no writes.
+//! The health that a scheduler reports while its database takes no writes.
 
 use std::time::Duration;
 

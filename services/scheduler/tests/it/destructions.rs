@@ -1,4 +1,4 @@
-//! Deletions that destroy what their task has made (docs/rest.md#deleting-a-task).
+//! Deletions that destroy the infrastructure of their task (docs/rest.md#deleting-a-task).
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn task(name: &str) -> proto::Task {
     }
 }
 
-/// With a task `a` that has applied and is destroyed when it is deleted.
+/// A scheduler with a task `a` that has applied and is destroyed when it is deleted.
 async fn stage() -> Setup {
     let setup = Setup::new(Vec::new(), LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
@@ -83,7 +83,7 @@ async fn a_destruction_is_planned_made_and_said_why() {
     assert!(waits.waiting_for.contains("destroys its infrastructure"));
     let error = "has failed 1 times and tries again: no";
     assert!(waits.waiting_for.contains(error), "{}", waits.waiting_for);
-    // Of a caller that knows nothing of destructions, and once more.
+    // By a caller without support for destructions, and once more.
     for mode in [DeletionMode::Unspecified, DeletionMode::AsDeclared] {
         setup.delete_in("a", mode).await.unwrap();
     }

@@ -40,7 +40,7 @@ async fn heartbeat(setup: &Setup, number: usize, draining: bool) {
     setup.workers.clone().heartbeat(heartbeat).await.unwrap();
 }
 
-/// Calls for runs that there are none of; each gives the number of its worker when it is answered.
+/// Calls that wait for runs while no run exists; each returns the number of its worker when it is answered.
 async fn waiting_calls(setup: &Setup, store: &FaultyStore) -> JoinSet<usize> {
     let mut calls = JoinSet::new();
     for number in 0..WORKERS {

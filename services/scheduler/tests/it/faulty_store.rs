@@ -23,14 +23,14 @@ use cts_store::{
 };
 use cts_store_sqlite::SqliteStore;
 
-/// What goes wrong with one call.
+/// The failure of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is not done.
+    /// The write does not happen.
     Refused,
-    /// It is done, and its answer is lost.
+    /// The write happens, and its answer is lost.
     AnswerLost,
-    /// It is not done, and there is no answer.
+    /// The write does not happen, and no answer comes.
     Silence,
 }
 
@@ -68,7 +68,7 @@ impl FaultyStore {
         calls.get(method).copied().unwrap_or_default()
     }
 
-    /// What follows goes well.
+    /// Later calls succeed.
     pub(crate) fn heal(&self) {
         self.faults.lock().unwrap().clear();
     }

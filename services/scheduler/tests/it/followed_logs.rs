@@ -1,4 +1,4 @@
-//! Followers of logs: what they get, and what they cost.
+//! Followers of logs: the lines that they get, and the reads that they cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::setup::{Setup, WORKER, instance, member, store_in, task};
 
 const FOLLOWERS: usize = 200;
 
-/// Far more than a follower of a quiet log is to be asked for in that time.
+/// Time for which the reads of quiet logs are counted.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// A part of what a person would notice, on a machine with much else to do.
+/// Shorter than a delay that a person would notice, on a busy machine.
 const PROMPT: Duration = Duration::from_secs(2);
 
 impl Setup {
@@ -45,7 +45,7 @@ impl Setup {
         self.logs.clone().append_log(batches).await.unwrap();
     }
 
-    /// Until `method` was not called for a while.
+    /// Waits until `method` was not called for a while.
     async fn until_no_more(&self, store: &FaultyStore, method: &'static str) {
         let mut known = store.calls(method);
         let mut since = Instant::now();

@@ -59,7 +59,7 @@ impl Led {
         assert_eq!(names, ["a", "b"]);
     }
 
-    /// As another member sees it, who would not lead.
+    /// The epoch as another member, which does not want to lead, sees it.
     async fn epoch(&self) -> u64 {
         let bystander = Member {
             id: "bystander".into(),
@@ -138,7 +138,7 @@ async fn a_leader_without_its_database_waits_and_goes_on() {
     ] {
         led.store.fail(method, &all);
     }
-    // The lease expires, and data come meanwhile.
+    // The lease expires, and data come in that time.
     sleep(TTL / 2).await;
     led.setup.watcher.show(vec![instance("w", 2)]);
     sleep(TTL).await;
@@ -184,7 +184,7 @@ async fn a_leader_that_comes_back_after_another_takes_over() {
     assert_eq!(taken.epoch.get(), 2);
     led.file.resign(&other).await.unwrap();
     led.store.heal();
-    // What the other has done is not known.
+    // The changes of the other leader are not known.
     led.run_both().await;
     led.setup.nothing_runs().await;
     assert_eq!(led.setup.watcher.streams(), 2);

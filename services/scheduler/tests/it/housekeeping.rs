@@ -1,4 +1,4 @@
-//! Housekeeping happens, whoever leads.
+//! Housekeeping happens, whichever replica leads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const RETENTION: Retention = Retention {
     age: Duration::from_secs(2),
 };
 
-/// None of them leads as long as a leader waits before it does housekeeping.
+/// Each of them leads for less time than a leader waits before it does housekeeping.
 #[tokio::test]
 async fn leaders_that_do_not_live_long_do_what_is_due() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The scheduler behind its gRPC clients, with a real SQLite store and a watcher that the test plays.
+//! The scheduler, called through its gRPC clients, with a real SQLite store and a watcher that the test plays.
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod calls;

@@ -21,7 +21,7 @@ fn options(member: Member) -> Options {
     }
 }
 
-/// The incarnation and the epoch of the leader, as one that would not lead sees it.
+/// The incarnation and the epoch of the leader, as a member that does not want to lead sees them.
 async fn leader(store: &SqliteStore) -> (cts_core::Incarnation, u64) {
     let bystander = Member {
         id: "bystander".into(),
@@ -55,7 +55,7 @@ async fn a_process_whose_id_is_in_use_ends_and_the_other_goes_on() {
     assert!(began.elapsed() < TTL * 2, "{:?}", began.elapsed());
     assert_eq!(leader(&store).await, led);
     assert_eq!(first.names().await, ["a"]);
-    // The same for a follower.
+    // A follower behaves in the same way.
     let other = |id: &str| Member {
         id: id.into(),
         ..member()

@@ -25,7 +25,7 @@ async fn scheduler(store: &Arc<SqliteStore>, mode: Mode, tasks: Vec<TaskSpec>) -
     Setup::over(Arc::clone(store), options).await
 }
 
-/// A pass over these tasks, of which the enabled ones are to run.
+/// A pass over these tasks, which runs the enabled ones.
 async fn pass(store: &Arc<SqliteStore>, kind: RunKind, tasks: Vec<TaskSpec>) -> Setup {
     let setup = scheduler(store, Mode::OnRequest, tasks.clone()).await;
     for task in tasks.iter().filter(|task| task.enabled) {

@@ -1,4 +1,4 @@
-//! Nothing is applied without the data of all views, and nothing that changes meanwhile is lost.
+//! Nothing is applied without the data of all views, and no change that comes before that is lost.
 
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1::RunMode;
@@ -8,7 +8,7 @@ use tonic::Code;
 use crate::calls::{SHORT, checked, on_services, refused};
 use crate::setup::{Setup, instance, member, store_in, task};
 
-/// A task on "web" that is applied, and nothing is said of "db".
+/// A task on "web" that is applied, while no data of "db" come.
 async fn applied_once(directory: &tempfile::TempDir) -> Setup {
     let options = Options {
         input_timeout: SHORT,
@@ -74,7 +74,7 @@ async fn a_view_that_moves_from_one_task_to_another_is_not_missing_afterwards() 
         );
         replaced.unwrap();
     }
-    // One look of the leader may find both changes: "mail" goes from the one to the other.
+    // A single poll of the leader may find both changes: "mail" goes from the first task to the second.
     let (first, second, (), ()) = tokio::join!(
         setup.replace("a", on_services("a", &["web"]), 0, RunMode::Unspecified),
         setup.replace(

@@ -1,4 +1,4 @@
-//! A watcher that says what the test wants.
+//! A watcher that the test plays.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
@@ -27,11 +27,11 @@ struct Scene {
     revision: u64,
     /// `None` keeps silent about every view.
     instances: Option<Vec<ServiceInstance>>,
-    /// Of every view of keys; `None` keeps silent.
+    /// Items of every view of keys; `None` keeps silent.
     keys: Option<Vec<Item>>,
-    /// Views that nothing is said of.
+    /// Views for which nothing is sent.
     hidden: BTreeSet<ViewId>,
-    /// Views that cannot be read, with what is said of that.
+    /// Views that cannot be read, with the error that is sent for each.
     failing: BTreeMap<ViewId, String>,
     /// Streams begun before this count end.
     generation: u64,
@@ -76,7 +76,7 @@ impl PlayedWatcher {
         });
     }
 
-    /// Says that a service cannot be read from Consul, for a minute already.
+    /// Reports that a service has not been readable from Consul for a minute.
     pub(crate) fn fail(&self, service: &str, message: &str) {
         let view = ViewId::new(format!("health.service({service})"));
         self.scene.send_modify(|scene| {
@@ -97,7 +97,7 @@ impl PlayedWatcher {
         self.streams.load(Ordering::SeqCst)
     }
 
-    /// Ends all streams, as a restart does; the count of revisions begins anew.
+    /// Ends all streams, as a restart does; the count of revisions starts from the beginning.
     pub(crate) fn restart(&self) {
         self.scene.send_modify(|scene| {
             scene.generation += 1;
@@ -111,7 +111,7 @@ struct Played {
     requests: Streaming<proto::WatchRequest>,
     scenes: watch::Receiver<Scene>,
     generation: u64,
-    /// With the id of the subscription.
+    /// Views with the id of their subscription.
     views: BTreeMap<ViewId, u64>,
     ready: VecDeque<proto::WatchResponse>,
 }

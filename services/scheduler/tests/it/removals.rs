@@ -11,7 +11,7 @@ use cts_store_sqlite::SqliteStore;
 
 use crate::setup::{Setup, instance, member, store_in, task};
 
-/// A replica that shares the store, with these tasks in its file. It leads at once: the one before is dead.
+/// A replica that shares the store, with these tasks in its file. Leads at once: the replica before it is dead.
 async fn replica(store: &Arc<SqliteStore>, tasks: Vec<TaskSpec>, reset_storage: bool) -> Setup {
     let options = Options {
         sharing: Sharing::Shared,

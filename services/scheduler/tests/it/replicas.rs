@@ -12,7 +12,8 @@ use cts_store_sqlite::SqliteStore;
 use crate::calls::{applied, checked, declared, disabled, planned};
 use crate::setup::{Setup, instance, member, store_in, task};
 
-/// A replica that shares the store. One with the id of another that is dead waits for the life of the leadership.
+/// A replica that shares the store. If its id is that of a dead replica, it waits for the life of the
+/// leadership.
 async fn replica(store: &Arc<SqliteStore>, id: &str) -> Setup {
     let member = Member {
         id: id.into(),

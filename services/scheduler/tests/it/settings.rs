@@ -1,4 +1,4 @@
-//! Whose settings count.
+//! Which settings count.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn engine() -> Capabilities {
     }
 }
 
-/// A heartbeat of a worker with this backend; the key of the cluster, if it is asked for.
+/// Sends heartbeats of a worker with this backend; returns the key of the cluster.
 async fn heartbeat(setup: &Setup, id: &str, backend: &str, leaving: bool) -> ClusterKey {
     let mut blocks = SettingsBlocks::default();
     blocks.insert("backend".into(), vec![backend.into()]);
@@ -125,7 +125,8 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
     assert!(lease.is_some(), "it has the settings in force");
 }
 
-/// The store of an earlier version, whose inputs had a digest of the scheduler's own settings, with a task that it has applied.
+/// The store of an earlier version, whose inputs had a digest of the scheduler's own settings, with a task that
+/// it has applied.
 async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> Arc<SqliteStore> {
     let store = store_in(directory).await;
     let leader = store.lead(&member(), None, LONG).await.unwrap().epoch;
@@ -188,7 +189,7 @@ async fn an_update_runs_nothing() {
     assert_eq!(setup.input(&lease).await.settings_digest, earlier);
 }
 
-/// An earlier version has begun the deletion, and knows nothing of the settings of what destroys.
+/// An earlier version has begun the deletion, without settings for the destruction.
 #[tokio::test]
 async fn a_destruction_without_settings_gets_those_in_force() {
     let directory = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ impl Setup {
         Self::prepared(store, options).await.unwrap()
     }
 
-    /// The same, or why it cannot begin.
+    /// Like `over`, but returns the error if the scheduler cannot begin.
     pub(crate) async fn prepared(
         store: Arc<impl Store + 'static>,
         options: Options,
@@ -154,7 +154,7 @@ impl Setup {
         self.acquire_as(wait, convert::known_kinds()).await
     }
 
-    /// Asks as a worker that knows these kinds.
+    /// Requests a run as a worker that supports these kinds.
     pub(crate) async fn acquire_as(&self, wait: Duration, kinds: Vec<i32>) -> Option<run::Lease> {
         self.acquire_with(wait, kinds, terraform()).await
     }
@@ -288,7 +288,7 @@ fn terraform() -> Capabilities {
     }
 }
 
-/// The same of a worker that does not share the scheduler's disk.
+/// Capabilities of a worker that does not share the scheduler's disk.
 pub(crate) fn bundles() -> Capabilities {
     Capabilities {
         bundles: true,

@@ -1,4 +1,4 @@
-//! What the scheduler answers about tasks, runs and logs.
+//! The scheduler's answers about tasks, runs and logs.
 
 use std::time::Duration;
 

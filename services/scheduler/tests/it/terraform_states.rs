@@ -1,4 +1,4 @@
-//! What is known of the Terraform states of tasks, and what is decided about them.
+//! Knowledge about the Terraform states of tasks, and the decisions about them.
 
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ async fn a_refused_run_is_explained_and_decided() {
     assert!(told.recorded_at.is_some());
 }
 
-/// The end of an attempt is stored whatever its worker says of the state.
+/// The end of an attempt is stored whatever its worker reports about the state.
 #[tokio::test]
 async fn a_state_that_cannot_be_is_not_stored() {
     let setup = Setup::new(vec![task("t")], LONG).await;

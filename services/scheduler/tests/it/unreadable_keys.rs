@@ -35,7 +35,7 @@ fn on_keys(name: &str) -> TaskSpec {
     spec
 }
 
-/// Keys with their values, and those that have none.
+/// Keys, with their values where they have one.
 fn keys(keys: &[(&str, Option<&str>)]) -> Vec<Item> {
     let keys = keys.iter().map(|&(key, value)| match value {
         Some(value) => Item::from(KeyValue {
@@ -57,7 +57,7 @@ async fn over(store: Arc<impl Store + 'static>, mode: Mode) -> Setup {
 }
 
 impl Setup {
-    /// What the run of a lease gets of the keys.
+    /// The keys and values in the input of a lease.
     async fn keys_of(&self, lease: &run::Lease) -> Vec<(String, String)> {
         let input = self.input(lease).await;
         let pairs = input.consul_kv.iter();
@@ -186,7 +186,7 @@ async fn a_task_that_was_never_applied_waits_and_begins_when_it_can() {
         .await;
 }
 
-/// The run that is under way has another value of the key than the one before.
+/// The run in progress has another value of the key than the run before.
 #[tokio::test]
 async fn the_value_of_a_run_that_is_under_way_stays_if_it_succeeds() {
     let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
@@ -281,7 +281,7 @@ async fn a_pass_over_a_task_that_was_never_applied_ends() {
         let ended = setup.ends(1).await;
         assert_eq!(ended["t"].status(), run::RunStatus::Failed);
     }
-    // One that was applied keeps its values in a pass too.
+    // An applied task keeps its values in a pass too.
     let setup = over(Arc::clone(&store), Mode::Daemon).await;
     setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));
     setup.applies(&[("a/odd", "x")]).await;

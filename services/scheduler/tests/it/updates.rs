@@ -16,7 +16,7 @@ use crate::setup::{Setup, instance, member, store_in, task};
 
 const LONG: Duration = Duration::from_mins(1);
 
-/// With the configured task "t", which is applied.
+/// A scheduler with the configured task "t", which is applied.
 async fn applied_once() -> Setup {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);
@@ -24,7 +24,7 @@ async fn applied_once() -> Setup {
     setup
 }
 
-/// The same, but switched off.
+/// A scheduler with the configured task "t", which is applied and then disabled.
 async fn switched_off() -> Setup {
     let setup = applied_once().await;
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;

@@ -1,4 +1,4 @@
-//! What one subscriber has of one view, and what it must be sent.
+//! One subscriber's copy of one view, and the messages that bring it up to date.
 
 use std::sync::Arc;
 
@@ -29,9 +29,8 @@ pub(super) struct Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ViewEnded;
 
-/// From the full snapshot on, what changes in the view; ends after an error. The messages are made when
-/// the stream is polled, from the state of that moment. Each carries the subscriber's id of the
-/// subscription.
+/// Changes of the view, beginning with its full snapshot; ends after an error. The messages are made when the
+/// stream is polled, from the state of that moment. Each carries the subscriber's id of the subscription.
 pub(super) fn updates(
     view_id: ViewId,
     view: SubscribedView,
@@ -60,7 +59,7 @@ struct Subscription {
     view_id: ViewId,
     _view: SubscribedView,
     state: watch::Receiver<ViewState>,
-    /// What the subscriber has.
+    /// The snapshot that the subscriber has.
     sent: Option<Arc<ViewSnapshot>>,
     /// The last message was a failure.
     failing: bool,
@@ -122,7 +121,7 @@ impl Subscription {
 
     fn catch_up(&mut self, snapshot: Arc<ViewSnapshot>) -> Messages {
         let delta = snapshot.delta_from(self.sent.as_deref());
-        // Also when the data has changed and changed back in the meantime.
+        // Happens also when the data has changed and changed back in the meantime.
         if delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty() {
             return Vec::new();
         }

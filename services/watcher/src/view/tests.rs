@@ -157,7 +157,7 @@ fn what_consul_says_of_a_failure_is_one_short_line() {
     assert!(!message.contains(['\n', '\u{202e}']), "{message}");
 }
 
-/// With these instances, perhaps not all that there are.
+/// An answer with these instances; if `filtered`, they may not be all.
 fn answer(ids: &[&str], filtered: bool) -> PollEvent {
     PollEvent::Snapshot {
         index: 1,

@@ -10,13 +10,13 @@ const NAMED: usize = 5;
 /// Characters of a node's name and of an id that are shown.
 const NAME_SHOWN: usize = 100;
 
-/// Those of the last answer. `None` stands for all that name no instance.
+/// Unreadable instances of the last answer. `None` stands for all that name no instance.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable(HashSet<Option<InstanceKey>>);
 
 impl Unreadable {
-    /// Warns of those that are new, in one line. `kept` of all are in the view with their last form, the others are
-    /// left out. Returns how many are new.
+    /// Warns of new ones, in one line. `kept` of all are in the view with their last form, the others are left
+    /// out. Returns the number of new ones.
     pub(super) fn note(
         &mut self,
         view: &ViewId,

@@ -1,4 +1,4 @@
-//! What a subscriber gets of failures.
+//! Messages to a subscriber about failures.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -57,7 +57,7 @@ async fn one_odd_instance_does_not_hold_up_its_view() {
     let (_, snapshot) = subscriber.delta().await;
     let ports: Vec<_> = instances(&snapshot).iter().map(|i| i.port).collect();
     assert_eq!(ports, [80, -1]);
-    // With index 7 it stays as it was, which is no change.
+    // The answer with index 7 equals the one before, which is no change.
     assert_eq!(ids(&subscriber.delta().await.1), ["a"]);
 }
 

@@ -1,4 +1,4 @@
-//! What a subscriber gets of a real Consul.
+//! Messages to a subscriber from a real Consul.
 
 use cts_testkit::{ConsulAgent, eventually};
 
@@ -44,7 +44,7 @@ async fn what_a_module_cannot_see_is_no_change() {
         consul.put(&path, "").await;
     }
     consul.register_service("web", "b", 80, &[], &[]).await;
-    // Whatever came of the notes would come first, and with one instance.
+    // A delta caused by the notes would come first, and with one instance.
     let (_, next) = subscriber.delta().await;
     assert_eq!(ids(&next), ["a", "b"]);
 }

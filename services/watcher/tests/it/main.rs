@@ -1,5 +1,5 @@
-//! The watcher as its subscribers see it: through generated clients over the in-memory transport, in
-//! front of a real Consul, or of a fake for what a healthy Consul does not do.
+//! The watcher as its subscribers see it: through generated clients over the in-memory transport, in front of a
+//! real Consul, or of a fake for behaviour that a healthy Consul does not have.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 

@@ -65,7 +65,7 @@ async fn instances_of_all_services_whose_names_match_are_one_view() {
     assert_eq!(ids(&subscriber.delta().await.1), ["1"]);
     consul.set_check("check-2", "pass").await;
     assert_eq!(ids(&subscriber.delta().await.1), ["1", "2"]);
-    // A name that comes, and one that goes.
+    // A name is added, and one is removed.
     register(&consul, "web-c", "4", "passing").await;
     until(&mut subscriber, &["1", "2", "4"]).await;
     consul.deregister("1").await;
@@ -158,7 +158,7 @@ async fn names_and_their_tags_come_change_and_go() {
     consul
         .register(json!({"Name": "web", "ID": "1", "Tags": []}))
         .await;
-    // What does not match is no change.
+    // A service that does not match is no change.
     assert_eq!(names(&subscriber.delta().await.1), [("web", vec![])]);
     consul.deregister("1").await;
     assert_eq!(names(&subscriber.delta().await.1), []);

@@ -1,5 +1,5 @@
-//! Whatever happens to Consul and on the way there, in the end each view shows what Consul has: random changes of all
-//! kinds, while connections are cut, slow, half-open or answered by something else, and over few connections.
+//! After any sequence of faults, each view shows the state of Consul in the end: random changes of all kinds,
+//! while connections are cut, slow, half-open or answered by something else, and over few connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -45,7 +45,7 @@ enum Step {
         key: u8,
     },
     Link(Link),
-    /// Lets followers do something meanwhile.
+    /// Gives followers time to act.
     Wait(u64),
 }
 
@@ -165,7 +165,7 @@ async fn read(consul: &ConsulClient, query: Query) -> Items {
     items.into_iter().map(|item| (item.key(), item)).collect()
 }
 
-/// What a view should show.
+/// The items that a view should show.
 async fn truth(consul: &ConsulClient, view: &View) -> Items {
     let matches = |regexp: &str, key: &ItemKey| {
         let regexp = Regexp::new(regexp).unwrap();
@@ -211,7 +211,7 @@ async fn agrees(subscriber: &mut Subscriber, consul: &ConsulClient) -> Result<()
     Ok(())
 }
 
-/// With so many connections to Consul.
+/// Runs the test with so many connections to Consul.
 async fn ends_with_the_truth(connections: usize) {
     let mut runner = TestRunner::deterministic();
     let steps = steps().new_tree(&mut runner).unwrap().current();

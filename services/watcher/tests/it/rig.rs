@@ -138,7 +138,7 @@ impl Subscriber {
         self.subscribe_as(0, views);
     }
 
-    /// Gives the subscription this id.
+    /// Subscribes with this id of the subscription.
     pub(crate) fn subscribe_as<'a>(
         &self,
         subscription_id: u64,
@@ -153,7 +153,7 @@ impl Subscriber {
         self.send(Some(Change::Unsubscribe(Unsubscribe { view_ids })));
     }
 
-    /// Says that no further request will come.
+    /// Ends the stream of requests.
     pub(crate) fn close_requests(&mut self) {
         self.requests = None;
     }
@@ -202,7 +202,7 @@ impl Subscriber {
         }
     }
 
-    /// What a view showed last.
+    /// The last snapshot of a view.
     pub(crate) fn snapshot(&self, view_id: &str) -> Option<&ViewSnapshot> {
         self.snapshots.get(view_id)
     }

@@ -70,7 +70,7 @@ async fn who_comes_back_soon_finds_the_view_there() {
         other => Err(format!("{other:?}")),
     })
     .await;
-    // What lingers does not hold up the end.
+    // Lingering views do not hold up the end.
     rig.stop.cancel();
     let ended = tokio::time::timeout(DEADLINE, rig.running.join_next()).await;
     assert!(ended.unwrap().is_some());
@@ -123,7 +123,7 @@ async fn messages_carry_the_id_of_their_subscription_and_their_number() {
     subscriber.subscribe_as(7, [&view("web")]);
     let first = numbered(&mut subscriber).await;
     assert_eq!((first.subscription_id, first.part_number), (7, 1));
-    // What is under way of the older snapshot is not to be taken for a part of the newer one.
+    // Messages under way for the older snapshot must not be taken for a part of the newer one.
     subscriber.subscribe_as(8, [&view("web")]);
     let mut expected = 2;
     let newer = loop {

@@ -95,7 +95,7 @@ async fn a_subscriber_that_would_miss_the_key_keeps_what_it_has_and_hears_why() 
     assert_eq!(failure(&mut subscriber).await, told);
     consul.kv_put("a/good", "2").await;
     assert_eq!(failure(&mut subscriber).await, told);
-    // Another one that comes now has nothing to keep.
+    // A subscriber that starts now has nothing to keep.
     let mut late = rig.subscriber().await;
     subscribe_as_before(&late, &keys("a/", true));
     assert_eq!(failure(&mut late).await, told);

@@ -1,8 +1,8 @@
-//! What cts runs as `terraform` during a benchmark: notes the moment and becomes the real one.
+//! The executable that cts runs as `terraform` during a benchmark: notes the moment and becomes the real one.
 //!
-//! An executable of its own, because it must start fast: the time until it runs counts as cts's. It
-//! finds what it needs beside the name by which it was called: `real` (Terraform) and `starts`, to
-//! which every start adds a line of nanoseconds (monotonic clock), process id and first argument.
+//! An executable of its own, because it must start fast: the time until it runs counts as cts's. Its files are
+//! in the directory of the name that it was invoked as: `real` (Terraform) and `starts`, to which every start
+//! adds a line of nanoseconds (monotonic clock), process id and first argument.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::OpenOptions;
@@ -41,7 +41,7 @@ fn become_terraform(
         std::process::id(),
         step.display()
     );
-    // One write, so that lines of processes that start together do not mix.
+    // A single write, so that lines of processes that start together do not mix.
     OpenOptions::new()
         .append(true)
         .open(directory.join("starts"))?

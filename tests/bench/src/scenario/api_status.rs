@@ -1,4 +1,4 @@
-//! How fast the REST API gives the status of many tasks: rows 7 and 16 of the table.
+//! Speed of the REST API for the status of many tasks: rows 7 and 16 of the table.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::stage::{Plan, Stage, Version};
 
 const PATH: &str = "/v1/status/tasks";
 
-/// After the first pass, until everything has come to rest.
+/// Time after the first pass until everything has come to rest.
 const REST: Duration = Duration::from_secs(5);
 
-/// Of the played workers that do the first pass.
+/// Slots of the played workers that do the first pass.
 const FIRST_PASS_SLOTS: u32 = 16;
 
-/// Before each measurement; what is asked then does not count.
+/// Time before each measurement, whose requests do not count.
 const WARM_UP: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(stage: &mut Stage, options: &ApiStatusArguments) -> Result<Vec<Metric>> {
@@ -86,7 +86,7 @@ async fn measure(
     Ok(crate::report::median_of_rounds(&rounds))
 }
 
-/// While other things are committed, which are no business of who asks.
+/// Measures while transactions are committed that do not concern the requests.
 async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result<Vec<Metric>> {
     let plan = Plan {
         name: "busy",
@@ -170,7 +170,7 @@ async fn load(clients: &mut [HttpClient], time: Duration) -> Result<Load> {
 struct Load {
     seconds: f64,
     latencies: Vec<Duration>,
-    /// Of one answer.
+    /// Size of one answer.
     bytes: usize,
 }
 

@@ -20,7 +20,7 @@ use crate::stage::{Plan, Stage, Version};
 /// Changes between two lines of progress.
 const PROGRESS_EVERY: u32 = 25;
 
-/// What the task watches.
+/// The subject of the task's condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Watched {
     /// A service by its name.
@@ -113,7 +113,7 @@ fn pause(number: u32) -> Duration {
     Duration::from_millis(150 + u64::from(number * 37 % 101))
 }
 
-/// What stays the same from change to change.
+/// State that stays the same from change to change.
 struct Bench<'a> {
     stage: &'a Stage,
     by_hand: ByHand,

@@ -14,7 +14,7 @@ use crate::sample::Sample;
 use crate::site::services;
 use crate::stage::{Plan, Stage};
 
-/// For the passes, which are not measured.
+/// Slots for the passes, which are not measured.
 const SLOTS: u32 = 16;
 
 pub(super) async fn run(stage: &mut Stage, tasks: u32, rounds: u32) -> Result<Vec<Metric>> {

@@ -19,7 +19,7 @@ use crate::stage::{Plan, Stage, Version};
 
 const PATH: &str = "/v1/status/tasks";
 
-/// Between two questions for the status.
+/// Time between two requests for the status.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// The shortest that can be configured: old runs are looked for after a quarter of it.
@@ -59,7 +59,7 @@ pub(super) async fn run(stage: &mut Stage, options: &HistoryArguments) -> Result
     let database = site.cluster()?.database();
     history.add(database).await;
     let mut connection = PgConnection::connect(database).await?;
-    // What making it has left to be written is no part of the measurement.
+    // Writes that are left over from making the history are no part of the measurement.
     for statement in ["VACUUM ANALYZE", "CHECKPOINT"] {
         sqlx::query(statement).execute(&mut connection).await?;
     }

@@ -15,7 +15,7 @@ use crate::usage::Usage;
 
 const INSTANCES: u32 = 10;
 
-/// After the first pass, until everything has come to rest.
+/// Time after the first pass until everything has come to rest.
 const REST: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(stage: &mut Stage, options: &IdleArguments) -> Result<Vec<Metric>> {
@@ -71,7 +71,7 @@ async fn measure(
     say(&format!("{name}: first pass"));
     let (started, mut runs) = stage.start_cts(&site).await?;
     let applied = runs.first_pass(site.tasks().len()).await?;
-    // It follows runs, of which there are none now.
+    // Ends the stream of runs, which is idle now.
     drop(runs);
     say(&format!("{name}: rest"));
     sleep(REST).await;

@@ -28,10 +28,10 @@ const SCHEDULERS: usize = 2;
 /// Longer than everything that is measured.
 const LEASE: Duration = Duration::from_mins(10);
 
-/// Until servers have come to rest; Postgres counts what a connection did up to 10 s later.
+/// Time until servers have come to rest; Postgres counts the statements of a connection up to 10 s later.
 const REST: Duration = Duration::from_secs(12);
 
-/// Between two lines.
+/// Time between two lines.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Longest way of a line.
@@ -76,7 +76,7 @@ pub(super) async fn run(stage: &mut Stage, options: &LogFollowArguments) -> Resu
     let mut followers = try_join_all(followers).await?;
     let followed = statements(stage, seconds).await?;
     say("lines");
-    // The followers of these two are at the other scheduler and at the one that takes the lines.
+    // The followers of these two are at the other scheduler and at the scheduler that takes the lines.
     let away = ways(&running, 0, &mut followers[0], options.lines).await?;
     let here = ways(&running, 1, &mut followers[1], options.lines).await?;
     Ok(vec![
@@ -89,7 +89,7 @@ pub(super) async fn run(stage: &mut Stage, options: &LogFollowArguments) -> Resu
     ])
 }
 
-/// Transactions at the database, each of them one statement or more, without those of this program.
+/// Transactions per second at the database, each of one statement or more, without those of this program.
 async fn statements(stage: &Stage, time: Duration) -> Result<f64> {
     sleep(REST).await;
     let (begin, before) = (Moment::now(), stage.transactions().await?);

@@ -119,7 +119,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// One run at a time, while all workers wait.
+    /// Picks up one run at a time, while all workers wait.
     async fn pick_up(&self, slots: u32, count: u32, pickup: &mut Sample) -> Result<()> {
         let mut hands = Hands::start(&self.scheduler, slots).await?;
         for number in 0..count {

@@ -14,7 +14,7 @@ use crate::sample::Sample;
 use crate::site::SERVICE;
 use crate::stage::{Plan, Stage};
 
-/// For the passes, which are not measured.
+/// Slots for the passes, which are not measured.
 const SLOTS: u32 = 16;
 
 pub(super) async fn run(stage: &mut Stage, options: &SharedInputArguments) -> Result<Vec<Metric>> {
@@ -73,7 +73,7 @@ pub(super) async fn run(stage: &mut Stage, options: &SharedInputArguments) -> Re
     ])
 }
 
-/// What the tables of inputs hold, in bytes.
+/// Sizes of the tables of inputs, in bytes.
 struct Stored {
     all: f64,
     /// The largest content.

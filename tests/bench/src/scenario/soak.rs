@@ -49,7 +49,7 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
     say("first pass");
     let (_started, mut runs) = stage.start_cts(&site).await?;
     runs.first_pass(site.tasks().len()).await?;
-    // It ends with the first failure.
+    // The stream of runs ends with the first failure.
     drop(runs);
     stage.shim()?.fail_applies(FAILING)?;
     let mut database = match site.cluster() {
@@ -91,7 +91,7 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
     Ok(metrics)
 }
 
-/// Values by name; what is not counted is in mebibytes.
+/// Values by name; all except counts are in mebibytes.
 type Values = BTreeMap<String, f64>;
 
 async fn sample(stage: &Stage, site: &Site, database: Option<&mut PgConnection>) -> Result<Values> {

@@ -1,4 +1,4 @@
-//! One change that many subscribers of a watcher are waiting for.
+//! One change that many subscribers of a watcher wait for.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ const CONFIGURATION: &str = "cts.hcl";
 const INSTANCES: u32 = 10;
 /// Subscribers of one connection; a server allows 200 streams by default.
 const PER_CONNECTION: usize = 100;
-/// Between two changes.
+/// Time between two changes.
 const PAUSE: Duration = Duration::from_millis(200);
-/// For all subscribers to see a change.
+/// Time for all subscribers to see a change.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(stage: &mut Stage, options: &WatchFanoutArguments) -> Result<Vec<Metric>> {

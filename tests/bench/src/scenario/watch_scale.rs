@@ -23,7 +23,7 @@ use crate::usage::Usage;
 
 /// Services that get nine tenths of the changes with `--skewed`.
 const HOT: u32 = 50;
-/// Before the changes that count, so that those that change often are known.
+/// Time before the changes that count, in which the watcher learns which services change often.
 const WARM_UP: Duration = Duration::from_secs(45);
 /// Without any change.
 const REST: Duration = Duration::from_secs(15);
@@ -81,7 +81,7 @@ pub(super) async fn run(stage: &mut Stage, options: &WatchScaleArguments) -> Res
     let subscribed = follower.first_snapshots().await?;
     say("every service is known");
 
-    // So that what the subscription has caused is over.
+    // Waits until the work that the subscription has caused is over.
     tokio::time::sleep(REST).await;
     let before = (watcher.usage()?, stage.consul_usage()?);
     tokio::time::sleep(REST).await;

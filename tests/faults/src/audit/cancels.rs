@@ -1,4 +1,4 @@
-//! That a cancelled run stays cancelled, and that its input waits for the next change or request.
+//! Checks that a cancelled run stays cancelled, and that its input waits for the next change or request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,13 @@ pub struct Confirmed {
     pub task: String,
     /// When the answer was there, in hundredths of a second since the machine was started.
     pub answered: u64,
-    /// It was cancelled by then; else it may have ended otherwise, or its worker has the order to stop it.
+    /// The run was cancelled by then; otherwise it may have ended in another way, or its worker has the order
+    /// to stop it.
     pub withdrawn: bool,
 }
 
-/// Cancelled runs that were leased again or did not end, and applies of their inputs that were queued unasked. Where takeovers
-/// run all tasks, they run these too.
+/// Cancelled runs that were leased again or did not end, and applies of their inputs that were queued without a
+/// request. If takeovers run all tasks, they run these too.
 pub fn cancels(audit: &Audit, confirmed: &[Confirmed], takeover_runs_all: bool) -> Vec<Violation> {
     let mut violations = begun_again(audit);
     violations.extend(confirmed.iter().filter_map(|one| unfulfilled(audit, one)));
@@ -122,9 +123,9 @@ fn withheld(audit: &Audit, confirmed: &[Confirmed]) -> Vec<Violation> {
     violations
 }
 
-/// Moments at which nothing of a task was withheld any more, whatever became of its runs, in order.
+/// Moments at which nothing of a task was withheld any more, whatever happened to its runs, in order.
 fn ends_of_withholding(audit: &Audit) -> Vec<(i64, &str)> {
-    // A skipped input is another than the one that is withheld, and then the newer one.
+    // A skipped input differs from the one that is withheld, and is then the newer one.
     let skips = audit.skips.iter().map(|skip| (skip.at, &*skip.task));
     let switches = audit.switches.iter();
     let switches = switches.filter(|switched| switched.enabled != Some(false));

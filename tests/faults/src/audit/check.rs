@@ -1,4 +1,4 @@
-//! What the writes to the database prove.
+//! Proofs from the writes to the database.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::violation::{Rule, Violation};
 
 const FINISHED: [&str; 3] = ["succeeded", "failed", "cancelled"];
 
-/// How far the epochs of waiting runs jump after a failover, beyond those that may have been granted and forgotten.
+/// Step of the epochs of waiting runs after a failover, larger than any number of epochs granted and forgotten.
 const EPOCH_STEP: i64 = 1_000_000;
 
 /// A day, in microseconds.
@@ -20,8 +20,8 @@ const TOLERANCE: i64 = 300_000;
 
 /// Each run's epochs, statuses and holders.
 ///
-/// Also that each task has one running at most, and none that begins while it is disabled; and that who
-/// reported a success had worked under the lease that was valid then.
+/// Also checks that at most one run of a task is running, that none begins while its task is disabled, and that
+/// a worker that reported a success had worked under the lease that was valid then.
 pub fn runs(audit: &Audit, sightings: &[Sighting]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut running: BTreeMap<&str, &RunWrite> = BTreeMap::new();
@@ -71,7 +71,7 @@ pub fn runs(audit: &Audit, sightings: &[Sighting]) -> Vec<Violation> {
     violations
 }
 
-/// What one write alone shows.
+/// The violation that a single write shows.
 fn broken_write(write: &RunWrite) -> Option<Violation> {
     let stale = |why: &str| {
         let evidence = format!("{why}: {write:?}");
@@ -94,7 +94,7 @@ fn broken_write(write: &RunWrite) -> Option<Violation> {
         if old.holder != new.holder {
             return stale("the holder changes without a grant");
         }
-        // One by a clock that was days ahead is brought back.
+        // A lease by a clock that was days ahead is brought back.
         let is_sound = old
             .expires
             .is_none_or(|expires| expires - write.at < DAY_MICROS / 2);
@@ -106,7 +106,7 @@ fn broken_write(write: &RunWrite) -> Option<Violation> {
 }
 
 fn was_enabled(audit: &Audit, grant: &RunWrite) -> bool {
-    // The task's row is locked by both, and the clock is asked under the lock.
+    // Both lock the task's row, and the clock is read under the lock.
     let mut switches = audit.switches.iter();
     let last = switches.rfind(|switched| switched.task == grant.task && switched.at < grant.at);
     last.is_none_or(|switched| switched.enabled == Some(true))
@@ -159,7 +159,7 @@ pub fn leaders(writes: &[LeaderWrite]) -> Vec<Violation> {
     violations
 }
 
-/// One event of a run at most.
+/// Checks that each run has at most one event.
 pub fn lone_events(events: &[(String, String, String)]) -> Vec<Violation> {
     let mut of_runs: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, run, _) in events {

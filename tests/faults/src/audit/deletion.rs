@@ -1,4 +1,4 @@
-//! That nothing works for a task that is not there.
+//! Checks that nothing works for a task that does not exist.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use crate::violation::{Rule, Violation};
 /// Room for the difference between the clocks, in microseconds.
 const TOLERANCE: i64 = 300_000;
 
-/// Terraform processes that may be at work longer than cts knows of them.
+/// Terraform processes that may be at work for longer than cts assumes.
 #[derive(Debug, Clone, Default)]
 pub struct Orphans {
-    /// Of these workers, which were killed with their guards.
+    /// Workers that were killed with their guards.
     pub workers: BTreeSet<String>,
-    /// Of every worker: they have no guards.
+    /// All workers are without guards.
     pub of_all: bool,
-    /// Times of which the database has forgotten what it had confirmed.
+    /// Periods whose confirmed writes the database has forgotten.
     pub forgotten: Vec<Outage>,
 }
 
@@ -28,7 +28,7 @@ impl Orphans {
     }
 }
 
-/// Terraform processes that were started while there was no task of that name, or that went on when it was gone.
+/// Terraform processes that were started while no task had that name, or that went on after its deletion.
 pub fn after_deletion(audit: &Audit, sightings: &[Sighting], orphans: &Orphans) -> Vec<Violation> {
     let mut violations = Vec::new();
     for sighting in sightings {
@@ -39,7 +39,7 @@ pub fn after_deletion(audit: &Audit, sightings: &[Sighting], orphans: &Orphans) 
             continue;
         }
         let lives = lives(audit, &sighting.task);
-        // A task that is created again at once has two lives that both may be the one it was started in.
+        // If a task is created again at once, the process may have been started in either of its two lives.
         let last = lives
             .iter()
             .rfind(|life| life.from - TOLERANCE <= from && from <= life.until + TOLERANCE);
@@ -59,7 +59,7 @@ pub fn after_deletion(audit: &Audit, sightings: &[Sighting], orphans: &Orphans) 
     violations
 }
 
-/// From when until when there was a task of this name.
+/// Periods in which a task of this name existed.
 pub(super) fn lives(audit: &Audit, task: &str) -> Vec<Outage> {
     let mut lives: Vec<Outage> = Vec::new();
     let mut there = false;

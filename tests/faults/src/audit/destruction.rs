@@ -1,4 +1,4 @@
-//! What was destroyed with a task, and what was not.
+//! Resources that were destroyed with a task, and resources that were not.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ const TOLERANCE: i64 = 300_000;
 pub struct Remains<'a> {
     /// Its name.
     pub task: &'a str,
-    /// Its deletion destroys what it has made.
+    /// Its deletion destroys its resources.
     pub destroys: bool,
-    /// It was deleted, and not created since; else a creation may have failed.
+    /// The task was deleted, and not created since; otherwise a creation may have failed.
     pub deleted: bool,
     /// The resources in its state; `None` without a state.
     pub resources: Option<BTreeSet<String>>,
@@ -35,7 +35,7 @@ fn broken(task: &str, evidence: String) -> Violation {
     Violation::new(Rule::DestroyedWithItsTask, task, evidence)
 }
 
-/// Grants of runs of a task that change what it has made, in order.
+/// Grants of runs of a task that change its resources, in order.
 fn grants<'a>(audit: &'a Audit, task: &str) -> impl DoubleEndedIterator<Item = &'a RunWrite> {
     let begins = |write: &&RunWrite| {
         let was_queued = write.old.as_ref().is_some_and(|old| old.status == "queued");
@@ -46,7 +46,8 @@ fn grants<'a>(audit: &'a Audit, task: &str) -> impl DoubleEndedIterator<Item = &
     of_task.filter(changes).filter(begins)
 }
 
-/// By the journal of a task: what it made was destroyed, although the run that was granted last did not destroy.
+/// Resources of a task that were destroyed by its journal, although the run that was granted last did not
+/// destroy.
 pub fn destructions(
     audit: &Audit,
     task: &str,
@@ -70,7 +71,7 @@ pub fn destructions(
     violations
 }
 
-/// How the state of a task that is gone differs from what its deletion leaves.
+/// Difference between the state of a deleted task and the state that its deletion should leave.
 pub fn destroyed(
     audit: &Audit,
     remains: &Remains<'_>,

@@ -1,4 +1,4 @@
-//! Applies of what was applied already.
+//! Applies of inputs that were already applied.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,12 @@ use super::starvation::Outage;
 use crate::sightings::Sighting;
 use crate::violation::{Rule, Violation};
 
-/// Leases, without a request, of applies with the input of the last apply of the same task, which had succeeded.
+/// Leases, without a request, of applies with the input of the last apply of the same task, which had
+/// succeeded.
 ///
-/// What another attempt has begun since, or what was done for another task of that name, is not known to be applied. Neither
-/// is it after a switch to another timeline, of tasks that Terraform was at work for in the time that is `forgotten`, or of all if
-/// a worker did not vouch for them.
+/// An input counts as applied only until another attempt begins, and only for the same task, not for another
+/// task of that name. After a switch to another timeline it does not count for tasks for which Terraform was at
+/// work in the period that is `forgotten`, or for any task if a worker did not vouch for them.
 pub fn equal_inputs(audit: &Audit, sightings: &[Sighting], forgotten: &[Outage]) -> Vec<Violation> {
     let mut deleted = audit
         .switches

@@ -7,12 +7,13 @@ use crate::violation::{Rule, Violation};
 /// Room for the difference between the clocks, in microseconds.
 const TOLERANCE: i64 = 300_000;
 
-/// By the journal of a task: it made once more what it keeps, although that was not destroyed.
+/// Checks by the journal of a task that it did not make its kept resource twice without a destruction in
+/// between.
 ///
-/// Not before an apply has succeeded since it was made, or, if the state can always be written, the process that made it
-/// has failed in order.
+/// A second making counts only if an apply has succeeded since the first, or, if the state can always be
+/// written, the process that made it has failed in order.
 ///
-/// Otherwise Terraform may have been interrupted or killed before its state had what was made.
+/// Otherwise Terraform may have been interrupted or killed before its state had the resource.
 pub fn made_again(
     audit: &Audit,
     task: &str,

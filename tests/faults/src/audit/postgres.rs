@@ -9,8 +9,9 @@ use super::KIND;
 use super::record::{Audit, Settled, clock};
 use super::rows::{leader_write, run_write, skipped, switched};
 
-/// A schema of its own, so that nothing of cts is touched. Rows of one run or of the leadership are in
-/// the order in which they were written: the row was locked. `@KIND@` is to be replaced. `drag` makes every write take so much longer.
+/// A schema of its own, so that nothing of cts is touched. Rows of one run or of the leadership are in the
+/// order in which they were written: the row was locked. `@KIND@` is to be replaced. `drag` makes every write
+/// take so much longer.
 const TRIGGERS: &str = "
 CREATE SCHEMA audit;
 CREATE FUNCTION audit.now() RETURNS BIGINT LANGUAGE sql VOLATILE
@@ -190,7 +191,7 @@ pub(super) async fn unfinished(url: &str) -> Result<Vec<String>, sqlx::Error> {
     Ok(rows)
 }
 
-/// From now on every write takes so much longer, or no more.
+/// Makes every write take so much longer from now on, or no longer than usual.
 pub(crate) async fn drag(url: &str, each: Option<Duration>) -> Result<(), sqlx::Error> {
     let mut connection = connect(url).await?;
     sqlx::query("DELETE FROM audit.drag")

@@ -1,4 +1,4 @@
-//! What is kept of writes, and where.
+//! Records of writes, and where they are kept.
 
 use super::{postgres, sqlite};
 use crate::database::Database;
@@ -17,19 +17,19 @@ pub struct RunWrite {
     pub kind: String,
     /// Digest of its input.
     pub input: String,
-    /// Before; `None` if it was inserted.
+    /// State before the write; `None` if the row was inserted.
     pub old: Option<RunState>,
-    /// After.
+    /// State after the write.
     pub new: RunState,
-    /// Not to be leased before.
+    /// The run is not leased before this.
     pub due: i64,
-    /// Whether it was asked for.
+    /// Whether the run was requested.
     pub requested: bool,
-    /// Whether there was an order to stop it before this write.
+    /// Whether an order to stop it existed before this write.
     pub ordered: bool,
 }
 
-/// What a row of `runs` says.
+/// The columns of a row of `runs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunState {
     /// Status, as it is stored.
@@ -75,7 +75,7 @@ pub struct Skipped {
     pub task: String,
 }
 
-/// It was decided which tasks are trusted after a switch to another timeline.
+/// The decision which tasks are trusted after a switch to another timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
     /// When.
@@ -97,11 +97,11 @@ pub struct Audit {
     pub switches: Vec<Switched>,
     /// Inputs that needed no run, in order.
     pub skips: Vec<Skipped>,
-    /// What was decided after switches to another timeline, in order.
+    /// Decisions after switches to another timeline, in order.
     pub settlements: Vec<Settled>,
-    /// Task, run and id of each event there is, in order.
+    /// Task, run and id of each stored event, in order.
     pub events: Vec<(String, String, String)>,
-    /// Inputs that needed no run, of the tasks that there are.
+    /// Inputs that needed no run, of the existing tasks.
     pub skipped: i64,
     /// Microseconds by the database's clock when the machine was started.
     pub boot: i64,
@@ -118,7 +118,7 @@ impl Audit {
         }
     }
 
-    /// Reads what was kept.
+    /// Reads the records.
     pub(crate) async fn read(database: &Database) -> Result<Self, sqlx::Error> {
         match database {
             Database::Postgres { url, .. } => postgres::read(url).await,
@@ -132,8 +132,8 @@ impl Audit {
     }
 }
 
-/// The time by the database's clock, and when the machine was started by that clock. Of several looks the quickest counts:
-/// on a busy machine an answer may come late.
+/// The time by the database's clock, and when the machine was started by that clock. The quickest of several
+/// queries counts: on a busy machine an answer may come late.
 pub(super) async fn clock(
     mut now: impl AsyncFnMut() -> Result<i64, sqlx::Error>,
 ) -> Result<(i64, i64), sqlx::Error> {
@@ -151,8 +151,8 @@ pub(super) async fn clock(
     Ok((now, boot))
 }
 
-/// Work that is not done yet, with the name of its task: runs that wait or are at work (those of disabled tasks may
-/// wait), requests without a run, tasks that are being created or deleted.
+/// Unfinished work, with the name of its task: runs that wait or are at work (runs of disabled tasks may wait),
+/// requests without a run, tasks that are being created or deleted.
 pub(crate) async fn unfinished(database: &Database) -> Result<Vec<String>, sqlx::Error> {
     match database {
         Database::Postgres { url, .. } => postgres::unfinished(url).await,

@@ -1,14 +1,14 @@
-//! Rows of what was kept, the same in both databases.
+//! Rows of the records, the same in both databases.
 
 use sqlx::{ColumnIndex, Decode, Row, Type};
 
 use super::record::{LeaderWrite, RunState, RunWrite, Skipped, Switched};
 use crate::clock::DAY;
 
-/// Times by a clock that was off by whole days, as the times that they were.
+/// Converts times by a clock that was off by whole days to the true times.
 ///
-/// How long something was due or valid at the time of the row is as it was written: what had been written by the clock before a
-/// jump is then long ago, or days away.
+/// Durations for which something is due or valid stay as they were written at the time of the row: a time that
+/// was written by the clock before a jump is then long ago, or days away.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OneClock {
     /// Microseconds by the clock that is right, of a moment near to all rows.

@@ -130,7 +130,7 @@ pub(super) async fn read(path: &Path) -> Result<Audit, sqlx::Error> {
     });
     Ok(Audit {
         runs: runs.collect::<Result<_, sqlx::Error>>()?,
-        // In one process there is no election to judge.
+        // A single process has no election to judge.
         leaders: Vec::new(),
         switches: switches.collect::<Result<_, sqlx::Error>>()?,
         skips: skips.collect::<Result<_, sqlx::Error>>()?,

@@ -1,16 +1,16 @@
-//! How long due runs have waited, and whether any of them starved.
+//! Waits of due runs, and whether any of them starved.
 //!
-//! A run waits from the moment at which it could have been leased (it is due, its task is enabled and has no other run at
-//! work) until it is leased or withdrawn. Waiting is no fault while nothing can be leased (an outage) or all slots
-//! are taken; the rest of a wait has a bound. And a run must not be passed over again and again by runs
-//! that have waited for less.
+//! A run waits from the moment at which it could have been leased (it is due, its task is enabled and has no
+//! other run at work) until it is leased or withdrawn. Waiting is no fault while nothing can be leased (an
+//! outage) or all slots are taken; the rest of a wait has a bound. Moreover, a run must not be passed over
+//! again and again by runs that have waited for less.
 
 use std::collections::BTreeMap;
 
 use super::record::{Audit, RunWrite};
 use crate::violation::{Rule, Violation};
 
-/// A row that is locked for a moment is passed over; more than so often is none.
+/// A row that is locked for a moment is passed over; more passes than this are a violation.
 const PASSES: usize = 5;
 
 /// A time in which nothing can be leased, or too little is left to speak of starvation; microseconds by the database's
@@ -23,17 +23,17 @@ pub struct Outage {
     pub until: i64,
 }
 
-/// What is compared with; microseconds.
+/// The bounds for waits; microseconds.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
     /// The longest wait with a free slot outside of outages.
     pub wait: i64,
     /// Times in which nothing can be leased.
     pub outages: Vec<Outage>,
-    /// The ones of them in which runs are not leased in the order in which they came: some wait for blocks of their workers, or the
-    /// clock of the database jumps, by which they are ordered.
+    /// The outages in which runs are not leased in the order in which they came: some wait for blocks of their
+    /// workers, or the database's clock, which orders them, jumps.
     pub settling: Vec<Outage>,
-    /// From which moment on there were so many slots, by time.
+    /// Number of slots, each with the moment from which it holds, by time.
     pub slots: Vec<(i64, usize)>,
 }
 
@@ -48,9 +48,9 @@ pub struct Wait {
     pub since: i64,
     /// End.
     pub until: i64,
-    /// It ended with a lease; else the run was withdrawn, or it lasts.
+    /// The wait ended with a lease; otherwise the run was withdrawn, or the wait lasts.
     pub leased: bool,
-    /// Of it, outside of outages and with a free slot.
+    /// The part of the wait outside of outages and with a free slot.
     pub idle: i64,
 }
 
@@ -61,11 +61,11 @@ pub struct Starvation {
     pub longest: Wait,
     /// The wait with the longest part that is judged.
     pub longest_idle: Wait,
-    /// What must not be.
+    /// The violations.
     pub violations: Vec<Violation>,
 }
 
-/// Judges all waits; those that have not ended last until `end`.
+/// Judges all waits; waits that have not ended last until `end`.
 pub fn starvation(audit: &Audit, bounds: &Bounds, end: i64) -> Starvation {
     let mut waits = waits(audit, end);
     let idle = IdleTime::new(audit, bounds);
@@ -153,7 +153,7 @@ fn waits(audit: &Audit, end: i64) -> Vec<Wait> {
         }
         if write.new.status == "queued" {
             let since = match queued.get(run) {
-                // It was due already: what changes its time now does not make its wait shorter.
+                // The run was already due: a later change of its time does not make its wait shorter.
                 Some(&(_, since)) if since <= write.at => since,
                 _ => write.due.max(write.at),
             };

@@ -1,4 +1,4 @@
-//! That nothing runs with a declaration that the files do not have any more.
+//! Checks that nothing runs with a declaration that the files no longer have.
 
 use super::record::Audit;
 use crate::journal::{Line, Word};
@@ -15,8 +15,8 @@ pub struct InForce {
     pub services: Option<Vec<usize>>,
 }
 
-/// Begins in the journal of a task, of runs that were granted and of Terraform that was started while another declaration
-/// was in force.
+/// Begins in the journal of a task, of runs that were granted and of Terraform that was started while another
+/// declaration was in force.
 pub fn withdrawn(audit: &Audit, task: &str, times: &[InForce], lines: &[Line]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for line in lines.iter().filter(|line| line.word == Word::Begin) {
@@ -49,7 +49,7 @@ pub fn withdrawn(audit: &Audit, task: &str, times: &[InForce], lines: &[Line]) -
     violations
 }
 
-/// Whether all rows are of these services, or of those that are there only for their names.
+/// Whether all rows are of these services, or of services that exist only for their names.
 fn fits(text: &str, services: &[usize]) -> bool {
     let rows = text.split(';');
     let mut numbers = rows.filter_map(|row| {

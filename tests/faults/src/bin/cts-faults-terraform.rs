@@ -1,4 +1,4 @@
-//! What cts runs as `terraform` in the fault suite.
+//! The executable that cts runs as `terraform` in the fault suite.
 
 use std::process::ExitCode;
 

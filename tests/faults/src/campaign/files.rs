@@ -13,10 +13,10 @@ use crate::processes;
 use crate::scene::{Configuration, Versions, Wires};
 use crate::system::System;
 
-/// Between the end of a process and its next start.
+/// Time between the end of a process and its next start.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is needed to write the files of all processes.
+/// The data from which the files of all processes are written.
 #[derive(Debug)]
 pub(crate) struct Files<'a> {
     pub(crate) plan: &'a Plan,

@@ -14,13 +14,13 @@ use crate::processes;
 use crate::system::System;
 use crate::violation::{Rule, Violation};
 
-/// Between two starts of a process that cannot start.
+/// Time between two starts of a process that cannot start.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// A worker may take its drain timeout and the time to stop Terraform.
 const LONGEST_END: Duration = Duration::from_mins(1);
 /// Exit codes of an orderly end: the second is that of a slow one.
 const ORDERLY: [i32; 2] = [0, 12];
-/// Between two looks at how much memory processes take.
+/// Time between two measurements of the processes' memory.
 const BETWEEN_MEASUREMENTS: Duration = Duration::from_secs(1);
 
 /// How a process stands.
@@ -29,7 +29,7 @@ enum State {
     Starting {
         since: Instant,
     },
-    /// It was paused, and goes on.
+    /// The process was paused, and goes on.
     Recovering {
         since: Instant,
     },
@@ -56,14 +56,14 @@ pub(crate) struct Members {
     pub(crate) violations: Vec<Violation>,
 }
 
-/// What was seen of them.
+/// Figures of the processes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
     /// Starts that failed during a fault.
     pub(crate) failed_starts: usize,
-    /// From the first start after a fault to health.
+    /// Longest time from the first start after a fault to health.
     pub(crate) longest_start: Duration,
-    /// From SIGTERM to the end.
+    /// Longest time from SIGTERM to the end.
     pub(crate) longest_end: Duration,
     /// The most memory that a process of this kind has had, in KiB.
     pub(crate) memory: BTreeMap<String, u64>,
@@ -98,7 +98,7 @@ impl Members {
     ) -> bool {
         let can = match self.states.get(&member) {
             Some(State::Up | State::Recovering { .. }) => true,
-            // It may end by itself as long as it is starting, which must not be taken for a late end.
+            // A starting process may end by itself, which must not be taken for a late end.
             Some(State::Starting { .. }) => !matches!(blow, Blow::Pause(_)),
             _ => false,
         };
@@ -111,7 +111,7 @@ impl Members {
             Blow::Pause(time) => (Signal::SIGSTOP, State::Paused { until: now + time }),
             Blow::Kill(down_for) => {
                 let since = now;
-                // It is gone before the next look.
+                // The process is gone before the next look.
                 (Signal::SIGKILL, State::Ending { since, down_for })
             }
             Blow::Terminate(down_for) => {

@@ -1,4 +1,4 @@
-//! When what was out of order, for the judgement of waits.
+//! Periods in which each target was out of order, for the judgement of waits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::audit::{Audit, Bounds, Outage};
 use crate::plan::{End, Member, Target};
 use crate::processes;
 
-/// Until new blocks of the workers are in force: two minutes if they were in force before.
+/// Time until new blocks of the workers are in force: two minutes if they were in force before.
 const SETTLING: Duration = Duration::from_secs(140);
 
 /// Begin and end of something, in hundredths of a second since the machine was started.
@@ -25,7 +25,7 @@ pub(crate) struct Outages {
 }
 
 impl Outages {
-    /// From now on.
+    /// Begins an outage of the target now.
     pub(crate) fn begin(&mut self, target: Target) {
         self.times.entry(target).or_default().push(Time {
             from: processes::uptime(),
@@ -33,7 +33,7 @@ impl Outages {
         });
     }
 
-    /// Until now.
+    /// Ends the outages of the target now.
     pub(crate) fn end(&mut self, target: Target) {
         let now = processes::uptime();
         for time in self.times.entry(target).or_default() {
@@ -41,8 +41,8 @@ impl Outages {
         }
     }
 
-    /// What waits are compared with. `recovery` is how long it takes until runs are leased again after an outage; `slots`
-    /// are those of one worker.
+    /// The bounds for waits. `recovery` is the time until runs are leased again after an outage; `slots` are
+    /// the slots of one worker.
     pub(crate) fn bounds(
         &self,
         audit: &Audit,
@@ -97,7 +97,7 @@ impl Outages {
     }
 }
 
-/// While it lasts no run may be leased, whatever else is in order.
+/// Whether no run may be leased while a fault of this target lasts, even if everything else is in order.
 const fn stops_everything(target: &Target) -> bool {
     match target {
         Target::Postgres

@@ -1,4 +1,4 @@
-//! Faults of what cts depends on: database, catalog, connections, disk, Terraform.
+//! Faults of the dependencies of cts: database, catalog, connections, disk, Terraform.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::wanted::Wanted;
 const RESTORE_TRIES: usize = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
-/// What is struck; clones share it.
+/// Targets outside of cts; clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Outside {
     pub(crate) consul: Arc<Mutex<ConsulAgent>>,
@@ -32,15 +32,15 @@ pub(crate) struct Outside {
     pub(crate) all_tasks: usize,
 }
 
-/// What a fault has left.
+/// The consequences of a fault.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Aftermath {
-    /// The database has forgotten what was confirmed since then.
+    /// The database has forgotten the writes that were confirmed since then.
     pub(crate) forgotten_since: Option<Instant>,
 }
 
 impl Outside {
-    /// Does what the fault says and returns when it is over; `None` if it cannot be done.
+    /// Carries out the fault and returns when it is over; `None` if it cannot be carried out.
     pub(crate) async fn suffer(self, fault: Fault) -> Option<Aftermath> {
         let blow = fault.blow;
         match fault.target {

@@ -8,19 +8,19 @@ use crate::random::Random;
 /// Instances that a service may have at most; the places are numbered from 0.
 pub(super) const PLACES: u64 = 5;
 
-/// One change of what is to be.
+/// One change of the wanted catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Registers an instance or changes what it is.
+    /// Registers an instance or changes its content.
     Register {
         /// Number of the service.
         service: usize,
         /// Place of the instance.
         place: u64,
-        /// What it is from now on.
+        /// The new content of the instance.
         instance: Instance,
     },
-    /// Removes an instance, if there is one.
+    /// Removes an instance, if it exists.
     Deregister {
         /// Number of the service.
         service: usize,
@@ -29,7 +29,7 @@ pub enum Change {
     },
 }
 
-/// What is registered of an instance besides its identity.
+/// The registration of an instance, without its identity.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instance {
     /// Port.

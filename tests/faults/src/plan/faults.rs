@@ -10,11 +10,11 @@ use super::setup::{MEMBERS, Setup, Shape};
 use super::target::{Blow, End, Fault, Lock, Member, Misbehaviour, Target, Tasks, Wire};
 use crate::random::Random;
 
-/// Every so often there is no fault for [`CALM`], so that what starves comes to light.
+/// Time between pauses without faults, each of length [`CALM`], so that starvation becomes visible.
 const BETWEEN_CALMS: Duration = Duration::from_mins(2);
 const CALM: Duration = Duration::from_secs(20);
 
-/// What Consul says without a leader, and to a client that asks too much.
+/// Answers of Consul without a leader, and to a client that sends too many requests.
 const ANSWERS: [(u16, &str); 4] = [
     (500, "No cluster leader"),
     (500, "rpc error making call: EOF"),
@@ -25,7 +25,7 @@ const ANSWERS: [(u16, &str); 4] = [
     (503, "<html>503 Service Unavailable</html>"),
 ];
 
-/// One fault after the other with a pause between, and now and then two at once.
+/// One fault after another with a pause between, and now and then two at once.
 pub(super) fn faults(
     random: &mut Random,
     setup: Setup,
@@ -200,7 +200,7 @@ fn blow(random: &mut Random, setup: Setup, target: Target) -> Blow {
         Target::Wire(wire) => Blow::Link(link(random, wire), pause),
         Target::Terraform(_) => misbehaviour(random),
         Target::Postgres => of_postgres(random, choice, down, pause),
-        // What Terraform keeps there would be lost, too, and cts cannot know.
+        // The states that Terraform keeps there would be lost too, and cts cannot notice that.
         Target::Consul if setup.backend == Backend::Shared && (6..=9).contains(&choice) => {
             if choice <= 7 {
                 Blow::LoseData(down)

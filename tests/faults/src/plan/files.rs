@@ -1,4 +1,5 @@
-//! What the files of the processes declare: some tasks change with each version of the files, and with nothing else.
+//! Declarations in the files of the processes: some tasks change with each version of the files, and with
+//! nothing else.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::random::Random;
 const FAILS_BEFORE: Duration = Duration::from_millis(2500);
 const FAILS_FOR: Duration = Duration::from_secs(8);
 
-/// What a file declares of a task.
+/// A task as a file declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declaration {
     /// Services that it watches, by number, sorted.
@@ -21,12 +22,13 @@ pub struct Declaration {
 }
 
 impl Plan {
-    /// Whether only the files say what becomes of this task.
+    /// Whether only the files change this task.
     pub const fn is_of_files(&self, number: usize) -> bool {
         number < self.size.tasks && number % 7 == 3
     }
 
-    /// What a version of the files declares of a task, `None` if it has no such task. Version 0 is the first.
+    /// The declaration of a task in a version of the files, `None` if that version lacks it. Version 0 is the
+    /// first.
     pub fn declared(&self, number: usize, version: u64) -> Option<Declaration> {
         let first = Declaration {
             services: self.tasks.get(number)?.clone(),
@@ -52,8 +54,8 @@ impl Plan {
     }
 }
 
-/// Versions of the files from `first` + 1 on. Terraform fails for some of the tasks that change with them, from before each
-/// change until after it.
+/// Versions of the files from `first` + 1 on. Terraform fails for some of the tasks that change with them, from
+/// before each change until after it.
 pub(super) fn rewrites(
     random: &mut Random,
     tasks: &[usize],

@@ -8,20 +8,20 @@ use super::target::{Blow, Fault, Target};
 use super::{Plan, Setup};
 use crate::random::Random;
 
-/// All workers are restarted, each of which may take its drain timeout.
+/// Time to restart all workers, each of which may take its drain timeout.
 const ROLL: Duration = Duration::from_mins(1);
 
-/// Where states are.
+/// The place of states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Where [`Setup::backend`] says.
+    /// The place that [`Setup::backend`] names.
     First,
-    /// In another directory.
+    /// A different directory.
     Other,
 }
 
 impl Place {
-    /// That of a version of the blocks.
+    /// The place of a version of the blocks.
     pub(crate) const fn of(version: u64) -> Self {
         if version.is_multiple_of(2) {
             Self::First
@@ -37,8 +37,8 @@ impl Plan {
         self.setup.changes_blocks() && number.is_multiple_of(4)
     }
 
-    /// How the place of a version is written. The same place is never written twice in the same way: blocks that were in
-    /// force before are in force again only after minutes.
+    /// Index of the spelling of a version's place. A place is never written twice in the same spelling: blocks
+    /// that were in force before are in force again only after minutes.
     pub fn spelling(version: u64) -> usize {
         let (round, in_round) = (version >> 20, version & 0xf_ffff);
         usize::try_from(in_round / 2 + round).unwrap_or_default()
@@ -46,7 +46,7 @@ impl Plan {
 }
 
 impl Setup {
-    /// Whether the blocks of the workers change. The stand-in knows one place only.
+    /// Whether the blocks of the workers change. The stand-in supports one place only.
     pub fn changes_blocks(self) -> bool {
         self.engine == Engine::Real
     }

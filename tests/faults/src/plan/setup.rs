@@ -1,4 +1,4 @@
-//! What a plan is carried out on.
+//! The system that a plan is carried out on.
 
 use cts_tests::{Backend, Service};
 
@@ -19,7 +19,7 @@ pub enum Shape {
 pub enum Engine {
     /// The real one.
     Real,
-    /// An executable of the suite that does what the module of the suite does, in a few milliseconds.
+    /// An executable of the suite that has the effects of the suite's module, in a few milliseconds.
     StandIn,
 }
 
@@ -30,7 +30,7 @@ pub struct Setup {
     pub shape: Shape,
     /// Which Terraform works.
     pub engine: Engine,
-    /// Where it keeps its state: [`Backend::Consul`] or [`Backend::Shared`].
+    /// The backend of Terraform's states: [`Backend::Consul`] or [`Backend::Shared`].
     pub backend: Backend,
     /// `on_takeover = "all"`.
     pub takeover_runs_all: bool,
@@ -91,8 +91,8 @@ impl Setup {
         }
     }
 
-    /// Whether this process has an old file. It is never restarted: a restart would put the file into force if
-    /// every other scheduler were away at that moment, as it should.
+    /// Whether this process has an old file. Such a process is never restarted: a restart while every other
+    /// scheduler is away would, correctly, put the file into force.
     pub fn is_stale(self, member: Member) -> bool {
         self.stale_file && member == Member::Of(Service::Scheduler, 1)
     }

@@ -1,4 +1,4 @@
-//! Faults: what they befall and what is done.
+//! Faults: their targets and actions.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use cts_tests::Service;
 /// A process of cts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Member {
-    /// One of a cluster, by its index.
+    /// A process of a cluster, by its index.
     Of(Service, usize),
     /// `cts start`, with all services in it.
     Whole,
 }
 
-/// What a fault befalls.
+/// The target of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// A process of cts.
@@ -60,7 +60,7 @@ pub struct Wire {
     pub to: End,
 }
 
-/// Where connections go.
+/// The server end of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     /// One process.
@@ -73,8 +73,8 @@ pub enum End {
     Consul,
 }
 
-/// What is done. The last duration is that until it is over: the process is started again, the connections are
-/// open again.
+/// The action of a fault. The last duration is the time until it is over: the process is started again, the
+/// connections are open again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blow {
     /// SIGKILL.
@@ -89,18 +89,19 @@ pub enum Blow {
     SlowWrites(Duration, Duration),
     /// A session holds locks.
     Lock(Lock, Duration),
-    /// The primary goes and a replica that misses the last commits takes its place. The duration is that of
-    /// which it misses the commits.
+    /// The primary goes and a replica takes its place that lacks the last commits. The duration is the time for
+    /// which it lacks the commits.
     Failover(Duration),
     /// The disk is full.
     Fill(Duration),
     /// The catalog restarts empty, counts its index from the beginning, and gets its instances again.
     LoseData(Duration),
-    /// The catalog gets its state of so long ago, with the index of then, and then what has changed since.
+    /// The catalog goes back to its state of so long ago, with the index of then, and gets all later changes
+    /// again.
     TurnBack(Duration),
     /// The files get this version.
     Rewrite(u64),
-    /// The clock is so many days ahead, or back if there are less than none.
+    /// The clock is so many days ahead, or back if the number is negative.
     Jump(i64, Duration),
     /// The blocks of the workers get this version.
     ChangeBlocks(u64),
@@ -108,7 +109,7 @@ pub enum Blow {
     Misbehave(Misbehaviour, Duration),
 }
 
-/// What a session locks.
+/// The object that a session locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lock {
     /// The table of runs, against reading, too.
@@ -128,7 +129,7 @@ pub enum Misbehaviour {
     Fail,
     /// Every command stands still until it is over or interrupted.
     Hang,
-    /// The same, but interrupts and terminations do not count: only a kill ends it early.
+    /// Like `Hang`, but interrupts and terminations are ignored: only a kill ends it early.
     Stubborn,
     /// Every command takes 192 MiB and is killed, as by the kernel when memory runs out.
     Memory,
@@ -143,9 +144,9 @@ pub enum Misbehaviour {
 pub struct Fault {
     /// Counted from the begin of the round.
     pub at: Duration,
-    /// What it befalls.
+    /// The target.
     pub target: Target,
-    /// What is done.
+    /// The action.
     pub blow: Blow,
 }
 

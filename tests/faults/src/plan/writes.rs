@@ -6,12 +6,12 @@ use super::Size;
 use crate::conditions::Kind;
 use crate::random::Random;
 
-/// One write. What it does depends on how the task stands when its time has come.
+/// One write. Its effect depends on the state of the task at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     /// Number of the task.
     pub task: usize,
-    /// Chooses among what can be done, from 0 to 99.
+    /// Chooses among the possible writes, from 0 to 99.
     pub choice: u64,
     /// Services that the task watches if it is created or replaced.
     pub services: Vec<usize>,
@@ -19,12 +19,12 @@ pub struct Write {
     pub gateway: usize,
 }
 
-/// One request to cancel a run. Which run it is depends on those that there are when its time has come.
+/// One request to cancel a run. The runs that exist at that time decide which run is cancelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cancel {
-    /// Of a run that waits; else of one that runs.
+    /// Whether to cancel a waiting run; otherwise a running one.
     pub waiting: bool,
-    /// By force.
+    /// Whether to cancel by force.
     pub force: bool,
     /// Chooses the run.
     pub choice: usize,

@@ -26,7 +26,7 @@ pub(crate) struct Configuration<'a> {
     pub(crate) versions: Versions,
 }
 
-/// Versions of what is written; 0 is the first of each.
+/// Versions of the written files; 0 is the first of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Versions {
     pub(crate) tasks: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Versions {
 }
 
 impl Configuration<'_> {
-    /// Writes a module for each task that there may be.
+    /// Writes a module for each task that may exist.
     pub(super) fn write_modules(&self, site: &Site) {
         for number in 0..self.plan.all_tasks() {
             let name = Plan::task(number);
@@ -130,7 +130,7 @@ impl Configuration<'_> {
         text
     }
 
-    /// Those of an older file: the first task watches all services, and the last one is missing.
+    /// The tasks of an older file: the first task watches all services, and the last one is missing.
     fn stale_tasks(&self) -> String {
         let mut text = String::new();
         let all: Vec<usize> = (0..self.plan.size.services).collect();

@@ -1,4 +1,4 @@
-//! A long history that is there when the trouble begins, and that is forgotten meanwhile.
+//! A long history that exists when the trouble begins, and that is pruned during the trouble.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::system::System;
 
 /// How long ended runs are kept.
 pub(super) const KEPT_FOR: &str = "2m";
-/// Half of the history is too old when the trouble begins; the other half gets so meanwhile.
+/// Half of the history is too old when the trouble begins; the other half becomes too old during it.
 const SPAN: Duration = Duration::from_mins(4);
 const LINES: u32 = 3;
 
-/// Inputs that are made up cannot be destroyed: runs of tasks that are to be destroyed in the end are those of earlier tasks of
-/// their names.
+/// Made-up inputs cannot be destroyed: runs of tasks that are destroyed in the end are given to earlier tasks
+/// with their names.
 async fn give_to_earlier_tasks(plan: &Plan, url: &str) -> Result<(), sqlx::Error> {
     let destroyed = (0..plan.tasks.len()).filter(|&number| Plan::destroys(number));
     let names: Vec<String> = destroyed

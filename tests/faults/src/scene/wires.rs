@@ -14,8 +14,8 @@ pub(crate) struct Wires {
 }
 
 impl Wires {
-    /// Those of a cluster that is laid out. Writes the files in which each process reads the addresses, see
-    /// [`SERVICES_FILE`] and [`DATABASE_FILE`].
+    /// The connections of a cluster that is laid out. Writes the files in which each process reads the
+    /// addresses, see [`SERVICES_FILE`] and [`DATABASE_FILE`].
     pub(crate) async fn of_cluster(
         site: &Site,
         cluster: &Cluster,
@@ -63,7 +63,7 @@ impl Wires {
         wires
     }
 
-    /// That of one process alone.
+    /// The connections of a single process.
     pub(crate) async fn of_whole(consul: SocketAddr) -> Self {
         let mut wires = Self {
             proxies: BTreeMap::new(),
@@ -79,13 +79,13 @@ impl Wires {
         address
     }
 
-    /// Where a process connects to instead of Consul.
+    /// The address that a process connects to instead of Consul.
     pub(crate) fn consul(&self, from: Member) -> Option<SocketAddr> {
         let to = End::Consul;
         self.proxies.get(&Wire { from, to }).map(TcpProxy::address)
     }
 
-    /// From now on these connections behave so. Says whether there are any.
+    /// Sets the behaviour of these connections. Returns whether any exist.
     pub(crate) fn set(&self, wire: Wire, link: Link) -> bool {
         let is_meant = |one: &Wire| {
             one.from == wire.from

@@ -1,4 +1,4 @@
-//! The end of everything: all processes are alive and well, leave when they are to, and leave nothing behind.
+//! The end of the system: all processes are alive and well, leave when they should, and leave nothing running.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Suite<'_> {
                 other => self.broken(format!("gateway-{index}"), format!("health: {other:?}")),
             }
         }
-        // From the outside in.
+        // Order: from the outside in.
         for member in self.scene.members.clone().into_iter().rev() {
             let system = &mut self.scene.system;
             if !system.is_running(member) {

@@ -1,4 +1,4 @@
-//! After the trouble: everything comes to rest, and is as the catalog and the answers of the API say.
+//! Rest after the trouble: everything is as the catalog and the answers of the API say.
 
 use std::time::Duration;
 
@@ -15,11 +15,13 @@ use crate::violation::{Rule, Violation};
 use crate::writes::Follows;
 
 const BETWEEN_WORDS: Duration = Duration::from_secs(20);
-/// Behind the name of a task whose destruction waits for another deletion.
+/// Follows the name of a task whose destruction waits for another deletion.
 const SUSPENDED: &str = " is suspended";
-/// Behind the name of a task that finds an earlier version of its state in its backend, and was made after that was moved away.
+/// Follows the name of a task that finds an earlier version of its state in its backend, and was made after
+/// that was moved away.
 const KNOWS_NO_MOVE: &str = " knows no move";
-/// The same of a task that has been moved before. Only a failover that has forgotten the last move may bring that about.
+/// Follows the name of such a task that was moved before. Only a failover that forgot the last move may cause
+/// that.
 const HAS_TWO_STATES: &str = " has two states";
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -30,7 +32,7 @@ impl Suite<'_> {
         let wanted = std::sync::Arc::clone(&self.scene.outside.wanted);
         retry(end, async || wanted.lock().await.settle().await).await?;
         self.until_quiet(end).await?;
-        // What was in doubt is certain from here on.
+        // Writes that were in doubt are certain from here on.
         loop {
             match self.writes.settle().await {
                 Ok(violations) => {
@@ -114,7 +116,7 @@ impl Suite<'_> {
         }
     }
 
-    /// What is compared with is what Consul itself shows.
+    /// Compares the wanted catalog with the one that Consul itself shows.
     async fn check_catalog(&self, end: Instant) -> Result<(), String> {
         let wanted = self.scene.outside.wanted.lock().await;
         for service in 0..self.plan.size.services {
@@ -129,7 +131,7 @@ impl Suite<'_> {
         Ok(())
     }
 
-    /// The resources in the states of tasks that have applied what the catalog has.
+    /// Compares the resources in the states of tasks that must have applied the state of the catalog.
     async fn check_states(&mut self, end: Instant) -> Result<(), String> {
         let mut violations = Vec::new();
         for (number, task) in self.writes.book.present() {

@@ -111,7 +111,7 @@ async fn read<T>(
     for api in apis.iter().cycle() {
         let ask = api.ask("/v1/status/tasks?include=events");
         let answer = timeout(READ_PATIENCE, ask).await;
-        // What was shown before a failover may be lost by it.
+        // A failover may lose events that were shown before it.
         if forgotten.has_changed().unwrap_or_default() {
             forgotten.mark_unchanged();
             history.begin_anew();

@@ -1,4 +1,4 @@
-//! What a Terraform does that misbehaves.
+//! Misbehaviours of Terraform.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -42,7 +42,8 @@ pub(super) fn misbehave(call: &Call) -> Option<ExitCode> {
     None
 }
 
-/// Until the trouble is over. An interrupt ends it, as it ends every process that does not ask for it.
+/// Waits until the trouble is over. An interrupt ends the process, as it ends every process without a handler
+/// for it.
 async fn hang(call: &Call, stubborn: bool) {
     // As long as they are there, the signals do nothing else.
     let _deaf = stubborn
@@ -61,7 +62,7 @@ fn take_memory() {
         ]);
         std::thread::sleep(Duration::from_millis(20));
     }
-    // As the kernel does when there is no more.
+    // As the kernel does when memory runs out.
     let _never_returns = raise(Signal::SIGKILL);
     drop(taken);
 }

@@ -24,7 +24,7 @@ use crate::{journal, module, processes};
 
 const BEAT: Duration = Duration::from_millis(20);
 const MOST_BEATS: u64 = 25;
-/// As long as Terraform waits for the lock of the state, by the arguments that cts gives it.
+/// Time for which Terraform waits for the lock of the state, by the arguments that cts gives it.
 const LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
@@ -114,7 +114,7 @@ async fn apply(call: &Call, state: State) -> Result<(), String> {
     match call.trouble().as_deref() {
         Some(how) if how == Misbehaviour::FailMidway.name() => {
             note("fails", "")?;
-            // As Terraform does, which keeps what it has made.
+            // Keeps its resources, as Terraform does.
             state.write(call, &resources_before(&state))?;
             return Err("the fault suite lets this apply fail".to_owned());
         }

@@ -32,7 +32,7 @@ impl State {
         recorded.ok()?.as_str().map(str::to_owned)
     }
 
-    /// Puts these resources in place of those that it has. It keeps its lineage, and the serial increases.
+    /// Replaces the resources of the state. Its lineage stays, and its serial increases.
     pub(super) fn write(&self, call: &Call, resources: &Value) -> Result<(), String> {
         let process = call.process;
         let lineage = match &self.content["lineage"] {
@@ -70,7 +70,8 @@ pub(super) fn resources_of(text: &str) -> Value {
     ])
 }
 
-/// The resources of a state after an apply that has failed: `recorded` is replaced by what could not be made, and the rows may stay.
+/// The resources of a state after a failed apply: `recorded` is missing, because its replacement could not be
+/// made, and the rows may stay.
 pub(super) fn resources_before(state: &State) -> Value {
     let mut resources = state.content["resources"].clone();
     match resources.as_array_mut() {

@@ -1,8 +1,8 @@
-//! What is known of every task after the answers of the API.
+//! The state of every task, as far as the answers of the API show it.
 //!
-//! A confirmed write makes one state certain. One without an answer, or with an answer that promises nothing, leaves two
-//! states possible: the one before and the one after. Such a task is left alone until it is quiet; then it must be in one
-//! of the possible states, and is certain again.
+//! A confirmed write makes one state certain. A write without an answer, or with an answer that promises
+//! nothing, leaves two states possible: the one before and the one after. Such a task is left alone until it is
+//! quiet; then it must be in one of the possible states, and is certain again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,29 +14,29 @@ use crate::plan::{Declaration, Plan};
 /// How a task may stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskState {
-    /// There is none.
+    /// The task does not exist.
     Absent,
-    /// There is one.
+    /// The task exists.
     Present(Declared),
 }
 
-/// What a task is.
+/// The declaration of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
     /// Services that it watches, by number, sorted.
     pub services: Vec<usize>,
     /// Whether it runs.
     pub enabled: bool,
-    /// From when on it must follow the catalog.
+    /// The moment from which it must follow the catalog.
     pub follows: Follows,
 }
 
-/// From when on an enabled task must have applied what the catalog has.
+/// The moment from which an enabled task must have applied the state of the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
     /// Now.
     Surely,
-    /// From the next change of what it watches on; it may have applied something before.
+    /// From the next change of its services on; the task may have applied something before.
     FromNextChange,
 }
 
@@ -72,14 +72,14 @@ pub enum Order {
     Delete,
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done.
+    /// The write is done.
     Confirmed,
     /// Nothing was changed.
     Refused,
-    /// It may be done, or be done later.
+    /// The write may be done, or be done later.
     Unknown,
 }
 
@@ -121,7 +121,7 @@ impl Book {
         }
     }
 
-    /// Takes down what came of a write to a task that is not in doubt.
+    /// Notes the outcome of a write to a task that is not in doubt.
     pub fn note(&mut self, task: usize, order: &Order, outcome: Outcome) {
         let Some(states) = self.tasks.get_mut(&task) else {
             return;
@@ -133,13 +133,14 @@ impl Book {
         match outcome {
             Outcome::Confirmed => *states = vec![after],
             Outcome::Refused => {}
-            // A creation that is withdrawn takes what there was in between with it.
+            // A withdrawn creation also removes a task that existed in between.
             Outcome::Unknown if after == before => {}
             Outcome::Unknown => states.push(after),
         }
     }
 
-    /// Compares a task with what the API shows of it (`None`: there is none), which it is from now on if that is possible.
+    /// Compares a task with the API's answer (`None`: the task does not exist), which is its state from now on
+    /// if it is possible.
     pub fn settle(&mut self, task: usize, shown: Option<&Shown>) -> Result<(), String> {
         let Some(states) = self.tasks.get_mut(&task) else {
             return Ok(());
@@ -159,7 +160,7 @@ impl Book {
         let Some(mut state) = possible.next() else {
             return Err(format!("{shown:?} is shown, possible is {states:?}"));
         };
-        // What only one of several promises is no promise.
+        // A promise of only one of several possible states does not count.
         if let TaskState::Present(declared) = &mut state
             && (states.len() > 1 || possible.next().is_some())
         {
@@ -197,7 +198,7 @@ impl Book {
             })
     }
 
-    /// Numbers of all tasks that there may be.
+    /// Numbers of all tasks that may exist.
     pub fn numbers(&self) -> impl Iterator<Item = usize> {
         self.tasks.keys().copied()
     }
@@ -222,7 +223,7 @@ impl Book {
         }
     }
 
-    /// Makes what was confirmed since a moment uncertain: a failover may have lost it.
+    /// Makes a confirmed write uncertain, with `before` as the state before it: a failover may have lost it.
     pub fn doubt(&mut self, task: usize, before: TaskState) {
         if let Some(states) = self.tasks.get_mut(&task)
             && !states.contains(&before)
@@ -282,13 +283,13 @@ fn after(before: &TaskState, order: &Order) -> TaskState {
         (Order::Delete, _) | (_, TaskState::Absent) => TaskState::Absent,
         (Order::Switch { on, now }, TaskState::Present(task)) => {
             let follows = match (task.enabled, on) {
-                // Nothing happens to it but perhaps a run.
+                // At most a run happens to it.
                 (true, true) => match (task.follows, now) {
                     (_, true) => Follows::Surely,
                     (before, false) => before,
                 },
                 (false, true) => follows(*now),
-                // What changes while it is off is not caught up with by itself.
+                // Changes while the task is disabled do not run it afterwards.
                 (_, false) => Follows::FromNextChange,
             };
             TaskState::Present(Declared {

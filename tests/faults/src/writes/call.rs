@@ -1,4 +1,4 @@
-//! One call of the API, and what its answer promises.
+//! One call of the API, and the promise of its answer.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) async fn send(client: &Client, api: &Api, task: usize, order: &Order)
     }
 }
 
-/// What an answer promises.
+/// The promise of an answer.
 fn outcome(order: &Order, status: StatusCode, text: &str) -> Outcome {
     // Put in place, although the run failed: the answer says so.
     let put = matches!(order, Order::Replace { .. });
@@ -71,7 +71,7 @@ fn outcome(order: &Order, status: StatusCode, text: &str) -> Outcome {
     }
 }
 
-/// A task as the API shows it; `None` if there is none.
+/// A task as the API shows it; `None` if it does not exist.
 pub(super) async fn show(api: &Api, task: usize) -> Result<Option<Shown>, String> {
     let name = Plan::task(task);
     let path = format!("/v1/tasks/{name}");

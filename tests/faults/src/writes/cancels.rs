@@ -1,4 +1,4 @@
-//! Runs that are cancelled: one of those that the API shows, of a task that nothing else is written to.
+//! Runs that are cancelled: one of the runs that the API shows, of a task without other writes.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::processes;
 
 const READ_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Requests to cancel runs, and what came of them.
+/// Requests to cancel runs, and their outcomes.
 #[derive(Debug, Default)]
 pub(super) struct Cancels {
     looks: JoinSet<Look>,
@@ -37,7 +37,7 @@ struct Look {
 struct Shown {
     id: String,
     task: String,
-    /// It destroys what a deleted task has made.
+    /// The run destroys the resources of a deleted task.
     destroys: bool,
 }
 
@@ -56,7 +56,7 @@ impl Cancels {
         self.confirmed.iter().map(|(_, one)| one.clone()).collect()
     }
 
-    /// The database has forgotten what was written in this time.
+    /// Forgets requests of this period, because the database has forgotten them.
     pub(super) fn forget(&mut self, lost: Between) {
         self.confirmed
             .retain(|(written, _)| !written.may_be_in(lost));
@@ -137,7 +137,7 @@ impl Writes {
         drop(timeout(READ_PATIENCE, self.client.delete(url).send()).await);
     }
 
-    /// Decides that a task goes on with the state of the old backend, whatever the new one has.
+    /// Decides that a task goes on with the state of the old backend, whatever state the new one has.
     pub(crate) async fn keep_old_state(&self, task: &str) {
         let url = self.apis[0].url(&format!("/v1/tasks/{task}/state"));
         let decision = self.client.post(url).json(&json!({"keep": "old"}));
@@ -202,7 +202,7 @@ fn read(answer: &Value) -> Vec<Shown> {
     .collect()
 }
 
-/// The status of the answer, if there is one, and that of the run in it.
+/// The status of the answer, if one came, and that of the run in it.
 async fn send(client: &Client, api: &Api, run: &str, force: bool) -> Option<(u16, String)> {
     let request = client.post(api.url(&format!("/v1/runs/{run}/cancel")));
     let request = if force {

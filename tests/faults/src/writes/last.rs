@@ -1,4 +1,4 @@
-//! The last deletions, when nothing fails any more: what they leave is judged.
+//! The last deletions, when nothing fails any more: the judge examines what they leave.
 
 use tokio::time::{Instant, sleep};
 
@@ -11,7 +11,7 @@ use crate::plan::Plan;
 const BETWEEN_TRIES: std::time::Duration = std::time::Duration::from_millis(500);
 
 impl Writes {
-    /// Deletes half of the tasks that there are. Some of them destroy what they have made, the others leave it.
+    /// Deletes half of the existing tasks. Some of them destroy their resources, the others keep them.
     pub(crate) async fn delete_at_last(&mut self, end: Instant) -> Result<(), String> {
         let numbers: Vec<usize> = self.book.numbers().collect();
         for task in numbers
@@ -30,7 +30,7 @@ impl Writes {
         let order = Order::Delete;
         self.reborn.insert(task);
         let sent = Instant::now();
-        // A repetition is confirmed, or there is no such task any more.
+        // A repetition is confirmed, or finds that the task no longer exists.
         while send(&self.client, &self.apis[0], task, &order).await == Outcome::Unknown {
             if Instant::now() > end {
                 return Err(format!("{} cannot be deleted", Plan::task(task)));

@@ -1,4 +1,4 @@
-//! Who leads.
+//! Finding the leader.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl Cluster {
         }
     }
 
-    /// Index of the scheduler that leads, as those that run see it.
+    /// Index of the scheduler that leads, as the running schedulers see it.
     pub async fn leader(&self) -> Result<usize, String> {
         let mut complaint = "no scheduler runs".to_owned();
         for (service, index) in self.running() {

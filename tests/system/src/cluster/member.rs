@@ -100,7 +100,7 @@ impl Member {
     }
 }
 
-/// That of the first worker is the one of `cts start`.
+/// Working directory of a worker; the first worker has the one of `cts start`.
 pub(super) fn working_directory(launcher: &Launcher, plan: &Plan, index: usize) -> PathBuf {
     let parent = plan.workers_below.as_deref().unwrap_or(launcher.path());
     if index == 0 {

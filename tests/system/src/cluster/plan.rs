@@ -1,4 +1,4 @@
-//! What a cluster under test is made of.
+//! The parts of a cluster under test.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -65,10 +65,10 @@ pub struct Plan {
     /// Configuration files of all, or of one kind; relative to the site. By default `cts.hcl` of all. `{name}` in
     /// a name stands for that of the process, as in `scheduler-1`.
     pub files: Vec<(Option<Service>, String)>,
-    /// Name of the file with the addresses of the services, and of that with the database; likewise. Files of other names
-    /// than the usual ones are written by the test before it starts processes.
+    /// Name of the file with the addresses of the services, and of that with the database; likewise. Files of
+    /// other names than the usual ones are written by the test before it starts processes.
     pub addresses: [String; 2],
-    /// What a scheduler runs that becomes the leader, `None` for the default.
+    /// The tasks that a new leader runs (`on_takeover`), `None` for the default.
     pub on_takeover: Option<&'static str>,
     /// Parent of the workers' directories; `None` for the site.
     pub workers_below: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub struct Plan {
 }
 
 impl Default for Plan {
-    /// One of each, with short times.
+    /// One process of each kind, with short times.
     fn default() -> Self {
         Self {
             watchers: 1,

@@ -10,7 +10,7 @@ use crate::DEADLINE;
 use crate::environment::{parent_of, processes, variable_of};
 use crate::leftovers::TASK_MARKER;
 
-/// What a worker puts into the environment of its guard: its id.
+/// Environment variable in which a worker passes its id to its guard.
 const GUARD_MARKER: &str = "CTS_GUARD";
 
 impl Cluster {

@@ -115,7 +115,7 @@ impl Scene {
         fill(&self.consul).await;
     }
 
-    /// What has arrived in a module: ids of services, names in the catalog with their tags, keys.
+    /// The values that arrived in a module: ids of services, names in the catalog with their tags, keys.
     fn arrived(&self, task: &str) -> Result<Value, String> {
         let recorded = self.site.recorded(task)?;
         let services = ids_of(&recorded["services"]);
@@ -150,7 +150,7 @@ async fn fill(consul: &ConsulAgent) {
     consul.kv_put("limits/web", "${x} \"q\"").await;
 }
 
-/// What each of the tasks gets at first.
+/// First input of each of the tasks.
 fn first() -> [(&'static str, Value); 9] {
     let cart = json!({"limits/cart": "40"});
     let limits = json!({"limits/cart": "40", "limits/web": "${x} \"q\""});
@@ -194,7 +194,7 @@ async fn each_condition_runs_its_task_and_each_input_only_supplies_values() {
 
 const TOKEN: &str = "5c1f0e9a-2b7d-4f63-8e04-91d7a6b3c528";
 
-/// Just what the documentation asks for.
+/// The minimal rules of the documentation.
 const RULES: &str = r#"
 service_prefix "" { policy = "read" }
 node_prefix "" { policy = "read" }
@@ -233,7 +233,7 @@ async fn each_condition_works_over_tls_with_a_token_that_may_do_no_more() {
     scene.instance.stop().await;
 }
 
-/// From what was filled in to what each kind of change does.
+/// Starts from the first inputs, and checks the effect of each kind of change.
 async fn changes_arrive(scene: &Scene) {
     all_have_arrived(scene).await;
     for (task, _) in TASKS {
@@ -252,7 +252,7 @@ async fn changes_arrive(scene: &Scene) {
     for quiet in ["catalog", "listed", "key", "catalog-nodes", "yearly"] {
         assert_eq!(scene.events(quiet).await, 1, "{quiet}");
     }
-    // A key of its own, with the tags and keys of meanwhile.
+    // A change of its own key, which brings the tags and keys that changed before.
     scene.consul.kv_delete("limits/cart").await;
     scene.wait_for("key", json!([["web-a-1"], null, {}])).await;
     scene
@@ -271,7 +271,8 @@ async fn changes_arrive(scene: &Scene) {
     scene.wait_for("matching", all).await;
     let kv = json!([["web-1", "web-a-1", "web-b-1"], null, {}]);
     scene.wait_for("often", kv).await;
-    // What a condition watches runs its task also where the module does not get it, by then with the newest key.
+    // A change that only the condition watches runs its task although the module does not get it, then with the
+    // newest key.
     scene.service("web-a", &["newer"]).await;
     scene.wait_for("matching-kv", json!([[], null, {}])).await;
     assert_eq!(scene.events("yearly").await, 1);

@@ -1,4 +1,4 @@
-//! `cts config apply` beside a running system.
+//! `cts config apply` while the system runs.
 
 use std::process::Stdio;
 
@@ -90,7 +90,7 @@ async fn what_the_api_has_changed_becomes_what_is_configured() {
     equal(&scene).await;
     let status = scene.instance.api.task_status("switched").await;
     assert_eq!(status["enabled"], true);
-    // What has not changed does not run.
+    // An unchanged task does not run.
     assert_eq!(scene.instance.api.events("kept").await.len(), 1);
     let found = configuration(&scene).await;
     assert_eq!(found["in_force"]["number"], 2);
@@ -123,7 +123,7 @@ async fn another_file_takes_effect_without_a_start() {
     ]);
     wait_for_names(&scene, &["kept", "fresh"]).await;
     scene.instance.api.wait_for_events("fresh", 1).await;
-    // The content of its module is another.
+    // The content of its module has changed.
     scene.instance.api.wait_for_events("kept", 2).await;
     equal(&scene).await;
     let found = configuration(&scene).await;

@@ -40,7 +40,7 @@ async fn a_configuration_is_compared_with_what_is_stored() {
         "Configuration 1 is in force since",
     ]);
 
-    // What the API does is a difference, but for a task that no file names.
+    // A change over the API is a difference, except for a task that no file names.
     scene.create(&task("made", MODULE), "").await.expect(201);
     diff(&scene, &[])
         .await
@@ -59,7 +59,7 @@ async fn a_configuration_is_compared_with_what_is_stored() {
         ],
     );
 
-    // And so is what the file says now, before anything has started with it.
+    // A changed file is a difference too, before any process has started with it.
     let second = [
         block("kept", ""),
         block("switched", ""),
@@ -105,7 +105,7 @@ async fn a_configuration_is_compared_with_what_is_stored() {
             "    module content: ",
         ],
     );
-    // What is no store is refused.
+    // An invalid store is refused.
     diff(&scene, &["--store=sqlite:missing/cts.db"])
         .await
         .failed(11, &["missing"]);

@@ -1,4 +1,4 @@
-//! docs/rest.md as data: each row is a request and what is known of its answer.
+//! docs/rest.md as data: each row is a request and its expected answer.
 
 mod creation;
 mod patch;

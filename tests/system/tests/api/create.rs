@@ -50,7 +50,7 @@ async fn without_a_run_a_task_is_made_ready_and_applies_at_its_next_trigger() {
         (&json!("unknown"), &json!(""))
     );
 
-    // Another task goes all the way meanwhile; this one has no trigger.
+    // Another task is created completely while this one has no trigger.
     scene
         .create(&task_on("other", MODULE, "api"), "")
         .await
@@ -189,7 +189,7 @@ async fn what_a_task_is_told_beyond_its_services_reaches_the_module() {
     let shown = &created["task"]["variables"];
     assert_eq!(shown["size"], "3");
     let tags = shown["tags"].as_str().unwrap();
-    // The same value, however it is written.
+    // An equal value; its spaces do not matter.
     assert_eq!(tags.split_whitespace().collect::<String>(), "[\"a\",\"b\"]");
     eventually(DEADLINE, async || {
         let recorded = scene.site.recorded("sized")?;

@@ -1,4 +1,5 @@
-//! Tasks that cannot be made: the status depends on the query, the cause is said, and no task is left.
+//! Tasks that cannot be created: the status depends on the query, the answer names the cause, and no task is
+//! left.
 
 use cts_tests::{Backend, RECORDER, Site, recorded_services};
 use serde_json::{Value, json};
@@ -64,7 +65,7 @@ async fn a_module_that_terraform_refuses_leaves_no_task() {
     let mut undeclared = task("bad", MODULE);
     undeclared["variables"] = json!({"undeclared": "1"});
     refused_in_every_mode(&scene, &undeclared, &["undeclared"]).await;
-    // Of a disabled one too, whose module is looked at all the same.
+    // A disabled task is refused too, because its module is checked all the same.
     let mut off = bad("no-services");
     off["enabled"] = json!(false);
     refused_in_every_mode(&scene, &off, &["services"]).await;

@@ -15,7 +15,8 @@ async fn a_creation_goes_on_without_its_client() {
     let client = request.begin(scene.instance.api.address()).await;
     let terraform = scene.site.wait_for_step("left", "begin", "web-1").await;
     drop(client);
-    // Others are served meanwhile, and after the connection's end is noticed for sure.
+    // Other clients are served in the meantime. After this answer the end of the connection is certainly
+    // noticed.
     eventually(DEADLINE, async || {
         let answer = scene.ask("GET", "/v1/status").await;
         if answer.status == 200 {

@@ -13,7 +13,7 @@ const DOCUMENT: &str = include_str!("../../../../docs/api.md");
 /// The documented address of the API.
 const ADDRESS: &str = "localhost:8558";
 
-/// The commands of the document's code blocks, those over several lines as one.
+/// The commands of the document's code blocks; a command over several lines becomes one.
 fn commands() -> Vec<String> {
     let mut code = false;
     let mut commands: Vec<String> = Vec::new();
@@ -34,7 +34,7 @@ fn commands() -> Vec<String> {
     commands
 }
 
-/// Runs a command in a shell; what it printed. Statuses of 400 and more are failures.
+/// Runs a command in a shell; returns its output. Statuses of 400 and more are failures.
 async fn run(scene: &Scene, command: &str, run: &str) -> String {
     let endless = command.contains("--max-time");
     let address = scene.instance.api.address().to_string();

@@ -1,4 +1,4 @@
-//! `GET /v1/events`: changes of runs as server-sent events. Ours.
+//! `GET /v1/events`: changes of runs as server-sent events. Not in the original.
 
 use cts_tests::task;
 use serde_json::Value;
@@ -61,7 +61,7 @@ async fn every_change_of_a_run_is_told() {
         "nothing of the others: {event}"
     );
 
-    // Those who listen do not keep the server from its end, and see it.
+    // Listeners do not delay the end of the server, and see it.
     scene.instance.stop().await;
     all.rest().await;
     of_other.rest().await;

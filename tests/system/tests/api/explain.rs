@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{name}/explain`: why a task ran, or why it does not. Ours.
+//! `GET /v1/tasks/{name}/explain`: why a task ran, or why it does not. Not in the original.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};
@@ -79,7 +79,7 @@ async fn an_explanation_says_what_was_seen_and_done_and_what_is_waited_for() {
     let done = json!({"obstacles": [], "last_run": {"status": "succeeded"}});
     scene.wait_for_explanation("pool", &done).await;
 
-    // Without a change nothing runs at the next start, and that is said.
+    // Without a change nothing runs at the next start, and the explanation reports that.
     let scene = scene.restart().await;
     let skipped = json!({"last_decision": {"kind": "skipped_unchanged"}});
     scene.wait_for_explanation("pool", &skipped).await;

@@ -14,7 +14,7 @@ async fn cts(scene: &Scene, arguments: &[&str]) -> Said {
 }
 
 impl Scene {
-    /// `web-1` to `web-4`, of which the last come and go.
+    /// `web-1` to `web-4`, the last of which come and go.
     async fn grow(&self) {
         for number in 2..=4 {
             self.register("web", &format!("web-{number}")).await;
@@ -39,7 +39,7 @@ impl Scene {
         .await;
     }
 
-    /// What is recorded is reported as well.
+    /// Waits until the recorded run is reported as well.
     async fn wait_until_idle(&self) {
         eventually(DEADLINE, async || {
             let explanation = self.instance.api.get("/v1/tasks/pool/explain").await;
@@ -134,7 +134,7 @@ async fn a_guard_lets_go_when_the_instances_are_back_and_when_a_run_is_asked_for
     scene.lose(&[2, 3, 4]).await;
     scene.wait_until_held(4, 1).await;
 
-    // Another definition is no way round it either.
+    // A changed definition is no way round the guard either.
     let mut replacement = scene.instance.api.get("/v1/tasks/pool").await["task"].clone();
     replacement["description"] = json!("another");
     let put = crate::api::wire::Request::new("PUT", "/v1/tasks/pool");
@@ -167,8 +167,7 @@ async fn a_guard_lets_go_when_the_instances_are_back_and_when_a_run_is_asked_for
     scene.instance.stop().await;
 }
 
-/// Every step is small against the one before it, and none of them is applied.
-/// Waits for a step that the journal tells of behind its first `before` lines: the same instances may have been there
+/// Waits for a step in the journal after its first `before` lines: the same instances may have been there
 /// earlier.
 async fn wait_behind(scene: &Scene, before: usize, word: &str, ids: &str) {
     eventually(DEADLINE, async || {
@@ -182,6 +181,7 @@ async fn wait_behind(scene: &Scene, before: usize, word: &str, ids: &str) {
     .await;
 }
 
+/// Each step is small against the one before it, and none of them is applied.
 #[tokio::test]
 async fn instances_that_go_while_applies_fail_are_counted_against_what_was_applied() {
     let site = Site::new();
@@ -231,7 +231,7 @@ async fn instances_that_go_while_applies_fail_are_counted_against_what_was_appli
         let ids = line.rsplit(' ').next().unwrap_or_default();
         line.starts_with("begin") && ids.split(',').count() < 4
     });
-    // Before all eight were there.
+    // Lines from before all eight were there.
     let few: Vec<_> = few.filter(|line| !line.ends_with("web-1")).collect();
     assert!(few.len() <= 2, "{journal:?}");
     scene.instance.stop().await;

@@ -1,4 +1,4 @@
-//! Tokens and passwords that stand in a task itself: whoever may read tasks sees a mask in their place.
+//! Tokens and passwords in a task itself: every reader of tasks sees a mask in their place.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,7 +16,7 @@ const KEY: &str = "bm90LWEta2V5LWF0LWFsbA";
 const PASSWORD: &str = "correct-horse-battery";
 const SECRETS: [&str; 3] = [TOKEN, KEY, PASSWORD];
 
-/// Nobody listens there.
+/// A module source at an address without a listener.
 fn source() -> String {
     format!("git::http://{TOKEN}@127.0.0.1:9/web.git?sshkey={KEY}")
 }

@@ -1,5 +1,5 @@
-//! Clients that mean no good: they get an error or lose their connection, memory stays bounded, and others are
-//! served meanwhile.
+//! Hostile clients: they get an error or lose their connection, memory stays bounded, and others are served in
+//! the meantime.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::api::wire::{Answer, Request, exchange};
 
 const MIB: usize = 1024 * 1024;
 
-/// How much the process that serves may grow by what hostile clients send it, in KiB.
+/// Most memory, in KiB, by which hostile clients may let the serving process grow.
 const GROWTH: u64 = 96 * 1024;
 
 /// A line of /proc/PID/status, in KiB.
@@ -28,8 +28,8 @@ fn memory(pid: i32, name: &str) -> u64 {
     number.trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Sends a head and then `size` bytes of `filler`, as far as the server takes them. What it answered, if
-/// anything; that it took all without an answer is an error.
+/// Sends a head and then `size` bytes of `filler`, as far as the server takes them. Returns the status of the
+/// answer, if any; a server that takes everything without an answer is an error.
 async fn pour(address: SocketAddr, head: String, filler: &[u8], size: usize) -> Option<u16> {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
@@ -262,13 +262,14 @@ async fn slow_clients_and_many_connections_lose_their_connections_and_hold_nobod
     ];
     for number in 0..600 {
         let beginning = beginnings[number % beginnings.len()].clone();
-        // One after the other: what does not fit into the system's queue is not connected, though it looks so.
+        // One connection after another: a connection that does not fit into the system's queue is not made,
+        // though it looks so.
         let mut stream = TcpStream::connect(address).await.unwrap();
         if number % 50 == 0 {
             is_served(&scene).await;
         }
         clients.spawn(async move {
-            // One byte after the other, and never the end.
+            // One byte after another, and never the end.
             let (whole, last) = beginning.split_at(beginning.len().saturating_sub(1));
             stream.write_all(whole.as_bytes()).await.unwrap();
             stream.write_all(last.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Everything is killed in the midst of work that was asked for over the API, and started again.
+//! Everything is killed in the middle of work that was requested over the API, and started again.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Instance, Shape, Site, task};
@@ -40,8 +40,8 @@ async fn after_a_kill() -> Scene {
     scene
 }
 
-/// As four services the others carry it on. In one process its caller is gone too: it never was, but for
-/// what Terraform had done already, and can be asked for again.
+/// As four services, the others carry the creation on. In one process its caller is gone too: the task was
+/// never created, except for what Terraform had already done, and can be requested again.
 #[tokio::test]
 async fn a_creation_is_carried_on_or_was_never_there_after_a_kill() {
     let scene = after_a_kill().await;

@@ -1,4 +1,4 @@
-//! `GET /v1/runs/{id}/log`. Ours.
+//! `GET /v1/runs/{id}/log`. Not in the original.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};
@@ -97,7 +97,7 @@ async fn followers_of_quiet_runs_that_have_gone_leave_nothing_open() {
         Ok(run)
     })
     .await;
-    // Give or take what others open and close meanwhile.
+    // Give or take the files that other connections open and close in the meantime.
     let before = scene.instance.open_files();
     for run in [running, queued] {
         let target = format!("/v1/runs/{run}/log?follow=true");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::scene::Scene;
 
-/// What a row says.
+/// One row of the matrix.
 struct Row {
     name: &'static str,
     now: bool,

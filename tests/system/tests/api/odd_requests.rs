@@ -1,4 +1,4 @@
-//! docs/rest.md#transport: what is no request, and what HTTP servers answer themselves.
+//! docs/rest.md#transport: texts that are not requests, and answers that HTTP servers give themselves.
 
 use std::net::SocketAddr;
 
@@ -25,7 +25,7 @@ async fn what_is_no_request_gets_a_bare_answer() {
     let scene = Scene::empty().await;
     let address = scene.instance.api.address();
     let plain = Some("text/plain");
-    // What cannot even be read has nothing but a status.
+    // An unreadable request gets only a status.
     for request in [
         "nonsense\r\n\r\n",
         "GET /v1/health\r\n\r\n",

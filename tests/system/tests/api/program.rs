@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::api::scene::Scene;
 
-/// How a call ended, and what it said.
+/// The end of a call, and its output.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,

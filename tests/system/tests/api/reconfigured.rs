@@ -1,5 +1,5 @@
-//! The configuration changes while no cts runs: what is new, changed or gone in it takes effect at the
-//! next start, and tasks of the API stay (docs/runs.md#tasks-of-files-and-of-the-api).
+//! The configuration changes while no cts runs: new, changed and removed tasks take effect at the next start,
+//! and tasks of the API stay (docs/runs.md#tasks-of-files-and-of-the-api).
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task};
@@ -108,7 +108,7 @@ async fn what_the_file_runs_first_is_the_same_after_a_put() {
     scene.instance.stop().await;
 }
 
-/// A start makes failed tasks due, of which some are declared otherwise by then.
+/// A start makes failed tasks due, some of which the new file declares otherwise.
 #[tokio::test]
 async fn what_the_file_changes_or_disables_is_not_tried_again_as_it_was() {
     let site = Site::new();

@@ -1,4 +1,5 @@
-//! `PUT /v1/tasks/{name}`: another declaration under the same name, if the revision is the one that is meant. Ours.
+//! `PUT /v1/tasks/{name}`: another declaration under the same name, if the revision matches. Not in the
+//! original.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Site, task as block};
@@ -52,14 +53,14 @@ async fn a_task_is_replaced_at_the_revision_that_is_meant() {
     assert_eq!(body["task"]["description"], "other service");
     assert_eq!(etag(&scene, "pool").await, "\"2\"");
 
-    // A change made meanwhile is not overwritten.
+    // A change made in between is not overwritten.
     let stale = scene.send(&put(&task("pool", MODULE), "\"1\"", "")).await;
     assert!(stale.refused(409).contains("pool"), "{stale}");
     scene.switch("pool", false, "").await.expect(200);
     assert_eq!(etag(&scene, "pool").await, "\"3\"", "switching counts");
     scene.send(&put(&wanted, "\"2\"", "")).await.refused(409);
 
-    // It follows the other service from now on.
+    // The task follows the other service from now on.
     let answer = scene
         .send(&put(&wanted, "\"3\"", "?run=now"))
         .await
@@ -82,7 +83,7 @@ async fn a_task_is_replaced_at_the_revision_that_is_meant() {
     scene.instance.stop().await;
 }
 
-/// There is no place for a second declaration of a task beside its own.
+/// A task cannot hold a second declaration in addition to its own.
 #[tokio::test]
 async fn an_inspection_is_refused_and_replaces_nothing() {
     let scene = Scene::with(&block("pool", MODULE, &["web"], "")).await;
@@ -158,7 +159,7 @@ async fn every_request_gets_the_documented_answer() {
     check(&scene, &refused()).await;
     assert_eq!(etag(&scene, "pool").await, "\"1\"", "nothing was replaced");
 
-    // As with a failed enable, what was put stays.
+    // As with a failed enable, the replacement stays.
     let failing = put(&task("pool", "./modules/bad"), "*", "");
     assert!(scene.send(&failing).await.refused(422).contains("nonsense"));
     assert_eq!(etag(&scene, "pool").await, "\"2\"");

@@ -1,4 +1,4 @@
-//! What was done over the API outlives the process.
+//! Changes made over the API outlive the process.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Instance, Shape, Site, task};
@@ -42,7 +42,7 @@ async fn tasks_changes_and_deletions_survive() {
         );
     }
 
-    // They go on living: a change reaches those that are enabled.
+    // Tasks stay active: a change reaches the enabled ones.
     let before = scene.instance.api.events("switched").await.len();
     scene.register("web", "web-2").await;
     for name in ["kept", "made", "fresh"] {

@@ -1,11 +1,11 @@
-//! One row of a table: a request, and what is known of its answer.
+//! One row of a table: a request, and the expected answer.
 
 use serde_json::Value;
 
 use crate::api::scene::Scene;
 use crate::api::wire::{Answer, Request};
 
-/// What an answer looks like beyond its status.
+/// The expected content of an answer beyond its status.
 #[derive(Debug)]
 pub(crate) enum Body {
     /// Nothing, and no content type.
@@ -55,7 +55,7 @@ impl Request {
     }
 }
 
-/// Sends every request and shows all rows together whose answers are others.
+/// Sends every request and shows together all rows whose answers differ.
 pub(crate) async fn check(scene: &Scene, rows: &[Row]) {
     let mut wrong = Vec::new();
     for row in rows {

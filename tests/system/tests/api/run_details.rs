@@ -1,4 +1,4 @@
-//! What a run did: in `GET /v1/runs/{id}`, and on the command line. Ours.
+//! Details of a run: in `GET /v1/runs/{id}`, and on the command line. Not in the original.
 
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ async fn a_run_tells_what_it_changed_how_long_that_took_and_what_went_wrong() {
     scene.instance.stop().await;
 }
 
-/// The newest run that has failed; another one may be queued behind it.
+/// The newest failed run; a retry may already be queued.
 async fn newest_failed(scene: &Scene) -> (Value, Value) {
     let page = scene
         .ask("GET", "/v1/runs?task=pool&status=failed&limit=1")
@@ -117,7 +117,7 @@ async fn newest_failed(scene: &Scene) -> (Value, Value) {
     (listed, run.expect(200)["run"].clone())
 }
 
-/// Outputs, one of which is hidden.
+/// Outputs, including a hidden one.
 const OUTPUTS: &str = r#"
 variable "services" {
   type = any

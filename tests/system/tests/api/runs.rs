@@ -1,4 +1,4 @@
-//! `GET /v1/runs` and `GET /v1/runs/{id}`. Ours.
+//! `GET /v1/runs` and `GET /v1/runs/{id}`. Not in the original.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A running system with tasks, and what tests do with its API.
+//! A running system with tasks, and the steps of tests with its API.
 
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::wire::{Answer, Request};
 
-/// A module for any number of tasks: it keeps what it gets.
+/// A module for any number of tasks, which keeps its input.
 pub(crate) const MODULE: &str = "./modules/recorder";
 
 /// Consul with an instance `web-1` of `web`, a site whose state can be read, and a system in the shape of
@@ -19,12 +19,12 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// With these task blocks in its configuration.
+    /// Starts with these task blocks in the configuration.
     pub(crate) async fn with(tasks: &str) -> Self {
         Self::of_site(Site::new(), tasks).await
     }
 
-    /// The same in a site that has something already.
+    /// Starts with these task blocks in a site that already has files.
     pub(crate) async fn of_site(site: Site, tasks: &str) -> Self {
         let (site, consul) = prepare(site, tasks).await;
         let instance = Instance::start(&site).await;
@@ -40,7 +40,7 @@ impl Scene {
         Self::with("").await
     }
 
-    /// Writes the configuration anew, for the next start.
+    /// Rewrites the configuration, for the next start.
     pub(crate) fn configure(&self, tasks: &str) {
         self.site
             .configure(&self.consul.address(), Backend::Shared, tasks);
@@ -130,7 +130,7 @@ impl Scene {
     }
 }
 
-/// What stands before an [`Instance`] can start.
+/// Prepares the site and Consul before an [`Instance`] can start.
 pub(crate) async fn prepare(site: Site, tasks: &str) -> (Site, ConsulAgent) {
     let consul = ConsulAgent::start().await;
     consul.register_service("web", "web-1", 1, &[], &[]).await;

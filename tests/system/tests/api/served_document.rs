@@ -1,4 +1,5 @@
-//! The `OpenAPI` document as it is served: the one in the repository, and one that speaks of what is there.
+//! The `OpenAPI` document as it is served: equal to the one in the repository, and true of the served
+//! operations.
 
 use std::path::Path;
 
@@ -65,10 +66,10 @@ async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
     scene.instance.stop().await;
 }
 
-/// Whether the operation is served, with a status that the document knows of.
+/// Whether the operation is served, with a status that the document lists.
 async fn is_there(scene: &Scene, method: &str, path: &str, operation: &Value) {
     if path == "/v1/events" {
-        // It does not end.
+        // The answer does not end.
         return;
     }
     let target = path.replace("{name}", "nobody").replace("{id}", "nothing");

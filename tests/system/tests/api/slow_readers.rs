@@ -1,4 +1,4 @@
-//! Clients that take the log of a run slowly, beside a run that is at work.
+//! Clients that take the log of a run slowly, while another run is at work.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the original's command line sends and what it needs of answers, point by point
+//! Requests of the original's command line and what it needs of answers, point by point
 //! (docs/rest.md#what-the-originals-client-needs).
 
 use cts_tests::task as block;
@@ -85,7 +85,7 @@ async fn the_original_is_served_as_it_expects() {
     let message = scene.send(&post("?run=now", &catalog)).await.refused(400);
     assert!(message.contains("already exists"), "{message}");
 
-    // 5: the content type of errors is exact, those of the validation included.
+    // 5: the content type of errors is exact, also of validation errors.
     for (task, query) in [
         (json!({}), ""),
         (task("pool", MODULE), ""),

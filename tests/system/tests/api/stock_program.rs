@@ -1,4 +1,5 @@
-//! Our command line under the original's name, against the real server: what scripts of the original do.
+//! The command line of cts under the original's name, against the real server: calls of scripts for the
+//! original.
 
 use std::path::PathBuf;
 

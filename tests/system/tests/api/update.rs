@@ -29,7 +29,7 @@ async fn a_busy_task_is_refused_at_once_in_every_mode() {
             assert!(parts.iter().all(|part| message.contains(part)), "{message}");
         }
     }
-    // What is asked for is there all the same, and the run that goes on does not show.
+    // The task already has the requested state, and the run in progress does not show.
     let status = scene.instance.api.task_status("pool").await;
     assert_eq!(
         (&status["enabled"], &status["status"]),
@@ -139,7 +139,7 @@ async fn enabling_does_not_apply_and_disabling_takes_back_what_waits() {
     scene.instance.api.wait_for_events("slow", 1).await;
     scene.register("web", "web-2").await;
     scene.instance.api.wait_for_events("quick", 2).await;
-    // What waits for the end of its buffer period does not make a task busy.
+    // A run that waits for the end of its buffer period does not make a task busy.
     assert_eq!(scene.switch("slow", false, "").await.expect(200), json!({}));
     assert_eq!(scene.switch("slow", true, "").await.expect(200), json!({}));
     assert_eq!(scene.steps("slow"), 1);

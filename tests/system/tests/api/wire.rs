@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long an answer may take. Creations wait for Terraform, of which many may want the processors.
+/// Longest time for an answer. Creations wait for Terraform, and many of these may compete for the processors.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_mins(5);
 
-/// A request that is not sent yet. It asks for the end of its connection.
+/// A request that is not sent yet. Requests the end of its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     method: String,
@@ -46,19 +46,19 @@ impl Request {
         }
     }
 
-    /// With a further header.
+    /// Adds a header.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With a body of this length, and no content type.
+    /// Adds a body, with its length and no content type.
     pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// With a body that is JSON and says so.
+    /// Adds a JSON body with its content type.
     pub(crate) fn json(self, body: &Value) -> Self {
         self.header("Content-Type", "application/json")
             .body(body.to_string())
@@ -99,7 +99,7 @@ impl Request {
     }
 }
 
-/// Sends these bytes, and no more than that, and reads the answer.
+/// Sends exactly these bytes, and reads the answer.
 pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(bytes).await?;
@@ -121,7 +121,7 @@ pub(crate) async fn answer(stream: &mut TcpStream, of_head: bool) -> io::Result<
     })
 }
 
-/// What came back.
+/// The answer to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -159,7 +159,7 @@ impl Answer {
         Some(answer)
     }
 
-    /// The only header of this name. Panics if there are several.
+    /// The only header of this name. Panics if several have it.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self
             .headers

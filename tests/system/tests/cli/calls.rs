@@ -1,4 +1,4 @@
-//! Calling the program and looking at what it says.
+//! Calls of the program, and checks of its output.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) struct Place {
     environment: Vec<(String, String)>,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Called {
     pub(crate) code: i32,
@@ -64,7 +64,7 @@ impl Place {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Sets an environment variable of all calls after this; they have no other ones.
+    /// Sets an environment variable of all later calls, which have no others.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_owned(), value.to_owned()));
     }

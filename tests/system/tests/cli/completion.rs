@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::cli::calls::{BOTH, ORIGINAL, OURS, Place};
 
-/// Something that has two tasks, one of them disabled.
+/// A server with two tasks, one of them disabled.
 async fn tasks() -> (SocketAddr, AbortOnDropHandle<()>) {
     let answer: Value = json!({
         "request_id": "3f2c5b1e-0000-4000-8000-000000000001",
@@ -98,7 +98,7 @@ async fn bash_completes_with_our_script_and_with_the_line_of_the_original() {
     let ours = place.call(OURS, &["completion", "bash"]).await;
     assert_eq!(ours.code, 0);
     place.write("cts.bash", &ours.stdout);
-    // What readline does: the words, the line and the cursor, then the function or command.
+    // As readline does: set the words, the line and the cursor, then call the function or command.
     let script = "\
         PATH=$PWD/bin:/usr/bin:/bin; source cts.bash\n\
         COMP_LINE='cts start -config-d'; COMP_POINT=${#COMP_LINE}\n\

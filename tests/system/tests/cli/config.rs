@@ -1,4 +1,4 @@
-//! `cts config`: everything that is wrong, and what counts.
+//! `cts config`: all faults, and the values that count.
 
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ async fn without_files_there_is_nothing_to_check() {
 #[tokio::test]
 async fn what_is_dumped_is_a_configuration_that_says_the_same() {
     let place = Place::new();
-    // A directory of its own, because the place of the test does not stand in what is captured.
+    // A directory of its own, because the place of the test is not in the captured output.
     let text = "port = 1234\nworking_dir = \"/srv/cts\"\nconsul { token = \"hunter2\" }\n";
     place.write("a.hcl", text);
     let hcl = place

@@ -1,5 +1,5 @@
-//! What comments and documents refer to is there: documents, their sections, files of the repository,
-//! promises. A section is named as its anchor: `docs/rest.md#routes`, further ones behind it `#health`.
+//! References in comments and documents exist: documents, their sections, files of the repository, promises. A
+//! section is named by its anchor: `docs/rest.md#routes`, further ones follow as `#health`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,11 +10,11 @@ use regex::Regex;
 
 const KINDS: [&str; 8] = ["hcl", "md", "proto", "rs", "service", "sh", "sql", "toml"];
 
-/// Neither ours nor of this commit.
+/// Directories that are not part of this commit.
 const PASSED_OVER: [&str; 3] = [".git", "target", "node_modules"];
 
-/// A document, with the sections that are named; they may stand on the next line of a comment. What begins with a
-/// slash is part of a URL.
+/// A document, with the sections that are named; they may stand on the next line of a comment. A name that
+/// begins with a slash is part of a URL.
 static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
     let name = r"([A-Za-z0-9_./-]*[A-Za-z0-9_-]+\.md)\b";
     let sections = r"((?:#[\w-]+)?(?:,\s*(?://[/!]?\s*)?#[\w-]+)*)";
@@ -26,7 +26,8 @@ static SECTION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"#([\w-]+)").unwr
 /// A link to a section of the same document.
 static OWN_SECTION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(#([\w-]+)\)").unwrap());
 
-/// A file of the repository, by its path from the root. What the demo makes below `sync-tasks` is none.
+/// A file of the repository, by its path from the root. Files that the demo makes below `sync-tasks` do not
+/// count.
 static FILE: LazyLock<Regex> = LazyLock::new(|| {
     let folders = "crates|deploy|docs|examples|proto|scripts|services|tests";
     Regex::new(&format!(r"(?:^|[^\w./-])((?:{folders})/[\w./-]*\w)")).unwrap()
@@ -88,7 +89,7 @@ fn is_document(path: &Path) -> bool {
     path.extension().is_some_and(|kind| kind == "md")
 }
 
-/// What people read: a document, or the comments of a file.
+/// The text for people: a document, or the comments of a file.
 fn prose(path: &Path, text: &str) -> String {
     let is_comment = |line: &&str| {
         ["//", "--", "#"]
@@ -105,7 +106,7 @@ fn prose(path: &Path, text: &str) -> String {
     }
 }
 
-/// The document that is called `name` in the file `from`: beside it, or from the root.
+/// The document called `name` in the file `from`: in the same directory, or from the root.
 fn document(texts: &BTreeMap<PathBuf, String>, from: &Path, name: &str) -> Option<PathBuf> {
     let beside = from.parent().unwrap().join(name);
     let resolved = root().join(beside).canonicalize().ok();

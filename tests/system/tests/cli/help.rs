@@ -24,7 +24,7 @@ fn listed(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.skip_while(|line| line.is_empty());
     let lines = lines.take_while(|line| line.starts_with(' '));
-    // What is deeper continues a description.
+    // Deeper lines continue a description.
     let lines = lines.filter(|line| !line.starts_with("      "));
     lines
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))

@@ -1,4 +1,4 @@
-//! What is said at length when something is wrong with a command line.
+//! The long error texts for a wrong command line.
 
 use crate::cli::calls::{BOTH, OURS, Place, assert_said};
 

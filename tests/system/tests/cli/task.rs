@@ -21,7 +21,7 @@ use self::call::{Call, Said};
 /// Id of requests in answers.
 const REQUEST_ID: &str = "5f0c2a52-64bb-41c0-8d2e-0c61c6f1a9ee";
 
-/// A server, and what is said to it.
+/// A server, and the requests to it.
 struct Conversation {
     server: ScriptedHttp,
 }
@@ -46,7 +46,7 @@ impl Conversation {
         self.without_port(said)
     }
 
-    /// Without what is another number every time.
+    /// Replaces the server's address, whose port differs each time.
     fn without_port(&self, said: Said) -> Said {
         said.replace(&self.server.address().to_string(), "SERVER")
     }

@@ -1,4 +1,4 @@
-//! Runs go to workers that can do them, and wait while there is none.
+//! Runs go to workers that can execute them, and wait until one exists.
 
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};

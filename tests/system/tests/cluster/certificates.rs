@@ -19,8 +19,8 @@ impl Authority {
         Self { pem, issuer }
     }
 
-    /// Writes `ca.pem`, `cert.pem` and `key.pem` of a service with this name below `directory`, the
-    /// certificate last, as a careful operator does. Every time it is another one.
+    /// Writes `ca.pem`, `cert.pem` and `key.pem` of a service with this name below `directory`, the certificate
+    /// last, as a careful operator does. Each call makes a new certificate.
     pub(crate) fn write(&self, site: &Site, directory: &str, name: &str) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();

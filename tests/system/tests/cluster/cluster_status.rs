@@ -1,4 +1,4 @@
-//! `GET /v1/status/cluster`, and followers that refuse as those of CTS Enterprise do.
+//! `GET /v1/status/cluster`, and followers that refuse as followers of CTS Enterprise do.
 
 use std::collections::BTreeSet;
 

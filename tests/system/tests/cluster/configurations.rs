@@ -1,4 +1,5 @@
-//! Files of members that differ: what is in force, what says so, and when another file takes effect.
+//! Files of members that differ: which one is in force, where that is reported, and when another file takes
+//! effect.
 
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
@@ -32,7 +33,7 @@ impl Scene {
         }
     }
 
-    /// From now on the file has "red" with another description, "green", and no "blue".
+    /// Edits the file: "red" with another description, a new "green", and no "blue".
     fn edit_file(&self) {
         let tasks = block("red", "description = \"edited\"") + &block("green", "");
         self.site
@@ -76,7 +77,7 @@ fn member(configuration: &Value, index: usize) -> &Value {
     member.unwrap_or_else(|| panic!("{configuration}"))
 }
 
-/// What the edited file is, beside the one in force.
+/// Differences between the edited file and the configuration in force.
 fn edited() -> Value {
     json!([
         {"task_name": "blue", "difference": "removed"},
@@ -113,7 +114,7 @@ async fn a_rolling_restart_takes_effect_with_its_last_member_and_a_takeover_chan
     assert_eq!(exit.code, Some(0), "{}", exit.output);
     assert!(exit.output.contains(tasks), "{}", exit.output);
 
-    // It takes over, and nothing is another.
+    // The follower takes over, and the tasks stay the same.
     let exit = scene.cluster.stop(Service::Scheduler, leader).await;
     assert_eq!(exit.code, Some(0), "{}", exit.output);
     assert_eq!(scene.cluster.wait_for_leader().await, follower);

@@ -123,7 +123,7 @@ async fn work_goes_on_at_once_after_a_database_that_stood_still_for_longer_than_
     let mut scene = Scene::start_at(site, plan).await;
     scene.settled_events().await;
 
-    // One run is under way, and another one is due.
+    // One run is under way, and a second one is due.
     scene.site.hold();
     scene.change().await;
     scene
@@ -143,8 +143,8 @@ async fn work_goes_on_at_once_after_a_database_that_stood_still_for_longer_than_
     scene.assert_no_overlap();
 }
 
-/// Calls for runs are held all through the outage, at the schedulers and before them: what is granted to them then must not
-/// count from before.
+/// Calls for runs are held all through the outage, at the schedulers and before them: the lease of a later
+/// grant must not count from before it.
 #[tokio::test]
 async fn the_first_run_after_a_long_outage_is_applied_at_once_by_idle_workers() {
     let postgres = Postgres::start().await;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cluster::scene::Scene;
 
-/// What `cts workers list -o json` says.
+/// Output of `cts workers list -o json`.
 async fn list(cluster: &mut Cluster) -> Value {
     let exit = cluster.command(&["workers", "list", "-o", "json"]).await;
     assert_eq!(exit.code, Some(0), "{}", exit.output);

@@ -56,7 +56,7 @@ impl Replica {
         panic!("ports were taken {PORT_TRIES} times one after the other");
     }
 
-    /// Who leads, as this replica sees it; one alone can.
+    /// Index of the only leader, as this replica sees it.
     async fn leader(&self) -> Result<usize, String> {
         let answer = self.api.get("/v1/status/cluster").await;
         let members = answer["members"].as_array().unwrap();
@@ -104,7 +104,7 @@ async fn one_is_killed(the_leader: bool) {
     })
     .await;
 
-    // It comes back to where it was.
+    // The replica starts again in its old directory.
     let again = Replica::start(&site, victim).await;
     consul.register_service("web", "web-3", 3, &[], &[]).await;
     site.wait_for_step("pool", "end", "web-1,web-2,web-3").await;

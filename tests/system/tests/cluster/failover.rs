@@ -8,7 +8,7 @@ use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, 
 /// Life of the leases here.
 const LIFE: Duration = Duration::from_secs(8);
 
-/// What the leader says if it trusts the tasks, and if it does not.
+/// Log texts of a leader that trusts the tasks, and of one that does not.
 const TRUSTED: &str = "all workers vouch for the tasks";
 const DISTRUSTED: &str = "every task runs once";
 
@@ -114,7 +114,7 @@ async fn a_failover_that_loses_nothing_runs_no_task() {
     replica.catch_up(&scene.postgres).await;
     scene.postgres.fail_over(replica).await;
     scene.wait_for_log(TRUSTED).await;
-    // What comes then is applied, and what was applied is not.
+    // Later changes are applied, and applied inputs are not.
     scene.change("a", 2).await;
     assert_eq!(scene.events().await, [2, 1, 1]);
     assert!(!scene.cluster.all_output().contains(DISTRUSTED));
@@ -134,7 +134,7 @@ async fn only_the_task_whose_last_run_is_lost_runs_once() {
     scene.wait_until_settled().await;
     scene.postgres.fail_over(replica).await;
     scene.wait_for_log(TRUSTED).await;
-    // That of "b" after its first is known no more.
+    // The run of "b" after its first is lost.
     scene.api.wait_for_events("b", 2).await;
     scene.change("a", 2).await;
     assert_eq!(scene.events().await, [2, 2, 1]);

@@ -16,7 +16,8 @@ struct Call {
     words: Vec<String>,
 }
 
-/// The `grpcurl` lines of the document's blocks for a shell; one that works only while a run goes on is in a block of text.
+/// The `grpcurl` lines of the document's blocks for a shell; a line that works only while a run goes on is in a
+/// block of text.
 fn calls() -> Vec<Call> {
     let mut code = false;
     let mut calls = Vec::new();
@@ -67,7 +68,7 @@ impl Call {
     }
 }
 
-/// The same call by `buf curl`, which talks reflection and gRPC as `grpcurl` does. What it printed.
+/// Makes the call by `buf curl`, which uses reflection and gRPC as `grpcurl` does. Returns its output.
 async fn execute(call: &Call, address: &str, data: &str) -> String {
     let buf = std::env::var_os("CTS_TEST_BUF")
         .expect("CTS_TEST_BUF names the executable buf; scripts/test sets it");

@@ -1,5 +1,5 @@
-//! A worker is killed in each phase of a run. Its guard ends Terraform, and another worker does the run anew: the state
-//! stays readable, and no lock of it is left in the end.
+//! A worker is killed in each phase of a run. Its guard ends Terraform, and another worker repeats the run: the
+//! state stays readable, and no lock of it is left in the end.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cluster::own_lock::{BUCKET, backend};
 use crate::cluster::worker_loss::STARTED;
 
-/// Reads another state while it is planned, and waits while there is a file `hold` when it is applied.
+/// Reads another state while it is planned, and waits while the file `hold` exists when it is applied.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -43,7 +43,7 @@ resource "terraform_data" "probe" {
 }
 "#;
 
-/// What the module reads.
+/// The other state, which the module reads.
 const OTHER: &str = r#"{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"other","outputs":{"name":{"value":"edge","type":"string"}},"resources":[]}"#;
 
 /// The state of the task.
@@ -63,7 +63,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Two workers, one of which is about to run the task for the first time over this link.
+    /// Two workers; one is about to run the task for the first time over this link.
     async fn begin(link: Link, blocks: &str, of_task: &str) -> Self {
         let consul = ConsulAgent::start().await;
         let store = ObjectStore::with_bucket(BUCKET).await;
@@ -91,7 +91,7 @@ impl Scene {
         }
     }
 
-    /// The same after the first run; the next one begins, over this link.
+    /// The scene after the first run; the next run begins, over this link.
     async fn second_run(link: Link) -> Self {
         let scene = Self::begin(Link::Open, "", "").await;
         scene.cluster.api(0).wait_for_events("probe", 1).await;
@@ -126,7 +126,7 @@ impl Scene {
         self.store.list(BUCKET).await.contains(".tflock")
     }
 
-    /// The resources of the state; `None` if there is no state. Panics if it cannot be read.
+    /// Number of resources in the state; `None` without a state. Panics if the state cannot be read.
     async fn resources(&self) -> Option<usize> {
         let state = self.store.get(STATE).await?;
         let state: Value = serde_json::from_str(&state).unwrap();
@@ -134,7 +134,7 @@ impl Scene {
         state["resources"].as_array().map(Vec::len)
     }
 
-    /// Waits for the success of so many runs, none of which has failed. The state is that of the last one.
+    /// Waits until so many runs have succeeded; none of them may have failed. The state is of the last one.
     async fn assert_succeeded(&self, runs: usize) {
         let events = self.cluster.api(0).wait_for_events("probe", runs).await;
         assert_eq!(events.len(), runs, "{events:?}");
@@ -202,7 +202,7 @@ async fn the_lock_of_a_worker_that_is_killed_during_a_state_write_is_released() 
     let released = "releasing the state lock that a lost attempt has left";
     let output = scene.cluster.all_output();
     assert!(output.contains(released), "{output}");
-    // What was not written is done again.
+    // The apply whose state was not written is repeated.
     assert_eq!(scene.applies().len(), 3);
 }
 

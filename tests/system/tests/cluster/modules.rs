@@ -3,7 +3,7 @@
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, Plan, Service, Site, task};
 
-/// Calls a module beside it, which keeps what it gets.
+/// Calls a module in the next directory, which keeps its input.
 const CALLER: &str = r#"
 variable "services" {
   type = any
@@ -49,7 +49,7 @@ async fn apart() -> Apart {
     site.write("modules/pool/main.tf", CALLER);
     site.write("modules/shared/main.tf", &SHARED.replace("@SITE@", path));
     site.write("modules/shared/note", "a file of the module:");
-    // The directory that is packed is the one that holds both.
+    // The packed directory is the one that holds both.
     let pool = task("pool", "./modules//pool", &["web"], "");
     site.configure(&consul.address(), Backend::Consul, &pool);
     elsewhere.configure(&consul.address(), Backend::Consul, "");
@@ -71,7 +71,7 @@ async fn apart() -> Apart {
     }
 }
 
-/// Waits until the module has seen exactly these ids at last, and returns where it was.
+/// Waits until the last ids that the module has seen are these, and returns where the module was.
 async fn wait_until_seen(site: &Site, ids: &str) -> String {
     eventually(DEADLINE, async || {
         let seen = std::fs::read_to_string(site.path().join("seen")).unwrap_or_default();
@@ -104,7 +104,7 @@ async fn a_module_that_is_gone_is_missed_by_name_and_applied_from_its_bundle() {
         .await;
     wait_until_seen(&scene.site, "web-1,web-2").await;
 
-    // Also under a leader that cannot pack it.
+    // The module works also under a leader that cannot pack it.
     let leader = scene.cluster.wait_for_leader().await;
     scene.cluster.kill(Service::Scheduler, leader).await;
     scene.cluster.wait_for_leader().await;
@@ -114,7 +114,7 @@ async fn a_module_that_is_gone_is_missed_by_name_and_applied_from_its_bundle() {
         .await;
     wait_until_seen(&scene.site, "web-1,web-2,web-3").await;
 
-    // A replica that starts checks what is stored, whatever its own configuration says.
+    // A replica that starts checks the stored tasks, whatever its own configuration declares.
     std::fs::write(
         scene.site.path().join("cts.hcl"),
         tasks_cut_off(&scene.site),

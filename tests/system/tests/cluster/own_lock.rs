@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use crate::system::provider_environment::REQUIRED;
 
-/// Each apply writes the id of its Terraform, and waits while there is a file `hold`.
+/// Each apply writes the id of its Terraform, and waits while the file `hold` exists.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -32,7 +32,7 @@ terraform_provider "terraform" {
 }
 "#;
 
-/// A state in an emulator of S3 at `address`, with a lock that is a file beside it.
+/// A state in an emulator of S3 at `address`, with a lock file next to it.
 pub(crate) fn backend(address: &str) -> String {
     format!(
         r#"backend "s3" {{
@@ -64,7 +64,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// After the worker is lost in the middle of its second apply.
+    /// The scene after the worker is lost in the middle of its second apply.
     async fn after_the_loss(driver: &str) -> Self {
         let consul = ConsulAgent::start().await;
         let store = ObjectStore::with_bucket(BUCKET).await;

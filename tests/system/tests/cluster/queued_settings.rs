@@ -1,4 +1,4 @@
-//! What is queued goes to workers with the settings in force: what destroys, and what has lost its worker.
+//! Queued runs go to workers with the settings in force: destructions, and runs that have lost their worker.
 
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Api, Cluster, DEADLINE, Plan, Service, Site, task};
@@ -39,7 +39,7 @@ fn write_driver(site: &Site, worker: usize, states: &str) {
     site.write(&format!("worker-{worker}-driver.hcl"), &text);
 }
 
-/// One of each, with slots for one run, where each worker has a driver block of its own.
+/// One process of each kind, with slots for one run, where each worker has a driver block of its own.
 async fn start(site: &Site) -> Cluster {
     let mut plan = Plan {
         slots: 1,
@@ -130,7 +130,8 @@ async fn a_worker_with_another_backend_destroys_nothing() {
     assert!(!output.contains(STARTED), "{output}");
 }
 
-/// While the worker 0 has the run, it leaves, the settings of another worker take effect, and it dies. Returns the other worker.
+/// Worker 0 leaves while it has the run, the settings of another worker take effect, and worker 0 dies. Returns
+/// the other worker.
 async fn lose_last_worker(site: &Site, cluster: &mut Cluster) -> usize {
     site.wait_for_step("new", "begin", "web-1").await;
     let other = cluster.add(Service::Worker);

@@ -40,7 +40,7 @@ async fn the_cluster_serves_and_applies_all_the_time() {
     let apis = vec![scene.cluster.api(0), scene.cluster.api(1)];
     asking.spawn(complaints(apis, end.clone()));
 
-    // The leader first and a follower last: no order is asked for.
+    // The leader first and a follower last: no order is required.
     let leader = scene.cluster.wait_for_leader().await;
     let order = [
         (Service::Scheduler, leader),

@@ -1,4 +1,4 @@
-//! More workers do more: 60 runs of which each waits for two seconds.
+//! More workers do more: 60 runs, each of which waits for two seconds.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -96,7 +96,7 @@ impl Queue {
     }
 }
 
-/// From the first run's beginning to the last one's end.
+/// Time from the first run's beginning to the last one's end.
 async fn time_with(workers: usize) -> Duration {
     let mut queue = Queue::start().await;
     queue.add_workers(workers);
@@ -112,7 +112,7 @@ async fn three_workers_take_a_third_of_the_time() {
     let three = time_with(3).await;
     let ratio = three.as_secs_f64() / one.as_secs_f64();
     assert!(ratio < 0.45, "{three:?} with three, {one:?} with one");
-    // It is the waiting that was shared: four at a time.
+    // The workers shared the waiting: four at a time.
     assert!(one + POLL > Duration::from_secs(2) * 15, "{one:?}");
 }
 

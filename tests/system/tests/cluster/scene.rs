@@ -1,4 +1,4 @@
-//! What most tests of clusters begin with.
+//! The usual beginning of tests of clusters.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl Scene {
         Self::start_at(Site::new(), plan).await
     }
 
-    /// The same in a site that has something already.
+    /// Starts in a site that already has files.
     pub(crate) async fn start_at(site: Site, plan: Plan) -> Self {
         let consul = ConsulAgent::start().await;
         pool(&site, &consul.address());
@@ -81,7 +81,7 @@ impl Scene {
     pub(crate) async fn settled_events(&self) -> Vec<serde_json::Value> {
         let api = self.cluster.api(0);
         eventually(DEADLINE, async || {
-            // Whatever was killed a moment ago may have held up one of the answers.
+            // A process that was killed a moment ago may have delayed one of the answers.
             let queue = match api.ask("/v1/queue").await {
                 Ok((200, queue)) => queue,
                 other => return Err(format!("{other:?}")),

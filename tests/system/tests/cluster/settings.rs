@@ -1,4 +1,5 @@
-//! Whose settings count: backend and provider blocks are the workers', and a change of them runs each task once.
+//! Which settings count: backend and provider blocks are the workers', and a change of them runs each task
+//! once.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,7 +32,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// So many workers whose provider block has the value "one", and what they have applied.
+    /// Starts so many workers whose provider block has the value "one", and waits for their applies.
     async fn start(workers: usize) -> Self {
         let consul = ConsulAgent::start().await;
         let site = Site::new();
@@ -76,7 +77,7 @@ impl Scene {
         self.wait_for(&format!("{value} {}", self.instances)).await;
     }
 
-    /// What each apply has got, in order.
+    /// The settings of each apply, in order.
     fn applied(&self) -> Vec<String> {
         let evidence = fs::read_to_string(self.site.path().join("evidence")).unwrap_or_default();
         evidence.lines().map(str::to_owned).collect()
@@ -141,7 +142,7 @@ async fn a_changed_block_counts_when_no_worker_has_the_old_one_any_more() {
     scene.cluster.restart(Service::Worker, 1).await;
     scene.wait_for("two 3").await;
 
-    // One with an old file does no harm.
+    // A worker with an old file does no harm.
     let late = scene.cluster.add(Service::Worker);
     scene.cluster.run(Service::Worker, late).await;
     let late = scene.cluster.worker_id(late).await;
@@ -165,7 +166,7 @@ async fn another_key_applies_nothing() {
         fs::set_permissions(file, Permissions::from_mode(0o600)).unwrap();
     };
     let mut scene = Scene::start(1).await;
-    // From the key in the database to one in a file, then to another one, and both at a time in between.
+    // The key moves from the database to a file, then changes, with both keys at a time in between.
     write_keys(&scene.site, &["a1"]);
     let file = scene.site.path().join("cts.hcl");
     let configuration = fs::read_to_string(&file).unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use cts_testkit::terraform_path;
 use cts_tests::Site;
 
-/// Says that it is of another version, and is the real one in everything else.
+/// Reports another version, and is the real Terraform in everything else.
 const OTHER_VERSION: &str = r#"#!/bin/sh
 if [ "$1" = version ]; then
   echo '{"terraform_version":"@VERSION@"}'
@@ -28,7 +28,7 @@ apply)
 esac
 "#;
 
-/// A directory for `driver.terraform.path` whose Terraform says that it is of `version`.
+/// A directory for `driver.terraform.path` whose Terraform reports `version`.
 pub(crate) fn of_version(site: &Site, version: &str) -> String {
     let real = terraform_path();
     let script = OTHER_VERSION

@@ -9,7 +9,7 @@ use crate::cluster::scene::Scene;
 #[tokio::test]
 async fn a_leader_that_wakes_up_late_steps_back_and_repeats_nothing() {
     let mut scene = Scene::start(Plan::of(1, 2, 1, 1)).await;
-    // A report that is on its way to the one that stands still would come too late.
+    // A report on its way to the stalled scheduler would come too late.
     scene.settled_events().await;
     let former = scene.cluster.wait_for_leader().await;
     scene.cluster.pause(Service::Scheduler, former);
@@ -17,7 +17,7 @@ async fn a_leader_that_wakes_up_late_steps_back_and_repeats_nothing() {
     assert_ne!(next, former);
     scene.change_is_applied().await;
 
-    // What it has missed comes to it at once, and the runs of it are no longer its business.
+    // Missed changes reach the former leader at once, but their runs are no longer its business.
     scene.cluster.resume(Service::Scheduler, former);
     eventually(DEADLINE, async || {
         let output = scene.cluster.output(Service::Scheduler, former);

@@ -1,4 +1,4 @@
-//! One scheduler leads, and another one takes over when it goes.
+//! One scheduler leads, and another takes over when it goes.
 
 use std::time::Duration;
 

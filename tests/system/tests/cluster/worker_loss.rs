@@ -11,10 +11,10 @@ use tonic::Code;
 
 use crate::cluster::scene::{POLL, Scene};
 
-/// What a worker logs with each run.
+/// The log text of a worker for each run.
 pub(crate) const STARTED: &str = "run started";
 
-/// In the middle of the apply of a change: Terraform, and the worker that has it.
+/// Stops in the middle of the apply of a change; returns Terraform, and the worker that has it.
 async fn in_the_middle(scene: &mut Scene) -> (i32, usize) {
     scene.site.hold();
     scene.change().await;
@@ -112,7 +112,7 @@ async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
     scene.assert_no_overlap();
     assert_no_lock(&scene);
 
-    // It is as good as any other again.
+    // The worker is a normal one again.
     scene.cluster.stop(Service::Worker, other).await;
     scene.change_is_applied().await;
     scene.assert_no_overlap();

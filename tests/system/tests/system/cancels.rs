@@ -74,7 +74,7 @@ async fn a_running_apply_stops_gently_and_runs_with_the_next_change() {
 
     let (status, answer) = cancel(&cts, &run, None).await;
     assert_eq!(status, 409, "{answer}");
-    // It is not begun again by a restart either.
+    // A restart does not begin the cancelled run again either.
     let cts = {
         cts.stop().await;
         Instance::start(&site).await
@@ -144,7 +144,7 @@ async fn a_queued_run_is_withdrawn() {
     cts.stop().await;
 }
 
-/// Says that it is destroyed, and does not end before there is no file `hold`.
+/// Reports that it is destroyed, and does not end while the file `hold` exists.
 const MADE: &str = r#"
 variable "services" {
   type = any

@@ -17,7 +17,7 @@ async fn what_a_restarted_consul_says_is_applied_without_help() {
     site.write("modules/pool/main.tf", RECORDER);
     let pool = task("pool", "./modules/pool", &["web", "api"], "");
     site.configure(&consul.address(), Backend::Local, &pool);
-    // Many changes, so that the index of the new Consul is far behind that of the old one.
+    // Many changes, so that the index of the new Consul is far lower than that of the old one.
     for port in 1..=20 {
         consul
             .register_service("web", "web-1", port, &[], &[])
@@ -33,7 +33,7 @@ async fn what_a_restarted_consul_says_is_applied_without_help() {
     for _ in 0..TRIES {
         drop(timeout(DEADLINE, port.accept()).await.unwrap().unwrap());
     }
-    // That it is refused now is another failure, with which the next try is written down anew: some seconds ahead.
+    // A refused connection is another failure, after which the next try is stored again: some seconds ahead.
     drop(port);
     let mut shown = BTreeSet::new();
     eventually(DEADLINE, async || {
@@ -66,7 +66,7 @@ async fn what_a_restarted_consul_says_is_applied_without_help() {
     cts.api.get("/v1/health").await;
     assert_eq!(cts.api.task_status("pool").await["status"], "successful");
 
-    // And it goes on from there.
+    // The watcher goes on from there.
     consul.deregister("web-7").await;
     site.wait_for_ids("pool", &["web-8"]).await;
     cts.stop().await;

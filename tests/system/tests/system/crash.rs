@@ -73,7 +73,7 @@ async fn an_apply_that_ends_while_nobody_watches_counts_after_the_restart() {
     let (consul, site, cts, _orphan) = in_the_middle(Backend::Consul).await;
     cts.kill().await;
     if Shape::of_this_run() == Shape::Cluster {
-        // It is interrupted, also without a supervisor.
+        // Terraform is interrupted, also without a supervisor.
         site.wait_until_quiet().await;
     }
     site.release();

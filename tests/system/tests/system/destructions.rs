@@ -1,4 +1,4 @@
-//! A deletion destroys what its task has made, if the task says so (docs/runs.md#deleting-a-task).
+//! A deletion destroys the resources of its task, if the task says so (docs/runs.md#deleting-a-task).
 
 use std::path::PathBuf;
 
@@ -7,8 +7,8 @@ use cts_tests::{Api, DEADLINE, Instance, LOCAL_BACKEND, Site, task};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Makes a file. When it is destroyed, it writes a line into `begun`, waits as long as there is a file `hold`, and removes
-/// the file.
+/// Makes a file. When it is destroyed, it writes a line into `begun`, waits while the file `hold` exists, and
+/// removes the file that it made.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -41,7 +41,7 @@ impl Stage {
         stage
     }
 
-    /// One that is not configured yet.
+    /// A stage that is not configured yet.
     pub(crate) async fn without_configuration() -> Self {
         let consul = ConsulAgent::start().await;
         let site = Site::new();

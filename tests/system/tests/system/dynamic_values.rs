@@ -59,7 +59,7 @@ async fn values_are_those_of_the_moment_of_the_run() {
     site.configure_driver(&consul.address(), &driver, &configuration);
     consul.kv_put("trigger", "1").await;
 
-    // Without the key the run fails, and says which.
+    // Without the key the run fails, and names the key.
     let cts = Instance::start(&site).await;
     let events = cts.api.wait_for_events("probe", 1).await;
     assert_eq!(events[0]["success"], false, "{events:?}");

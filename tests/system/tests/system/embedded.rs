@@ -110,7 +110,7 @@ async fn two_instances_in_one_process_do_not_meet() {
     let blue_end = timeout(Duration::from_secs(10), blue.end).await.unwrap();
     blue_end.unwrap().unwrap();
 
-    // What was stopped can be started again, in the same process.
+    // A stopped instance can be started again in the same process.
     let again = start(&red_site).await;
     again.api.wait_for_events("red", 1).await;
     again.shutdown.cancel();

@@ -62,7 +62,7 @@ impl Scene {
     }
 }
 
-/// The real Terraform, which says that it is of `version`.
+/// The real Terraform, which reports `version`.
 fn archive(version: &str) -> Vec<u8> {
     let script = format!(
         "#!/bin/sh\nif [ \"$1\" = version ]; then echo '{{\"terraform_version\": \"{version}\"}}'; exit; fi\nexec '{}' \"$@\"\n",
@@ -80,7 +80,7 @@ async fn the_configured_version_is_installed_below_the_working_directory() {
     }
     assert!(scene.installed().is_file());
     let requests = scene.releases.requests().len();
-    // Whoever may write into the current directory does not decide what runs.
+    // Write access to the current directory does not decide which engine runs.
     scene.site.write("terraform", "#!/bin/sh\ntouch ran\n");
     let in_current = scene.site.path().join("terraform");
     fs::set_permissions(in_current, fs::Permissions::from_mode(0o755)).unwrap();
@@ -265,7 +265,7 @@ async fn opentofu_is_chosen_by_a_key_and_newer_versions_are_used() {
     fs::set_permissions(site.path().join("bin/tofu"), executable).unwrap();
     let cts = Instance::start_embedded(&site).await;
     consul.register_service("web", "web-1", 1, &[], &[]).await;
-    // A run of the task has asked for OpenTofu, and the worker has nothing else.
+    // A run of the task has requested OpenTofu, and the worker has nothing else.
     site.wait_for_ids("pool", &["web-1"]).await;
     let written = fs::read_to_string(site.work().join("pool/main.tf")).unwrap();
     assert!(

@@ -39,7 +39,7 @@ async fn three_attempts_make_one_event_and_other_tasks_go_on() {
             .filter(|line| line.starts_with("begin"))
             .count()
     };
-    // The first is the one that worked.
+    // The first is the successful one.
     assert_eq!(begun(&site.journal("fragile")), 1 + 3);
     assert_eq!(cts.api.task_status("fragile").await["status"], "errored");
     cts.api.wait_for_events("sound", 2).await;

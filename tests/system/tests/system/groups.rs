@@ -5,7 +5,7 @@ use std::fs;
 use cts_testkit::ConsulAgent;
 use cts_tests::{Instance, LOCAL_BACKEND, Site, task};
 
-/// Says when it begins and when it ends; what applies at the same time would come in between.
+/// Notes when it begins and when it ends; the notes of an apply at the same time would come in between.
 const MODULE: &str = r#"
 variable "services" {
   type = any

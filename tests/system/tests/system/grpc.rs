@@ -1,4 +1,4 @@
-//! What every gRPC listener offers to clients such as `grpcurl`.
+//! The services that every gRPC listener offers to clients such as `grpcurl`.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
-/// Served everywhere besides what is asked for.
+/// Served everywhere in addition to the expected services.
 const EVERYWHERE: [&str; 2] = [
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
@@ -35,12 +35,12 @@ pub(crate) fn channel(port: u16) -> Channel {
     cts_rpc::connect(&format!("http://127.0.0.1:{port}")).unwrap()
 }
 
-/// Waits until the server says that it serves.
+/// Waits until the server reports that it serves.
 pub(crate) async fn wait_until_serving(channel: &Channel) {
     eventually(DEADLINE, async || serving(channel).await).await;
 }
 
-/// Panics unless reflection lists exactly these services and those that are served everywhere.
+/// Panics unless reflection lists exactly these services and the services that are served everywhere.
 pub(crate) async fn assert_lists(channel: &Channel, services: &[&str]) {
     let request = ServerReflectionRequest {
         host: String::new(),

@@ -1,4 +1,4 @@
-//! What follows an apply: the handler that fails on purpose, and a webhook.
+//! Actions after an apply: the handler that fails on purpose, and a webhook.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ async fn fake_sync_fails_all_applies_but_the_first() {
     let message = events[0]["error"]["message"].as_str().unwrap();
     assert_eq!(message.matches(FAILS).count(), 3, "{message}");
     assert_eq!(cts.api.task_status("edge").await["status"], "errored");
-    // What Terraform did stays.
+    // The changes of Terraform stay.
     site.wait_for_step("edge", "end", "web-1,web-2").await;
     let output = cts.output();
     assert!(output.contains("fake handler called"), "{output}");
@@ -95,7 +95,8 @@ async fn a_webhook_gets_each_apply_and_the_same_key_again_after_a_failed_attempt
     }
 }
 
-/// A run takes newer inputs while it waits for its next attempt: each is a message of its own, also one that was there before.
+/// A run takes newer inputs while it waits for its next attempt: each is a message of its own, also an input
+/// that was there before.
 #[tokio::test]
 async fn inputs_that_replace_one_another_in_one_run_have_keys_of_their_own() {
     let no = || ScriptedAnswer::Json(400, Value::Null);
@@ -117,7 +118,7 @@ async fn inputs_that_replace_one_another_in_one_run_have_keys_of_their_own() {
     let cts = Instance::start(&site).await;
     cts.api.wait_for_events("edge", 1).await;
 
-    // The retry of what has failed waits; it takes these inputs in turn.
+    // The retry of the failed run waits; it takes these inputs in turn.
     consul.register_service("web", "web-2", 2, &[], &[]).await;
     cts.api.wait_for_events("edge", 2).await;
     consul.deregister("web-2").await;

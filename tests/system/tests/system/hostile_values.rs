@@ -1,4 +1,4 @@
-//! Values full of what means something to Terraform, shells and terminals arrive unchanged.
+//! Values full of characters that mean something to Terraform, shells and terminals arrive unchanged.
 
 use cts_testkit::ConsulAgent;
 use cts_tests::{Backend, Instance, RECORDER, Site};

@@ -72,7 +72,8 @@ enum Directory {
     New,
 }
 
-/// Changes the file of the state, sees that the destruction of the task fails with these texts, and gives it up.
+/// Changes the file of the state, checks that the destruction of the task fails with these texts, and gives it
+/// up.
 async fn is_given_up(directory: Directory, texts: &[&str], change: impl Fn(&Stage)) {
     let stage = Stage::without_configuration().await;
     stage.configure(&stage.site.shared_backend(), &destroyed_task());
@@ -142,13 +143,13 @@ async fn a_destruction_with_the_state_of_something_else_fails_until_it_is_given_
         let path = stage.site.state_path("made");
         let mut state: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         state["lineage"] = FOREIGN.into();
-        // Not the first one, which would count as none without resources.
+        // A later serial: a first state without resources would count as no state.
         state["serial"] = 3.into();
         change(&mut state);
         fs::write(&path, state.to_string()).unwrap();
     };
     let foreign = "the state of something else is in backend \"local\"";
-    // A verified directory is not verified again, so Terraform would destroy what is in the state.
+    // A verified directory is not verified again, so Terraform would destroy the resources of the state.
     is_given_up(Directory::Verified, &[foreign], |stage| {
         write(stage, &|state| state["resources"] = json!([]));
     })

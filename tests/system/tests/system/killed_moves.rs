@@ -119,7 +119,8 @@ async fn comes_to_the_same_end(stage: Stage, point: Point, old: &str, new: &str)
     let cts = scene.start(new).await;
     scene.reached(point).await;
     if point == Point::Applying && Shape::of_this_run() == Shape::Cluster {
-        // The guard interrupts Terraform, which then writes its state. Killed meanwhile, it would leave an empty file.
+        // The guard interrupts Terraform, which then writes its state. Killed while it writes, it would leave
+        // an empty file.
         cts.kill().await;
         scene.stage.site.wait_until_quiet().await;
     } else {

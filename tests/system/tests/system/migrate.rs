@@ -1,11 +1,11 @@
-//! `cts migrate`: the schema, and moving from one process to a cluster. The same whatever the shape of the
-//! test run.
+//! `cts migrate`: the schema, and moving from one process to a cluster. Independent of the shape of the test
+//! run.
 
 use cts_testkit::{ConsulAgent, Postgres, eventually, free_port};
 use cts_tests::{Backend, Cluster, DEADLINE, Exit, Instance, Plan, Service, Site, task};
 use serde_json::{Value, json};
 
-/// Runs `cts migrate` to its end; what it prints is in a file of that name.
+/// Runs `cts migrate` to its end; its output is in a file of that name.
 async fn migrate(site: &Site, log: &str, arguments: &[&str]) -> Exit {
     let mut all = vec!["migrate"];
     all.extend(arguments);

@@ -1,5 +1,5 @@
-//! What the world sees of the program: its entry in the catalog, its API over TLS, signals and log.
-//! About `cts start` itself where nothing else is said.
+//! The outside view of the program: its entry in the catalog, its API over TLS, signals and log. Tests are
+//! about `cts start` itself unless they say otherwise.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -25,7 +25,7 @@ fn site(consul: &ConsulAgent, more: &str) -> Site {
     site
 }
 
-/// The only service whose tag is ours.
+/// The only service with the tag of cts.
 async fn entry(consul: &ConsulAgent) -> Result<Value, String> {
     let services = consul.get("/v1/agent/services").await;
     let all = services.as_object().unwrap().values();
@@ -155,7 +155,7 @@ async fn what_cannot_be_used_outside_ends_the_start() {
         "key.pem holds no certificate",
     ];
     refused(&site, "authorities", tls, 15, &expected).await;
-    // Where there is no syslog.
+    // If the machine has no syslog.
     if !["/dev/log", "/var/run/syslog", "/var/run/log"]
         .iter()
         .any(|path| std::path::Path::new(path).exists())
@@ -220,7 +220,7 @@ async fn an_ignored_hangup_stays_ignored() {
 async fn every_line_of_a_json_log_is_an_object() {
     let consul = ConsulAgent::start().await;
     let site = site(&consul, "");
-    // What Terraform prints is not ours to shape.
+    // Terraform's output cannot be shaped as JSON here.
     site.write("quiet.hcl", "driver \"terraform\" { log = false }\n");
     let port = free_port();
     let arguments = ["-log-format", "json", "-config-file", "quiet.hcl"];

@@ -33,7 +33,7 @@ async fn break_service(consul: &ConsulAgent) {
         .await;
 }
 
-/// One pass; of the output what it has written itself.
+/// Makes one pass; returns the output of this pass only.
 async fn pass(site: &Site, arguments: &[&str]) -> Exit {
     let log = site.path().join("cts.log");
     let before = std::fs::metadata(log).map_or(0, |log| log.len());
@@ -70,7 +70,7 @@ async fn once_applies_every_enabled_task_and_ends() {
         }
         for name in ["red", "blue"] {
             site.wait_for_ids(name, &["web-1"]).await;
-            // What is applied already is applied again, and finds nothing to do.
+            // An applied input is applied again, and the apply finds nothing to do.
             assert_eq!(begun(&site, name), 1, "round {round}");
             let done = format!("task completed: task_name={name}");
             assert_eq!(exit.output.matches(&done).count(), 1, "{}", exit.output);
@@ -122,7 +122,7 @@ async fn a_log_for_programs_ends_with_a_line_for_programs() {
     break_service(&consul).await;
     let exit = pass(&site, &["-once", "-log-format=json"]).await;
     assert_eq!(exit.code, Some(11), "{}", exit.output);
-    // What Terraform prints is passed on as it is.
+    // Terraform's output is passed on as it is.
     let last = exit.output.lines().last().unwrap_or_default();
     let last: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}"));
     assert_eq!(last["level"], "ERROR", "{last}");
@@ -149,7 +149,7 @@ async fn inspect_shows_plans_and_leaves_everything_as_it_is() {
     );
     assert!(!site.work().join("cts.db").exists());
 
-    // After a run there is nothing to change; and the state of the instance is not touched.
+    // After a run nothing is left to change; and the state of the instance is not touched.
     let once = pass(&site, &["-once"]).await;
     assert_eq!(once.code, Some(0), "{}", once.output);
     let database = std::fs::read(site.work().join("cts.db")).unwrap();
@@ -244,8 +244,8 @@ async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
     site.wait_for_ids("red", &["web-1"]).await;
 }
 
-/// What a pass over everything shows on a terminal of a kind, as `TERM` names it. What Terraform prints is
-/// passed on if `log` says so.
+/// Output of a pass over everything on a terminal of a kind, as `TERM` names it. Terraform's output is passed
+/// on if `log` is set.
 async fn shown_on_terminal(site: &Site, kind: &str, log: bool) -> String {
     let driver = format!("driver \"terraform\" {{ log = {log} }}\n");
     site.write("log.hcl", &driver);
@@ -269,7 +269,7 @@ async fn shown_on_terminal(site: &Site, kind: &str, log: bool) -> String {
         .stderr(terminal.slave)
         .kill_on_drop(true);
     let mut child = command.spawn().unwrap();
-    // It has a copy of the other end.
+    // The command has a copy of the other end.
     drop(command);
     let mut master = File::from(terminal.master);
     let reading = tokio::task::spawn_blocking(move || {

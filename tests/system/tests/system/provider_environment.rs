@@ -32,7 +32,7 @@ task {
 }
 "#;
 
-/// The only copy of the secret outside the configuration is what this module writes.
+/// This module writes the only copy of the secret outside the configuration.
 const MODULE: &str = r#"
 variable "services" {
   type = any

@@ -60,7 +60,7 @@ resource "restapi_object" "rule" {
 }
 "#;
 
-/// What has come to the server.
+/// The requests that have reached the server.
 #[derive(Debug, Default)]
 struct Came {
     tokens_for: Vec<String>,
@@ -148,7 +148,7 @@ async fn the_schema_of_a_provider_decides_what_is_a_block() {
     assert!(text.contains("  oauth_client_credentials {\n"), "{text}");
     assert!(!text.contains(SECRET), "{text}");
 
-    // What is known by then is neither asked for nor written again.
+    // Forms that are already known are neither requested nor written again.
     let forms = site.work().join("rules/.cts-provider-forms.json");
     let age = |path| fs::metadata(path).unwrap().modified().unwrap();
     let before = (age(&main), age(&forms));

@@ -1,4 +1,4 @@
-//! What cannot be started says why, ends with the right code and leaves nothing behind. About `cts start`
+//! A start that is refused says why, ends with the right code and leaves nothing running. About `cts start`
 //! itself, so embedded whatever the shape of the test run.
 
 use std::net::{Ipv4Addr, TcpListener};

@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 
 const VERSIONS: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version":"2.0.0"}]}]}"#;
 
-/// A registry with one module, whose version 1.0.0 is in `directory`; the newest is 2.0.0. It ends when
-/// the set is dropped.
+/// A registry with one module, whose version 1.0.0 is in `directory`; the newest is 2.0.0. Ends when the set is
+/// dropped.
 async fn registry(directory: &Path) -> (SocketAddr, JoinSet<()>) {
     let source = format!("file://{}", directory.display());
     let download = async move || {

@@ -13,7 +13,7 @@ const DATABASE_PASSWORD: &str = "database-password-4711";
 const OTHER_PASSWORD: &str = "other-password-4711";
 const SECRETS: [&str; 4] = [CONSUL_TOKEN, VAULT_TOKEN, DATABASE_PASSWORD, OTHER_PASSWORD];
 
-/// Looks at everything that it can see of every process, and says what it was allowed to.
+/// Looks at everything that it can see of every process, and notes what was allowed.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -93,7 +93,7 @@ async fn a_module_cannot_read_the_credentials_of_cts_in_proc() {
         has("done") && !has("user 0"),
         "it has looked without privileges"
     );
-    // It can look at processes of its user, as Terraform is one.
+    // The module can look at processes of its user, such as Terraform.
     let marker = format!("TEST_SITE={}", site.path().display());
     for seen in [&marker, "<- read environ of ", "opened mem of "] {
         assert!(text.contains(seen), "{seen}");

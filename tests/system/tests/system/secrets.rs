@@ -49,7 +49,7 @@ task {
 }
 "#;
 
-/// Shows what it should not: its environment, escaped as well, and on a line that comes in pieces.
+/// Prints its secrets: its environment, escaped as well, and on a line that comes in pieces.
 const MODULE: &str = r#"
 variable "services" {
   type = any
@@ -153,7 +153,7 @@ async fn secrets_stay_where_they_are_used() {
     assert!(rows > 0, "the state is in its database");
 }
 
-/// What runs did is shown without secrets too, although their module prints them.
+/// Run details are shown without secrets too, although the module prints them.
 async fn assert_details(cts: &Instance) {
     let list = cts.api.get("/v1/runs").await;
     assert_none(list.to_string().as_bytes(), "the list of runs");
@@ -170,7 +170,7 @@ async fn assert_details(cts: &Instance) {
     assert!(diagnostics > 0, "{list}");
 }
 
-/// Only Terraform itself has kept what it was given: the credentials of its backend.
+/// Only Terraform itself has kept a secret: the credentials of its backend.
 fn assert_kept_files(site: &Site) {
     let files = files_below(site.path());
     let names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();

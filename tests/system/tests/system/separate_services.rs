@@ -31,7 +31,7 @@ async fn four_processes_serve_their_own_and_apply_a_change_together() {
     };
     let at_scheduler = ["-scheduler", scheduler_url.as_str()];
     let as_gateway = [&at_scheduler[..], &["-bind-address", "127.0.0.1"]].concat();
-    // Those that call the others first: none may depend on the order.
+    // Callers start before the services that they call: no service may depend on the order.
     let as_scheduler = ["-watcher", &watcher_url, "-config-file", "database.hcl"];
     let processes = [
         run("cts-gateway", gateway, &as_gateway),

@@ -23,7 +23,7 @@ resource "terraform_data" "made" {
 }
 "#;
 
-/// A site whose tasks make what Consul has, and note it.
+/// A site whose tasks make the instances that Consul has, and note that.
 pub(crate) struct Stage {
     consul: ConsulAgent,
     pub(crate) site: Site,
@@ -63,7 +63,7 @@ impl Stage {
         self.site.path().join(name)
     }
 
-    /// What each task has made so far.
+    /// The things that each task has made so far.
     pub(crate) fn made(&self, task: &str) -> Vec<String> {
         let text = fs::read_to_string(self.file(&format!("{task}.made"))).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -133,7 +133,7 @@ pub(crate) async fn pg() -> String {
 
 pub(crate) const BUCKET: &str = "states";
 
-/// A key of the bucket as the backend, with a lock that is a file beside the state.
+/// A key of the bucket as the backend, with a lock file next to the state.
 pub(crate) fn s3(address: &str, key: &str) -> String {
     format!(
         "backend \"s3\" {{\n bucket = \"{BUCKET}\"\n key = \"{key}\"\n region = \"eu-central-1\"\n access_key = \"key-of-edge\"\n \
@@ -172,7 +172,7 @@ async fn one_task_does_not_put_back_the_state_of_another() {
     if Shape::of_this_run() == Shape::Cluster {
         return;
     }
-    // On the way back what was moved away is replaced.
+    // The state that was moved away is replaced on the way back.
     let all = ["web-1", "web-2", "web-3", "web-4"];
     stage.one_more(&local(&old), "web-4", &all).await;
 }
@@ -200,7 +200,7 @@ async fn states_move_through_all_kinds_of_backends() {
     assert_eq!(instances.len(), ids.len());
 }
 
-/// A worker that never had the directory does not begin anew.
+/// A worker that never had the directory does not begin with an empty state.
 #[tokio::test]
 async fn without_the_directory_the_previous_backend_must_be_named() {
     let stage = Stage::new(&["pool"]).await;

@@ -126,8 +126,8 @@ async fn a_process_that_waits_for_an_answer_of_consul_ends_at_once() {
     ends_while_waiting(&consul.address()).await;
 }
 
-/// A Consul without a leader, as long as the set lives. The one thing that a development agent cannot show:
-/// it has elected itself when it answers.
+/// A Consul without a leader, as long as the set lives. A development agent cannot show this: it has elected
+/// itself when it answers.
 async fn leaderless() -> (String, JoinSet<()>) {
     let leaderless = Router::new().route("/v1/status/leader", get(async || "\"\""));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

@@ -170,7 +170,7 @@ async fn its_value_outlives_a_kill_of_the_watcher() {
         scene.change(cart, "x").await;
         cluster.run(Service::Watcher, killed).await;
     }
-    // Both at once: there is none for a while.
+    // Both at once: for a while no watcher runs.
     for killed in 0..2 {
         cluster.kill(Service::Watcher, killed).await;
     }

@@ -17,11 +17,11 @@ use crate::grpc::status::{OrStatus as _, store_failure};
 /// Longest time between two looks at the store, for orders that no hint announces.
 const POLL: Duration = Duration::from_secs(5);
 
-/// A worker that lives and has not taken note after this time knows of no orders.
+/// A live worker that has not acknowledged an order after this time is of a version without orders.
 const NOTED_WITHIN: Duration = Duration::from_secs(15);
 
 impl RunEndpoint {
-    /// Waits until the run of a lease has another order than the caller knows, or the time is up.
+    /// Waits until the run of a lease has another order than the one the caller has, or the time is up.
     pub(super) async fn await_order(
         &self,
         request: proto::AwaitCancelRequest,
@@ -48,7 +48,7 @@ impl RunEndpoint {
         }
     }
 
-    /// Cancels a run, and gives it as it is then.
+    /// Cancels a run, and returns it as it is afterwards.
     pub(super) async fn cancel(
         &self,
         request: &proto::CancelRunRequest,
@@ -76,14 +76,14 @@ impl RunEndpoint {
                 self.notifier.run_changed(run, task, kind, status);
             }
         }
-        // The worker's call waits for this, at whatever replica.
+        // The worker's call waits for this hint, at any replica.
         self.notifier.tasks_changed();
         let found = self.found(run).await.or_status()?;
         let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
         Ok(proto::CancelRunResponse { run: Some(run) })
     }
 
-    /// What a running run that is cancelled waits for, for people.
+    /// The reason why a cancelled run is still running, for people.
     pub(super) async fn stopping(&self, run: RunId) -> Result<Option<String>, StoreError> {
         let state = self.store.cancel_state(run).await?;
         Ok(state.map(|state| stopping_text(&state)))

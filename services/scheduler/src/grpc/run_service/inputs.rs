@@ -94,7 +94,7 @@ fn digest(hash: &str) -> Result<Digest, Status> {
         .map_err(|_no_digest| Status::invalid_argument("not a digest"))
 }
 
-/// At least one, also of nothing: who asked gets an answer.
+/// Returns at least one chunk, also for empty bytes: every request gets an answer.
 fn chunks(bytes: Vec<u8>) -> impl Iterator<Item = Vec<u8>> {
     let length = bytes.len().max(1);
     (0..length).step_by(CHUNK_BYTES).map(move |from| {

@@ -1,4 +1,4 @@
-//! What the log says of the end of an attempt.
+//! Log lines about the end of an attempt.
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_store::{Completed, Completion};

@@ -17,15 +17,15 @@ const MOST: u32 = 1000;
 /// Longest page in bytes, which has to fit into one message; one with errors that are longer is shorter.
 const BYTES: usize = 2 * 1024 * 1024;
 
-/// What is asked for.
+/// A request for one page of runs.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// One run more than the page has, which shows whether there is another page.
+    /// Asks for one run more than the page has, which shows whether another page follows.
     pub(super) filter: RunFilter,
 }
 
 impl Page {
-    /// Nothing if no task can have the name that is asked for, so that it has no runs.
+    /// `None` if no task can have the requested name, so that it has no runs.
     pub(super) fn of(request: &proto::ListRunsRequest) -> Result<Option<Self>, Status> {
         let size = match request.page_size {
             0 => USUAL,
@@ -93,7 +93,7 @@ mod tests {
     use cts_core::{Digest, TaskName};
     use uuid::Uuid;
 
-    /// What a client takes that does not say how much.
+    /// Largest message, in bytes, that a client accepts if it names no limit.
     const USUAL_LIMIT: usize = 4 * 1024 * 1024;
 
     fn record(number: u128, errors: Vec<String>) -> RunRecord {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// An earlier version has stored whatever it got.
+    /// An earlier version stored errors of any length.
     #[test]
     fn a_run_with_errors_of_any_length_can_be_listed() {
         let long = || vec!["long ".repeat(1024 * 1024); 20];

@@ -14,13 +14,13 @@ use crate::grpc::log_service::storable;
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::holder;
 
-/// Bytes of what a run waits for that are kept.
+/// Bytes that are kept of the reason why a run waits.
 const REASON_BYTES: usize = 1024;
 
-/// Longest time between two looks at the store, for what no hint says.
+/// Longest time between two polls of the store, for changes without a hint.
 const POLL: Duration = Duration::from_secs(5);
 
-/// Shortest time between them, however many hints there are.
+/// Shortest time between two polls, however many hints arrive.
 const PAUSE: Duration = Duration::from_millis(250);
 
 impl RunEndpoint {

@@ -13,17 +13,17 @@ const POLLS: u32 = 20;
 /// Longest time between two.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the request has brought that made the process a member.
+/// Outcome of the request that made the process a member.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) asked: Instant,
     pub(crate) leadership: Leadership,
 }
 
-/// Makes `member` a member, and the leader if there is none.
+/// Makes `member` a member, and the leader if no other member leads.
 ///
-/// If another process has the id, or had it until a moment ago, this waits for `time_to_live` at most: the
-/// other may be what was here before a crash. It fails if the other renews meanwhile. Cancel safe.
+/// If another process has the id, or had it until a moment ago, this waits for at most `time_to_live`: that may
+/// be this process from before a crash. Fails if the other process renews in that time. Cancel safe.
 pub(crate) async fn join(
     store: &dyn Store,
     member: &Member,
@@ -48,7 +48,7 @@ pub(crate) async fn join(
                     "a process with this id was alive a moment ago, waiting until it is certain that it is not"
                 );
             }
-            // It was seen in between.
+            // The other process has renewed since the last poll.
             Some(before) if silent_for < before => {
                 return Err(RunError::IdInUse {
                     id: member.id.clone(),

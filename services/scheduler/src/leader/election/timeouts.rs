@@ -10,7 +10,7 @@ const TRIES: u32 = 3;
 /// Longest time for one request.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Longest pause after one that failed.
+/// Longest pause after a failed request.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl RequestTimeouts {
         }
     }
 
-    /// How long a request that is made now may take. One that gets no answer must leave time for others
+    /// Longest time for a request that is made now. A request without an answer must leave time for others
     /// before `give_up`.
     pub(super) fn limit(&self, now: Instant, give_up: Option<Instant>) -> Duration {
         let left = give_up.map_or(self.life, |at| at.saturating_duration_since(now));
@@ -47,7 +47,7 @@ impl RequestTimeouts {
         *self = Self::new(self.life, asked);
     }
 
-    /// A request has failed: gives the pause before the next.
+    /// Counts a failed request, and returns the pause before the next.
     pub(super) fn failed(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         (self.life / 30).min(LONGEST_PAUSE)

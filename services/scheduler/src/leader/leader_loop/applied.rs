@@ -21,7 +21,8 @@ enum Unusable {
 }
 
 impl LeaderLoop {
-    /// Gives the planner the inputs that these tasks applied last. After a failure the rest is read by the next call.
+    /// Passes the planner the inputs that these tasks applied last. After a failure the next call reads the
+    /// rest.
     pub(super) async fn note_applied(
         &mut self,
         wanted: Vec<WantedInput>,

@@ -12,14 +12,15 @@ use super::{LeaderLoop, STORE_RETRY};
 use crate::leader::settings::InForce;
 use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 
-/// Runs that one transaction queues, at most: what waits for its locks does not wait long.
+/// Most runs that one transaction queues: waiters for its locks do not wait long.
 const BATCH: usize = 500;
 
 /// Bytes of contents that one transaction stores, at most, unless one run needs more.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 impl LeaderLoop {
-    /// Freezes and queues what is due, and refuses what is overdue. What could not be stored comes first.
+    /// Freezes and queues due tasks, and refuses overdue requests. Requests that could not be stored before
+    /// come first.
     pub(super) async fn carry_out(&mut self) {
         if self
             .not_before
@@ -37,7 +38,7 @@ impl LeaderLoop {
             self.not_before = Some(Instant::now() + STORE_RETRY);
             return;
         }
-        // What was read may have made a task due.
+        // The inputs that were just read may have made a task due.
         let now = self.started.elapsed();
         let Due { tasks, overdue } = self.planner.take_due(now);
         for task in std::mem::take(&mut self.unfrozen)
@@ -74,7 +75,7 @@ impl LeaderLoop {
             EnqueueReason::Request(requested) => Some(requested.run),
             EnqueueReason::Change { .. } => None,
         };
-        // Whatever is frozen last, it is of the newest data.
+        // Every held input of the task gets the newest data, whichever is frozen last.
         let name = &task.definition.name;
         let held = self.unfrozen.range_mut((name.clone(), None)..);
         for (_key, held) in held.take_while(|((of, _run), _held)| of == name) {
@@ -93,8 +94,8 @@ impl LeaderLoop {
         self.unfrozen.insert(key, task);
     }
 
-    /// Queues what is frozen. Says whether the next may be frozen: not while there is no epoch, and not
-    /// before all of it is stored.
+    /// Queues the frozen inputs. Returns whether the next input may be frozen: not without an epoch, and not
+    /// before all are stored.
     async fn save(&mut self) -> bool {
         let Some(epoch) = self.term.epoch() else {
             return false;
@@ -115,7 +116,7 @@ impl LeaderLoop {
                 }
                 Err(LeaderError::Store(error)) => {
                     tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
-                    // It may still be written. With the next epoch it cannot undo what is newer.
+                    // The write may still take effect. With the next epoch it cannot undo newer writes.
                     self.term.end(epoch);
                     self.not_before = Some(Instant::now() + STORE_RETRY);
                     return false;
@@ -177,8 +178,8 @@ impl LeaderLoop {
         }
     }
 
-    /// Says that a request cannot be carried out. If that cannot be stored, the next poll finds the request
-    /// again, and it gets more time.
+    /// Stores that a request cannot be carried out. If that fails, the next poll finds the request again, and
+    /// it gets more time.
     async fn refuse(&self, task: &TaskName, requested: RequestedRun, refused: &Refused) {
         let RequestedRun { run, kind } = requested;
         let Some(epoch) = self.term.epoch() else {

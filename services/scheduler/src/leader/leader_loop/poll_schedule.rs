@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time between two polls without a hint. It doubles while they find nothing: hints are lost only when a
+/// Time between two polls without a hint. The time doubles while they find nothing: hints are lost only when a
 /// replica dies between a change and its hint.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Longest time between two polls: what no hint announced is found after this.
+/// Longest time between two polls: a change without a hint is found after this.
 const LONGEST_POLL: Duration = Duration::from_secs(8);
 
 /// Shortest time between two polls, in which hints gather.

@@ -98,7 +98,7 @@ impl LeaderLoop {
                     .map(|task| (task.spec.name().clone(), task)),
             );
         }
-        // What has gone since its mark was read is found gone by the next poll.
+        // A task that has gone since its mark was read is left to the next poll, which finds that it is gone.
         marks.retain(|mark| tasks.contains_key(&mark.name) || seen.0.get(&mark.name) == Some(mark));
         Ok(Stored {
             requests,
@@ -134,7 +134,7 @@ impl LeaderLoop {
     }
 }
 
-/// What changes do to a task; `None` if nothing is to happen with it any more.
+/// The effect of changes on a task; `None` if nothing more is to happen with it.
 fn task_mode(mode: Mode, phase: TaskPhase, enabled: bool) -> Option<TaskMode> {
     match phase {
         TaskPhase::Creating => Some(TaskMode::Draft { enabled }),

@@ -1,10 +1,10 @@
-//! What the last poll of the store has found.
+//! Task marks that the last poll of the store has found.
 
 use std::collections::HashMap;
 
 use cts_core::TaskName;
 use cts_store::TaskMark;
 
-/// What the last poll has found.
+/// Task marks that the last poll has found.
 #[derive(Debug, Default)]
 pub(super) struct Seen(pub(super) HashMap<TaskName, TaskMark>);

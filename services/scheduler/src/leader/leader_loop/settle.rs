@@ -1,4 +1,4 @@
-//! What is in doubt on a new timeline of the database is settled before anything is queued.
+//! Settles which applied inputs are in doubt on a new timeline of the database, before anything is queued.
 
 use std::time::Duration;
 
@@ -8,12 +8,13 @@ use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
 
-/// Between two looks at what the workers have reported.
+/// Time between two reads of the workers' reports.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl LeaderLoop {
-    /// Says whether it is decided what counts as applied. Until then nothing is queued: it would run although the workers
-    /// may vouch for it. Nothing is leased either, so that nothing is held up.
+    /// Returns whether it is decided which inputs count as applied. Until then nothing is queued: a run would
+    /// start although the workers may vouch for its input. Nothing is leased in that time either, so this
+    /// delays no run.
     pub(super) async fn settle(&mut self) -> bool {
         if self.settled {
             return true;

@@ -1,4 +1,4 @@
-//! What workers have that is not in force, for people: a warning each time there is another difference.
+//! Warnings about settings of workers that are not in force, for people: one each time the difference changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,7 +9,7 @@ use cts_store::WorkerState;
 use super::Used;
 use crate::liveness::is_lost;
 
-/// What is named where workers have no key in common.
+/// Named as the difference where workers have no key in common.
 const KEY: &str = "the key of the cluster";
 
 /// The differences that were logged.
@@ -67,7 +67,7 @@ impl Differences {
     }
 }
 
-/// The blocks in which a worker differs from what is in force, each with a scope.
+/// The blocks in which a worker differs from the settings in force, each with a scope.
 fn differing<'a>(
     worker: &WorkerRecord,
     generations: &'a [SettingsGeneration],
@@ -96,7 +96,7 @@ fn differences(reported: &BlockDigests, in_force: &BlockDigests) -> Vec<String> 
     }
 }
 
-/// The names of the blocks in which a worker differs from what is in force.
+/// The names of the blocks in which a worker differs from the settings in force.
 pub(crate) fn other_settings(
     worker: &WorkerRecord,
     generations: &[SettingsGeneration],

@@ -1,4 +1,4 @@
-//! One look at what workers report, and what follows from it.
+//! One comparison of the workers' reports, and its consequences.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::liveness::is_lost;
 /// Newest runs of a task among which one is looked for that was applied.
 const RUNS: u32 = 30;
 
-/// Since when no worker has had what is in force, by number.
+/// The moment since which no worker has had the settings in force, by their number.
 #[derive(Debug, Default)]
 pub(super) struct Absences(HashMap<u64, Instant>);
 
@@ -35,13 +35,13 @@ impl Absences {
     }
 }
 
-/// What is looked at, and what is to be written.
+/// The state that a round examines, and the change that it writes.
 #[derive(Debug)]
 pub(super) struct Round {
     generations: Vec<SettingsGeneration>,
     workers: Vec<WorkerState>,
     pub(super) change: SettingsChange,
-    /// The scopes of which no worker has what is in force, with what the others do not agree on.
+    /// Scopes whose settings in force no worker has, with the differences between the workers.
     disagreements: BTreeMap<SettingsScope, Vec<String>>,
     replaced: Vec<SettingsScope>,
 }
@@ -93,7 +93,7 @@ impl Round {
         numbers.max().unwrap_or_default() + 1
     }
 
-    /// Decides about each scope, and notes what workers have then.
+    /// Decides about each scope, and notes which settings the workers have then.
     pub(super) fn decide(
         &mut self,
         absences: &mut Absences,
@@ -198,7 +198,7 @@ impl Round {
         written.push(generation);
     }
 
-    /// What those workers report that live and take runs.
+    /// Reports of the live workers that take runs.
     fn active(&self) -> impl Iterator<Item = &BlockDigests> {
         let active = self
             .workers
@@ -212,14 +212,14 @@ impl Round {
         self.active().any(|reported| has(reported, generation))
     }
 
-    /// Whether a worker has what is in force of it.
+    /// Whether a worker has the settings in force of this scope.
     pub(super) fn is_had(&self, scope: &SettingsScope) -> bool {
         let mut of_scope = self.generations.iter();
         let current = of_scope.find(|known| known.in_force && known.scope == *scope);
         current.is_some_and(|current| self.is_had_by_any(current))
     }
 
-    /// What is in force of those scopes.
+    /// The settings in force of the scopes for which `of` holds.
     pub(super) fn in_force(&self, of: impl Fn(&SettingsScope) -> bool) -> Known {
         let in_force = self.generations.iter().filter(|known| known.in_force);
         let in_force = in_force.filter(|known| of(&known.scope));
@@ -233,7 +233,7 @@ impl Round {
         known.collect()
     }
 
-    /// Says what has changed and what differs, of the scopes that tasks use.
+    /// Logs changes and differences of the scopes that tasks use.
     pub(super) fn log(&self, used: &Used, differences: &mut Differences) {
         for scope in &self.replaced {
             if used.contains_key(scope) {
@@ -251,8 +251,8 @@ fn has(reported: &BlockDigests, generation: &SettingsGeneration) -> bool {
 }
 
 impl SettingsKeeper {
-    /// What stands for the settings in the input that one of these tasks has applied last. Earlier versions made it from the
-    /// file of the scheduler. It stays, so that an update runs nothing.
+    /// Identity of the settings in the last applied input of one of these tasks. Earlier versions made it from
+    /// the file of the scheduler. The identity stays, so that an update of cts runs nothing.
     pub(super) async fn earlier_identity(
         &self,
         tasks: &BTreeSet<TaskName>,
@@ -287,7 +287,7 @@ impl SettingsKeeper {
                 RunInput::thaw(contents.iter().map(|content| &*content.bytes))
             }
         };
-        // What cannot be read is not what a run can have applied.
+        // A run cannot have applied an unreadable input.
         Ok(thawed.ok().map(|input| input.settings_digest))
     }
 }

@@ -1,5 +1,5 @@
-//! Assigns the settings in force to queued runs that lack them: runs of an earlier version, runs that were moved from another
-//! store, and runs that were queued while the settings changed.
+//! Assigns the settings in force to queued runs that lack them: runs of an earlier version, runs that were
+//! moved from another store, and runs that were queued while the settings changed.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,8 @@ impl SettingsKeeper {
         Ok(unsettled)
     }
 
-    /// The input counts: a destruction has an earlier one, whose task may name other providers. If it cannot be read, the
-    /// task counts as it is now.
+    /// The input counts: a destruction has an earlier one, whose task may name other providers. If it cannot be
+    /// read, the task counts as it is now.
     async fn scope_of_run(&self, run: &UnsettledRun) -> Result<Option<SettingsScope>, StoreError> {
         let definition = match self.definition_in(run.input).await {
             Err(StoreError::CorruptRow { .. }) => None,
@@ -58,7 +58,7 @@ impl SettingsKeeper {
     }
 }
 
-/// Adds the blocks that these runs use to those that tasks use.
+/// Adds the blocks that these runs use to the blocks that tasks use.
 pub(super) fn add_scopes(used: &mut Used, unsettled: &[(UnsettledRun, SettingsScope)]) {
     for (run, scope) in unsettled {
         let tasks = used.entry(scope.clone()).or_default();
@@ -67,7 +67,7 @@ pub(super) fn add_scopes(used: &mut Used, unsettled: &[(UnsettledRun, SettingsSc
 }
 
 impl Round {
-    /// Assigns to each of these runs what is in force after this round.
+    /// Assigns to each of these runs the settings in force after this round.
     pub(super) fn assign(&mut self, unsettled: &[(UnsettledRun, SettingsScope)]) {
         let in_force: BTreeMap<_, _> = self.numbers_in_force().collect();
         let assigned = unsettled.iter().filter_map(|(run, scope)| {

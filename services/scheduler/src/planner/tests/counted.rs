@@ -1,4 +1,4 @@
-//! What explanations show is counted, so that they are made anew when it is another and only then.
+//! Changes that explanations show are counted, so that an explanation is rebuilt if, and only if, it differs.
 
 use chrono::{DateTime, Utc};
 
@@ -24,7 +24,7 @@ fn problem(text: &str, since: i64, next_try: i64, last_answer: i64) -> ViewProbl
 struct Counted(Planner, u64);
 
 impl Counted {
-    /// How much the count has grown since it was looked at last.
+    /// Growth of the count since the last call.
     fn more(&mut self) -> u64 {
         let before = std::mem::replace(&mut self.1, self.0.changes());
         self.1 - before
@@ -108,7 +108,7 @@ fn a_task_that_is_being_created_is_not_shown_as_triggered() {
     assert!(triggers(&planner));
 }
 
-/// Only what Consul will not answer either ends the wait of a request before its time.
+/// Only a refusal by Consul ends the wait of a request before its time.
 #[test]
 fn a_view_that_cannot_be_read_for_now_leaves_requests_waiting() {
     let web = task("t", &["web"], BufferPeriod::DISABLED);

@@ -35,7 +35,7 @@ pub(super) fn active(spec: &TaskSpec) -> DesiredTask<'_> {
 
 const DRAFT: TaskMode = TaskMode::Draft { enabled: true };
 
-/// Of a leader that has begun a while ago.
+/// The planner of a leader that has begun a while ago.
 pub(super) fn empty_planner() -> Planner {
     let mut planner = Planner::new(&[]);
     planner.reconcile([], at(0));
@@ -250,7 +250,7 @@ fn a_creation_that_an_earlier_leader_has_begun_may_have_missed_a_change() {
     let due = planner.take_due(at(2)).tasks;
     assert_eq!(due[0].reason, EnqueueReason::Change { first: true });
 
-    // Of one that comes later the request is on its way.
+    // If the task comes later, its request is on its way.
     let mut planner = empty_planner();
     planner.reconcile(draft(), at(0));
     planner.observe(&id("web"), full(1, []), at(1)).unwrap();

@@ -1,4 +1,4 @@
-//! Nothing is taken on partial data, and what triggers meanwhile is kept.
+//! Nothing is taken on partial data, and triggers from that time are kept.
 
 use super::later::{active, desired, empty_planner, requested, run};
 use super::*;
@@ -106,7 +106,7 @@ fn a_delta_that_does_not_fit_leaves_the_snapshot_and_the_pending_change() {
     assert!(planner.observe(&id("web"), misfit, at(2)).is_err());
     let due = planner.take_due(at(6)).tasks;
     assert_eq!(services(&due[0]).len(), 1);
-    // The full snapshot that is asked for brings nothing new.
+    // The full snapshot, which is requested then, brings nothing new.
     change_web(&mut planner, 2, at(7));
     assert_eq!(planner.next_due(), None);
 }
@@ -178,13 +178,13 @@ fn a_request_does_not_wait_for_what_consul_refuses() {
     // The next request finds the refusal there.
     planner.reconcile([desired(&spec, TaskMode::Active, vec![apply])], at(3));
     assert_eq!(planner.take_due(at(3)).overdue[0].refusal, refusal);
-    // It is over, and what was to be applied is.
+    // The refusal is over, and the requested apply happens.
     for name in ["web", "api"] {
         planner.observe(&id(name), full(1, []), at(4)).unwrap();
     }
     let due = planner.take_due(at(4));
     assert_eq!((due.tasks.len(), due.overdue.len()), (1, 0));
-    // What is refused later does no harm to what was read before.
+    // A later refusal does no harm to data that was read before.
     planner.note_problem(&id("web"), problem(true));
     planner.reconcile([desired(&spec, TaskMode::Active, vec![check])], at(5));
     let due = planner.take_due(at(5));

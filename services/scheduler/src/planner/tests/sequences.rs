@@ -1,4 +1,4 @@
-//! Random sequences of changes against a model that knows which task is owed a run.
+//! Random sequences of changes against a model of which task must run.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ const SERVICES: [&str; 4] = ["api", "db", "mail", "web"];
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The task has these views from now on, and perhaps a request of a run.
+    /// The task has these views from now on, and possibly a request of a run.
     Put {
         task: usize,
         views: [bool; 4],
@@ -20,7 +20,7 @@ enum Step {
     Remove(usize),
     /// Consul has another content of the service.
     Change(usize),
-    /// The watcher sends the newest content of a service: all of it, or what is new.
+    /// The watcher sends the newest content of a service: all of it, or only the changes.
     Send {
         service: usize,
         full: bool,
@@ -58,9 +58,9 @@ struct Model {
     planner: Planner,
     now: Duration,
     tasks: [ModelTask; 3],
-    /// What Consul has: the port of the only instance of each service.
+    /// The state of Consul: the port of the only instance of each service.
     content: [i64; 4],
-    /// What the planner has, with its revision; forgotten when no task uses the view.
+    /// The state of the planner, with its revision; forgotten when no task uses the view.
     read: [Option<(i64, u64)>; 4],
     revision: u64,
     runs: u32,

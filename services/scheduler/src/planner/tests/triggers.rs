@@ -1,4 +1,4 @@
-//! Which changes run a task: those of its condition, not those of its module inputs; and ticks.
+//! Changes that run a task: changes of its condition, not of its module inputs; and ticks.
 
 use chrono::{DateTime, TimeZone as _, Utc};
 use cts_core::{
@@ -96,7 +96,7 @@ fn a_module_input_supplies_values_and_triggers_nothing() {
         snapshot.views.iter().map(|view| view.triggers).collect()
     };
     assert_eq!(triggers(&planner), [true, false]);
-    // The same views the other way round.
+    // With condition and module input swapped.
     let condition = Condition::ConsulKv(ConsulKvCondition {
         query: key("limits"),
         use_as_module_input: true,
@@ -149,7 +149,7 @@ fn clock(text: &str) -> DateTime<Utc> {
     date + chrono::TimeDelta::seconds(seconds)
 }
 
-/// What is due at a moment of both clocks.
+/// Number of due tasks at a moment of both clocks.
 fn due(planner: &mut Planner, now: u64, time: &str) -> usize {
     planner.tick(at(now), clock(time), &NextTick::of(Utc));
     planner.take_due(at(now)).tasks.len()

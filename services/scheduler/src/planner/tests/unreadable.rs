@@ -25,7 +25,7 @@ fn on_keys(buffer_period: BufferPeriod) -> TaskSpec {
     spec
 }
 
-/// Keys with their values, and those that have none.
+/// Keys, with their values where they have one.
 type Keys<'a> = [(&'a str, Option<&'a str>)];
 
 fn shows(revision: u64, keys: &Keys<'_>) -> ViewDelta {
@@ -51,7 +51,7 @@ fn frozen(due: &DueTask) -> cts_core::FrozenInput {
     input.freeze(Digest::of(b"settings")).unwrap()
 }
 
-/// What the only task that is due applies of the prefix.
+/// The keys and values of the prefix in the input of the only due task.
 fn applies(planner: &mut Planner, now: Duration) -> Vec<(String, String)> {
     let due = planner.take_due(now).tasks;
     let [task] = &due[..] else {
@@ -193,7 +193,7 @@ fn a_task_that_was_never_applied_waits_for_its_values_and_begins_with_them() {
     assert!(snapshot.views[0].unreadable.as_ref().unwrap().waits);
     observe(&mut planner, 2, &[("a/1", Some("1"))], at(200));
     assert_eq!(applies(&mut planner, at(200)), pairs(&[("a/1", "1")]));
-    // What is known of it is not believed for ever.
+    // The applied input is read again later: the knowledge does not last for ever.
     observe(&mut planner, 3, &[("a/1", None)], at(201));
     assert_eq!(planner.wanted_inputs(at(201)), wanted(None));
 }

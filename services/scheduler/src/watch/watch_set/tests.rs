@@ -69,7 +69,7 @@ async fn a_view_counts_from_its_full_snapshot_on_and_from_its_owner_only() {
     assert!(!watches.counts(owner, &id, &delta(Some(7))));
     assert!(watches.counts(owner, &id, &delta(None)));
 }
-/// Of two watchers, the second of which has just become unhealthy: its peer, and who has which view.
+/// Two watchers, the second of which has just become unhealthy: its peer, and which watcher has which view.
 struct Late {
     peers: watch::Sender<Arc<[Peer]>>,
     both: Arc<[Peer]>,

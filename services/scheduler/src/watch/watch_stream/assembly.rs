@@ -1,8 +1,8 @@
 //! Deltas put together from the messages of one stream.
 //!
-//! Every subscription of a view has an id of its own on the stream, which the watcher repeats in every
-//! message. So what is still under way for an older subscription, of which some messages may have been
-//! dropped already, is never taken for a part of a newer one.
+//! Every subscription of a view has an id of its own on the stream, which the watcher repeats in every message.
+//! So messages still under way for an older subscription, some of which may have been dropped already, are
+//! never taken for a part of a newer one.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use cts_rpc::convert;
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     last_id: u64,
-    /// By the id of the view.
+    /// Subscribed views by the id of the view.
     views: HashMap<String, Subscribed>,
 }
 
@@ -26,7 +26,7 @@ struct Subscribed {
     begun: bool,
     /// The messages of a delta that have come, as one with the number of the last.
     partial: Option<proto::ViewDelta>,
-    /// It was subscribed to again because of what came, and nothing complete has come since.
+    /// The view was subscribed to again because its messages did not fit, and nothing complete has come since.
     second_chance: bool,
 }
 
@@ -74,7 +74,7 @@ impl Assembly {
         subscribed.is_some_and(|subscribed| subscribed.id == subscription)
     }
 
-    /// The delta that `part` completes. What belongs to an older subscription is dropped.
+    /// The delta that `part` completes. Messages of an older subscription are dropped.
     pub(super) fn join(
         &mut self,
         part: proto::ViewDelta,

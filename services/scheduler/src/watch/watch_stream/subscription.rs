@@ -16,8 +16,8 @@ use super::assembly::Assembly;
 use super::{ERROR_SHOWN, StreamError, StreamEvent};
 use crate::watch::event::Trouble;
 
-/// A stream of complete deltas. It ends when anything is wrong with it; a view whose messages do not fit
-/// together is asked for once more before that.
+/// A stream of complete deltas. The stream ends at any error; a view whose messages do not fit together is
+/// requested once more before that.
 #[derive(Debug)]
 pub(super) struct Subscription {
     responses: Streaming<proto::WatchResponse>,
@@ -43,7 +43,7 @@ impl Subscription {
         })
     }
 
-    /// Follows what is new in `after`, and no longer what is only in `before`.
+    /// Follows the views that are new in `after`, and no longer the ones that are only in `before`.
     pub(super) fn change(&mut self, before: &[View], after: &[View]) {
         let known: HashSet<ViewId> = before.iter().map(View::id).collect();
         let wanted: HashSet<ViewId> = after.iter().map(View::id).collect();
@@ -68,8 +68,8 @@ impl Subscription {
         }
     }
 
-    /// Asks for these views from their beginning. What the watcher sends for an older subscription of them
-    /// counts no longer.
+    /// Requests these views from their beginning. Messages for an older subscription of them are ignored from
+    /// now on.
     pub(super) fn subscribe(&mut self, views: Vec<View>) {
         let request = self.assembly.subscribe(views);
         self.send(request);
@@ -120,7 +120,7 @@ impl Subscription {
     }
 }
 
-/// A watcher's word on a view that it cannot read, of bounded length whatever it says.
+/// The reason why a watcher cannot read a view, of bounded length.
 fn trouble(failure: &proto::ViewFailure) -> Trouble {
     Trouble {
         text: excerpt(&failure.message, ERROR_SHOWN),

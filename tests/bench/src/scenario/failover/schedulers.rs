@@ -28,7 +28,7 @@ pub(super) enum Loss {
 pub(super) struct Takeover {
     /// To the run of a change that was written just after the signal.
     pub(super) queued: Sample,
-    /// Until the other scheduler says that it leads.
+    /// Time until the other scheduler reports that it leads.
     pub(super) led: Sample,
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn lose(
         }
         stage.launch(site, &cluster.scheduler(site, index)?)?;
         members.healthy(SCHEDULERS).await?;
-        // It answers.
+        // The scheduler answers.
         Runs::follow(cluster.scheduler_address(index)).await?;
     }
     Ok(takeover)

@@ -14,7 +14,7 @@ use crate::sample::Sample;
 use crate::site::Site;
 use crate::stage::{Stage, Version};
 
-/// Between two looks for the start of Terraform.
+/// Time between two polls for the start of Terraform.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Seconds from the kill to the next lease of the run that the worker had, again and again. The kills

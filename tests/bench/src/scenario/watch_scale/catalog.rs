@@ -1,4 +1,4 @@
-//! What is registered in Consul, and its changes.
+//! The services that are registered in Consul, and their changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -92,7 +92,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Changes a service; what goes wrong is counted.
+    /// Changes a service; counts failures.
     pub(super) fn write(&self, write: Write) -> impl Future<Output = ()> + use<> {
         let operations = [self.instance(write.service, write.version)];
         let catalog = self.clone();

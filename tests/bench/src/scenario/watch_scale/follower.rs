@@ -1,4 +1,4 @@
-//! A subscriber of all services, which knows what it should see.
+//! A subscriber of all services, with the changes that it should see.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -27,7 +27,7 @@ struct Expected {
 pub(super) struct Follower {
     subscription: WatchSubscription,
     services: u32,
-    /// By the name of the service, the oldest first.
+    /// Expected changes by the name of the service, the oldest first.
     expected: HashMap<String, VecDeque<Expected>>,
     hot: Sample,
     cold: Sample,
@@ -115,13 +115,13 @@ impl Follower {
         Ok(())
     }
 
-    /// Forgets what was measured.
+    /// Forgets the measurements so far.
     pub(super) fn forget(&mut self) {
         self.hot = Sample::default();
         self.cold = Sample::default();
     }
 
-    /// Of the hot services and of the others.
+    /// Latencies of the hot services and of the others.
     pub(super) fn latencies(&self) -> (Sample, Sample) {
         (self.hot.clone(), self.cold.clone())
     }

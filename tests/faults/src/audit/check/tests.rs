@@ -210,7 +210,7 @@ fn a_grant_of_a_disabled_task_is_found() {
     assert_eq!(runs(&check, &seen), [], "what is disabled may be checked");
 }
 
-/// Twice what is orderly, the second time as the run `s`.
+/// The orderly writes twice, the second time as the run `s`.
 fn twice() -> Audit {
     let mut audit = orderly();
     let mut again = orderly().runs;
@@ -283,7 +283,7 @@ fn what_may_be_lost_with_the_timeline_is_applied_again() {
     // Another run of the task was at work in that time.
     assert_eq!(found(&[work("c", 17, 18)], &[settled(20, true)]), []);
     assert_eq!(found(&[work("c", 10, 16)], &[settled(20, true)]), []);
-    // None was, or not in that time, or of another task.
+    // No run was at work, or not in that time, or a run of another task was.
     let mut other = work("c", 17, 18);
     other.task = "u".to_owned();
     for seen in [other, work("b", 12, 14), work("c", 1, 3), work("d", 20, 22)] {

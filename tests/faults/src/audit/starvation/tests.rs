@@ -12,7 +12,7 @@ fn state(status: &str) -> RunState {
     }
 }
 
-/// A write in seconds; `statuses` are those before (empty for none) and after.
+/// A write in seconds; `statuses` are the ones before (empty for none) and after.
 fn write(at: i64, task: &str, run: &str, statuses: [&str; 2], due: i64) -> RunWrite {
     RunWrite {
         at: at * SECOND,

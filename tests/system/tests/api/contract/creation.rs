@@ -1,4 +1,4 @@
-//! Sections 9 and 11: what a `POST` is refused for after its schema. The status depends on the query.
+//! Sections 9 and 11: reasons for which a `POST` is refused after its schema. The status depends on the query.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::three_tasks;
 use crate::api::row::{Body, Row, check, new_error};
 use crate::api::scene::{MODULE, creation, task};
 
-/// Changes of a good task named `fresh` that make it a bad one, and a part of what is said then.
+/// Changes that make a good task named `fresh` a bad one, each with a part of the error text.
 fn bad_tasks() -> Vec<(Value, &'static str)> {
     let with = |member: &str, value: Value| {
         let mut task = task("fresh", MODULE);
@@ -73,7 +73,7 @@ fn semantic_rows() -> Vec<Row> {
     rows
 }
 
-/// Both are 400, whatever the query, and before what the rows above are about.
+/// Both are 400, whatever the query, and are checked before the faults of the rows above.
 fn early_rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for query in ["", "?run=now", "?run=inspect"] {

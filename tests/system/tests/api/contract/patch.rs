@@ -1,4 +1,4 @@
-//! docs/rest.md#updating-a-task: what a `PATCH` is refused for, and how loosely it is read.
+//! docs/rest.md#updating-a-task: reasons for which a `PATCH` is refused, and how loosely it is read.
 
 use serde_json::json;
 
@@ -71,8 +71,8 @@ fn order() -> Vec<Row> {
     ]
 }
 
-/// What counts as true and as false, on a disabled task that an inspection leaves so, and an enabled one that
-/// an absent query leaves so.
+/// Values that count as true and as false, on a disabled task that an inspection leaves disabled, and an
+/// enabled one that an absent query leaves enabled.
 fn conversions() -> Vec<Row> {
     let on = [
         "true", "1", "2", "-1", "0.5", "\"1\"", "\"t\"", "\"T\"", "\"TRUE\"", "\"true\"",
@@ -98,7 +98,7 @@ fn conversions() -> Vec<Row> {
         let body = format!("{{\"enabled\":{value}}}");
         patch("pool?run=InSpEcT", &body).gives(200, Body::Legacy(nothing.clone()))
     });
-    // Of duplicate keys the last counts; the content type does not matter.
+    // If a key is repeated, its last value counts; the content type does not matter.
     let last = patch("pool", r#"{"enabled":"x","enabled":true}"#)
         .header("Content-Type", "text/plain")
         .gives(200, Body::Legacy(json!({})));

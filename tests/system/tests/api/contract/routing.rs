@@ -1,4 +1,4 @@
-//! Sections 2 and 3: which request is what.
+//! Sections 2 and 3: routing of requests.
 
 use cts_tests::Shape;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::three_tasks;
 use crate::api::row::{Body, Row, check, legacy_error, new_error, request_id};
 use crate::api::wire::Request;
 
-/// Those that can be sent to a path; `OPTIONS` has rows of its own, `CONNECT` has no path.
+/// Methods that can be sent to a path; `OPTIONS` has rows of its own, `CONNECT` has no path.
 const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"];
 
 const JSON: &str = "application/json";

@@ -1,4 +1,5 @@
-//! docs/rest.md#checks-of-requests: what of a `POST` is refused before anything is done, and by which words.
+//! docs/rest.md#checks-of-requests: faults for which a `POST` is refused before anything is done, and their
+//! error texts.
 
 mod members;
 
@@ -30,7 +31,7 @@ fn taken() -> Value {
     json!({"task": task("pool", MODULE)})
 }
 
-/// The same with a change.
+/// The body of `taken` with a change.
 fn taken_with(change: impl FnOnce(&mut Value)) -> String {
     let mut body = taken();
     change(&mut body["task"]);
@@ -153,14 +154,14 @@ fn whole_bodies() -> Vec<Row> {
             r#"{"task":{"name":"a","module":"b"}}"#,
             &missing("condition"),
         ),
-        // Of duplicate keys the last counts; text after the first value does not.
+        // If a key is repeated, its last value counts; text after the first JSON value is ignored.
         schema(r#"{"task":{"name":1,"name":"x"}}"#, &missing("module")),
         schema(r#"{"task":{}} and more"#, &missing("name")),
         schema(r#"{"task":{}}}"#, &missing("name")),
     ]
 }
 
-/// Alphabetical, nested objects at their place, what is missing after everything that is there.
+/// Alphabetical, nested objects at their place, missing members after all present ones.
 fn order() -> Vec<Row> {
     let body = |task: Value| json!({"task": task}).to_string();
     let unsupported = |member: &str| at("/task", &format!("property \"{member}\" is unsupported"));
@@ -199,7 +200,7 @@ fn order() -> Vec<Row> {
     ]
 }
 
-/// What passes the schema meets the name, which is taken.
+/// Bodies that pass the schema and fail only at the name, which is taken.
 fn accepted() -> Vec<Row> {
     let row = |member: &str, value: Value| {
         typed("application/json")

@@ -1,4 +1,4 @@
-//! One call of an executable, with what it says on each stream.
+//! One call of an executable, and its output on each stream.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Said {
     pub(crate) stderr: String,
 }
 
-/// For snapshots.
+/// The form in snapshots.
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.code.map_or("none".to_owned(), |code| code.to_string());
@@ -33,7 +33,7 @@ impl fmt::Display for Said {
 }
 
 impl Said {
-    /// With `replacement` for `text` in everything said.
+    /// Replaces `text` by `replacement` in all output.
     pub(crate) fn replace(self, text: &str, replacement: &str) -> Self {
         Self {
             code: self.code,
@@ -65,32 +65,32 @@ impl Call {
         }
     }
 
-    /// The same called by the name of the original.
+    /// A call by the name of the original.
     pub(crate) fn original(arguments: &[&str]) -> Self {
         let mut call = Self::cts(arguments);
         call.program = link(call.directory.path(), "consul-terraform-sync");
         call
     }
 
-    /// With a further argument at the end.
+    /// Adds an argument at the end.
     pub(crate) fn argument(mut self, text: impl Into<String>) -> Self {
         self.arguments.push(text.into());
         self
     }
 
-    /// With an environment variable.
+    /// Adds an environment variable.
     pub(crate) fn variable(mut self, name: &str, value: impl Into<String>) -> Self {
         self.environment.push((name.to_owned(), value.into()));
         self
     }
 
-    /// With this on standard input, which then ends.
+    /// Gives this on standard input, which then ends.
     pub(crate) fn input(mut self, text: &str) -> Self {
         text.clone_into(&mut self.input);
         self
     }
 
-    /// With a file in its directory.
+    /// Writes a file into its directory.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
         std::fs::write(self.directory.path().join(name), text).unwrap();
         self
@@ -105,14 +105,14 @@ impl Call {
     pub(crate) async fn run(self) -> Said {
         let mut child = self.spawn();
         let mut stdin = child.stdin.take().unwrap();
-        // It may end without having read.
+        // The program may end without reading its input.
         drop(stdin.write_all(self.input.as_bytes()).await);
         drop(stdin);
         ended(child).await
     }
 
-    /// Calls, waits until `said` says that it has seen enough of standard output, sends SIGINT and waits
-    /// for the end. Standard input stays open.
+    /// Calls, waits until `enough` accepts the standard output so far, sends SIGINT and waits for the end.
+    /// Standard input stays open.
     pub(crate) async fn interrupt_when(self, enough: impl Fn(&str) -> bool) -> Said {
         let mut child = self.spawn();
         let input = child.stdin.take();

@@ -166,7 +166,7 @@ async fn an_answer_without_plan_is_an_error() {
     assert!(said.stdout.contains("missing field\n`run`"), "{said}");
 }
 
-/// What is said about a file that cannot be used; nothing is asked for.
+/// The error for a file that cannot be used; no request is sent.
 async fn refused_file(text: &str) -> Said {
     let server = Conversation::with([]).await;
     let call = Call::original(&["task", "create", "-task-file=task.hcl"]).file("task.hcl", text);

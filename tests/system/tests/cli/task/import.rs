@@ -39,7 +39,7 @@ fn created(name: &str) -> ScriptedAnswer {
     ScriptedAnswer::Json(201, json!({"request_id": super::REQUEST_ID, "task": task}))
 }
 
-/// Imports, demands these requests here, and gives what is said.
+/// Imports, checks that these requests arrive here, and returns the output.
 async fn import(
     source: ScriptedAnswer,
     here: Vec<ScriptedAnswer>,
@@ -85,7 +85,7 @@ async fn every_task_is_created_or_compared() {
     ]);
     let here = vec![
         tasks(&[
-            // Without what is at its default.
+            // Without values at their defaults.
             json!({"name": "here", "enabled": true, "module": "acme/lb/cts",
                 "condition": {"services": {"names": ["web"]}}}),
             task("other", &json!({"variables": {"region": "\"us\""}})),
@@ -288,7 +288,7 @@ async fn the_source_can_have_tls() {
     assert!(said.stderr.contains("The source has no tasks."), "{said}");
     let unchecked = [&certificate[..], &["--from-ssl-verify=false"]].concat();
     assert_eq!(import(&unchecked).await.code, Some(0));
-    // What the environment says is about the API here.
+    // The environment variables are about the API here.
     let said = import(&certificate).await;
     assert_eq!(said.code, Some(11), "{said}");
 }

@@ -1,5 +1,5 @@
-//! Our commands against a real cts with a real Consul and a real Terraform. About the API of one process, so
-//! embedded whatever the shape of the test run.
+//! The commands of cts against a real cts with a real Consul and a real Terraform. About the API of one
+//! process, so embedded whatever the shape of the test run.
 
 use cts_testkit::ConsulAgent;
 use cts_tests::{Backend, Instance, RECORDER, Site, task};

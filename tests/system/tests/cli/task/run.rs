@@ -151,7 +151,7 @@ pub(super) fn ended(status: &str, error: &str) -> Value {
     run
 }
 
-/// What a server says of the run that is watched, in the order in which it is asked.
+/// A server's answers about the watched run, in the order of the requests.
 pub(super) fn watched(run: &Value) -> [ScriptedAnswer; 3] {
     let log = concat!(
         "{\"position\":1,\"lines\":[{\"stream\":\"stdout\",\"text\":\"Creating...\"}]}\n",
@@ -313,7 +313,7 @@ async fn a_run_that_is_not_stopped_yet_is_left_or_refused() {
         let words = [&["runs", "cancel", "id-2"], options].concat();
         assert_snapshot!(name, server.run(Call::cts(&words), &[request]).await);
     }
-    // Nothing is asked of the server without approval.
+    // Without approval no request is sent to the server.
     let said = Call::cts(&["runs", "cancel", "-force", "id-2"]).run().await;
     assert_snapshot!("cancel_not_approved", said);
 }
