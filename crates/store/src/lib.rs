@@ -1,9 +1,8 @@
 //! What the scheduler keeps: the [`Store`] trait, its values and its errors.
 //!
 //! The trait knows no database. An implementation makes every method one transaction, takes its time
-//! from one clock (its database's, or one that tests move), and passes the suite in `conformance`
-//! (feature of that name), which is the definition of the behaviour: a second implementation is put
-//! under it unchanged.
+//! from one clock (its database's, or one that tests move), and passes the suite in `cts-store-conformance`,
+//! which defines the behaviour for every implementation.
 #![warn(missing_docs)]
 
 mod archive;
@@ -13,8 +12,6 @@ pub mod cell;
 mod cluster;
 mod configuration;
 pub mod configured;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod contents;
 mod continuity;
 pub mod decode;
