@@ -1,8 +1,8 @@
 //! Storage of the scheduler: the [`Store`] trait, its values and its errors.
 //!
 //! The trait does not depend on a database. An implementation makes every method one transaction, takes its
-//! time from one clock (its database's, or one that tests move), and passes the suite in `conformance`
-//! (feature of that name), which defines the behaviour: a second implementation runs it unchanged.
+//! time from one clock (its database's, or one that tests move), and passes the suite in
+//! `cts-store-conformance`, which defines the behaviour: a second implementation runs it unchanged.
 #![warn(missing_docs)]
 
 mod archive;
@@ -12,8 +12,6 @@ pub mod cell;
 mod cluster;
 mod configuration;
 pub mod configured;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod contents;
 mod continuity;
 pub mod decode;

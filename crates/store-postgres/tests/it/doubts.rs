@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunStatus};
 use cts_core::{JournalEntry, JournalPart, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
-use cts_store::conformance::{input, spec, task, worker_record};
 use cts_store::{
     Continuity as _, EnqueueRequest, HeldLeases as _, Lease, Settlement, Store as _, Unchanged,
     Vouched,
 };
+use cts_store_conformance::{input, spec, task, worker_record};
 use cts_store_postgres::PostgresStore;
 use uuid::Uuid;
 

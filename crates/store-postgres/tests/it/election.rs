@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_store::Store as _;
-use cts_store::conformance::member;
+use cts_store_conformance::member;
 use cts_store_postgres::{PostgresStore, Settings};
 use cts_testkit::eventually;
 use sqlx::{Connection as _, Executor as _, PgConnection};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cts_core::runs::{EnqueueDecision, RunStatus};
-use cts_store::conformance::{spec, task};
 use cts_store::{
     Claim, EnqueueRequest, Enqueued, HeldLeases as _, LeaderError, LeaseError, Store as _,
     Unchanged,
 };
+use cts_store_conformance::{spec, task};
 use cts_store_postgres::{PostgresStore, migrate};
 use cts_testkit::{Postgres, eventually};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};

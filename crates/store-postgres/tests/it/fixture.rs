@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_store::Store;
-use cts_store::conformance::Fixture;
+use cts_store_conformance::Fixture;
 use cts_store_postgres::{PostgresStore, Settings, migrate};
 use cts_testkit::Postgres;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};

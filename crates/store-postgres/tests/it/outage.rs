@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
-pub(crate) use cts_store::conformance::member;
-use cts_store::conformance::{input, spec, task};
 use cts_store::{
     Claim, Completion, EnqueueRequest, HeldLeases as _, Hint, Lease, LeaseError, Store as _,
     StoreError, TakeBack, Unchanged,
 };
+pub(crate) use cts_store_conformance::member;
+use cts_store_conformance::{input, spec, task};
 use cts_store_postgres::{PostgresStore, migrate};
 use cts_testkit::{Postgres, eventually};
 use futures::StreamExt as _;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use cts_core::TaskName;
 use cts_core::runs::{AttemptOutcome, RunStatus};
-use cts_store::conformance::{Fixture as _, bytes_of, input, spec, stored_input, task};
 use cts_store::{HeldLeases as _, Hint, LeaderError, LogLine, LogStream, Retention, Store as _};
+use cts_store_conformance::{Fixture as _, bytes_of, input, spec, stored_input, task};
 use cts_store_postgres::PostgresStore;
 use futures::StreamExt as _;
 use futures::future::join_all;

@@ -2,8 +2,8 @@
 
 use cts_core::TaskOrigin;
 use cts_core::runs::AttemptOutcome;
-use cts_store::conformance::{Scene, bytes_of, input, spec, stored_input, task};
 use cts_store::{LeaseError, StoreError};
+use cts_store_conformance::{Scene, bytes_of, input, spec, stored_input, task};
 
 use crate::fixture::PostgresFixture;
 

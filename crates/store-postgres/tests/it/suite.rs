@@ -2,4 +2,4 @@
 
 use crate::fixture::PostgresFixture;
 
-cts_store::store_suite!(PostgresFixture);
+cts_store_conformance::store_suite!(PostgresFixture);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cts_store::Store as _;
-use cts_store::conformance::spec;
+use cts_store_conformance::spec;
 use cts_store_postgres::{PostgresStore, Settings, migrate};
 use cts_testkit::Postgres;
 use tokio::task::JoinSet;

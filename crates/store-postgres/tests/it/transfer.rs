@@ -5,10 +5,10 @@ mod file;
 use std::collections::BTreeSet;
 
 use cts_core::runs::{RunKinds, RunStatus};
-use cts_store::conformance::transfer::{Contents, richly_filled};
-use cts_store::conformance::{claim, task};
 use cts_store::transfer::{Export, Import as _, NotEmpty, Table, copy};
 use cts_store::{Claim, Store, StoreError};
+use cts_store_conformance::transfer::{Contents, richly_filled};
+use cts_store_conformance::{claim, task};
 use cts_store_postgres::{PostgresExport, PostgresImport, PostgresStore, check_empty};
 use cts_store_sqlite::SqliteExport;
 

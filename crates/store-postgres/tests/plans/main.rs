@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cts_store::Store as _;
-use cts_store::conformance::spec;
+use cts_store_conformance::spec;
 use cts_store_postgres::{PostgresStore, Settings, migrate};
 use cts_testkit::{History, Postgres, PostgresSettings, eventually};
 use sqlx::{Connection as _, PgConnection};

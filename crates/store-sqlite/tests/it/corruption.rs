@@ -2,10 +2,10 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, TaskStatus};
-use cts_store::conformance::{Scene, claim, input, member, spec, task, worker_record};
 use cts_store::{
     EnqueueRequest, LeaderError, LeaseError, LogLine, LogStream, StoreError, TaskChange, Unchanged,
 };
+use cts_store_conformance::{Scene, claim, input, member, spec, task, worker_record};
 
 use crate::fixture::SqliteFixture;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Creation, TaskName};
-use cts_store::conformance::transfer::{Contents, richly_filled};
-use cts_store::conformance::{Scene, spec, task};
 use cts_store::schema::SchemaMismatch;
 use cts_store::{Deletion, NewTask, StoreError};
+use cts_store_conformance::transfer::{Contents, richly_filled};
+use cts_store_conformance::{Scene, spec, task};
 use cts_store_sqlite::{FileError, SqliteExport};
 
 use crate::fixture::{BOOT, SqliteFixture, file_in};

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use cts_store::conformance::{Fixture, Scene, input, task};
 use cts_store::{Refused, RefusedCode, Store as _, StoreError, TaskChange};
+use cts_store_conformance::{Fixture, Scene, input, task};
 use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in};

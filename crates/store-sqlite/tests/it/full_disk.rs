@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use cts_store::conformance::{Fixture as _, Scene};
 use cts_store::{LeaderError, StoreError};
+use cts_store_conformance::{Fixture as _, Scene};
 
 use crate::fixture::SqliteFixture;
 
@@ -94,15 +94,15 @@ async fn every_kind_of_write_meets_a_full_disk() {
     scene.queue("b", "1").await;
     let path = scene.fixture().path();
     limit_files(Some(largest_file(path.parent().unwrap())));
-    let worker = cts_store::conformance::worker_record("w");
+    let worker = cts_store_conformance::worker_record("w");
     for _ in 0..2 {
         let completion = scene.completion(&lease, cts_core::runs::AttemptOutcome::Applied);
         assert!(store.complete(completion).await.is_err());
-        let claim = cts_store::conformance::claim();
+        let claim = cts_store_conformance::claim();
         assert!(store.acquire(&claim).await.is_err());
         assert!(store.record_heartbeat(&worker).await.is_err());
         assert!(store.release_all().await.is_err());
-        let member = cts_store::conformance::member("another");
+        let member = cts_store_conformance::member("another");
         assert!(store.resign(&member).await.is_ok(), "changes nothing");
         let time_to_live = std::time::Duration::from_secs(15);
         assert!(store.lead(&member, None, time_to_live).await.is_err());

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use cts_core::LeaderEpoch;
 use cts_core::runs::{EnqueueDecision, RunKind};
-use cts_store::conformance::{Scene, input, member, spec, task};
 use cts_store::{EnqueueRequest, Store as _, Unchanged};
+use cts_store_conformance::{Scene, input, member, spec, task};
 use cts_store_sqlite::{SqliteExport, SqliteStore};
 use tempfile::TempDir;
 
@@ -117,7 +117,7 @@ async fn what_moves_of_such_a_file_counts_as_applied_nowhere() {
     let (_scene, _directory, copy) = applied_behind_a_copy().await;
     for (boot, expected) in [(Some(BOOT), true), (Some(NEXT_BOOT), false), (None, false)] {
         let mut export = SqliteExport::open(&copy, boot).await.unwrap();
-        let contents = cts_store::conformance::transfer::Contents::of(&mut export).await;
+        let contents = cts_store_conformance::transfer::Contents::of(&mut export).await;
         assert_eq!(
             contents.tasks[0].last_applied.is_some(),
             expected,

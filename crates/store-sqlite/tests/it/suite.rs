@@ -2,4 +2,4 @@
 
 use crate::fixture::SqliteFixture;
 
-cts_store::store_suite!(SqliteFixture);
+cts_store_conformance::store_suite!(SqliteFixture);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Digest, Requirement};
-use cts_store::conformance::{claim, member, spec};
 use cts_store::schema::{PREDECESSOR, SchemaMismatch};
 use cts_store::{Store as _, StoreError, StoredInput};
+use cts_store_conformance::{claim, member, spec};
 use cts_store_sqlite::SqliteStore;
 use sqlx::migrate::Migrate as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};

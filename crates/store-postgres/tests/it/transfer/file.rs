@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cts_core::Clock;
 use cts_store::Store;
-use cts_store::conformance::Fixture;
+use cts_store_conformance::Fixture;
 use cts_store_sqlite::SqliteStore;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};

@@ -1,0 +1,388 @@
+//! Inputs that the shrink limit blocks.
+
+use std::sync::Arc;
+
+use cts_core::runs::EnqueueDecision::{Enqueue, Hold, Keep, Skip, Supersede};
+use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
+use cts_core::{
+    CompleteInput, Digest, FrozenInput, HealthStatus, Labels, Loss, ServiceInstance, TaskSpec,
+    ViewItems, ViewSnapshot,
+};
+
+use super::Fixture;
+use super::scene::{Scene, guarded, spec, task};
+use cts_store::{Completed, EnqueueRequest, Enqueued, TaskChange, TaskError};
+
+/// A request of a task that may lose half of its instances, with an input of this many instances.
+fn with<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueRequest {
+    EnqueueRequest {
+        guarded: Some(guarded("50%", &[("web", instances)])),
+        ..scene.request("a", &instances.to_string())
+    }
+}
+
+async fn enqueue<F: Fixture>(scene: &Scene<F>, instances: u32) -> Enqueued {
+    scene
+        .request_all(vec![with(scene, instances)])
+        .await
+        .remove(0)
+}
+
+async fn decide<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueDecision {
+    let decision = enqueue(scene, instances).await.decision;
+    decision.expect("the task is there")
+}
+
+async fn apply<F: Fixture>(scene: &Scene<F>, instances: u32) {
+    assert_eq!(decide(scene, instances).await, Enqueue);
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+}
+
+/// The losses that block the task, as pairs of instances before and now; asserts that its mark agrees.
+async fn held<F: Fixture>(scene: &Scene<F>) -> Vec<(u32, u32)> {
+    let marks = scene.store().task_marks().await;
+    let mark = marks.expect("tasks can be listed").remove(0);
+    let state = scene.state("a").await;
+    assert_eq!(mark.held, state.held.is_some());
+    let losses = state.held.map_or_else(Vec::new, |hold| hold.losses);
+    losses
+        .into_iter()
+        .map(|loss| (loss.applied, loss.now))
+        .collect()
+}
+
+pub async fn what_loses_much_is_held_until_it_is_back<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    apply(&scene, 10).await;
+    let answer = enqueue(&scene, 4).await;
+    assert_eq!((answer.decision, answer.queued), (Some(Hold), None));
+    assert_eq!(answer.losses.len(), 1);
+    assert_eq!(held(&scene).await, [(10, 4)]);
+    let since = scene.state("a").await.held.map(|hold| hold.since);
+    scene.advance(super::scene::seconds(60));
+    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(held(&scene).await, [(10, 3)]);
+    let state = scene.state("a").await;
+    assert_eq!(state.held.map(|hold| hold.since), since);
+    let version = scene.store().version().await.expect("a version");
+    assert_eq!(
+        decide(&scene, 10).await,
+        Skip {
+            cancel_queued: false
+        }
+    );
+    assert_eq!(held(&scene).await, []);
+    assert_ne!(scene.store().version().await.expect("a version"), version);
+    assert_eq!(decide(&scene, 5).await, Enqueue);
+}
+
+pub async fn what_was_applied_last_counts_and_not_what_was_seen_last<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a"]).await;
+    apply(&scene, 10).await;
+    // Loses instances slowly: each step is small enough, and none of them is applied.
+    assert_eq!(decide(&scene, 7).await, Enqueue);
+    let lease = scene.lease().await;
+    scene.fail_thrice(lease).await;
+    scene.restart().await;
+    assert_eq!(decide(&scene, 4).await, Hold);
+    assert_eq!(held(&scene).await, [(10, 4)]);
+    scene.restart().await;
+    assert_eq!(held(&scene).await, [(10, 4)]);
+}
+
+pub async fn what_is_being_applied_counts_as_applied<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    apply(&scene, 4).await;
+    assert_eq!(decide(&scene, 10).await, Enqueue);
+    let lease = scene.lease().await;
+    assert_eq!(decide(&scene, 4).await, Hold);
+    assert_eq!(held(&scene).await, [(10, 4)]);
+    scene.applied(&lease).await;
+    assert_eq!(decide(&scene, 4).await, Hold);
+}
+
+pub async fn what_is_released_counts_as_applied<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let name = task("a");
+    let store = scene.store();
+    assert_eq!(store.release_task(&name, None).await.expect("a task"), None);
+    apply(&scene, 10).await;
+    assert_eq!(decide(&scene, 4).await, Hold);
+    let hold = store.release_task(&name, None).await.expect("a task");
+    assert_eq!(hold.map(|hold| hold.losses[0].now), Some(4));
+    assert_eq!(held(&scene).await, []);
+    assert_eq!(store.release_task(&name, None).await.expect("a task"), None);
+    // More is lost before the leader evaluates the task again.
+    assert_eq!(decide(&scene, 1).await, Hold);
+    assert_eq!(held(&scene).await, [(4, 1)]);
+    apply(&scene, 4).await;
+    assert_eq!(held(&scene).await, []);
+    let unknown = store.release_task(&task("b"), None).await;
+    assert!(matches!(unknown, Err(TaskError::Unknown)), "{unknown:?}");
+}
+
+pub async fn what_is_asked_for_passes_and_says_what_is_lost<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    apply(&scene, 10).await;
+    // An earlier change waits.
+    assert_eq!(decide(&scene, 9).await, Enqueue);
+    assert_eq!(decide(&scene, 2).await, Hold);
+    let queued = scene.state("a").await.held;
+    assert!(queued.is_some());
+    let run = scene.ask("a", RunKind::Apply).await;
+    let request = EnqueueRequest {
+        run,
+        ..with(&scene, 2)
+    };
+    let answer = scene.request_all(vec![request]).await.remove(0);
+    assert_eq!(
+        (answer.decision, answer.queued),
+        (Some(Supersede), Some(run))
+    );
+    assert_eq!(answer.losses.len(), 1);
+    assert_eq!(held(&scene).await, []);
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    assert_eq!(decide(&scene, 1).await, Enqueue, "2 are applied now");
+}
+
+pub async fn a_hold_leaves_what_is_queued<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    apply(&scene, 10).await;
+    let run = enqueue(&scene, 9).await.queued.expect("it is queued");
+    let answer = enqueue(&scene, 2).await;
+    assert_eq!((answer.decision, answer.queued), (Some(Hold), Some(run)));
+    assert_eq!(scene.run(run).await.status, RunStatus::Queued);
+    assert_eq!(decide(&scene, 9).await, Keep);
+    assert_eq!(held(&scene).await, []);
+}
+
+pub async fn a_task_without_a_guard_has_nothing_to_compare_with<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    assert_eq!(decide(&scene, 10).await, Enqueue);
+    assert_eq!(
+        decide(&scene, 1).await,
+        EnqueueDecision::Replace,
+        "nothing is applied yet"
+    );
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    apply(&scene, 10).await;
+    assert_eq!(decide(&scene, 4).await, Hold);
+    let unguarded = scene.enqueue("a", "4").await;
+    assert_eq!(
+        (unguarded.decision, unguarded.losses),
+        (Some(Enqueue), vec![])
+    );
+    assert_eq!(held(&scene).await, []);
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    assert_eq!(decide(&scene, 1).await, Enqueue);
+}
+
+pub async fn a_task_that_comes_back_is_compared_with_nothing<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    apply(&scene, 10).await;
+    let mut other = spec("a");
+    other.definition.description.push_str(", otherwise");
+    let change = TaskChange {
+        spec: Some(other),
+        ..TaskChange::default()
+    };
+    let changed = scene.store().change_task(&task("a"), &change).await;
+    changed.expect("the task can be changed");
+    assert_eq!(decide(&scene, 4).await, Hold, "it is the same task");
+    scene.configure(&[]).await;
+    scene.configure(&[spec("a")]).await;
+    assert_eq!(decide(&scene, 4).await, Enqueue);
+}
+
+/// A task that may lose half of its instances.
+fn limited() -> TaskSpec {
+    let guard = guarded("50%", &[]).guard;
+    TaskSpec { guard, ..spec("a") }
+}
+
+async fn let_go<F: Fixture>(scene: &Scene<F>, completed: &Completed) {
+    assert!(completed.tasks_changed, "the leader is to look again");
+    assert_eq!(held(scene).await, []);
+}
+
+pub async fn small_losses_while_applies_fail_are_one_large_one<F: Fixture>() {
+    let scene = Scene::<F>::configured(&[limited()]).await;
+    apply(&scene, 8).await;
+    assert_eq!(decide(&scene, 7).await, Enqueue);
+    let lease = scene.lease().await;
+    assert_eq!(decide(&scene, 4).await, Enqueue);
+    scene.failed(&lease, "no").await;
+    let mut lease = scene.lease().await;
+    // Each is half of what runs.
+    for (now, attempt) in [(2, 1), (1, 2)] {
+        assert_eq!(lease.attempt, attempt);
+        assert_eq!(decide(&scene, now).await, Hold);
+        let completed = scene.failed(&lease, "no").await;
+        assert_eq!(held(&scene).await, [(8, now)]);
+        scene.advance(completed.next_due.expect("it is tried again"));
+        lease = scene.lease().await;
+    }
+    scene.applied(&lease).await;
+    assert_eq!(held(&scene).await, [(4, 1)]);
+    assert_eq!(scene.acquire().await, None);
+    assert_eq!(decide(&scene, 2).await, Enqueue);
+}
+
+pub async fn what_is_held_goes_on_when_the_run_before_it_has_ended<F: Fixture>() {
+    let scene = Scene::<F>::configured(&[limited()]).await;
+    apply(&scene, 8).await;
+    // The running apply succeeds, and the loss is smaller against its input.
+    assert_eq!(decide(&scene, 5).await, Enqueue);
+    let lease = scene.lease().await;
+    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(held(&scene).await, [(8, 3)]);
+    let applied = scene.applied(&lease).await;
+    let_go(&scene, &applied).await;
+    apply(&scene, 3).await;
+    // The running apply fails, and only the input that was applied before it counts.
+    assert_eq!(decide(&scene, 9).await, Enqueue);
+    let lease = scene.lease().await;
+    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(held(&scene).await, [(9, 3)]);
+    let failed = scene.failed(&lease, "no").await;
+    let_go(&scene, &failed).await;
+    assert_eq!(decide(&scene, 9).await, Keep);
+    scene.advance(super::scene::seconds(4));
+    let lease = scene.lease().await;
+    // Its worker is lost.
+    assert_eq!(decide(&scene, 3).await, Hold);
+    scene.advance(super::scene::LEASE);
+    scene.reap().await;
+    assert_eq!(held(&scene).await, []);
+    let lost = scene.run(lease.run).await;
+    assert_eq!(lost.status, RunStatus::Queued);
+}
+
+pub async fn a_release_outlasts_the_run_before_it<F: Fixture>() {
+    let scene = Scene::<F>::configured(&[limited()]).await;
+    let release = async || {
+        let released = scene.store().release_task(&task("a"), None).await;
+        assert!(released.is_ok_and(|hold| hold.is_some()));
+    };
+    for comes_back in [false, true] {
+        apply(&scene, 8).await;
+        assert_eq!(decide(&scene, 7).await, Enqueue);
+        let lease = scene.lease().await;
+        assert_eq!(decide(&scene, 1).await, Hold);
+        release().await;
+        assert_eq!(held(&scene).await, []);
+        assert_eq!(decide(&scene, 1).await, Enqueue);
+        assert_eq!(decide(&scene, 0).await, Hold, "it was for what was held");
+        assert_eq!(decide(&scene, 1).await, Keep);
+        scene.applied(&lease).await;
+        assert_eq!(decide(&scene, 2).await, EnqueueDecision::Replace);
+        if comes_back {
+            // Once the data is back, a later loss counts as a new one.
+            assert_eq!(decide(&scene, 8).await, EnqueueDecision::Replace);
+            assert_eq!(decide(&scene, 1).await, Hold);
+            assert_eq!(decide(&scene, 8).await, Keep);
+        }
+        let lease = scene.lease().await;
+        scene.applied(&lease).await;
+        assert_eq!(decide(&scene, 0).await, Hold);
+        if !comes_back {
+            assert_eq!(held(&scene).await, [(2, 0)]);
+        }
+    }
+}
+
+pub async fn a_release_is_for_what_its_caller_has_seen<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    apply(&scene, 10).await;
+    assert_eq!(decide(&scene, 3).await, Hold);
+    let release = async |seen: &[Loss]| {
+        let released = scene.store().release_task(&task("a"), Some(seen)).await;
+        released.map(|hold| hold.is_some())
+    };
+    let seen = |service: &str, now| Loss {
+        service: service.to_owned(),
+        applied: 0,
+        now,
+    };
+    for less in [vec![], vec![seen("web", 4)], vec![seen("api", 3)]] {
+        let refused = release(&less).await;
+        let losses = match refused {
+            Err(TaskError::LostMore { losses }) => Some(losses),
+            _ => None,
+        };
+        let losses = losses.expect("it has lost more than was seen");
+        assert_eq!((losses[0].applied, losses[0].now), (10, 3));
+        assert_eq!(held(&scene).await, [(10, 3)]);
+    }
+    assert!(
+        release(&[seen("web", 3)])
+            .await
+            .is_ok_and(|released| released)
+    );
+    assert!(release(&[]).await.is_ok_and(|released| !released));
+    assert_eq!(decide(&scene, 1).await, Hold);
+    assert!(
+        release(&[seen("web", 0)])
+            .await
+            .is_ok_and(|released| released)
+    );
+    let unknown = scene.store().release_task(&task("b"), Some(&[])).await;
+    assert!(matches!(unknown, Err(TaskError::Unknown)), "{unknown:?}");
+}
+
+/// An input that was frozen from data, with this many instances of `web`.
+fn frozen(instances: u32) -> FrozenInput {
+    let instance = |number: u32| ServiceInstance {
+        id: format!("web-{number}"),
+        name: "web".to_owned(),
+        kind: String::new(),
+        address: String::new(),
+        port: 1,
+        meta: Labels::default(),
+        tags: Vec::new(),
+        namespace: String::new(),
+        status: HealthStatus::Passing,
+        node: String::new(),
+        node_id: String::new(),
+        node_address: String::new(),
+        node_datacenter: String::new(),
+        node_tagged_addresses: Labels::default(),
+        node_meta: Labels::default(),
+    };
+    let snapshot = ViewSnapshot::new(1, (0..instances).map(instance));
+    let shown = Arc::new(ViewItems::of(&snapshot));
+    let definition = Arc::new(spec("a").definition);
+    let input = CompleteInput::new(definition, |_| Some(Arc::clone(&shown)), None);
+    let input = input.expect("all views are read").freeze(Digest::of(b"s"));
+    input.expect("it can be frozen")
+}
+
+pub async fn a_limit_that_is_added_counts_from_what_is_applied<F: Fixture>() {
+    for runs in [false, true] {
+        let scene = Scene::<F>::new(&["a"]).await;
+        let unlimited = EnqueueRequest {
+            input: frozen(8),
+            ..scene.request("a", "")
+        };
+        scene.request_all(vec![unlimited]).await;
+        let lease = scene.lease().await;
+        if !runs {
+            scene.applied(&lease).await;
+        }
+        let lost = EnqueueRequest {
+            input: frozen(3),
+            ..with(&scene, 3)
+        };
+        let answer = scene.request_all(vec![lost]).await.remove(0);
+        assert_eq!(answer.decision, Some(Hold), "{runs}");
+        assert_eq!(held(&scene).await, [(8, 3)]);
+        if runs {
+            scene.applied(&lease).await;
+            assert_eq!(decide(&scene, 3).await, Hold);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Runs in lists, and explanations of tasks by the leader.
+
+use cts_core::RunId;
+use cts_core::runs::{RunKind, RunStatus};
+
+use super::Fixture;
+use super::scene::{Scene, task};
+use cts_store::RunFilter;
+
+fn every() -> RunFilter {
+    RunFilter {
+        limit: 100,
+        ..RunFilter::default()
+    }
+}
+
+async fn list<F: Fixture>(scene: &Scene<F>, filter: &RunFilter) -> Vec<RunId> {
+    let runs = scene.store().runs(filter).await;
+    let runs = runs.expect("runs can be listed").into_iter();
+    runs.map(|run| run.id).collect()
+}
+
+pub async fn runs_are_listed_newest_first<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    assert_eq!(list(&scene, &every()).await, []);
+    let first = scene.apply("a", "1").await;
+    let second = scene.queue("b", "1").await;
+    let third = scene.queue("a", "2").await;
+    assert_eq!(list(&scene, &every()).await, [third, second, first]);
+    let of_a = RunFilter {
+        task: Some(task("a")),
+        ..every()
+    };
+    assert_eq!(list(&scene, &of_a).await, [third, first]);
+    let queued = RunFilter {
+        status: Some(RunStatus::Queued),
+        ..every()
+    };
+    assert_eq!(list(&scene, &queued).await, [third, second]);
+    let both = RunFilter {
+        task: Some(task("a")),
+        ..queued
+    };
+    assert_eq!(list(&scene, &both).await, [third]);
+    let unknown = RunFilter {
+        task: Some(task("c")),
+        ..every()
+    };
+    assert_eq!(list(&scene, &unknown).await, []);
+}
+
+pub async fn pages_of_runs_go_on_where_the_last_ended<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let mut runs = Vec::new();
+    for number in 0..7 {
+        runs.push(scene.apply("a", &number.to_string()).await);
+    }
+    runs.reverse();
+    let mut filter = RunFilter {
+        limit: 3,
+        ..every()
+    };
+    for page in runs.chunks(3) {
+        assert_eq!(list(&scene, &filter).await, page);
+        filter.after = page.last().copied();
+        // A newer one is on no later page.
+        scene.apply("b", &format!("{page:?}")).await;
+    }
+    assert_eq!(list(&scene, &filter).await, []);
+    filter.limit = 0;
+    filter.after = None;
+    assert_eq!(list(&scene, &filter).await, []);
+}
+
+pub async fn lists_tell_all_of_a_run_but_the_text_of_its_plan<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let run = scene.queue_plan("a", "1").await;
+    let lease = scene.lease().await;
+    scene.planned(&lease, &"long ".repeat(10_000)).await;
+    let lease = scene.leased("a", "1").await;
+    let failed = scene.failed(&lease, "no").await;
+    assert_eq!(failed.status, RunStatus::Queued);
+    let listed = scene.store().runs(&every()).await;
+    let listed = listed.expect("runs can be listed");
+    let mut planned = scene.run(run).await;
+    let plan = planned.plan.as_mut().expect("the plan is there");
+    assert!(plan.changes_present);
+    plan.text.clear();
+    assert_eq!(listed, [scene.run(lease.run).await, planned]);
+}
+
+/// Also when the creation fails, and its name is used again.
+pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let failed = scene.draft("new", RunKind::Apply).await;
+    let lease = scene.carried_out(failed, "1").await;
+    assert_eq!(list(&scene, &every()).await, [failed]);
+    let lines = vec![super::scene::line("Error: no")];
+    let appended = scene
+        .store()
+        .append_log(failed, &lease.holder, lease.epoch, lines)
+        .await;
+    appended.expect("the lease is live");
+    scene.failed(&lease, "no").await;
+    scene.drop_draft("new", failed).await;
+    assert_eq!(list(&scene, &every()).await, [failed]);
+    let log = scene.store().read_log(failed, 0, 10).await;
+    let log = log.expect("logs can be read").expect("it stays");
+    assert_eq!((log.lines.len(), log.ended), (1, true));
+
+    let made = scene.draft("new", RunKind::Apply).await;
+    let lease = scene.carried_out(made, "1").await;
+    scene.applied(&lease).await;
+    let of_new = RunFilter {
+        task: Some(task("new")),
+        ..every()
+    };
+    assert_eq!(list(&scene, &of_new).await, [made, failed]);
+    let events = scene.state("new").await.events;
+    let told: Vec<_> = events.iter().map(|event| event.run_id).collect();
+    assert_eq!(told, [made], "the failure was another task's");
+}
+
+pub async fn runs_of_earlier_tasks_of_a_name_are_listed<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let mut runs = Vec::new();
+    for round in 0..3 {
+        let created = scene.draft("a", RunKind::Apply).await;
+        let lease = scene.carried_out(created, "0").await;
+        scene.applied(&lease).await;
+        runs.extend([created, scene.apply("a", &format!("later {round}")).await]);
+        assert_eq!(scene.state("a").await.events.len(), 2, "its own");
+        assert!(scene.delete("a").await);
+        scene.advance(super::scene::seconds(1));
+    }
+    runs.reverse();
+    assert_eq!(list(&scene, &every()).await, runs);
+}
+
+pub async fn the_newest_explanation_is_told<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a", "b"]).await;
+    let note = |name: &str, text: &str| (task(name), text.to_owned());
+    for notes in [
+        vec![note("a", "first"), note("b", "é\n☃"), note("c", "nobody")],
+        vec![note("a", "second")],
+        vec![],
+    ] {
+        let explained = scene.store().explain(scene.leader(), &notes).await;
+        explained.expect("the leader can explain");
+    }
+    scene.restart().await;
+    for (name, expected) in [("a", Some("second")), ("b", Some("é\n☃")), ("c", None)] {
+        let told = scene.store().explanation(&task(name)).await;
+        assert_eq!(told.expect("it can be read").as_deref(), expected);
+    }
+}

@@ -1,0 +1,200 @@
+//! Logs of runs.
+
+use cts_core::RunId;
+
+use super::Fixture;
+use super::scene::{LEASE, Scene, line, seconds};
+use cts_store::{Lease, LeaseError, LogLine, LogPage, LogStream};
+
+async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
+    let appended = scene
+        .store()
+        .append_log(lease.run, &lease.holder, lease.epoch, lines)
+        .await;
+    appended.expect("a live lease can log");
+}
+
+async fn page<F: Fixture>(scene: &Scene<F>, run: RunId, after: u64, limit: u32) -> LogPage {
+    let page = scene.store().read_log(run, after, limit).await;
+    page.expect("logs can be read").expect("the run is there")
+}
+
+async fn texts<F: Fixture>(scene: &Scene<F>, run: RunId) -> Vec<String> {
+    let page = page(scene, run, 0, 1000).await;
+    page.lines.into_iter().map(|line| line.text).collect()
+}
+
+pub async fn lines_come_back_in_order_page_by_page<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let lease = scene.leased("a", "1").await;
+    let other = scene.leased("b", "1").await;
+    let all: Vec<_> = (0..25)
+        .map(|number| line(format!("line {number}")))
+        .collect();
+    append(&scene, &lease, all[..12].to_vec()).await;
+    append(&scene, &other, vec![line("of the other")]).await;
+    append(&scene, &lease, Vec::new()).await;
+    append(&scene, &lease, all[12..].to_vec()).await;
+
+    let mut seen = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = page(&scene, lease.run, after, 10).await;
+        assert!(page.lines.len() <= 10);
+        assert!(!page.ended);
+        if page.lines.is_empty() {
+            assert_eq!(page.position, after);
+            break;
+        }
+        assert!(page.position > after);
+        after = page.position;
+        seen.extend(page.lines);
+    }
+    assert_eq!(seen, all);
+    assert_eq!(page(&scene, lease.run, 0, 0).await.lines, []);
+    assert_eq!(page(&scene, lease.run, u64::MAX, 10).await.lines, []);
+    assert_eq!(texts(&scene, other.run).await, ["of the other"]);
+    append(&scene, &lease, vec![line("more")]).await;
+    assert_eq!(
+        page(&scene, lease.run, after, 10).await.lines,
+        [line("more")]
+    );
+}
+
+pub async fn a_completion_brings_the_last_lines<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    append(&scene, &lease, vec![line("first")]).await;
+    let mut completion = scene.completion(&lease, cts_core::runs::AttemptOutcome::Applied);
+    completion.log = vec![line("second"), line("last")];
+    scene.complete(completion).await;
+    let page = page(&scene, lease.run, 0, 10).await;
+    assert_eq!(page.lines, ["first", "second", "last"].map(line));
+    assert!(page.ended);
+}
+
+pub async fn a_refused_completion_brings_no_lines<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    scene.applied(&lease).await;
+    let mut completion = scene.completion(&lease, cts_core::runs::AttemptOutcome::Applied);
+    completion.log = vec![line("late")];
+    let late = scene.store().complete(completion).await;
+    assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
+    assert_eq!(texts(&scene, lease.run).await, Vec::<String>::new());
+}
+
+pub async fn a_log_has_ended_when_its_run_has<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let run = scene.queue("a", "1").await;
+    assert!(!page(&scene, run, 0, 1).await.ended);
+    let lease = scene.lease().await;
+    assert!(!page(&scene, run, 0, 1).await.ended);
+    scene.failed(&lease, "no").await;
+    assert!(!page(&scene, run, 0, 1).await.ended);
+    scene.advance(seconds(1));
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    assert!(page(&scene, run, 0, 1).await.ended);
+
+    let failed = scene.leased("a", "2").await;
+    scene.fail_thrice(failed.clone()).await;
+    assert!(page(&scene, failed.run, 0, 1).await.ended);
+    scene.advance(seconds(60));
+    let cancelled = scene.lease().await;
+    scene.queue("a", "3").await;
+    scene.interrupted(&cancelled).await;
+    assert!(page(&scene, cancelled.run, 0, 1).await.ended);
+}
+
+pub async fn a_log_goes_on_over_the_attempts_of_a_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    append(&scene, &lease, vec![line("one")]).await;
+    scene.failed(&lease, "no").await;
+    scene.advance(seconds(1));
+    let lease = scene.lease().await;
+    append(&scene, &lease, vec![line("two")]).await;
+    assert_eq!(texts(&scene, lease.run).await, ["one", "two"]);
+}
+
+/// The lease accepts lines as long as a completion would be accepted, so that the log of an accepted attempt
+/// is whole.
+pub async fn lines_are_appended_until_the_lease_is_taken_back<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    scene.advance(LEASE);
+    append(&scene, &lease, vec![line("expired")]).await;
+    scene.reap().await;
+    let late = scene
+        .store()
+        .append_log(lease.run, &lease.holder, lease.epoch, vec![line("late")])
+        .await;
+    assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
+    assert_eq!(texts(&scene, lease.run).await, ["expired"]);
+}
+
+/// Without NUL, which not every database can keep in a text.
+pub async fn lines_come_back_unchanged<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let hostile = [
+        "",
+        " ",
+        "null",
+        "1e999",
+        "{\"@level\":\"info\",\"text\":\"\\u0000\"}",
+        "quotes \" ' ` \\ and\nbreaks\r\n",
+        "\u{1b}[1mbold\u{1b}[0m \u{1}\u{7f} ünïcödé 🦀 \u{feff}",
+        &"x".repeat(1 << 20),
+    ];
+    let lines: Vec<_> = hostile
+        .iter()
+        .flat_map(|text| {
+            [LogStream::Stdout, LogStream::Stderr].map(|stream| LogLine {
+                stream,
+                text: (*text).to_owned(),
+            })
+        })
+        .collect();
+    append(&scene, &lease, lines.clone()).await;
+    assert!(page(&scene, lease.run, 0, 100).await.lines == lines);
+}
+
+pub async fn an_unknown_run_has_no_log<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let log = scene.store().read_log(scene.run_id(), 0, 10).await;
+    assert_eq!(log.expect("logs can be read"), None);
+}
+
+pub async fn logs_that_have_gone_on_are_found_among_many<F: Fixture>() {
+    let scene = Scene::<F>::new(&["quiet", "queued", "written", "ended"]).await;
+    let quiet = scene.leased("quiet", "1").await;
+    let written = scene.leased("written", "1").await;
+    let ended = scene.leased("ended", "1").await;
+    let queued = scene.queue("queued", "1").await;
+    append(&scene, &quiet, vec![line("one"), line("two")]).await;
+    append(&scene, &written, vec![line("one"), line("two")]).await;
+    scene.applied(&ended).await;
+    let gone = scene.run_id();
+    let read = [
+        (quiet.run, 2),
+        (queued, 0),
+        (written.run, 1),
+        (ended.run, 0),
+        (gone, 0),
+    ];
+    let moved = async |read: &[(RunId, u64)]| {
+        let moved = scene.store().moved_logs(read).await;
+        let mut moved = moved.expect("logs can be looked at");
+        moved.sort_unstable();
+        moved
+    };
+    let mut expected = [written.run, ended.run, gone];
+    expected.sort_unstable();
+    assert_eq!(moved(&read).await, expected);
+    assert_eq!(moved(&[(written.run, u64::MAX)]).await, []);
+    assert_eq!(moved(&[]).await, []);
+    append(&scene, &quiet, vec![line("three")]).await;
+    assert_eq!(moved(&read[..2]).await, [quiet.run]);
+}

@@ -1,0 +1,405 @@
+//! The part of the model in which tasks are created, changed and removed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cts_core::runs::{Asked, RunKind, RunStatus};
+use cts_core::{
+    Creation, Declared, DeclaredBefore, DeliveryAttempt, Digest, InstanceCounts, Loss, RunId,
+    TaskActivity, TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
+    read_declaration,
+};
+
+use super::{Model, ModelEvent, ModelRun};
+use cts_store::configured::RECONFIGURED;
+use cts_store::{
+    DELETED, DRAFTS_KEPT, Deletion, EnqueueRequest, NewTask, Refused, RefusedCode, StoredTask,
+    TaskChange, TaskError, Unfinished,
+};
+
+#[derive(Debug, Clone)]
+pub struct ModelTask {
+    pub(super) incarnation: u64,
+    pub stored: StoredTask,
+    pub last_applied: Option<Digest>,
+    pub(super) applied_instances: Option<InstanceCounts>,
+    pub(super) released: Option<InstanceCounts>,
+    /// Why it is held, and what.
+    pub held: Option<(Vec<Loss>, InstanceCounts)>,
+    pub(super) tried: Option<Digest>,
+    pub(super) last_attempt: Option<DeliveryAttempt>,
+    /// Input of a cancelled run.
+    pub(super) withheld: Option<Digest>,
+    pub failures: u32,
+    /// Oldest first.
+    pub events: Vec<ModelEvent>,
+    configured: Option<Digest>,
+    pub(super) creation: Option<(Creation, RunId)>,
+    discarded_at: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelRequest {
+    pub task: TaskName,
+    pub kind: RunKind,
+    /// Why not, and when that was said.
+    pub refused: Option<(Refused, Duration)>,
+}
+
+fn declaration(spec: &TaskSpec) -> Digest {
+    let declaration = spec.declaration();
+    declaration.expect("the suite's tasks can be encoded")
+}
+
+impl ModelTask {
+    fn new(incarnation: u64, spec: TaskSpec, origin: TaskOrigin, phase: TaskPhase) -> Self {
+        Self {
+            incarnation,
+            stored: StoredTask {
+                spec,
+                origin,
+                phase,
+                revision: 1,
+                destroy_run: None,
+                destruction_suspended: false,
+            },
+            last_applied: None,
+            applied_instances: None,
+            released: None,
+            held: None,
+            tried: None,
+            last_attempt: None,
+            withheld: None,
+            failures: 0,
+            events: Vec::new(),
+            configured: None,
+            creation: None,
+            discarded_at: Duration::ZERO,
+        }
+    }
+
+    pub fn is_visible(&self) -> bool {
+        self.stored.phase.is_visible()
+    }
+}
+
+impl Model {
+    pub fn configure(&mut self, specs: &[TaskSpec]) -> Unfinished {
+        let names: BTreeSet<_> = specs.iter().map(|spec| spec.name().clone()).collect();
+        let gone: Vec<_> = self
+            .tasks
+            .iter()
+            .filter(|(name, task)| {
+                task.stored.origin == TaskOrigin::Config && !names.contains(*name)
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        let mut unfinished = Unfinished::default();
+        for name in gone {
+            self.begin_deletion(&name, None);
+            if self.tasks.contains_key(&name) {
+                unfinished.deleting.push(name);
+            }
+        }
+        self.deleted.retain(|name, _| names.contains(name));
+        for spec in specs {
+            let stored = self.tasks.get(spec.name());
+            let declared = declaration(spec);
+            let before = DeclaredBefore {
+                stored: stored.map(|task| (task.stored.origin, task.configured)),
+                deleted: self.deleted.get(spec.name()).copied(),
+            };
+            let deleting = stored.is_some_and(|task| task.stored.phase == TaskPhase::Deleting);
+            match read_declaration(declared, before) {
+                Declared::StaysDeleted => {}
+                _ if deleting => unfinished.postponed.push(spec.name().clone()),
+                Declared::Lasts => {
+                    let task = self.tasks.get_mut(spec.name());
+                    let stored = &mut task.expect("what lasts is there").stored;
+                    let refreshed = stored.spec.refreshed_by(spec);
+                    let withdrawal = stored.spec.withdrawal(&refreshed);
+                    stored.spec = refreshed;
+                    self.withdraw_applies(spec.name(), withdrawal, RECONFIGURED);
+                }
+                Declared::TakesEffect => self.take_effect(spec, declared),
+            }
+        }
+        unfinished
+    }
+
+    /// Removes the task at once if nothing of it runs, and this run is not to destroy its infrastructure.
+    fn begin_deletion(&mut self, name: &TaskName, destroy_run: Option<RunId>) {
+        let task = self.tasks.get_mut(name).expect("it is there");
+        task.stored.phase = TaskPhase::Deleting;
+        task.creation = None;
+        task.stored.destroy_run = destroy_run;
+        self.cancel(name, |_| true, DELETED);
+        self.remove_deleted();
+    }
+
+    fn take_effect(&mut self, spec: &TaskSpec, declared: Digest) {
+        self.deleted.remove(spec.name());
+        self.incarnations += 1;
+        let incarnation = self.incarnations;
+        let new = || {
+            let (origin, phase) = (TaskOrigin::Config, TaskPhase::Ready);
+            ModelTask::new(incarnation, spec.clone(), origin, phase)
+        };
+        let task = self.tasks.entry(spec.name().clone()).or_insert_with(new);
+        let withdrawal = task.stored.spec.withdrawal(spec);
+        task.stored.revision += u64::from(task.stored.spec != *spec);
+        if spec.enabled && !task.stored.spec.enabled {
+            task.withheld = None;
+        }
+        task.stored.spec = spec.clone();
+        task.stored.origin = TaskOrigin::Config;
+        task.stored.phase = TaskPhase::Ready;
+        (task.configured, task.creation) = (Some(declared), None);
+        self.withdraw_applies(spec.name(), withdrawal, RECONFIGURED);
+    }
+
+    /// Its runs stay.
+    pub(super) fn remove(&mut self, name: &TaskName) {
+        self.tasks.remove(name);
+        for run in self.runs.values_mut() {
+            if run.task == *name && run.status == RunStatus::Queued {
+                run.status = RunStatus::Cancelled;
+            }
+        }
+        self.requests.retain(|_, request| request.task != *name);
+    }
+
+    pub fn create(&mut self, new: &NewTask) -> Result<(), TaskError> {
+        let name = new.spec.name();
+        if let Some(task) = self.tasks.get(name) {
+            if task.is_visible() {
+                return Err(TaskError::Exists);
+            }
+            let discarded = task.stored.phase == TaskPhase::Discarded;
+            if !discarded || self.now < task.discarded_at + DRAFTS_KEPT {
+                let (_, run) = task.creation.expect("a draft has a run");
+                return Err(TaskError::BeingCreated { run });
+            }
+            self.remove(name);
+        }
+        self.incarnations += 1;
+        let mut task = ModelTask::new(
+            self.incarnations,
+            new.spec.clone(),
+            TaskOrigin::Api,
+            TaskPhase::Creating,
+        );
+        task.creation = Some((new.creation, new.run));
+        self.tasks.insert(name.clone(), task);
+        self.request(name, new.run, new.kind);
+        Ok(())
+    }
+
+    fn request(&mut self, task: &TaskName, run: RunId, kind: RunKind) {
+        let request = ModelRequest {
+            task: task.clone(),
+            kind,
+            refused: None,
+        };
+        self.requests.insert(run, request);
+    }
+
+    fn activity(&self, name: &TaskName, phase: TaskPhase) -> TaskActivity {
+        let mut runs = self.runs.values().filter(|run| run.task == *name);
+        let enabled = self.tasks[name].stored.spec.enabled;
+        let about = |run: &ModelRun| {
+            run.status == RunStatus::Queued
+                && (enabled || run.kind != RunKind::Apply || run.requested)
+                && (run.due <= self.now || run.attempts > 0)
+        };
+        let running = self.only(name, RunStatus::Running);
+        TaskActivity {
+            phase,
+            running: running.is_some_and(|id| self.runs[&id].is_at_work()),
+            waits: running.is_some_and(|id| !self.runs[&id].is_at_work()),
+            about_to_run: runs.any(about),
+            requested: self
+                .requests
+                .values()
+                .any(|request| request.task == *name && request.refused.is_none()),
+        }
+    }
+
+    pub(super) fn visible(&self, name: &TaskName) -> Result<StoredTask, TaskError> {
+        let task = self.tasks.get(name).filter(|task| task.is_visible());
+        task.map(|task| task.stored.clone())
+            .ok_or(TaskError::Unknown)
+    }
+
+    pub fn change(
+        &mut self,
+        name: &TaskName,
+        change: &TaskChange,
+    ) -> Result<StoredTask, TaskError> {
+        let mut stored = self.visible(name)?;
+        let known = |run: &RunId| self.requests.contains_key(run) || self.runs.contains_key(run);
+        if change.request.is_some_and(|(run, _)| known(&run)) {
+            return Ok(stored);
+        }
+        let spec = change.accepted(&stored, self.activity(name, stored.phase))?;
+        let withdrawal = change.withdrawal(&stored.spec, &spec);
+        stored.revision += u64::from(spec != stored.spec);
+        stored.spec = spec;
+        if let Some(task) = self.tasks.get_mut(name) {
+            if stored.spec.enabled && !task.stored.spec.enabled {
+                task.withheld = None;
+            }
+            task.stored = stored.clone();
+        }
+        self.withdraw_applies(name, withdrawal, change.reason());
+        if let Some((run, kind)) = change.request {
+            self.request(name, run, kind);
+        }
+        Ok(stored)
+    }
+
+    fn withdraw_applies(&mut self, name: &TaskName, why: Option<Withdrawal>, reason: &str) {
+        if why == Some(Withdrawal::OtherDefinition)
+            && let Some(task) = self.tasks.get_mut(name)
+        {
+            task.failures = 0;
+        }
+        if why.is_some() {
+            self.cancel(name, RunKind::applies, reason);
+            self.withdraw(name);
+        }
+    }
+
+    fn cancel(&mut self, name: &TaskName, which: fn(RunKind) -> bool, reason: &str) {
+        let refused = Refused {
+            code: RefusedCode::Withdrawn,
+            reason: reason.to_owned(),
+        };
+        for run in self.runs.values_mut() {
+            if run.task == *name && run.status == RunStatus::Queued && which(run.kind) {
+                run.status = RunStatus::Cancelled;
+            }
+        }
+        for request in self.requests.values_mut() {
+            if request.task == *name && which(request.kind) && request.refused.is_none() {
+                request.refused = Some((refused.clone(), self.now));
+            }
+        }
+    }
+
+    pub fn delete(&mut self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError> {
+        let stored = self.visible(name)?;
+        let deleting = stored.phase == TaskPhase::Deleting;
+        if deleting && (deletion != Deletion::Retain || stored.destroy_run.is_none()) {
+            return Ok(false);
+        }
+        if !deleting && stored.origin == TaskOrigin::Config {
+            let configured = self.tasks[name].configured;
+            let configured = configured.expect("its declaration is known");
+            self.deleted.insert(name.clone(), configured);
+        }
+        self.begin_deletion(name, deletion.destroy_run(&stored));
+        Ok(!self.tasks.contains_key(name))
+    }
+
+    pub fn drop_draft(&mut self, name: &TaskName, run: RunId) {
+        let its_own = |task: &ModelTask| {
+            task.stored.phase == TaskPhase::Discarded
+                && task.creation.is_some_and(|(_, own)| own == run)
+        };
+        if self.tasks.get(name).is_some_and(its_own) {
+            self.remove(name);
+        }
+    }
+
+    pub fn refuse(&mut self, run: RunId, refused: &Refused) {
+        let Some(request) = self.requests.get_mut(&run) else {
+            return;
+        };
+        if request.refused.is_some() {
+            return;
+        }
+        request.refused = Some((refused.clone(), self.now));
+        let name = request.task.clone();
+        let task = self.tasks.get(&name);
+        if task.is_some_and(|task| task.creation.is_some()) {
+            self.enter(&name, TaskPhase::Discarded);
+        }
+    }
+
+    pub(super) fn enter(&mut self, name: &TaskName, phase: TaskPhase) {
+        let now = self.now;
+        let task = self.tasks.get_mut(name).expect("it is there");
+        task.stored.phase = phase;
+        task.discarded_at = now;
+        if phase == TaskPhase::Ready {
+            task.creation = None;
+        }
+    }
+
+    /// Applies the end of a run to its task.
+    pub(super) fn follow(&mut self, name: &TaskName, after: TaskAfterRun) {
+        match after {
+            TaskAfterRun::Stays => {}
+            TaskAfterRun::Goes => self.remove(name),
+            TaskAfterRun::Destroys(run) => self.begin_destruction(name, run),
+            TaskAfterRun::Enters(phase) => self.enter(name, phase),
+        }
+    }
+
+    pub fn reset(&mut self) -> Unfinished {
+        let names: Vec<_> = self.tasks.keys().cloned().collect();
+        for name in names {
+            self.begin_deletion(&name, None);
+        }
+        self.requests.clear();
+        self.deleted.clear();
+        self.runs.retain(|_, run| run.status == RunStatus::Running);
+        for task in self.tasks.values_mut() {
+            task.events.clear();
+        }
+        Unfinished {
+            deleting: self.tasks.keys().cloned().collect(),
+            postponed: Vec::new(),
+        }
+    }
+
+    /// Forgets everything that only a waiting caller needs, because no caller waits any more.
+    pub(super) fn forget_waiting(&mut self) {
+        self.requests.clear();
+        let drafts = self.tasks.iter();
+        let drafts = drafts.filter(|(_, task)| {
+            task.stored.phase != TaskPhase::Ready && task.stored.destroy_run.is_none()
+        });
+        let drafts: Vec<_> = drafts.map(|(name, _)| name.clone()).collect();
+        for name in drafts {
+            self.remove(&name);
+        }
+    }
+
+    pub(super) fn prune_drafts(&mut self) {
+        let now = self.now;
+        let is_old = |at: Duration| at + DRAFTS_KEPT <= now;
+        let drafts = self.tasks.iter().filter(|(_, task)| {
+            task.stored.phase == TaskPhase::Discarded && is_old(task.discarded_at)
+        });
+        let drafts: Vec<_> = drafts.map(|(name, _)| name.clone()).collect();
+        for name in drafts {
+            self.remove(&name);
+        }
+        self.requests
+            .retain(|_, request| !matches!(request.refused, Some((_, at)) if is_old(at)));
+    }
+
+    pub(super) fn asked(&self, request: &EnqueueRequest) -> Asked {
+        if self.runs.get(&request.run).is_some_and(|run| run.requested) {
+            return Asked::Queued;
+        }
+        let asked = self.requests.get(&request.run);
+        match asked.filter(|asked| asked.task == request.task) {
+            None => Asked::Nobody,
+            Some(asked) if asked.refused.is_none() => Asked::Open,
+            Some(_) => Asked::Refused,
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Forgetting.
+
+use cts_core::Digest;
+use cts_core::runs::EnqueueDecision;
+
+use super::Fixture;
+use super::scene::{Scene, bytes_of, input, input_of, line, noise, seconds, spec, stored_input};
+use cts_store::{EnqueueRequest, LINES_PRUNED_AT_ONCE, PRUNED_AT_ONCE, Retention};
+
+async fn prune<F: Fixture>(scene: &Scene<F>, keep: u32) -> u64 {
+    let pruned = scene.store().prune(Retention::of_any_age(keep)).await;
+    pruned.expect("old runs can be forgotten")
+}
+
+async fn has_input<F: Fixture>(scene: &Scene<F>, text: &str) -> bool {
+    let stored = scene.store().input(input(text).hash).await;
+    stored.expect("inputs can be read").is_some()
+}
+
+pub async fn the_newest_runs_of_each_task_stay<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b", "c"]).await;
+    let mut runs = Vec::new();
+    for round in 0..4 {
+        scene.advance(seconds(1));
+        runs.push(scene.apply("a", &format!("a{round}")).await);
+    }
+    let other = scene.apply("b", "b").await;
+    assert_eq!(prune(&scene, 4).await, 0);
+    assert_eq!(prune(&scene, 2).await, 2);
+    for (run, stays) in runs.iter().zip([false, false, true, true]) {
+        assert_eq!(scene.find_run(*run).await.is_some(), stays);
+    }
+    assert!(scene.find_run(other).await.is_some());
+    let seen: Vec<_> = scene
+        .state("a")
+        .await
+        .events
+        .iter()
+        .map(|event| event.run_id)
+        .collect();
+    assert_eq!(seen, [runs[3], runs[2]]);
+    assert_eq!(prune(&scene, 2).await, 0);
+    assert_eq!(prune(&scene, 0).await, 3);
+    assert_eq!(scene.state("a").await.events, []);
+}
+
+pub async fn queued_and_running_runs_stay_and_do_not_count<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let old = scene.apply("a", "1").await;
+    scene.advance(seconds(1));
+    let newest = scene.apply("a", "2").await;
+    scene.advance(seconds(1));
+    let running = scene.leased("a", "3").await;
+    let queued = scene.queue("a", "4").await;
+    assert_eq!(prune(&scene, 1).await, 1);
+    assert_eq!(scene.find_run(old).await, None);
+    assert!(scene.find_run(newest).await.is_some());
+    assert_eq!(prune(&scene, 0).await, 1);
+    assert_eq!(scene.find_run(newest).await, None);
+    scene.applied(&running).await;
+    assert_eq!(scene.lease().await.run, queued);
+}
+
+/// A flapping input may cancel any number of runs after a long one.
+pub async fn cancelled_runs_push_out_no_result<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let old = scene.apply("a", "1").await;
+    scene.advance(seconds(1));
+    let result = scene.apply("a", "2").await;
+    let mut cancelled = Vec::new();
+    for round in 0..4 {
+        scene.advance(seconds(1));
+        cancelled.push(scene.queue("a", &format!("flap {round}")).await);
+        scene.enqueue("a", "2").await;
+    }
+    assert_eq!(prune(&scene, 1).await, 4);
+    assert_eq!(scene.find_run(old).await, None);
+    assert_eq!(scene.state("a").await.events[0].run_id, result);
+    for run in &cancelled[..3] {
+        assert_eq!(scene.find_run(*run).await, None);
+    }
+    assert!(scene.find_run(cancelled[3]).await.is_some());
+}
+
+pub async fn logs_and_events_go_with_their_runs<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let logged = scene
+        .store()
+        .append_log(lease.run, &lease.holder, lease.epoch, vec![line("x")])
+        .await;
+    logged.expect("a live lease can log");
+    scene.applied(&lease).await;
+    assert_eq!(prune(&scene, 0).await, 1);
+    let log = scene.store().read_log(lease.run, 0, 10).await;
+    assert_eq!(log.expect("logs can be read"), None);
+    assert_eq!(scene.state("a").await.events, []);
+}
+
+pub async fn inputs_that_no_run_needs_go<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    scene.apply("a", "shared").await;
+    scene.apply("b", "shared").await;
+    scene.queue("a", "replaced").await;
+    scene.enqueue("a", "queued").await;
+    assert_eq!(prune(&scene, 1).await, 0);
+    assert!(!has_input(&scene, "replaced").await);
+    assert!(has_input(&scene, "queued").await);
+    assert!(has_input(&scene, "shared").await);
+    assert_eq!(prune(&scene, 0).await, 2);
+    assert!(!has_input(&scene, "shared").await);
+    assert!(has_input(&scene, "queued").await);
+    scene.configure(&[spec("b")]).await;
+    assert_eq!(prune(&scene, 0).await, 1, "cancelled with its task");
+    assert!(!has_input(&scene, "queued").await);
+}
+
+pub async fn contents_go_with_their_last_input<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let large = noise(100_000);
+    let kept = async |bytes: &[u8]| {
+        let hash = Digest::of(bytes);
+        let contents = scene.store().contents(&[hash]).await;
+        let contents = contents.expect("contents can be read");
+        contents
+            .first()
+            .is_some_and(|content| content.bytes == bytes)
+    };
+    for (task, own) in [("a", b"one"), ("b", b"two")] {
+        let input = input_of(&[own, &large]);
+        let request = EnqueueRequest {
+            input,
+            ..scene.request(task, "")
+        };
+        scene.request_all(vec![request]).await;
+        scene.applied(&scene.lease().await).await;
+    }
+    assert!(kept(&large).await && kept(b"one").await && kept(b"two").await);
+    scene.configure(&[spec("b")]).await;
+    assert_eq!(prune(&scene, 0).await, 2);
+    assert!(!kept(&large).await && !kept(b"one").await && !kept(b"two").await);
+}
+
+/// Stores whole inputs, even if contents are forgotten between reading the stored ones and writing the rest.
+pub async fn inputs_are_stored_whole_beside_a_prune<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let large = noise(100_000);
+    for round in 0..20_u8 {
+        let input = input_of(&[&[round], &large]);
+        let (hash, expected) = (input.hash, bytes_of(&input));
+        let request = EnqueueRequest {
+            input,
+            ..scene.request("a", "")
+        };
+        tokio::join!(scene.request_all(vec![request]), prune(&scene, 0));
+        assert_eq!(stored_input(&*scene.store(), hash).await, Some(expected));
+        scene.applied(&scene.lease().await).await;
+    }
+}
+
+pub async fn pruning_an_empty_store_removes_nothing<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    assert_eq!(prune(&scene, 0).await, 0);
+    assert_eq!(prune(&scene, u32::MAX).await, 0);
+}
+
+pub async fn the_last_applied_input_outlives_its_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.apply("a", "1").await;
+    assert_eq!(prune(&scene, 0).await, 1);
+    let again = scene.enqueue("a", "1").await.decision;
+    assert!(
+        matches!(again, Some(EnqueueDecision::Skip { .. })),
+        "{again:?}"
+    );
+    let lease = scene.leased("a", "2").await;
+    assert_eq!(lease.attempt, 1);
+    assert!(has_input(&scene, "2").await);
+}
+
+/// However often a name is used, all earlier tasks of it count together, apart from the existing one.
+pub async fn the_history_of_deleted_tasks_is_forgotten_by_the_same_rule<F: Fixture>() {
+    let scene = Scene::<F>::new(&["other"]).await;
+    let other = scene.apply("other", "1").await;
+    let mut runs = Vec::new();
+    for round in 0..4 {
+        scene.advance(seconds(1));
+        scene.created("a").await;
+        runs.push(scene.apply("a", &format!("{round}")).await);
+        scene.delete("a").await;
+    }
+    scene.advance(seconds(1));
+    scene.created("a").await;
+    let own = scene.apply("a", "own").await;
+    prune(&scene, 2).await;
+    for (run, stays) in runs.iter().zip([false, false, true, true]) {
+        assert_eq!(scene.find_run(*run).await.is_some(), stays);
+    }
+    for run in [own, other] {
+        assert!(scene.find_run(run).await.is_some());
+    }
+    scene.delete("a").await;
+    prune(&scene, 0).await;
+    for run in [own, other, runs[3]] {
+        assert_eq!(scene.find_run(run).await, None);
+    }
+    assert!(!has_input(&scene, "own").await);
+}
+
+async fn prune_older<F: Fixture>(scene: &Scene<F>, age: u64) -> u64 {
+    let retention = Retention {
+        runs: 100,
+        age: seconds(age),
+    };
+    let pruned = scene.store().prune(retention).await;
+    pruned.expect("old runs can be forgotten")
+}
+
+/// Runs of deleted tasks have no newer runs that push them out.
+pub async fn old_runs_go_but_not_what_a_status_is_made_of<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.created("gone").await;
+    let gone = scene.apply("gone", "1").await;
+    scene.delete("gone").await;
+    let mut runs = Vec::new();
+    for round in 0..8 {
+        scene.advance(seconds(1));
+        runs.push(scene.apply("a", &format!("{round}")).await);
+    }
+    let before = scene.state("a").await.events;
+    let cancelled = scene.queue("a", "flap").await;
+    scene.enqueue("a", "7").await;
+    assert_eq!(prune_older(&scene, 60).await, 0);
+    scene.advance(seconds(61));
+    let running = scene.leased("a", "running").await;
+    assert!(prune_older(&scene, 60).await >= 5);
+    for run in [gone, cancelled, runs[0], runs[1], runs[2]] {
+        assert_eq!(scene.find_run(run).await, None);
+    }
+    for run in &runs[3..] {
+        assert!(scene.find_run(*run).await.is_some());
+    }
+    assert_eq!(scene.state("a").await.events, before);
+    scene.advance(seconds(61));
+    assert_eq!(prune_older(&scene, 60).await, 0);
+    assert!(scene.find_run(running.run).await.is_some());
+}
+
+pub async fn a_withdrawn_apply_stays_as_long_as_a_status_is_made_of_it<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.apply("a", "1").await;
+    let withdrawn = scene.queue("a", "2").await;
+    let store = scene.store();
+    let cancelled = store.cancel_run(withdrawn, false, scene.event_id());
+    cancelled.await.expect("the run can be cancelled");
+    let before = scene.state("a").await.events;
+    assert_eq!(before[0].run_id, withdrawn);
+    scene.advance(seconds(61));
+    assert_eq!(prune_older(&scene, 60).await, 0);
+    assert_eq!(scene.state("a").await.events, before);
+    for round in 3..8 {
+        scene.apply("a", &format!("{round}")).await;
+    }
+    assert_eq!(prune_older(&scene, 60).await, 2);
+    assert_eq!(scene.find_run(withdrawn).await, None);
+}
+
+pub async fn more_runs_and_lines_go_than_one_transaction_takes<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "long"]).await;
+    let lease = scene.leased("long", "1").await;
+    for _ in 0..5 {
+        let lines = vec![line("x"); LINES_PRUNED_AT_ONCE as usize / 2];
+        let appended = scene
+            .store()
+            .append_log(lease.run, &lease.holder, lease.epoch, lines)
+            .await;
+        appended.expect("a live lease can log");
+    }
+    scene.applied(&lease).await;
+    let runs = PRUNED_AT_ONCE + 10;
+    for round in 0..runs {
+        scene.apply("a", &format!("{round}")).await;
+    }
+    assert_eq!(prune(&scene, 0).await, runs as u64 + 1);
+    assert_eq!(scene.find_run(lease.run).await, None);
+    assert!(!has_input(&scene, "0").await);
+    assert!(!has_input(&scene, &format!("{}", runs - 1)).await);
+}

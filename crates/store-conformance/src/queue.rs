@@ -1,0 +1,223 @@
+//! How much work waits.
+
+use std::time::Duration;
+
+use cts_core::Requirement;
+
+use super::Fixture;
+use super::scene::{LEASE, MICROSECOND, Scene, seconds, spec, task};
+use cts_store::{QueueDepth, WaitingRuns};
+
+async fn assert_depth<F: Fixture>(
+    scene: &Scene<F>,
+    (queued, ready, running): (u64, u64, u64),
+    oldest_ready: Option<Duration>,
+) {
+    let expected = QueueDepth {
+        queued,
+        ready,
+        running,
+        oldest_ready,
+    };
+    assert_eq!(scene.queue_depth().await, expected);
+}
+
+pub async fn an_empty_queue_has_no_depth<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    assert_eq!(scene.queue_depth().await, QueueDepth::default());
+    scene.configure(&[spec("a")]).await;
+    assert_eq!(scene.queue_depth().await, QueueDepth::default());
+}
+
+pub async fn runs_are_counted_by_what_they_wait_for<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b", "c"]).await;
+    for name in ["a", "b", "c"] {
+        scene.queue(name, "1").await;
+    }
+    assert_depth(&scene, (3, 3, 0), Some(Duration::ZERO)).await;
+    let first = scene.lease().await;
+    let second = scene.lease().await;
+    assert_depth(&scene, (1, 1, 2), Some(Duration::ZERO)).await;
+    scene.applied(&first).await;
+    scene.interrupted(&second).await;
+    assert_depth(&scene, (2, 2, 0), Some(Duration::ZERO)).await;
+    let third = scene.lease().await;
+    let fourth = scene.lease().await;
+    assert_depth(&scene, (0, 0, 2), None).await;
+    // An expired lease stays in force until it is taken back.
+    scene.advance(LEASE);
+    assert_depth(&scene, (0, 0, 2), None).await;
+    scene.reap().await;
+    assert_depth(&scene, (2, 2, 0), Some(Duration::ZERO)).await;
+    assert_ne!(third.run, fourth.run);
+}
+
+pub async fn the_age_is_that_of_the_longest_due<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    scene.queue("b", "1").await;
+    scene.advance(seconds(5));
+    scene.queue("a", "1").await;
+    scene.advance(MICROSECOND);
+    assert_depth(&scene, (2, 2, 0), Some(seconds(5) + MICROSECOND)).await;
+    scene.lease().await;
+    assert_depth(&scene, (1, 1, 1), Some(MICROSECOND)).await;
+    // A replacement takes the place that it finds.
+    scene.enqueue("a", "2").await;
+    assert_depth(&scene, (1, 1, 1), Some(MICROSECOND)).await;
+}
+
+pub async fn a_run_that_is_not_due_is_queued_but_not_ready<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    scene.failed(&lease, "no").await;
+    assert_depth(&scene, (1, 0, 0), None).await;
+    scene.advance(seconds(1).checked_sub(MICROSECOND).expect("it is longer"));
+    assert_depth(&scene, (1, 0, 0), None).await;
+    scene.advance(MICROSECOND);
+    assert_depth(&scene, (1, 1, 0), Some(Duration::ZERO)).await;
+}
+
+pub async fn a_run_behind_a_running_one_is_queued_but_not_ready<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let running = scene.leased("a", "1").await;
+    scene.queue("a", "2").await;
+    scene.advance(seconds(3));
+    assert_depth(&scene, (1, 0, 1), None).await;
+    scene.queue("b", "1").await;
+    assert_depth(&scene, (2, 1, 1), Some(Duration::ZERO)).await;
+    scene.applied(&running).await;
+    assert_depth(&scene, (2, 2, 0), Some(seconds(3))).await;
+}
+
+pub async fn a_disabled_task_has_nothing_queued_but_may_be_running<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    scene.leased("a", "1").await;
+    scene.queue("b", "1").await;
+    let off = ["a", "b"].map(|name| {
+        let mut off = spec(name);
+        off.enabled = false;
+        off
+    });
+    scene.configure(&off).await;
+    assert_depth(&scene, (0, 0, 1), None).await;
+    // The queued runs are withdrawn.
+    scene.configure(&["a", "b"].map(spec)).await;
+    assert_depth(&scene, (0, 0, 1), None).await;
+    scene.queue("b", "1").await;
+    assert_depth(&scene, (1, 1, 1), Some(Duration::ZERO)).await;
+}
+
+async fn waiting<F: Fixture>(scene: &Scene<F>, due_for: Duration) -> Vec<WaitingRuns> {
+    let waiting = scene.store().waiting_runs(due_for).await;
+    waiting.expect("waiting runs can be read")
+}
+
+pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let pinned = Requirement {
+        version: Some("1.5.7".to_owned()),
+        bundle: true,
+        ..Requirement::default()
+    };
+    let mut specs = ["a", "b", "c", "d", "e"].map(spec);
+    specs[1].requirement = pinned.clone();
+    specs[3].requirement = pinned.clone();
+    scene.configure(&specs).await;
+    assert_eq!(waiting(&scene, Duration::ZERO).await, []);
+    scene.leased("e", "1").await;
+    scene.queue("e", "2").await;
+    scene.queue("d", "1").await;
+    scene.advance(seconds(1));
+    scene.queue("c", "1").await;
+    scene.queue("b", "1").await;
+    scene.advance(seconds(2));
+    scene.queue("a", "1").await;
+    let of = |requirement: &Requirement, runs, oldest, name| WaitingRuns {
+        settings: None,
+        requirement: requirement.clone(),
+        runs,
+        oldest: seconds(oldest),
+        task: task(name),
+    };
+    let any = Requirement::default();
+    assert_eq!(
+        waiting(&scene, Duration::ZERO).await,
+        [of(&pinned, 2, 3, "d"), of(&any, 2, 2, "c")]
+    );
+    assert_eq!(
+        waiting(&scene, seconds(2)).await,
+        [of(&pinned, 2, 3, "d"), of(&any, 1, 2, "c")]
+    );
+    assert_eq!(
+        waiting(&scene, seconds(2) + MICROSECOND).await,
+        [of(&pinned, 1, 3, "d")]
+    );
+    assert_eq!(waiting(&scene, seconds(3) + MICROSECOND).await, []);
+}
+
+/// Lets an input of the task fail for good.
+async fn exhaust<F: Fixture>(scene: &Scene<F>, name: &str) {
+    scene.queue(name, "1").await;
+    for _ in 0..cts_core::runs::ATTEMPTS {
+        let lease = scene.lease().await;
+        assert_eq!(lease.task, task(name));
+        scene.failed(&lease, "no").await;
+        scene.advance(seconds(4));
+    }
+}
+
+async fn hastened<F: Fixture>(scene: &Scene<F>) -> Vec<String> {
+    let names = scene.store().hasten_retries(seconds(600)).await;
+    let names = names.expect("retries can be hastened").into_iter();
+    names.map(|name| name.as_str().to_owned()).collect()
+}
+
+pub async fn a_start_makes_failed_runs_due_once_in_a_while<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    assert_eq!(hastened(&scene).await, [""; 0]);
+    exhaust(&scene, "a").await;
+    assert!(scene.next_due().await.is_some_and(|due| due > seconds(40)));
+    assert_eq!(hastened(&scene).await, ["a"]);
+    assert_eq!(scene.next_due().await, Some(Duration::ZERO));
+    // A run that is due already is not made due again, and no run is made due again too soon.
+    assert_eq!(hastened(&scene).await, [""; 0]);
+    let lease = scene.lease().await;
+    scene.failed(&lease, "no").await;
+    scene.advance(seconds(4));
+    exhaust_rest(&scene).await;
+    assert_eq!(hastened(&scene).await, [""; 0]);
+    exhaust(&scene, "b").await;
+    assert_eq!(hastened(&scene).await, ["b"]);
+    let lease = scene.lease().await;
+    assert_eq!(lease.task, task("b"));
+    scene.failed(&lease, "no").await;
+    scene.advance(seconds(600));
+    // By then it is due by itself; it fails again.
+    exhaust_rest(&scene).await;
+    assert_eq!(hastened(&scene).await, ["a", "b"]);
+}
+
+/// Fails what is due until nothing is.
+async fn exhaust_rest<F: Fixture>(scene: &Scene<F>) {
+    while let Some(lease) = scene.acquire().await {
+        scene.failed(&lease, "no").await;
+        scene.advance(seconds(4));
+    }
+}
+
+pub async fn a_start_leaves_alone_what_is_not_to_be_tried_again<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    exhaust(&scene, "a").await;
+    exhaust(&scene, "b").await;
+    let mut off = ["a", "b"].map(spec);
+    off[0].retry_failed = false;
+    off[1].enabled = false;
+    scene.configure(&off).await;
+    assert_eq!(hastened(&scene).await, [""; 0]);
+    scene.configure(&["a", "b"].map(spec)).await;
+    assert_eq!(
+        hastened(&scene).await,
+        ["a"],
+        "what was disabled is withdrawn"
+    );
+}

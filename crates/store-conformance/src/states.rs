@@ -1,0 +1,157 @@
+//! The states of tasks.
+
+use cts_core::TaskStatus::{Critical, Errored, Successful, Unknown};
+use cts_core::{EVENTS_KEPT, EventConfig, TaskStatus};
+
+use super::Fixture;
+use super::scene::{Scene, seconds, spec, task};
+use cts_store::{Deletion, TaskChange, TaskState};
+
+/// Ends one run of a task, with nothing following.
+async fn end<F: Fixture>(scene: &Scene<F>, name: &str, text: &str, success: bool) {
+    let lease = scene.leased(name, text).await;
+    if success {
+        scene.applied(&lease).await;
+    } else {
+        scene.fail_thrice(lease).await;
+    }
+}
+
+/// Without slow retries, so that a failed run leaves nothing in the queue.
+async fn scene<F: Fixture>(names: &[&str]) -> Scene<F> {
+    let specs: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let mut spec = spec(name);
+            spec.retry_failed = false;
+            spec
+        })
+        .collect();
+    Scene::configured(&specs).await
+}
+
+async fn states<F: Fixture>(scene: &Scene<F>, status: Option<TaskStatus>) -> Vec<TaskState> {
+    let states = scene.store().task_states(status).await;
+    states.expect("states can be read")
+}
+
+pub async fn the_newest_five_events_make_the_status<F: Fixture>() {
+    let scene = scene::<F>(&["a"]).await;
+    assert_eq!(scene.state("a").await.status, Unknown);
+    // The sixth to eighth push the first three out of sight.
+    let history = [
+        (false, Errored),
+        (true, Successful),
+        (false, Critical),
+        (true, Successful),
+        (true, Successful),
+        (true, Successful),
+        (true, Successful),
+        (false, Errored),
+        (false, Critical),
+    ];
+    let mut outcomes = Vec::new();
+    for (round, (success, expected)) in history.into_iter().enumerate() {
+        end(&scene, "a", &round.to_string(), success).await;
+        outcomes.insert(0, success);
+        outcomes.truncate(EVENTS_KEPT);
+        let state = scene.state("a").await;
+        assert_eq!(state.status, expected, "after {} events", round + 1);
+        let seen: Vec<_> = state.events.iter().map(|event| event.success).collect();
+        assert_eq!(seen, outcomes);
+        assert_eq!(states(&scene, None).await, [state]);
+    }
+}
+
+pub async fn states_are_ordered_by_name<F: Fixture>() {
+    let scene = scene::<F>(&["b", "C", "é", "a-b", "ab", "a", "_"]).await;
+    end(&scene, "b", "1", true).await;
+    end(&scene, "b", "2", true).await;
+    let names: Vec<_> = states(&scene, None)
+        .await
+        .into_iter()
+        .map(|state| state.task)
+        .collect();
+    assert_eq!(names, ["C", "_", "a", "a-b", "ab", "b", "é"].map(task));
+}
+
+pub async fn states_are_filtered_by_status<F: Fixture>() {
+    let scene = scene::<F>(&["critical", "errored", "fine", "new", "other"]).await;
+    end(&scene, "critical", "1", false).await;
+    end(&scene, "critical", "2", false).await;
+    end(&scene, "errored", "1", false).await;
+    end(&scene, "fine", "1", false).await;
+    end(&scene, "fine", "2", true).await;
+    let expected: [(_, &[&str]); 4] = [
+        (Critical, &["critical"]),
+        (Errored, &["errored"]),
+        (Successful, &["fine"]),
+        (Unknown, &["new", "other"]),
+    ];
+    for (status, names) in expected {
+        let states = states(&scene, Some(status)).await;
+        assert!(states.iter().all(|state| state.status == status));
+        let seen: Vec<_> = states.iter().map(|state| state.task.as_str()).collect();
+        assert_eq!(seen, names);
+    }
+    assert_eq!(states(&scene, None).await.len(), 5);
+}
+
+pub async fn events_tell_the_whole_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let started = scene.leased("a", "1").await;
+    scene.advance(seconds(90));
+    scene.applied(&started).await;
+    let record = scene.run(started.run).await;
+    let state = scene.state("a").await;
+    let config = EventConfig {
+        providers: vec!["local".to_owned(), "f5.west".to_owned()],
+        services: Vec::new(),
+        source: "/modules/module".to_owned(),
+    };
+    assert_eq!(state.task, task("a"));
+    assert!(state.enabled);
+    assert_eq!(state.providers, config.providers);
+    let event = &state.events[0];
+    assert_eq!((&event.task_name, event.run_id), (&task("a"), started.run));
+    assert_eq!(Some(event.start_time), record.started_at);
+    assert_eq!(Some(event.end_time), record.finished_at);
+    assert_eq!((event.success, &event.error), (true, &None));
+    assert_eq!(event.config, config);
+    assert_eq!(scene.state("b").await.events, []);
+
+    // The event keeps the settings of its time.
+    let mut changed = spec("a");
+    changed.definition.module_source = "/modules/other".into();
+    changed.definition.providers.clear();
+    scene.configure(&[changed, spec("b")]).await;
+    let state = scene.state("a").await;
+    assert_eq!(state.events[0].config, config);
+    assert_eq!(state.providers, Vec::<String>::new());
+}
+
+pub async fn the_version_changes_with_every_change_of_a_state<F: Fixture>() {
+    let scene = scene::<F>(&["a"]).await;
+    let version = async || scene.store().version().await.expect("it can be read");
+    let mut seen = vec![version().await];
+    let lease = scene.leased("a", "one").await;
+    scene.applied(&lease).await;
+    seen.push(version().await);
+    let change = TaskChange {
+        enabled: Some(false),
+        ..TaskChange::default()
+    };
+    let changed = scene.store().change_task(&task("a"), &change).await;
+    changed.expect("the task is there");
+    seen.push(version().await);
+    let deleted = scene
+        .store()
+        .delete_task(&task("a"), Deletion::Retain)
+        .await;
+    deleted.expect("the task is there");
+    seen.push(version().await);
+    let before = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), before, "{seen:?}");
+}

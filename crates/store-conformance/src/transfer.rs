@@ -1,0 +1,222 @@
+//! Behaviours of moving between stores: builds a store with some rows of every table, and reads all of its
+//! content.
+
+use cts_core::runs::{AttemptOutcome, RunKind};
+use cts_core::state::{Keep, StateDecision, StateReport, TerraformState};
+use cts_core::{Digest, Requirement};
+use futures::TryStreamExt as _;
+
+use super::Fixture;
+use super::configurations::configuration;
+use super::details::details;
+use super::scene::{Scene, guarded, line, member, noise, plan, spec, task};
+use super::terraform_states::conflict;
+use cts_store::transfer::{
+    BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
+    LogLineRow, RunRow, Table, TaskRow,
+};
+use cts_store::{EnqueueRequest, Lease, LogLine, LogStream};
+
+/// Everything that an export gives.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the tables")]
+pub struct Contents {
+    pub tasks: Vec<TaskRow>,
+    pub deleted_tasks: Vec<DeletedTaskRow>,
+    pub configurations: Vec<ConfigurationRow>,
+    pub of_inputs: Vec<ContentRow>,
+    pub inputs: Vec<InputRow>,
+    pub runs: Vec<RunRow>,
+    pub events: Vec<EventRow>,
+    pub log_lines: Vec<LogLineRow>,
+    pub bundles: Vec<BundleRow>,
+}
+
+impl Contents {
+    /// Reads everything, and asserts that it can be read and has the counts of the export.
+    pub async fn of(export: &mut dyn Export) -> Self {
+        const READ: &str = "rows can be read";
+        let contents = Self {
+            tasks: export.tasks().try_collect().await.expect(READ),
+            deleted_tasks: export.deleted_tasks().try_collect().await.expect(READ),
+            configurations: export.configurations().try_collect().await.expect(READ),
+            of_inputs: export.contents().try_collect().await.expect(READ),
+            inputs: export.inputs().try_collect().await.expect(READ),
+            runs: export.runs().try_collect().await.expect(READ),
+            events: export.events().try_collect().await.expect(READ),
+            log_lines: export.log_lines().try_collect().await.expect(READ),
+            bundles: export.bundles().try_collect().await.expect(READ),
+        };
+        let counts = export.counts().await.expect("rows can be counted");
+        assert_eq!(counts, contents.counts());
+        contents
+    }
+
+    /// Number of rows of each table.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (table, rows) in [
+            (Table::Tasks, self.tasks.len()),
+            (Table::DeletedTasks, self.deleted_tasks.len()),
+            (Table::Configurations, self.configurations.len()),
+            (Table::Contents, self.of_inputs.len()),
+            (Table::Inputs, self.inputs.len()),
+            (Table::Runs, self.runs.len()),
+            (Table::Events, self.events.len()),
+            (Table::LogLines, self.log_lines.len()),
+            (Table::Bundles, self.bundles.len()),
+        ] {
+            counts.add(table, rows as u64);
+        }
+        counts
+    }
+}
+
+/// Tasks of every kind, runs in every state, and texts that are hard to store.
+pub async fn richly_filled<F: Fixture>() -> Scene<F> {
+    let names = ["été", "steady", "a·b", "_", "busy", "overtaken", "planned"];
+    let mut specs: Vec<_> = names.map(spec).into();
+    specs[0].definition.description = String::from("before\0after \u{1F600} \"'`;\\ -- ${x}");
+    specs[1].requirement = Requirement {
+        driver: "terraform".to_owned(),
+        version: Some("1.9.8".to_owned()),
+        bundle: false,
+    };
+    specs[1].skip_unchanged = false;
+    specs.push(spec("off"));
+    specs[7].enabled = false;
+    specs[7].retry_failed = false;
+    specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
+    let scene = Scene::<F>::configured(&specs).await;
+
+    // A failed run with a retry that waits, and texts that are hard to store.
+    let lease = scene.leased("été", "{\"null\":\"\\u0000\"}").await;
+    let lines = vec![
+        line(""),
+        line("x".repeat(64 * 1024)),
+        line("\u{1b}[1m\u{1F600} \"'`;\\ \t\r ${x} %{y} \u{FFFD}"),
+        LogLine {
+            stream: LogStream::Stderr,
+            text: "Error: no\u{2028}".to_owned(),
+        },
+    ];
+    append(&scene, &lease, lines).await;
+    let failed = scene.failed(&lease, "\u{0} ' \" \u{1F600}\n").await;
+    scene.advance(failed.next_due.expect("there is another attempt"));
+    scene.fail_thrice(scene.lease().await).await;
+
+    // Applied more than once, and skipped.
+    scene.apply("a·b", &"long ".repeat(64 * 1024 / 5)).await;
+    scene.apply("a·b", "2").await;
+    scene.enqueue("a·b", "2").await;
+    scene.enqueue("a·b", "2").await;
+
+    // Guarded, and held.
+    let request = |instances: u32| EnqueueRequest {
+        guarded: Some(guarded("50%", &[("web", instances)])),
+        ..scene.request("guarded", &instances.to_string())
+    };
+    scene.request_all(vec![request(9)]).await;
+    let lease = scene.lease().await;
+    scene.applied(&lease).await;
+    scene.request_all(vec![request(1)]).await;
+
+    // With a state that has moved, a conflict and two decisions.
+    let lease = scene.leased("stateful", "1").await;
+    let (run, epoch) = (lease.run, lease.epoch);
+    let state = TerraformState::new("a-lineage", 7).expect("a lineage");
+    for report in [StateReport::Moved(state), StateReport::Refused(conflict())] {
+        let store = scene.store();
+        let recorded = store.record_state(run, &lease.holder, epoch, &report);
+        recorded.await.expect("a live lease can report");
+    }
+    scene.applied(&lease).await;
+    for decision in [
+        StateDecision::Keep(Keep::Old),
+        StateDecision::From(task("earlier")),
+    ] {
+        let (store, name) = (scene.store(), task("stateful"));
+        let decided = store.decide_terraform_state(&name, &decision, scene.run_id());
+        decided.await.expect("there is a conflict");
+    }
+
+    // A cancelled run, because the task went back to the applied input.
+    scene.apply("_", "1").await;
+    scene.queue("_", "2").await;
+    scene.enqueue("_", "1").await;
+
+    // Running for the second time.
+    let lease = scene.leased("busy", "1").await;
+    scene.interrupted(&lease).await;
+    let lease = scene.lease().await;
+    append(&scene, &lease, vec![line("at work")]).await;
+
+    // A running run, with a newer one queued after it.
+    scene.leased("overtaken", "1").await;
+    scene.queue("overtaken", "2").await;
+
+    let adopted = scene
+        .store()
+        .adopt_configuration(
+            scene.leader(),
+            &member("leader"),
+            &configuration(&specs),
+            true,
+        )
+        .await;
+    adopted.expect("the leader can adopt");
+
+    of_the_api(&scene).await;
+    plans(&scene).await;
+    let requested = scene.ask("made", RunKind::Apply).await;
+    scene.carry_out(requested, "2").await;
+    scene.queue("steady", "1").await;
+    for bytes in [noise(300_000), Vec::new()] {
+        let stored = scene.store().store_bundle(Digest::of(&bytes), &bytes).await;
+        stored.expect("bundles can be stored");
+    }
+    scene
+}
+
+/// Tasks that were made, changed and deleted while the program ran, and drafts, which do not move.
+async fn of_the_api<F: Fixture>(scene: &Scene<F>) {
+    scene.created("made").await;
+    scene.apply("made", "1").await;
+    scene.enable("changed", false).await;
+    scene.delete("deleted").await;
+    let failed = scene.draft("failed", RunKind::Check).await;
+    let lease = scene.carried_out(failed, "3").await;
+    append(scene, &lease, vec![line("does not move")]).await;
+    scene.failed(&lease, "no").await;
+    scene.draft("waits", RunKind::Plan).await;
+}
+
+/// Plans in every state, and a requested run after one.
+async fn plans<F: Fixture>(scene: &Scene<F>) {
+    let long = "a plan\0 \u{1F600}\n".repeat(64 * 1024);
+    for text in ["", "short\0", &long] {
+        scene.queue_plan("planned", "1").await;
+        let lease = scene.lease().await;
+        let mut planned = plan(text);
+        planned.changes_present = text.is_empty();
+        let mut completion = scene.completion(&lease, AttemptOutcome::Planned(planned));
+        completion.details = Some(details(text));
+        scene.complete(completion).await;
+    }
+    scene.queue_plan("planned", "1").await;
+    scene.failed(&scene.lease().await, "no plan\0").await;
+    scene.queue_plan("planned", "1").await;
+    scene.lease().await;
+    scene.queue_plan("planned", "2").await;
+    scene.queue_plan("off", "2").await;
+    let run = scene.ask("planned", RunKind::Apply).await;
+    scene.carry_out(run, "3").await;
+}
+
+async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
+    let appended = scene
+        .store()
+        .append_log(lease.run, &lease.holder, lease.epoch, lines)
+        .await;
+    appended.expect("a live lease can log");
+}

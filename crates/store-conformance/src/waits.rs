@@ -1,0 +1,291 @@
+//! Runs that wait for something outside of cts before they apply.
+
+use std::time::Duration;
+
+use cts_core::runs::{EnqueueDecision, Resumed, RunKind, RunStatus, WaitEnd};
+use cts_core::{TaskSpec, TaskStatus};
+
+use super::Fixture;
+use super::scene::{LEASE, Scene, seconds, spec};
+use cts_store::{Lease, LeaseError, TaskChange, TaskError};
+
+const REASON: &str = "a person who approves it";
+
+impl<F: Fixture> Scene<F> {
+    /// Queues a run, leases it and lets it wait.
+    async fn waiting(&self, name: &str, text: &str) -> Lease {
+        let lease = self.leased(name, text).await;
+        self.suspend(&lease).await;
+        lease
+    }
+
+    async fn suspend(&self, lease: &Lease) {
+        let suspended = self
+            .store()
+            .suspend(lease.run, &lease.holder, lease.epoch, 1, REASON)
+            .await;
+        suspended.expect("a live lease can be suspended");
+    }
+
+    async fn wait_end(&self, lease: &Lease) -> Option<WaitEnd> {
+        let end = self
+            .store()
+            .wait_end(lease.run, &lease.holder, lease.epoch)
+            .await;
+        end.expect("a live lease can be looked at")
+    }
+
+    async fn resume(&self, lease: &Lease) -> Resumed {
+        let resumed = self
+            .store()
+            .resume(lease.run, &lease.holder, lease.epoch, 1)
+            .await;
+        resumed.expect("a live lease can be resumed")
+    }
+}
+
+pub async fn a_run_that_waits_says_so_and_is_not_at_work<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    let record = scene.run(lease.run).await;
+    assert_eq!(record.status, RunStatus::Running);
+    assert_eq!(record.waiting_for.as_deref(), Some(REASON));
+    assert_eq!(scene.queue_depth().await.running, 0);
+    assert_eq!(scene.wait_end(&lease).await, None);
+    // Again, because the answer may have been lost.
+    scene.suspend(&lease).await;
+    assert_eq!(scene.resume(&lease).await, Resumed::GoesOn);
+    assert_eq!(scene.resume(&lease).await, Resumed::GoesOn);
+    // A delayed call comes when the wait is over.
+    scene.suspend(&lease).await;
+    assert_eq!(scene.run(lease.run).await.waiting_for, None);
+    assert_eq!(scene.queue_depth().await.running, 1);
+    scene.applied(&lease).await;
+    assert_eq!(scene.state("a").await.status, TaskStatus::Successful);
+}
+
+pub async fn a_newer_input_ends_a_wait_and_takes_its_place<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let lease = scene.waiting("a", "1").await;
+    scene.advance(seconds(5));
+    scene.queue("b", "1").await;
+    assert_eq!(
+        scene.enqueue("a", "1").await.decision,
+        Some(EnqueueDecision::Skip {
+            cancel_queued: false
+        })
+    );
+    assert_eq!(
+        scene.wait_end(&lease).await,
+        None,
+        "it is what it waits with"
+    );
+    scene.advance(seconds(5));
+    let newer = scene.queue("a", "2").await;
+    let end = WaitEnd::NewerInput;
+    assert_eq!(scene.wait_end(&lease).await, Some(end));
+    assert_eq!(scene.resume(&lease).await, Resumed::Ended(end));
+    let completed = scene.interrupted(&lease).await;
+    assert_eq!(completed.status, RunStatus::Cancelled);
+    assert_eq!(scene.state("a").await.events, []);
+    // Before the run that was queued while the first one waited.
+    assert_eq!(scene.lease().await.run, newer);
+}
+
+pub async fn a_requested_run_ends_a_wait<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    let run = scene.ask("a", RunKind::Apply).await;
+    scene.carry_out(run, "1").await;
+    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::NewerInput));
+    scene.interrupted(&lease).await;
+    assert_eq!(scene.lease().await.run, run);
+}
+
+pub async fn disabling_a_task_ends_its_wait_for_good<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    let change = TaskChange {
+        enabled: Some(false),
+        idle_only: true,
+        ..TaskChange::default()
+    };
+    scene.change("a", change).await.expect("it is not busy");
+    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskChanged));
+    // Also if it is enabled again before the worker has looked.
+    scene.enable("a", true).await;
+    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskChanged));
+    assert_eq!(scene.interrupted(&lease).await.status, RunStatus::Cancelled);
+    assert_eq!(scene.next_due().await, None);
+    // The input was not applied, so the next request for it queues a run.
+    scene.leased("a", "1").await;
+}
+
+pub async fn another_declaration_ends_a_wait<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    let mut other = spec("a");
+    "2".clone_into(&mut other.definition.version);
+    let change = TaskChange {
+        spec: Some(other),
+        request: Some((scene.run_id(), RunKind::Check)),
+        idle_only: true,
+        ..TaskChange::default()
+    };
+    scene.change("a", change).await.expect("it is not busy");
+    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskChanged));
+    let ended = scene.interrupted(&lease).await;
+    assert_eq!(ended.status, RunStatus::Cancelled);
+}
+
+pub async fn a_check_interrupts_a_wait_and_an_inspection_does_not<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    let inspection = TaskChange {
+        request: Some((scene.run_id(), RunKind::Plan)),
+        idle_only: true,
+        ..TaskChange::default()
+    };
+    let refused = scene.change("a", inspection).await;
+    assert!(matches!(refused, Err(TaskError::Busy)), "{refused:?}");
+    assert_eq!(scene.wait_end(&lease).await, None);
+    let check = scene.ask("a", RunKind::Check).await;
+    scene.carry_out(check, "1").await;
+    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::CheckQueued));
+    scene.advance(seconds(1));
+    let ended = scene.interrupted(&lease).await;
+    assert_eq!(ended.status, RunStatus::Queued);
+    let checking = scene.lease().await;
+    assert_eq!(checking.run, check);
+    scene.checked(&checking).await;
+    let again = scene.lease().await;
+    assert_eq!((again.run, again.attempt), (lease.run, 1));
+}
+
+pub async fn a_task_that_is_deleted_goes_with_its_wait<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    assert!(!scene.delete("a").await, "its worker must give it up first");
+    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskDeleted));
+    scene.interrupted(&lease).await;
+    assert!(scene.stored("a").await.is_none());
+}
+
+pub async fn a_reset_ends_a_wait<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    let reset = scene
+        .store()
+        .reset_tasks(scene.leader(), scene.archive_id())
+        .await;
+    assert_eq!(reset.expect("tasks can be reset").deleting.len(), 1);
+    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskDeleted));
+}
+
+pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    for _ in 0..5 {
+        let lease = match scene.acquire().await {
+            Some(lease) => lease,
+            None => scene.leased("a", "1").await,
+        };
+        assert_eq!(lease.attempt, 1);
+        scene.suspend(&lease).await;
+        let record = scene.run(lease.run).await;
+        assert_eq!(record.waiting_for.as_deref(), Some(REASON));
+        let ended = scene.interrupted(&lease).await;
+        assert_eq!(ended.status, RunStatus::Queued);
+        assert_eq!(scene.run(lease.run).await.waiting_for, None);
+    }
+}
+
+pub async fn a_wait_whose_worker_is_lost_does_not_count<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.queue("a", "1").await;
+    for _ in 0..5 {
+        let lease = scene.lease().await;
+        assert_eq!(lease.attempt, 1);
+        scene.suspend(&lease).await;
+        scene.advance(LEASE);
+        let lost = scene.reap().await;
+        assert_eq!((lost.len(), lost[0].status), (1, RunStatus::Queued));
+    }
+    assert!(scene.state("a").await.events.is_empty());
+}
+
+pub async fn a_wait_that_is_over_is_not_resumed_by_a_restart<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    let kept = scene.waiting("a", "1").await;
+    let over = scene.waiting("b", "1").await;
+    let mut other = spec("b");
+    "2".clone_into(&mut other.definition.version);
+    let change = TaskChange {
+        spec: Some(other),
+        ..TaskChange::default()
+    };
+    scene.change("b", change).await.expect("it can be changed");
+    let mut released = scene.release_all().await;
+    released.sort_by_key(|run| run.run);
+    let statuses: Vec<_> = released.iter().map(|run| (run.run, run.status)).collect();
+    assert_eq!(
+        statuses,
+        [
+            (kept.run, RunStatus::Queued),
+            (over.run, RunStatus::Cancelled)
+        ]
+    );
+}
+
+pub async fn a_wait_in_vain_is_shown_and_not_tried_again<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.waiting("a", "1").await;
+    let ended = scene.failed(&lease, "the approval was refused").await;
+    assert_eq!((ended.status, ended.next_due), (RunStatus::Failed, None));
+    let state = scene.state("a").await;
+    let errors: Vec<_> = state
+        .events
+        .iter()
+        .map(|event| event.error.clone())
+        .collect();
+    assert_eq!(errors, [Some("the approval was refused".to_owned())]);
+    scene.advance(Duration::from_hours(2));
+    assert_eq!(scene.acquire().await, None);
+    scene.leased("a", "1").await;
+}
+
+pub async fn what_waits_leaves_its_group_to_others<F: Fixture>() {
+    let grouped = |name: &str| TaskSpec {
+        concurrency_group: Some("firewall".to_owned()),
+        ..spec(name)
+    };
+    let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
+    let first = scene.waiting("a", "1").await;
+    let second = scene.leased("b", "1").await;
+    assert_eq!(scene.resume(&first).await, Resumed::GroupBusy);
+    let record = scene.run(first.run).await;
+    assert_eq!(record.waiting_for.as_deref(), Some(REASON), "it waits on");
+    scene.applied(&second).await;
+    assert_eq!(scene.resume(&first).await, Resumed::GoesOn);
+    scene.queue("b", "2").await;
+    assert_eq!(scene.acquire().await, None, "the group is taken again");
+    scene.applied(&first).await;
+    scene.lease().await;
+}
+
+pub async fn only_the_holder_of_a_lease_waits<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let old = scene.waiting("a", "1").await;
+    scene.advance(LEASE);
+    scene.reap().await;
+    let new = scene.lease().await;
+    let store = scene.store();
+    let suspended = store
+        .suspend(old.run, &old.holder, old.epoch, 1, REASON)
+        .await;
+    let looked = store.wait_end(old.run, &old.holder, old.epoch).await;
+    let resumed = store.resume(old.run, &old.holder, old.epoch, 1).await;
+    assert!(matches!(suspended, Err(LeaseError::Lost { .. })));
+    assert!(matches!(looked, Err(LeaseError::Lost { .. })));
+    assert!(matches!(resumed, Err(LeaseError::Lost { .. })));
+    assert_eq!(scene.run(new.run).await.waiting_for, None);
+}
