@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use cts_core::{InvalidMaxShrink, MaxShrink, ShrinkGuard};
+use cts_core::{InvalidMaxShrink, MaxShrink, ShrinkLimit};
 
 use crate::block::Block;
 use crate::coerce;
@@ -28,8 +28,8 @@ impl RawGuard {
     }
 
     /// The limits as written.
-    pub(crate) fn value(&self) -> ShrinkGuard {
-        ShrinkGuard {
+    pub(crate) fn value(&self) -> ShrinkLimit {
+        ShrinkLimit {
             min_instances: self.min_instances.as_ref().map(|min| min.value),
             max_shrink: self.max_shrink.as_ref().map(|max| max.value),
         }

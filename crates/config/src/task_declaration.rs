@@ -10,7 +10,7 @@ use cts_bundle::ModuleRoots;
 use cts_core::hidden::HIDDEN;
 use cts_core::{
     BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, PlanMode, ProviderId,
-    Requirement, ServicesCondition, ShrinkGuard, TaskDefinition, TaskDraft, TaskName, TaskSpec,
+    Requirement, ServicesCondition, ShrinkLimit, TaskDefinition, TaskDraft, TaskName, TaskSpec,
     TaskTimeouts,
 };
 use serde_json::Value;
@@ -89,7 +89,7 @@ impl DeclaredTasks {
             buffer_setting,
             buffer_period,
             skip_unchanged: true,
-            guard: ShrinkGuard::default(),
+            guard: ShrinkLimit::default(),
             concurrency_group: None,
             on_delete: draft.on_delete.unwrap_or_default(),
             retry_failed: true,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::answer;
 use crate::error::{ConsulError, SettingsError};
 use crate::health::UnreadableInstance;
-use crate::lanes::Lanes;
+use crate::lanes::Http2Pool;
 use crate::query::{Query, path_segment};
 use crate::recovery::Recovery;
 use crate::settings::ConsulSettings;
@@ -33,7 +33,7 @@ const BODY_SHOWN: usize = 4096;
 pub struct ConsulClient {
     client: Client,
     /// Connections that queries use.
-    lanes: Lanes,
+    lanes: Http2Pool,
     base: String,
     basic_auth: Option<(String, SecretString)>,
     namespace: Option<String>,
@@ -62,7 +62,7 @@ impl ConsulClient {
         let (client, base) = transport::connect(settings)?;
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         Ok(Self {
-            lanes: Lanes::new(settings, client.clone()),
+            lanes: Http2Pool::new(settings, client.clone()),
             client,
             base,
             basic_auth: settings.basic_auth.clone(),

@@ -16,15 +16,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::arbiter::{Arbiter, MemberId, Renewal};
-use self::place::{Place, PlaceKey, Wakeups};
+use self::arbiter::{MemberId, Renewal, SlotAllocator};
+use self::place::{ChangeProbes, Place, PlaceKey};
 use self::readers::Readers;
 use crate::client::{ConsulClient, HOLD};
 use crate::lanes::STREAMS;
 use crate::poll::{PollEvent, follow};
 use crate::query::Query;
 
-pub(crate) use self::seat::{Seat, Standing};
+pub(crate) use self::seat::{QuerySlot, Standing};
 
 /// Connections for reading, at most.
 const MOST_READERS: usize = 16;
@@ -59,7 +59,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
-    arbiter: Arbiter,
+    arbiter: SlotAllocator,
     last_id: MemberId,
     is_known_to_be_many: bool,
     /// Says whether a member may hold its query open.
@@ -73,7 +73,7 @@ struct PlaceMembers {
     place: Arc<Place>,
     count: usize,
     /// Present while some members have no slot.
-    wakeups: Option<Wakeups>,
+    wakeups: Option<ChangeProbes>,
 }
 
 impl Followers {
@@ -89,7 +89,7 @@ impl Followers {
             readers: Readers::new(readers_count),
             started: Instant::now(),
             state: Mutex::new(State {
-                arbiter: Arbiter::new(0),
+                arbiter: SlotAllocator::new(0),
                 last_id: 0,
                 is_known_to_be_many: false,
                 holds: HashMap::new(),
@@ -109,7 +109,7 @@ impl Followers {
         follow(&self.0.client, query, seat, on_event).await
     }
 
-    fn join(&self, query: &Query) -> Seat {
+    fn join(&self, query: &Query) -> QuerySlot {
         let key = PlaceKey::of(query);
         let (sender, holds) = watch::channel(key.is_none());
         let mut state = self.lock();
@@ -131,7 +131,7 @@ impl Followers {
         });
         self.settle(&mut state);
         drop(state);
-        Seat::shared(self.clone(), id, key, place, holds)
+        QuerySlot::shared(self.clone(), id, key, place, holds)
     }
 
     fn leave(&self, id: MemberId, key: Option<&PlaceKey>) {
@@ -192,7 +192,7 @@ impl Followers {
             match &members.wakeups {
                 None if is_needed => {
                     let place = Arc::clone(&members.place);
-                    let wakeups = Wakeups::start(self.0.client.clone(), key, place);
+                    let wakeups = ChangeProbes::start(self.0.client.clone(), key, place);
                     members.wakeups = Some(wakeups);
                 }
                 Some(_) if !is_needed => members.wakeups = None,

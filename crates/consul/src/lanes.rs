@@ -17,7 +17,7 @@ pub(crate) const STREAMS: usize = 200;
 
 /// All connections of a client; clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Lanes(Arc<Shared>);
+pub(crate) struct Http2Pool(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -39,7 +39,7 @@ struct Lane {
 #[derive(Debug)]
 pub(crate) struct Ticket(Arc<Lane>);
 
-impl Lanes {
+impl Http2Pool {
     pub(crate) fn new(settings: &ConsulSettings, first: Client) -> Self {
         Self(Arc::new(Shared {
             settings: settings.clone(),

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
-use crate::followers::{Seat, Standing};
+use crate::followers::{QuerySlot, Standing};
 use crate::health::UnreadableInstance;
 use crate::query::Query;
 use crate::recovery::Listener;
@@ -63,14 +63,14 @@ pub async fn poll(
     query: &Query,
     on_event: impl FnMut(PollEvent),
 ) -> Infallible {
-    follow(client, query, Seat::Own, on_event).await
+    follow(client, query, QuerySlot::Own, on_event).await
 }
 
 /// Follows as `poll` does, and asks when `seat` has the right to.
 pub(crate) async fn follow(
     client: &ConsulClient,
     query: &Query,
-    mut seat: Seat,
+    mut seat: QuerySlot,
     mut on_event: impl FnMut(PollEvent),
 ) -> Infallible {
     // Index of the last answer, 0 if no answer counts.

@@ -1,6 +1,6 @@
 //! Reasons why no worker takes a run that is due.
 
-use crate::capability::{Capabilities, Lacks, Requirement};
+use crate::capability::{Capabilities, MissingCapability, Requirement};
 
 /// A worker, as far as it matters for the choice of a run's worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum NoTaker {
     },
     /// No worker that takes new runs has the capabilities that the run requires.
     #[error("no worker can run it: {0}")]
-    NoneFits(Lacks),
+    NoneFits(MissingCapability),
     /// Workers with the capabilities have other settings than the run needs.
     #[error(
         "no worker that can run it has the settings in force: {workers} have other backend or provider blocks"

@@ -49,7 +49,7 @@ pub struct Capabilities {
 
 /// Capability that a worker lacks for a run. Shown in words, for logs and explanations (P10).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lacks {
+pub enum MissingCapability {
     /// No engine of the driver.
     #[error("no engine for driver {driver:?}")]
     Driver {
@@ -74,7 +74,7 @@ pub enum Lacks {
 impl Capabilities {
     /// Whether a worker with these can work on a run that asks for `requirement`; if not, the first thing
     /// that is missing.
-    pub fn can_run(&self, requirement: &Requirement) -> Result<(), Lacks> {
+    pub fn can_run(&self, requirement: &Requirement) -> Result<(), MissingCapability> {
         let versions: Vec<&str> = self
             .engines
             .iter()
@@ -82,21 +82,21 @@ impl Capabilities {
             .map(|engine| engine.version.as_str())
             .collect();
         if versions.is_empty() {
-            return Err(Lacks::Driver {
+            return Err(MissingCapability::Driver {
                 driver: requirement.driver.clone(),
             });
         }
         if let Some(version) = &requirement.version
             && !versions.contains(&version.as_str())
         {
-            return Err(Lacks::Version {
+            return Err(MissingCapability::Version {
                 driver: requirement.driver.clone(),
                 version: version.clone(),
                 at_hand: versions.into_iter().map(str::to_owned).collect(),
             });
         }
         if requirement.bundle && !self.bundles {
-            return Err(Lacks::Bundles);
+            return Err(MissingCapability::Bundles);
         }
         Ok(())
     }

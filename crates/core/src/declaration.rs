@@ -99,7 +99,7 @@ mod tests {
     use crate::buffer::BufferPeriod;
     use crate::condition::Condition;
     use crate::deletion::OnDelete;
-    use crate::guard::ShrinkGuard;
+    use crate::guard::ShrinkLimit;
     use crate::identity::TaskName;
     use crate::task::{BundleReference, PlanMode, TaskDefinition};
     use crate::timeouts::TaskTimeouts;
@@ -132,7 +132,7 @@ mod tests {
             retry_failed: true,
             requirement: Requirement::default(),
             timeouts: TaskTimeouts::default(),
-            guard: ShrinkGuard::default(),
+            guard: ShrinkLimit::default(),
             concurrency_group: None,
             on_delete: OnDelete::default(),
         }

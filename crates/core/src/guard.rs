@@ -15,7 +15,7 @@ use crate::view::{ItemKind, ViewId};
 ///
 /// No part of what its runs depend on: another guard is no new input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ShrinkGuard {
+pub struct ShrinkLimit {
     /// A service that has fewer instances than this may lose none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_instances: Option<u32>,
@@ -81,7 +81,7 @@ pub struct Hold {
     pub counts: InstanceCounts,
 }
 
-impl ShrinkGuard {
+impl ShrinkLimit {
     /// Returns whether no limit is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -108,7 +108,7 @@ impl Baseline {
     /// that were not released.
     ///
     /// Only views are compared that both inputs have: a task that is to watch something else loses nothing.
-    pub fn losses(&self, guard: ShrinkGuard, now: &InstanceCounts) -> Vec<Loss> {
+    pub fn losses(&self, guard: ShrinkLimit, now: &InstanceCounts) -> Vec<Loss> {
         let losses = self.lost(guard, now).into_iter();
         let held = losses.filter(|(view, loss)| {
             let released = self.released.as_ref();
@@ -121,7 +121,7 @@ impl Baseline {
     /// Returns the rest of the release once an input with so many instances is let through: the part that this
     /// input needs.
     #[must_use]
-    pub fn let_through(&self, guard: ShrinkGuard, now: &InstanceCounts) -> Option<InstanceCounts> {
+    pub fn let_through(&self, guard: ShrinkLimit, now: &InstanceCounts) -> Option<InstanceCounts> {
         let released = self.released.as_ref()?;
         let lost = self.lost(guard, now);
         let needed = lost.into_iter().filter_map(|(view, loss)| {
@@ -134,7 +134,7 @@ impl Baseline {
     /// Returns the rest of the release once an attempt has ended: the part that could not be applied yet
     /// without a release.
     #[must_use]
-    pub fn settled(&self, guard: ShrinkGuard) -> Option<InstanceCounts> {
+    pub fn settled(&self, guard: ShrinkLimit) -> Option<InstanceCounts> {
         self.let_through(guard, self.released.as_ref()?)
     }
 
@@ -162,7 +162,7 @@ impl Baseline {
     }
 
     /// All losses that the guard forbids, with their views.
-    fn lost<'a>(&'a self, guard: ShrinkGuard, now: &InstanceCounts) -> Vec<(&'a ViewId, Loss)> {
+    fn lost<'a>(&'a self, guard: ShrinkLimit, now: &InstanceCounts) -> Vec<(&'a ViewId, Loss)> {
         let mut worst: BTreeMap<(&ViewId, &String), u32> = BTreeMap::new();
         for counts in [&self.applied, &self.running].into_iter().flatten() {
             for (view, had) in &counts.0 {
@@ -192,7 +192,7 @@ impl Baseline {
 impl Hold {
     /// Compares the same input with another baseline; returns `None` if nothing holds the input any more.
     #[must_use]
-    pub fn again(&self, guard: ShrinkGuard, baseline: &Baseline) -> Option<Self> {
+    pub fn again(&self, guard: ShrinkLimit, baseline: &Baseline) -> Option<Self> {
         let losses = baseline.losses(guard, &self.counts);
         (!losses.is_empty()).then(|| Self {
             losses,
@@ -362,22 +362,22 @@ mod tests {
         counts(&[("web", count)])
     }
 
-    fn holds(guard: ShrinkGuard, before: u32, now: u32) -> bool {
+    fn holds(guard: ShrinkLimit, before: u32, now: u32) -> bool {
         let losses = applied(web(before)).losses(guard, &web(now));
         !losses.is_empty()
     }
 
-    fn min(instances: u32) -> ShrinkGuard {
-        ShrinkGuard {
+    fn min(instances: u32) -> ShrinkLimit {
+        ShrinkLimit {
             min_instances: Some(instances),
-            ..ShrinkGuard::default()
+            ..ShrinkLimit::default()
         }
     }
 
-    fn max(text: &str) -> ShrinkGuard {
-        ShrinkGuard {
+    fn max(text: &str) -> ShrinkLimit {
+        ShrinkLimit {
             max_shrink: Some(text.parse().unwrap()),
-            ..ShrinkGuard::default()
+            ..ShrinkLimit::default()
         }
     }
 
@@ -398,7 +398,7 @@ mod tests {
             (min(3), 2, 1, true),
             (min(3), 0, 2, false),
             (min(3), 1, 2, false),
-            (ShrinkGuard::default(), 10, 0, false),
+            (ShrinkLimit::default(), 10, 0, false),
         ] {
             assert_eq!(
                 holds(guard, applied, now),
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(applied.losses(max("50%"), &elsewhere), []);
     }
 
-    fn hold(baseline: &Baseline, guard: ShrinkGuard, now: u32) -> Hold {
+    fn hold(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Hold {
         Hold {
             since: DateTime::default(),
             losses: baseline.losses(guard, &web(now)),
@@ -659,7 +659,7 @@ mod tests {
             applied in 0_u32..12,
             now in 0_u32..12,
         ) {
-            let guard = ShrinkGuard { min_instances, max_shrink: percent.map(MaxShrink::Percent) };
+            let guard = ShrinkLimit { min_instances, max_shrink: percent.map(MaxShrink::Percent) };
             if now >= applied {
                 prop_assert!(!holds(guard, applied, now));
             } else if holds(guard, applied, now) && now > 0 {
@@ -670,9 +670,9 @@ mod tests {
 
         #[test]
         fn a_guard_is_stored_and_read(min in proptest::option::of(any::<u32>()), most in any::<u32>()) {
-            let guard = ShrinkGuard { min_instances: min, max_shrink: Some(MaxShrink::Instances(most)) };
+            let guard = ShrinkLimit { min_instances: min, max_shrink: Some(MaxShrink::Instances(most)) };
             let stored = serde_json::to_string(&guard).unwrap();
-            prop_assert_eq!(serde_json::from_str::<ShrinkGuard>(&stored).unwrap(), guard);
+            prop_assert_eq!(serde_json::from_str::<ShrinkLimit>(&stored).unwrap(), guard);
         }
     }
 }

@@ -59,7 +59,7 @@ mod worker;
 pub use availability::{Candidate, NoTaker, no_taker};
 pub use backend::Backend;
 pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
-pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, Lacks, Requirement};
+pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, MissingCapability, Requirement};
 pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
 pub use complete_input::{CompleteInput, IncompleteInput, ViewItems};
@@ -82,7 +82,7 @@ pub use engine::EngineKind;
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use guard::{
-    Baseline, Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkGuard, losses_text,
+    Baseline, Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkLimit, losses_text,
 };
 pub use held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use housekeeping::{LogSpace, housekeeping_wait};

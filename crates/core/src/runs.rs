@@ -207,7 +207,7 @@ pub fn forgets_attempts(
 ///
 /// A requested apply of an enabled task does, as an ordinary run, because it may stand for a change, and so does what
 /// destroys.
-pub const fn goes_on_alone(kind: RunKind, no_retry: bool, enabled: bool) -> bool {
+pub const fn continues_as_change(kind: RunKind, no_retry: bool, enabled: bool) -> bool {
     matches!(kind, RunKind::Destroy) || kind.applies() && (!no_retry || enabled)
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::decision::{SettingsDecision, SettingsPatience, Successor, decide_settings};
+pub use self::decision::{SettingsDecision, SettingsTimeouts, Successor, decide_settings};
 pub use self::digests::{BlockDigests, Comparison, SettingsBlocks};
 pub use self::key::{ClusterKey, InvalidKey, KeyId};
 

@@ -11,7 +11,7 @@ use crate::capability::Requirement;
 use crate::condition::{Condition, ModuleInput};
 use crate::deletion::OnDelete;
 use crate::digest::Digest;
-use crate::guard::ShrinkGuard;
+use crate::guard::ShrinkLimit;
 use crate::identity::TaskName;
 use crate::provider::ProviderId;
 use crate::timeouts::TaskTimeouts;
@@ -58,8 +58,8 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "TaskTimeouts::is_empty")]
     pub timeouts: TaskTimeouts,
     /// Instances that the task may lose without an operator's consent; an extension of cts, by default all.
-    #[serde(default, skip_serializing_if = "ShrinkGuard::is_empty")]
-    pub guard: ShrinkGuard,
+    #[serde(default, skip_serializing_if = "ShrinkLimit::is_empty")]
+    pub guard: ShrinkLimit,
     /// Concurrency group: at most one task of a group applies at a time; an extension of cts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_group: Option<String>,

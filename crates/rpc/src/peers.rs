@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tonic::transport::Channel;
 
 use crate::address::Address;
-use crate::peers::balance::Feed;
+use crate::peers::balance::EndpointUpdates;
 pub use crate::peers::driver::PeersDriver;
 use crate::tls::ClientTls;
 
@@ -98,7 +98,7 @@ impl Peers {
                 address: address.to_string(),
             });
         }
-        let (balanced, feed) = Feed::new();
+        let (balanced, feed) = EndpointUpdates::new();
         let (published, healthy) = watch::channel(Arc::default());
         let driver = PeersDriver::new(
             service,

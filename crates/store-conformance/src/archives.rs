@@ -5,12 +5,12 @@ use cts_core::{ArchiveId, TaskName, TaskPhase};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, line, seconds, spec, task};
-use cts_store::{ARCHIVES_KEPT, Archive, ArchivedRow, Unfinished};
+use cts_store::{ARCHIVES_KEPT, Archive, ArchivedRow, PendingDeletions};
 
 async fn reset<F: Fixture>(scene: &Scene<F>) -> (ArchiveId, Vec<TaskName>) {
     let archive = scene.archive_id();
     let reset = scene.store().reset_tasks(scene.leader(), archive).await;
-    let Unfinished {
+    let PendingDeletions {
         deleting,
         postponed,
     } = reset.expect("the leader can reset");
@@ -92,7 +92,7 @@ pub async fn a_reset_leaves_what_runs_until_it_has_ended<F: Fixture>() {
             assert_eq!(scene.run(lease.run).await.status, RunStatus::Succeeded);
         }
         assert_eq!(scene.names().await, ["b"]);
-        assert_eq!(scene.configure(&specs).await, Unfinished::default());
+        assert_eq!(scene.configure(&specs).await, PendingDeletions::default());
         assert_eq!(scene.names().await, ["a", "b"]);
         assert_eq!(scene.state("a").await.events, []);
     }

@@ -5,7 +5,7 @@ use cts_core::{BundleReference, Digest, TaskOrigin, TaskPhase, TaskSpec};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, spec, task, withdrawn};
-use cts_store::{DELETED, TaskChange, Unfinished};
+use cts_store::{DELETED, PendingDeletions, TaskChange};
 
 /// Another declaration of the same name.
 fn other(name: &str) -> TaskSpec {
@@ -141,9 +141,9 @@ pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
     scene.delete("a").await;
-    let postponed = Unfinished {
+    let postponed = PendingDeletions {
         postponed: vec![task("a")],
-        ..Unfinished::default()
+        ..PendingDeletions::default()
     };
     for _ in 0..2 {
         assert_eq!(scene.configure(&[other("a")]).await, postponed);
@@ -156,7 +156,10 @@ pub async fn another_declaration_waits_until_the_deleted_task_is_gone<F: Fixture
     let completed = scene.applied(&lease).await;
     assert!(completed.tasks_changed);
     assert_eq!(scene.names().await, Vec::<String>::new());
-    assert_eq!(scene.configure(&[other("a")]).await, Unfinished::default());
+    assert_eq!(
+        scene.configure(&[other("a")]).await,
+        PendingDeletions::default()
+    );
     let stored = scene.stored("a").await.expect("the task is there");
     assert_eq!((stored.phase, stored.spec), (TaskPhase::Ready, other("a")));
     // The task of this name is a new one: nothing is applied, and it has no events.
@@ -172,9 +175,9 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
         let lease = scene.carried_out(run, "1").await;
         let queued = scene.queue("a", "2").await;
         let asked = scene.ask("a", RunKind::Check).await;
-        let deleting = Unfinished {
+        let deleting = PendingDeletions {
             deleting: vec![task("a")],
-            ..Unfinished::default()
+            ..PendingDeletions::default()
         };
         for _ in 0..2 {
             assert_eq!(scene.configure(&[spec("b")]).await, deleting);
@@ -191,15 +194,15 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
             .await;
         renewed.expect("the lease is live");
         // The file names the task again, with an equal declaration, before the run has ended.
-        let postponed = Unfinished {
+        let postponed = PendingDeletions {
             postponed: vec![task("a")],
-            ..Unfinished::default()
+            ..PendingDeletions::default()
         };
         let specs = ["a", "b"].map(spec);
         assert_eq!(scene.configure(&specs).await, postponed);
         assert!(scene.succeeded(&lease).await.tasks_changed);
         assert_eq!(scene.names().await, ["b"]);
-        assert_eq!(scene.configure(&specs).await, Unfinished::default());
+        assert_eq!(scene.configure(&specs).await, PendingDeletions::default());
         assert_eq!(scene.names().await, ["a", "b"]);
         assert_eq!(scene.state("a").await.events, []);
         assert_eq!(scene.run(run).await.status, RunStatus::Succeeded);

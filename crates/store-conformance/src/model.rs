@@ -28,8 +28,8 @@ pub use self::tasks::{ModelRequest, ModelTask};
 pub use self::waits::Lost;
 use cts_store::cancel::{CUT_OFF, cancelled_error};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, Enqueued, Lease, PLANS_KEPT, QueueDepth, Requeued, TakeBack,
-    Unchanged, lost_lease_error, stored_kind,
+    Claim, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Lease, PLANS_KEPT, QueueDepth,
+    Requeued, Unchanged, lost_lease_error, stored_kind,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -642,7 +642,7 @@ impl Model {
     }
 
     /// By id of the run.
-    pub fn lose_expired(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
+    pub fn lose_expired(&mut self, each: &[ExpiredLeases]) -> Vec<Requeued> {
         let lost = self.runs.iter();
         let lost = lost.filter(|(_, run)| run.status == RunStatus::Running);
         let expired = lost.filter(|(_, run)| run.expires <= self.now);

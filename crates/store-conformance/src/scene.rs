@@ -20,8 +20,8 @@ pub use self::vocabulary::{
 };
 use super::Fixture;
 use cts_store::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, Leadership, Lease, Member, QueueDepth,
-    Requeued, RunRecord, Store, TakeBack, TaskState, Unchanged, Unfinished,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Leadership, Lease,
+    Member, PendingDeletions, QueueDepth, Requeued, RunRecord, Store, TaskState, Unchanged,
 };
 
 /// Time to live of the leadership of a scene: longer than any behaviour takes.
@@ -136,7 +136,7 @@ impl<F: Fixture> Scene<F> {
     }
 
     /// Makes these the tasks of the configuration.
-    pub async fn configure(&self, specs: &[TaskSpec]) -> Unfinished {
+    pub async fn configure(&self, specs: &[TaskSpec]) -> PendingDeletions {
         let replaced = self
             .store()
             .replace_config_tasks(self.leader(), specs)
@@ -232,8 +232,8 @@ impl<F: Fixture> Scene<F> {
     }
 
     /// Returns ids and jitter for taking back up to `most` leases.
-    pub fn take_backs(&self, most: usize) -> Vec<TakeBack> {
-        let each = (0..most).map(|_| TakeBack {
+    pub fn take_backs(&self, most: usize) -> Vec<ExpiredLeases> {
+        let each = (0..most).map(|_| ExpiredLeases {
             event: self.event_id(),
             retry_run: self.run_id(),
             jitter: 0.0,

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Fixture;
 use super::scene::{Scene, seconds, spec, task};
-use cts_store::{StoredTask, Unfinished};
+use cts_store::{PendingDeletions, StoredTask};
 
 async fn specs<F: Fixture>(scene: &Scene<F>) -> Vec<TaskSpec> {
     let tasks = scene.store().tasks().await.expect("tasks can be read");
@@ -118,7 +118,7 @@ pub async fn a_removed_task_leaves_its_history<F: Fixture>() {
 
     assert_eq!(
         scene.configure(&[spec("stays")]).await,
-        Unfinished::default()
+        PendingDeletions::default()
     );
 
     assert_eq!(scene.run(ended).await.status, RunStatus::Succeeded);

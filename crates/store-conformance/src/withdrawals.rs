@@ -176,7 +176,7 @@ pub async fn failed_tasks_are_made_due_once_their_declaration_has_taken_effect<F
 }
 
 async fn hastened<F: Fixture>(scene: &Scene<F>) -> Vec<String> {
-    let names = scene.store().hasten_retries(seconds(600)).await;
+    let names = scene.store().retry_failed_now(seconds(600)).await;
     let names = names.expect("retries can be hastened").into_iter();
     names.map(|name| name.as_str().to_owned()).collect()
 }

@@ -6,7 +6,7 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
-use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack, stored_serial};
+use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
@@ -166,7 +166,7 @@ pub(crate) async fn lose(
     transaction: &mut PgTransaction<'_>,
     lease: (RunId, LeaseEpoch),
     (holder, renewable): (&str, bool),
-    ids: &TakeBack,
+    ids: &ExpiredLeases,
 ) -> Result<Completed, StoreError> {
     let completion = Completion::of_lost_lease(lease, holder, ids);
     let Some((attempt, now)) = locked(transaction, &completion).await? else {

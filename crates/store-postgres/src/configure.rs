@@ -2,7 +2,7 @@
 
 use cts_core::{ArchiveId, Digest, EventConfig, LeaderEpoch, TaskName, TaskSpec, Withdrawal};
 use cts_store::configured::{self, Configured, Declarations, RECONFIGURED, StoredDeclaration};
-use cts_store::{LeaderError, StoreError, Unfinished};
+use cts_store::{LeaderError, PendingDeletions, StoreError};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::row::{by, encoded, failed_to};
@@ -60,7 +60,7 @@ pub(crate) async fn replace_config_tasks(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
     tasks: &[TaskSpec],
-) -> Result<Unfinished, LeaderError> {
+) -> Result<PendingDeletions, LeaderError> {
     let write = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&write)?;
     let now = leadership::fence(&mut transaction, leader).await?;
@@ -73,7 +73,7 @@ pub(crate) async fn replace_config_tasks(
             .await
             .map_err(&write)?;
     }
-    let mut unfinished = Unfinished {
+    let mut unfinished = PendingDeletions {
         deleting: remove_others(&mut transaction, tasks).await?,
         postponed: Vec::new(),
     };
@@ -294,7 +294,7 @@ pub(crate) async fn reset(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
     archive: ArchiveId,
-) -> Result<Unfinished, LeaderError> {
+) -> Result<PendingDeletions, LeaderError> {
     let write = failed_to("remove every task");
     let mut transaction = connection.begin().await.map_err(&write)?;
     leadership::fence(&mut transaction, leader).await?;
@@ -332,7 +332,7 @@ pub(crate) async fn reset(
     let names: Vec<&str> = deleting.iter().map(TaskName::as_str).collect();
     changes::begin_deletions(&mut transaction, &names, None).await?;
     transaction.commit().await.map_err(&write)?;
-    Ok(Unfinished {
+    Ok(PendingDeletions {
         deleting,
         postponed: Vec::new(),
     })

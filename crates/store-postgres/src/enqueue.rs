@@ -5,7 +5,7 @@ mod changes;
 use std::collections::{BTreeSet, HashMap};
 
 use cts_core::LeaderEpoch;
-use cts_store::enqueue::Situation;
+use cts_store::enqueue::EnqueueContext;
 use cts_store::{
     EncodedContents, EnqueueRequest, Enqueued, InputContents, LeaderError, StoreError,
 };
@@ -87,7 +87,7 @@ async fn enqueue_encoded(
         for place in wave {
             let request = &requests[place];
             let situation = situations.get(request.task.as_str());
-            let plan = Situation::decide(situation, request, now);
+            let plan = EnqueueContext::decide(situation, request, now);
             changes.add(request, &plan);
             answers[place] = Some(plan.answer);
         }
@@ -144,7 +144,7 @@ async fn situations(
     transaction: &mut PgTransaction<'_>,
     requests: &[EnqueueRequest],
     wave: &[usize],
-) -> Result<HashMap<String, Situation>, StoreError> {
+) -> Result<HashMap<String, EnqueueContext>, StoreError> {
     let names: Vec<&str> = wave.iter().map(|&at| requests[at].task.as_str()).collect();
     let runs: Vec<Uuid> = wave.iter().map(|&at| requests[at].run.as_uuid()).collect();
     let read = failed_to("read the runs of tasks");
@@ -176,7 +176,7 @@ async fn situations(
     .map_err(&read)?;
     let named = |row: &PgRow| {
         let name = row.try_get("name").map_err(&read)?;
-        Ok((name, by(Situation::read)(row)?))
+        Ok((name, by(EnqueueContext::read)(row)?))
     };
     rows.iter().map(named).collect()
 }

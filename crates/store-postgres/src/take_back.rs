@@ -4,7 +4,7 @@ use cts_core::runs::RunStatus;
 use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
 use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
 use cts_store::decode;
-use cts_store::{CancelError, LeaderError, Requeued, StoreError, TakeBack};
+use cts_store::{CancelError, ExpiredLeases, LeaderError, Requeued, StoreError};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ struct Expired {
 pub(crate) async fn reap(
     connection: &mut PgConnection,
     leader: LeaderEpoch,
-    each: &[TakeBack],
+    each: &[ExpiredLeases],
 ) -> Result<Vec<Requeued>, LeaderError> {
     let failed = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&failed)?;

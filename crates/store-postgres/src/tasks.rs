@@ -2,7 +2,7 @@
 
 use cts_core::{EventConfig, LeaderEpoch, RunId, TaskName, TaskSpec};
 use cts_store::decode;
-use cts_store::{LeaderError, NewTask, StoreError, StoredTask, TaskMark};
+use cts_store::{LeaderError, NewTask, StoreError, StoredTask, TaskVersion};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::leadership;
@@ -120,7 +120,7 @@ pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<StoredTask>
 }
 
 /// Reads the marks of the visible tasks, and of drafts whose run has not ended.
-pub(crate) async fn marks(connection: &mut PgConnection) -> Result<Vec<TaskMark>, StoreError> {
+pub(crate) async fn marks(connection: &mut PgConnection) -> Result<Vec<TaskVersion>, StoreError> {
     let rows = sqlx::query(
         "-- task_marks
         SELECT name, incarnation, revision, phase, enabled, held IS NOT NULL AS is_held FROM tasks

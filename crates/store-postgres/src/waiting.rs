@@ -72,7 +72,7 @@ pub(crate) async fn applying_of_group(
     name.as_deref().map(task_name).transpose()
 }
 
-pub(crate) async fn hasten_retries(
+pub(crate) async fn retry_failed_now(
     connection: &mut PgConnection,
     at_most_every: Duration,
 ) -> Result<Vec<TaskName>, StoreError> {

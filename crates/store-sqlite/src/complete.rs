@@ -4,7 +4,7 @@ use cts_core::runs::{Plan, RunKind};
 use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
-use cts_store::{Completed, Completion, LeaseError, StoreError, TakeBack};
+use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
 
@@ -35,7 +35,7 @@ pub(crate) async fn lose(
     connection: &mut SqliteConnection,
     lease: (RunId, LeaseEpoch),
     (holder, renewable): (&str, bool),
-    ids: &TakeBack,
+    ids: &ExpiredLeases,
     now: i64,
 ) -> Result<Completed, LeaseError> {
     let completion = Completion::of_lost_lease(lease, holder, ids);

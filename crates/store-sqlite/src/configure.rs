@@ -2,7 +2,7 @@
 
 use cts_core::{ArchiveId, Digest, TaskName, TaskOrigin, TaskSpec, Withdrawal};
 use cts_store::configured::{self, Configured, Declarations, RECONFIGURED, StoredDeclaration};
-use cts_store::{StoreError, Unfinished};
+use cts_store::{PendingDeletions, StoreError};
 use sqlx::SqliteConnection;
 
 use crate::row::{by, failed_to};
@@ -15,8 +15,8 @@ pub(crate) async fn replace_config_tasks(
     connection: &mut SqliteConnection,
     tasks: &[TaskSpec],
     now: i64,
-) -> Result<Unfinished, StoreError> {
-    let mut unfinished = Unfinished {
+) -> Result<PendingDeletions, StoreError> {
+    let mut unfinished = PendingDeletions {
         deleting: remove_others(connection, tasks, now).await?,
         postponed: Vec::new(),
     };
@@ -225,7 +225,7 @@ pub(crate) async fn reset(
     connection: &mut SqliteConnection,
     archive: ArchiveId,
     now: i64,
-) -> Result<Unfinished, StoreError> {
+) -> Result<PendingDeletions, StoreError> {
     let write = failed_to("remove every task");
     sqlx::query(
         "-- reset_tasks: what is queued
@@ -261,7 +261,7 @@ pub(crate) async fn reset(
     for name in &deleting {
         changes::begin_deletion(connection, name.as_str(), None, now).await?;
     }
-    Ok(Unfinished {
+    Ok(PendingDeletions {
         deleting,
         postponed: Vec::new(),
     })

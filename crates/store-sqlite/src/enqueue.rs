@@ -2,7 +2,7 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, RunId};
-use cts_store::enqueue::Situation;
+use cts_store::enqueue::EnqueueContext;
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use sqlx::SqliteConnection;
 
@@ -50,7 +50,7 @@ async fn enqueue(
         guards::count_known(connection, task).await?;
     }
     let situation = situation(connection, request).await?;
-    let plan = Situation::decide(situation.as_ref(), request, now);
+    let plan = EnqueueContext::decide(situation.as_ref(), request, now);
     if plan.not_tried {
         forget_attempts(connection, task).await?;
     }
@@ -99,7 +99,7 @@ async fn enqueue(
 async fn situation(
     connection: &mut SqliteConnection,
     request: &EnqueueRequest,
-) -> Result<Option<Situation>, StoreError> {
+) -> Result<Option<EnqueueContext>, StoreError> {
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
@@ -124,7 +124,7 @@ async fn situation(
     .fetch_optional(connection)
     .await
     .map_err(failed_to("read the runs of a task"))?;
-    row.as_ref().map(by(Situation::read)).transpose()
+    row.as_ref().map(by(EnqueueContext::read)).transpose()
 }
 
 pub(crate) async fn insert_run(

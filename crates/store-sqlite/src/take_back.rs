@@ -4,7 +4,7 @@ use cts_core::runs::RunStatus;
 use cts_core::{LeaseEpoch, RunId};
 use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
 use cts_store::decode;
-use cts_store::{CancelError, LeaseError, Requeued, StoreError, TakeBack};
+use cts_store::{CancelError, ExpiredLeases, LeaseError, Requeued, StoreError};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::cancel;
@@ -27,7 +27,7 @@ struct Expired {
 /// Takes back expired leases, one for each of these at most.
 pub(crate) async fn reap(
     connection: &mut SqliteConnection,
-    each: &[TakeBack],
+    each: &[ExpiredLeases],
     now: i64,
 ) -> Result<Vec<Requeued>, StoreError> {
     let mut requeued = Vec::new();

@@ -2,7 +2,7 @@
 
 use cts_core::{Creation, Digest, EventConfig, RunId, TaskName, TaskOrigin, TaskPhase, TaskSpec};
 use cts_store::decode;
-use cts_store::{StoreError, StoredTask, TaskMark};
+use cts_store::{StoreError, StoredTask, TaskVersion};
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::row::{by, encoded, failed_to};
@@ -134,7 +134,9 @@ pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<StoredT
 }
 
 /// Reads the marks of the visible tasks, and of drafts whose run has not ended.
-pub(crate) async fn marks(executor: impl SqliteExecutor<'_>) -> Result<Vec<TaskMark>, StoreError> {
+pub(crate) async fn marks(
+    executor: impl SqliteExecutor<'_>,
+) -> Result<Vec<TaskVersion>, StoreError> {
     let rows = sqlx::query(
         "-- task_marks
         SELECT name, incarnation, revision, phase, enabled, held IS NOT NULL AS is_held FROM tasks

@@ -16,11 +16,15 @@ use crate::cancel::cancelled_error;
 use crate::cell::Cell;
 use crate::error::{LeaseError, StoreError};
 use crate::fields::{Columns, Fields};
-use crate::model::{Completed, Completion, TakeBack, lost_lease_error, newest_first};
+use crate::model::{Completed, Completion, ExpiredLeases, lost_lease_error, newest_first};
 
 impl Completion {
     /// The end of an attempt whose lease has expired, in the form of a completion.
-    pub fn of_lost_lease((run, epoch): (RunId, LeaseEpoch), holder: &str, ids: &TakeBack) -> Self {
+    pub fn of_lost_lease(
+        (run, epoch): (RunId, LeaseEpoch),
+        holder: &str,
+        ids: &ExpiredLeases,
+    ) -> Self {
         Self {
             run,
             holder: WorkerId::new(holder),

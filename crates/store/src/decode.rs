@@ -17,7 +17,7 @@ use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 use crate::model::{Lease, LogLine, Requeued, RunRecord};
 use crate::settings::UnsettledRun;
-use crate::task::{RunRequest, StoredTask, TaskMark};
+use crate::task::{RunRequest, StoredTask, TaskVersion};
 use crate::transfer::{
     BundleRow, ConfigurationRow, DeletedTaskRow, EventRow, LogLineRow, RunRow, TaskRow,
 };
@@ -36,9 +36,9 @@ pub fn stored_task(row: &dyn Columns) -> Result<StoredTask, StoreError> {
 }
 
 /// Reads the mark that shows whether a task has changed.
-pub fn task_mark(row: &dyn Columns) -> Result<TaskMark, StoreError> {
+pub fn task_mark(row: &dyn Columns) -> Result<TaskVersion, StoreError> {
     let row = Fields::new(row, "read a task", "tasks").keyed("name")?;
-    Ok(TaskMark {
+    Ok(TaskVersion {
         name: row.parse("name")?,
         incarnation: row.number("incarnation")?,
         revision: row.number("revision")?,

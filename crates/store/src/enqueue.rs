@@ -13,7 +13,7 @@ use crate::model::{EnqueueRequest, Enqueued, Unchanged};
 
 /// Input of the rules about the task of a request.
 #[derive(Debug)]
-pub struct Situation {
+pub struct EnqueueContext {
     runs: TaskRuns,
     queued: Option<RunId>,
     queued_due: Option<i64>,
@@ -40,7 +40,7 @@ pub struct EnqueuePlan {
     /// The queued apply is cancelled.
     pub cancels: bool,
     /// The run of the request is queued.
-    pub inserts: Option<NewPlace>,
+    pub inserts: Option<QueuePosition>,
     /// The queued apply gets this input, and all its attempts.
     pub replaces: bool,
     /// The failures are of earlier inputs; this one has not failed.
@@ -66,7 +66,7 @@ pub struct GuardChange {
 
 /// Where a new run is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewPlace {
+pub struct QueuePosition {
     /// The run carries out an open request, and has one attempt.
     pub requested: bool,
     /// When the replaced run was due, in microseconds since 1970.
@@ -140,7 +140,7 @@ impl GuardedTask {
     }
 }
 
-impl Situation {
+impl EnqueueContext {
     /// Reads a row of `tasks` with the own columns of the task and these:
     ///
     /// * the task: `has_failed`, and `applied_instances` of the newest apply
@@ -332,8 +332,8 @@ impl Situation {
         }
     }
 
-    fn new_place(&self, place: Option<i64>) -> NewPlace {
-        NewPlace {
+    fn new_place(&self, place: Option<i64>) -> QueuePosition {
+        QueuePosition {
             requested: self.asked == Asked::Open,
             place,
         }

@@ -43,13 +43,14 @@ pub use error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
 pub use held_leases::{HeldLeases, recorded_by, stored_serial};
 pub use housekeeping::{Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs};
 pub use model::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, Guarded, LINES_PRUNED_AT_ONCE,
-    LOST_LEASES_SHOWN, Lease, LogLine, LogPage, LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued,
-    Retention, RunFilter, RunRecord, TakeBack, TaskState, Unchanged, lost_lease_error,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Guarded,
+    LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogLine, LogPage, LogStream, PLANS_KEPT,
+    PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState, Unchanged,
+    lost_lease_error,
 };
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::{HintStream, Store};
 pub use task::{
-    DELETED, DRAFTS_KEPT, NewTask, Refused, RefusedCode, RunRequest, StoredTask, TaskChange,
-    TaskMark, Unfinished,
+    DELETED, DRAFTS_KEPT, NewTask, PendingDeletions, Refused, RefusedCode, RunRequest, StoredTask,
+    TaskChange, TaskVersion,
 };

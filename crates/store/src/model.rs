@@ -9,7 +9,7 @@ use cts_core::runs::{
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
     Capabilities, Delivery, Digest, Event, EventId, FrozenInput, Hold, InstanceCounts, LeaseEpoch,
-    Loss, RunId, ShrinkGuard, TaskName, TaskStatus, TaskTimeouts, WorkerId,
+    Loss, RunId, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
 };
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
@@ -40,7 +40,7 @@ pub struct EnqueueRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guarded {
     /// The shrink limit.
-    pub guard: ShrinkGuard,
+    pub guard: ShrinkLimit,
     /// The instances of the input.
     pub counts: InstanceCounts,
 }
@@ -176,7 +176,7 @@ pub struct RunFilter {
 
 /// Ids and jitter that the store may need to take back one lease, because it makes none itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TakeBack {
+pub struct ExpiredLeases {
     /// Id of the event, if the run ends with one.
     pub event: EventId,
     /// Id of a run that tries the input again, if one is needed.

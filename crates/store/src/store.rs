@@ -24,11 +24,13 @@ use crate::error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
 use crate::held_leases::HeldLeases;
 use crate::housekeeping::Housekeeping;
 use crate::model::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, Lease, LogLine, LogPage, Requeued,
-    Retention, RunFilter, RunRecord, TakeBack, TaskState,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Lease, LogLine, LogPage,
+    Requeued, Retention, RunFilter, RunRecord, TaskState,
 };
 use crate::settings::SettingsStore;
-use crate::task::{NewTask, Refused, RunRequest, StoredTask, TaskChange, TaskMark, Unfinished};
+use crate::task::{
+    NewTask, PendingDeletions, Refused, RunRequest, StoredTask, TaskChange, TaskVersion,
+};
 
 /// Hints of other processes, without end; a broken connection is reconnected inside and shows as
 /// [`Hint::Gap`].
@@ -127,14 +129,14 @@ pub trait Store:
         &self,
         leader: LeaderEpoch,
         tasks: &[TaskSpec],
-    ) -> Result<Unfinished, LeaderError>;
+    ) -> Result<PendingDeletions, LeaderError>;
 
     /// All visible tasks, including those that are being deleted: those of the configuration in its order,
     /// then by creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
     /// Marks of all visible tasks and of those that are being created, by name.
-    async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
+    async fn task_marks(&self) -> Result<Vec<TaskVersion>, StoreError>;
 
     /// Tasks among these that are visible or are being created, in any order.
     async fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError>;
@@ -177,7 +179,7 @@ pub trait Store:
 
     /// Releases a task that the shrink limit blocks: the current instances of the services that block it
     /// count as applied from now on. Returns what blocked it; `None` if nothing did. The leader, which sees
-    /// the change by the task's [mark](TaskMark::held), is to evaluate the task again.
+    /// the change by the task's [mark](TaskVersion::held), is to evaluate the task again.
     ///
     /// With `seen`, releases only if no more is lost than the caller has seen.
     async fn release_task(
@@ -234,7 +236,7 @@ pub trait Store:
         &self,
         leader: LeaderEpoch,
         archive: ArchiveId,
-    ) -> Result<Unfinished, LeaderError>;
+    ) -> Result<PendingDeletions, LeaderError>;
 
     /// Archives of resets, newest first.
     async fn archives(&self) -> Result<Vec<Archive>, StoreError>;
@@ -343,7 +345,7 @@ pub trait Store:
     async fn reap(
         &self,
         leader: LeaderEpoch,
-        each: &[TakeBack],
+        each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError>;
 
     /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
@@ -352,7 +354,7 @@ pub trait Store:
     /// cancelled, queued or running. Requests, drafts and tasks that are being deleted are removed, except
     /// tasks whose infrastructure is to be destroyed: the destruction goes on. A requested apply of an
     /// enabled task may stand for a change and goes on as an ordinary run
-    /// ([`cts_core::runs::goes_on_alone`]).
+    /// ([`cts_core::runs::continues_as_change`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is due; `None` without a run that a worker with all
@@ -369,7 +371,7 @@ pub trait Store:
     /// Makes queued retries of failed inputs due, for enabled tasks with retries, and returns their tasks by
     /// name. Each task is made due no more often than `at_most_every`. A task that the configuration in force
     /// declares otherwise is left out until the new declaration has taken effect.
-    async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
+    async fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
 
     /// Stores the heartbeat of a worker; returns whether it is to drain, because it
     /// says so itself or [`Store::drain_worker`] has requested it.

@@ -36,7 +36,7 @@ pub struct StoredTask {
 
 /// Version of a task, without the task itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskMark {
+pub struct TaskVersion {
     /// Its name.
     pub name: TaskName,
     /// Distinguishes the tasks that have had this name.
@@ -104,7 +104,7 @@ impl RefusedCode {
 /// Tasks that a reading of the configuration, or a reset, has to wait for, because one of their runs is
 /// running.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Unfinished {
+pub struct PendingDeletions {
     /// Tasks that are being deleted: they go as soon as their run has ended. By name.
     pub deleting: Vec<TaskName>,
     /// Tasks that are declared and not stored yet, because an earlier task of the same name is still being

@@ -20,7 +20,7 @@ use cts_core::{EngineKind, StepTimeouts, TaskName};
 use cts_terraform::guard::{Guard, GuardCommand, GuardSettings, serve};
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, InheritedEnvironment, OutputLine,
-    OutputSink, StopOrder, StopPolicy, TaskDirectory, Terraform,
+    OutputSink, StopPolicy, StopSignal, TaskDirectory, Terraform,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -79,7 +79,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
         task,
         directory: directory.clone(),
         output: Arc::new(Print),
-        stop: StopOrder::new(StopPolicy::default()),
+        stop: StopSignal::new(StopPolicy::default()),
         timeouts: StepTimeouts::default(),
     };
     let terraform = Terraform::new(executable, TaskTracker::new());

@@ -9,7 +9,7 @@ use cts_core::{StepTimeouts, TaskName};
 use crate::command::{ChildEnvironment, TASK_DIRECTORY_MARKER};
 use crate::directory::TaskDirectory;
 use crate::output::OutputSink;
-use crate::stop::StopOrder;
+use crate::stop::StopSignal;
 
 /// Settings that all commands of one attempt at a run share.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct Attempt {
     /// Takes their output.
     pub output: Arc<dyn OutputSink>,
     /// Stops the running command and keeps the next one from starting.
-    pub stop: StopOrder,
+    pub stop: StopSignal,
     /// How long each command may take; a command that takes longer is stopped as by `stop`, and has failed.
     pub timeouts: StepTimeouts,
 }

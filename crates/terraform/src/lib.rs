@@ -58,7 +58,7 @@ pub use go_runtime::GoRuntime;
 pub use inherited::{InheritedEnvironment, is_own_credential};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
-pub use outputs::{ToldOutput, ToldOutputs, run_outputs};
+pub use outputs::{ReportedOutput, ReportedOutputs, run_outputs};
 pub use prepare::Preparation;
 pub use provider_forms::ProviderForms;
 pub use render::{
@@ -72,5 +72,5 @@ pub use state::{
     read_consul_value, read_directly,
 };
 pub use state_lock::StateLock;
-pub use stop::{StopOrder, StopPolicy};
+pub use stop::{StopPolicy, StopSignal};
 pub use terraform::{PlanOutput, Terraform};

@@ -15,7 +15,7 @@ use crate::directory::TaskDirectory;
 use crate::guard::GUARD_MARKER;
 use crate::process::signal_group;
 use crate::processes::{Environment, each_process, job_group, parent_of_living};
-use crate::stop::{StopCourse, StopOrder, StopStep};
+use crate::stop::{StopSequence, StopSignal, StopStep};
 
 /// Pause between two polls of a group that is ending. Its processes are not children of cts, so no signal
 /// comes.
@@ -75,7 +75,7 @@ pub enum OrphanError {
 /// Dropping the future leaves signals sent and processes ending; calling again goes on.
 pub async fn stop_orphans(
     directory: &TaskDirectory,
-    order: &StopOrder,
+    order: &StopSignal,
 ) -> Result<Vec<OrphanGroup>, OrphanError> {
     let found = search(directory).await?;
     if found.groups.is_empty() {
@@ -92,7 +92,7 @@ pub async fn stop_orphans(
 async fn wait_for_guard(
     directory: &TaskDirectory,
     found: Found,
-    order: &StopOrder,
+    order: &StopSignal,
 ) -> Result<Vec<OrphanGroup>, OrphanError> {
     let Found {
         groups: mut left,
@@ -118,10 +118,10 @@ async fn wait_for_guard(
 async fn stop_groups(
     directory: &TaskDirectory,
     mut left: Vec<OrphanGroup>,
-    order: &StopOrder,
+    order: &StopSignal,
 ) -> Result<(), OrphanError> {
     let begun = Instant::now();
-    let mut course = StopCourse::new(order.policy());
+    let mut course = StopSequence::new(order.policy());
     let mut terms = order.terms();
     let mut taken = BTreeMap::<i32, StopStep>::new();
     let mut killing_since = None;

@@ -22,11 +22,11 @@ use crate::terraform::{Terraform, exit_error, failed};
 use declared::Declared;
 
 /// Outputs of a root module by their names, as an engine prints them.
-pub type ToldOutputs = BTreeMap<String, ToldOutput>;
+pub type ReportedOutputs = BTreeMap<String, ReportedOutput>;
 
 /// An output of a root module, as an engine prints it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct ToldOutput {
+pub struct ReportedOutput {
     #[serde(default)]
     sensitive: bool,
     /// Sometimes absent for a sensitive output.
@@ -37,7 +37,7 @@ pub struct ToldOutput {
 }
 
 /// The outputs `names`, as far as they are shown. The engine omits an output that is `null`.
-pub fn run_outputs(names: &[String], mut told: ToldOutputs) -> Vec<RunOutput> {
+pub fn run_outputs(names: &[String], mut told: ReportedOutputs) -> Vec<RunOutput> {
     let outputs = names.iter().map(|name| RunOutput {
         name: name.clone(),
         value: match told.remove(name) {
@@ -49,7 +49,7 @@ pub fn run_outputs(names: &[String], mut told: ToldOutputs) -> Vec<RunOutput> {
 }
 
 /// Whether these outputs are from after an apply.
-pub(crate) fn are_applied(told: &ToldOutputs) -> bool {
+pub(crate) fn are_applied(told: &ReportedOutputs) -> bool {
     told.values().all(|output| output.kind.is_some())
 }
 
@@ -72,7 +72,7 @@ impl Terraform {
     ///
     /// # Cancellation
     /// As for [`Terraform::apply`]. Nothing is changed, whenever it ends.
-    pub async fn outputs(&self, attempt: &Attempt) -> Result<ToldOutputs, CommandError> {
+    pub async fn outputs(&self, attempt: &Attempt) -> Result<ReportedOutputs, CommandError> {
         Self::select_workspace(attempt)?;
         let ended = self.run(attempt, Step::Output, StdoutUse::Captured).await?;
         if !ended.status.success() {

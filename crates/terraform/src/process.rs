@@ -20,7 +20,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::output::{OutputSink, OutputStream, Pump};
-use crate::stop::{StopCourse, StopOrder, StopStep};
+use crate::stop::{StopSequence, StopSignal, StopStep};
 
 /// How much of standard error is kept for an error text, in bytes.
 const STDERR_KEPT: usize = 256 * 1024;
@@ -55,7 +55,7 @@ pub(crate) struct Job {
     pub(crate) directory: PathBuf,
     pub(crate) output: Arc<dyn OutputSink>,
     pub(crate) stdout: StdoutUse,
-    pub(crate) stop: StopOrder,
+    pub(crate) stop: StopSignal,
     /// The greatest exit code of a command that has not crashed.
     pub(crate) last_orderly_code: i32,
 }
@@ -199,7 +199,7 @@ fn report_unread((stdout, stderr): (io::Result<()>, io::Result<()>)) {
 async fn wait_or_stop(
     child: &mut Child,
     group: Pid,
-    order: &StopOrder,
+    order: &StopSignal,
 ) -> io::Result<(ExitStatus, bool)> {
     tokio::select! {
         biased;
@@ -209,9 +209,9 @@ async fn wait_or_stop(
     let begun = Instant::now();
     let mut terms = order.terms();
     let mut course = if terms.borrow().patient {
-        StopCourse::patient(order.policy())
+        StopSequence::patient(order.policy())
     } else {
-        StopCourse::new(order.policy())
+        StopSequence::new(order.policy())
     };
     let mut taken = None;
     loop {

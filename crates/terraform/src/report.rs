@@ -25,7 +25,7 @@ use self::event::Events;
 use self::line::{Line, read};
 use crate::command::Step;
 use crate::output::{OutputLine, OutputSink, OutputStream};
-use crate::outputs::ToldOutputs;
+use crate::outputs::ReportedOutputs;
 
 /// Most bytes of a line that are read: longer than any address.
 const LONGEST_READ: usize = 8 * 1024;
@@ -45,7 +45,7 @@ struct Seen {
     planned: Changes,
     done: Changes,
     /// Outputs of the root module, after an apply.
-    outputs: Option<ToldOutputs>,
+    outputs: Option<ReportedOutputs>,
     /// Diagnostics of the commands before the last one.
     earlier: Found,
     /// Diagnostics of the last command.
@@ -137,7 +137,7 @@ impl Report {
     }
 
     /// The outputs of the root module, if the events of an apply have reported them.
-    pub fn outputs(&self) -> Option<ToldOutputs> {
+    pub fn outputs(&self) -> Option<ReportedOutputs> {
         self.lock().outputs.take()
     }
 

@@ -42,7 +42,7 @@ impl Default for StopPolicy {
 /// Clones give and obey the same order. A command that waits to start when the order comes is not started any
 /// more.
 #[derive(Clone)]
-pub struct StopOrder {
+pub struct StopSignal {
     policy: StopPolicy,
     given: CancellationToken,
     /// Cancelling this token gives the order, too, and ends the patience of all stops.
@@ -61,7 +61,7 @@ pub(crate) struct StopTerms {
     pub(crate) patient: bool,
 }
 
-impl StopOrder {
+impl StopSignal {
     /// An order that has not been given; stops follow `policy`.
     pub fn new(policy: StopPolicy) -> Self {
         Self::child_of(&CancellationToken::new(), policy)
@@ -106,7 +106,7 @@ impl StopOrder {
         self.given.cancel();
     }
 
-    /// Stops the running command so that its process is gone by `moment`: as [`StopOrder::cancel`], with the
+    /// Stops the running command so that its process is gone by `moment`: as [`StopSignal::cancel`], with the
     /// graces shortened in proportion if they are too long. The kill comes half a second before the moment,
     /// or with a tenth of the time left if that is less.
     ///
@@ -163,9 +163,9 @@ impl StopOrder {
     }
 }
 
-impl fmt::Debug for StopOrder {
+impl fmt::Debug for StopSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StopOrder")
+        f.debug_struct("StopSignal")
             .field("policy", &self.policy)
             .field("given", &self.is_cancelled())
             .field("terms", &*self.terms.borrow())
@@ -193,7 +193,7 @@ impl StopStep {
 
 /// The course of one stop. All times are counted from its beginning, so that it needs no clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StopCourse {
+pub(crate) struct StopSequence {
     policy: StopPolicy,
     terminate_at: Duration,
     kill_at: Duration,
@@ -203,7 +203,7 @@ pub(crate) struct StopCourse {
 /// As good as never.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 30);
 
-impl StopCourse {
+impl StopSequence {
     pub(crate) const fn new(policy: StopPolicy) -> Self {
         Self {
             policy,

@@ -284,7 +284,7 @@ impl Terraform {
     /// forgotten, so that the next [`Terraform::prepare`] does it again.
     ///
     /// # Cancellation
-    /// The attempt's [`StopOrder`](crate::StopOrder) interrupts Terraform, and this call waits for the end of
+    /// The attempt's [`StopSignal`](crate::StopSignal) interrupts Terraform, and this call waits for the end of
     /// the process, which is killed if need be. A command that still succeeds after the order is a success.
     pub async fn apply(&self, attempt: &Attempt) -> Result<(), CommandError> {
         self.apply_with(attempt, self.arguments(Step::Apply)).await

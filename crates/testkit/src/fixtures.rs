@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cts_core::{
     BufferPeriod, Condition, HealthStatus, Labels, OnDelete, PlanMode, Requirement,
-    ServiceInstance, ServicesCondition, ShrinkGuard, TaskDefinition, TaskName, TaskSpec,
+    ServiceInstance, ServicesCondition, ShrinkLimit, TaskDefinition, TaskName, TaskSpec,
     TaskTimeouts,
 };
 
@@ -54,7 +54,7 @@ pub fn task(name: &str, services: &[&str]) -> TaskSpec {
         buffer_setting: None,
         buffer_period: BufferPeriod::DISABLED,
         skip_unchanged: true,
-        guard: ShrinkGuard::default(),
+        guard: ShrinkLimit::default(),
         concurrency_group: None,
         on_delete: OnDelete::default(),
         retry_failed: true,

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::cli::arguments::Command;
 use crate::cli::invocation::install::{Completed, Edit, Home};
-use crate::cli::invocation::{Answer, Personality, Request, completion, man, read};
+use crate::cli::invocation::{Answer, InvokedAs, Request, completion, man, read};
 use crate::commands::{archive, cluster, config, migrate, task, workers};
 use crate::failure::{EXIT_GENERAL, EXIT_GROUP, Failure};
 use crate::output::{fail, say};
@@ -34,7 +34,7 @@ pub(crate) fn enter(
     words: Vec<OsString>,
     inspection: Inspection,
 ) -> Result<Service, u8> {
-    let personality = Personality::of(called);
+    let personality = InvokedAs::of(called);
     let mut process_env = ProcessEnv::of_this_process().map_err(surroundings_failed)?;
     process_env.program = personality.name();
     if completion::is_asked_for(&process_env) {
@@ -132,7 +132,7 @@ fn manual(page: &str, directory: Option<PathBuf>, process_env: &ProcessEnv) -> R
 
 fn edit_shell_files(
     edit: Edit,
-    personality: Personality,
+    personality: InvokedAs,
     called: &OsStr,
     process_env: &ProcessEnv,
 ) -> Result<(), Box<dyn std::error::Error>> {

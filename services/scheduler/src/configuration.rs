@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use cts_core::{ConfigurationFingerprint, LeaderEpoch, TaskSpec, Verdict};
 use cts_store::{
-    Configuration, ConfigurationInForce, LeaderError, Member, Registered, Store, StoreError,
-    Unfinished,
+    Configuration, ConfigurationInForce, LeaderError, Member, PendingDeletions, Registered, Store,
+    StoreError,
 };
 use tokio::time::sleep;
 
@@ -119,7 +119,7 @@ impl OwnConfiguration {
         &self,
         epoch: LeaderEpoch,
         in_force: &ConfigurationInForce,
-    ) -> Result<Unfinished, LeaderError> {
+    ) -> Result<PendingDeletions, LeaderError> {
         let before = self.store.tasks().await?;
         let unfinished = self
             .store
@@ -132,8 +132,8 @@ impl OwnConfiguration {
 
     /// Makes failed tasks due because this member was started. The caller checks whether its configuration is
     /// in force; changes that it declares wait until it has taken effect.
-    pub(crate) async fn hasten_retries(&self) -> Result<(), StoreError> {
-        for task in self.store.hasten_retries(HASTENED_AT_MOST_EVERY).await? {
+    pub(crate) async fn retry_failed_now(&self) -> Result<(), StoreError> {
+        for task in self.store.retry_failed_now(HASTENED_AT_MOST_EVERY).await? {
             tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
         }
         Ok(())

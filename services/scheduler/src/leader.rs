@@ -20,7 +20,9 @@ use std::time::Duration;
 use cts_core::runs::RunStatus;
 use cts_core::{Chain, Clock, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_rpc::Peers;
-use cts_store::{LeaderError, Requeued, Retention, Store, TakeBack, Unchanged, Unfinished};
+use cts_store::{
+    ExpiredLeases, LeaderError, PendingDeletions, Requeued, Retention, Store, Unchanged,
+};
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::configuration::OwnConfiguration;
@@ -72,7 +74,7 @@ pub(crate) struct TakenOver {
     /// Tasks that this configuration declares.
     declared: Vec<TaskSpec>,
     /// Tasks that were not stored or removed yet, because a run of theirs is running.
-    unfinished: Unfinished,
+    unfinished: PendingDeletions,
 }
 
 impl Leader {
@@ -94,12 +96,13 @@ impl Leader {
             // The planner has copied the data that it needs, so thousands of tasks need not stay in memory a
             // second time.
             drop(tasks);
-            let removals = (unfinished != Unfinished::default()).then_some((declared, unfinished));
+            let removals =
+                (unfinished != PendingDeletions::default()).then_some((declared, unfinished));
             tokio::select! {
                 never = leader_loop.run() => match never {},
                 never = self.reap(&term) => match never {},
                 never = keeper.keep(&term) => match never {},
-                never = self.keep_house(&term, begun) => match never {},
+                never = self.prune_loop(&term, begun) => match never {},
                 never = self.finish(&term, removals) => match never {},
                 () = self.own.changed(number), if self.mode == Mode::Daemon => {}
             }
@@ -167,7 +170,7 @@ impl Leader {
         &self,
         epoch: LeaderEpoch,
     ) -> Result<TakenOver, LeaderError> {
-        let mut unfinished = Unfinished::default();
+        let mut unfinished = PendingDeletions::default();
         let in_force = if self.reset.load(Ordering::Relaxed) {
             let archive = self.identities.archive_id();
             unfinished = self.store.reset_tasks(epoch, archive).await?;
@@ -195,7 +198,7 @@ impl Leader {
                 never = self.reap(&term) => match never {},
                 () = term.ended() => return Err(LeaderError::Deposed { epoch }),
             }
-            unfinished = Unfinished::default();
+            unfinished = PendingDeletions::default();
         }
         let stored = self.store.tasks().await?;
         let ready = stored
@@ -213,7 +216,7 @@ impl Leader {
     async fn finish(
         &self,
         term: &Term,
-        removals: Option<(Vec<TaskSpec>, Unfinished)>,
+        removals: Option<(Vec<TaskSpec>, PendingDeletions)>,
     ) -> Infallible {
         while let Some((declared, unfinished)) = &removals {
             let epoch = term.in_force().await;
@@ -241,7 +244,7 @@ impl Leader {
         loop {
             ticks.tick().await;
             let epoch = term.in_force().await;
-            let each: [TakeBack; REAPED_AT_ONCE] = std::array::from_fn(|_| TakeBack {
+            let each: [ExpiredLeases; REAPED_AT_ONCE] = std::array::from_fn(|_| ExpiredLeases {
                 event: self.identities.event_id(),
                 retry_run: self.identities.run_id(),
                 jitter: self.identities.jitter(),

@@ -41,7 +41,7 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{
-    CompleteInput, IncompleteInput, ItemKind, RunId, ShrinkGuard, TaskDefinition, TaskName,
+    CompleteInput, IncompleteInput, ItemKind, RunId, ShrinkLimit, TaskDefinition, TaskName,
     TaskSpec, Trigger, UnknownRevision, View, ViewDelta, ViewId, ViewItems, ViewSnapshot,
 };
 
@@ -119,7 +119,7 @@ pub(crate) struct DueTask {
     pub(crate) data: DueData,
     pub(crate) reason: EnqueueReason,
     /// The limit on the instances that the task may lose.
-    pub(crate) guard: ShrinkGuard,
+    pub(crate) guard: ShrinkLimit,
 }
 
 /// The data with which a due task is frozen.
@@ -327,7 +327,7 @@ impl Planner {
     ) {
         for (name, entry) in &mut self.tasks {
             if concerns(&entry.definition) {
-                entry.look_again(now);
+                entry.reevaluate(now);
                 self.agenda.note(name, entry);
             }
         }

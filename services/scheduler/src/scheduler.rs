@@ -33,7 +33,7 @@ use crate::identities::Identities;
 use crate::leader::Leader;
 use crate::leader::election::{Joined, LeaderElection, join};
 use crate::leader::mode::Mode;
-use crate::leader::untaken::Untaken;
+use crate::leader::untaken::Unschedulable;
 use crate::notifier::Notifier;
 use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
@@ -156,7 +156,7 @@ impl Scheduler {
         let is_open = registered.verdict == Verdict::Open;
         // A pass does not go on with runs that were left before.
         if options.mode == Mode::Daemon && !is_open {
-            let hastened = leader.own.hasten_retries().await;
+            let hastened = leader.own.retry_failed_now().await;
             hastened.map_err(RunError::Prepare)?;
         }
         Ok(Self {
@@ -261,7 +261,7 @@ impl Scheduler {
             ..
         } = self;
         let notifier = Arc::clone(&leader.notifier);
-        let untaken = Untaken::new(
+        let untaken = Unschedulable::new(
             Arc::clone(&store),
             options.member.id.clone(),
             options.leadership,

@@ -4,5 +4,5 @@ mod event;
 mod watch_set;
 mod watch_stream;
 
-pub(crate) use self::event::{Trouble, WatchEvent};
+pub(crate) use self::event::{WatchError, WatchEvent};
 pub(crate) use self::watch_set::WatchSet;

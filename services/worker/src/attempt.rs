@@ -13,7 +13,7 @@ use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
     OutputSink, PlanOutput, ProviderForms, RenderError, RenderSettings, Report, RootModule,
-    StopOrder, TaskDirectory, render_tfvars, render_with_forms, stop_orphans, task_env,
+    StopSignal, TaskDirectory, render_tfvars, render_with_forms, stop_orphans, task_env,
 };
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, timeout};
@@ -23,14 +23,14 @@ use crate::handlers::{applied_run, prepare_handlers};
 use crate::inputs::InputError;
 use crate::leased_run::LeasedRun;
 use crate::outputs::outputs_of;
-use crate::own_lock::past_own_lock;
+use crate::own_lock::retry_after_unlock;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::saved_plan::apply_saved;
 use crate::shared::Shared;
 use crate::state::{StateError, TaskState, Undestroyed};
 use crate::values::{Resolved, ValueError, resolve, secrets_of};
 use crate::wait::WaitError;
-use crate::watched::Watched;
+use crate::watched::AttemptReport;
 
 /// Longest time for a module to be fetched, by this run or by another run that wants the same module, and
 /// unpacked.
@@ -108,7 +108,7 @@ pub(crate) async fn attempt(
     shared: &Shared,
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
-    order: StopOrder,
+    order: StopSignal,
 ) -> Ended {
     let mut watched = None;
     let outcome = match try_attempt(shared, run, output, order.clone(), &mut watched).await {
@@ -138,7 +138,7 @@ pub(crate) async fn attempt(
     };
     Ended {
         outcome,
-        details: watched.as_ref().map(Watched::details),
+        details: watched.as_ref().map(AttemptReport::details),
         state: watched.and_then(|watched| watched.state),
     }
 }
@@ -147,8 +147,8 @@ async fn try_attempt(
     shared: &Shared,
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
-    order: StopOrder,
-    watched: &mut Option<Watched>,
+    order: StopSignal,
+    watched: &mut Option<AttemptReport>,
 ) -> Result<AttemptOutcome, AttemptError> {
     let begun = Instant::now();
     let options = &shared.options;
@@ -183,7 +183,7 @@ async fn try_attempt(
     let secrets = secrets.iter().map(String::as_str).chain(handlers.secrets());
     let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
     let report = Arc::new(Report::new(output));
-    let watched = watched.insert(Watched::new(kind, &redactor, &report));
+    let watched = watched.insert(AttemptReport::new(kind, &redactor, &report));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
     let backend = &settings.backend;
     let forms = shared.terraform.known_forms(directory.path());
@@ -293,7 +293,7 @@ async fn run_terraform(
     attempt: &Attempt,
     root: &RootModule,
     (kind, mode): (RunKind, PlanMode),
-    watched: &mut Watched,
+    watched: &mut AttemptReport,
 ) -> Result<AttemptOutcome, AttemptError> {
     let terraform = &run.shared.terraform;
     terraform.prepare(attempt, root).await?;
@@ -307,7 +307,7 @@ async fn run_terraform(
             let applied = if mode == PlanMode::Saved {
                 Box::pin(apply_saved(run, attempt, watched)).await
             } else {
-                past_own_lock(run, attempt, || terraform.apply(attempt)).await
+                retry_after_unlock(run, attempt, || terraform.apply(attempt)).await
             };
             // The state also has the resources that a failed apply has made.
             watched.state = state.report().await;
@@ -315,18 +315,18 @@ async fn run_terraform(
             AttemptOutcome::Applied
         }
         RunKind::Plan => {
-            let plan = past_own_lock(run, attempt, || terraform.plan(attempt)).await?;
+            let plan = retry_after_unlock(run, attempt, || terraform.plan(attempt)).await?;
             planned(&plan, &watched.redactor)
         }
         RunKind::Check => AttemptOutcome::Checked,
         RunKind::Destroy => {
-            let ended = past_own_lock(run, attempt, || terraform.destroy(attempt)).await;
+            let ended = retry_after_unlock(run, attempt, || terraform.destroy(attempt)).await;
             let (judged, state) = state.judge_destruction(lineage, ended).await;
             watched.state = state;
             judged?
         }
         RunKind::DestroyPlan => {
-            let plan = past_own_lock(run, attempt, || terraform.plan_destroy(attempt)).await?;
+            let plan = retry_after_unlock(run, attempt, || terraform.plan_destroy(attempt)).await?;
             planned(&plan, &watched.redactor)
         }
     })
@@ -338,7 +338,7 @@ fn planned(plan: &PlanOutput, redactor: &Redactor) -> AttemptOutcome {
 }
 
 /// Waits for a future unless the order to stop comes first.
-async fn order_or<T>(order: &StopOrder, wait: impl Future<Output = T>) -> Result<T, AttemptError> {
+async fn order_or<T>(order: &StopSignal, wait: impl Future<Output = T>) -> Result<T, AttemptError> {
     tokio::select! {
         it = wait => Ok(it),
         () = order.cancelled() => Err(AttemptError::Stopped),
@@ -365,7 +365,7 @@ async fn place_module(
 async fn adopt(
     shared: &Shared,
     directory: &TaskDirectory,
-    order: &StopOrder,
+    order: &StopSignal,
 ) -> Result<(), OrphanError> {
     if shared.adopted.lock().await.contains(directory) {
         return Ok(());

@@ -8,9 +8,9 @@ use cts_core::RunId;
 use cts_core::runs::ResourceCounts;
 
 /// Decides which applies wait, and on which condition.
-pub trait Gate: Send + Sync + fmt::Debug {
+pub trait ApprovalGate: Send + Sync + fmt::Debug {
     /// The condition that the apply of this plan waits for; `None` if the apply need not wait.
-    fn awaited(&self, plan: &GatedPlan<'_>) -> Option<Box<dyn Awaited>>;
+    fn awaited(&self, plan: &GatedPlan<'_>) -> Option<Box<dyn PendingApproval>>;
 }
 
 /// A plan that is to be applied, and changes something.
@@ -28,7 +28,7 @@ pub struct GatedPlan<'a> {
 
 /// A condition that a run waits for. Making the value sends the request for it.
 #[async_trait]
-pub trait Awaited: Send + Sync + fmt::Debug {
+pub trait PendingApproval: Send + Sync + fmt::Debug {
     /// The name of the condition for people, as the end of "it waits for …".
     fn name(&self) -> String;
 
@@ -36,7 +36,7 @@ pub trait Awaited: Send + Sync + fmt::Debug {
     ///
     /// # Cancellation
     /// May be dropped and called again; a condition that came is not lost.
-    async fn came(&self) -> Result<(), Lapsed>;
+    async fn came(&self) -> Result<(), Rejected>;
 
     /// Gives the condition up, because the run is not to apply: it must have no effect afterwards. Called at
     /// most once, also after the condition has come, but not after it has lapsed.
@@ -46,7 +46,7 @@ pub trait Awaited: Send + Sync + fmt::Debug {
 /// The condition will not come: it was refused, say, or it took too long.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Lapsed {
+pub struct Rejected {
     /// Why, for people.
     pub reason: String,
 }

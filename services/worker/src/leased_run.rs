@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use cts_core::lease::LeaseDeadlines;
 use cts_core::runs::CancelOrder;
-use cts_terraform::{StopOrder, TaskDirectory};
+use cts_terraform::{StopSignal, TaskDirectory};
 use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,14 +39,14 @@ pub(crate) struct LeasedRun {
     waits: AtomicU32,
     /// The slot in which the run is at work; `None` while it waits.
     slot: Mutex<Option<Slot>>,
-    keeping: Mutex<Keeping>,
+    keeping: Mutex<LeaseState>,
     /// The current order to stop the run.
     ordered: watch::Sender<Option<CancelOrder>>,
 }
 
 /// Deadlines of the lease, and the task directory.
 #[derive(Debug)]
-struct Keeping {
+struct LeaseState {
     deadlines: LeaseDeadlines,
     /// The directory in which Terraform may be at work, with its lock.
     place: Option<Place>,
@@ -74,7 +74,7 @@ impl LeasedRun {
             drain,
             waits: AtomicU32::new(0),
             slot: Mutex::new(Some(slot)),
-            keeping: Mutex::new(Keeping {
+            keeping: Mutex::new(LeaseState {
                 deadlines,
                 place: None,
             }),
@@ -138,7 +138,7 @@ impl LeasedRun {
     }
 
     /// The lease is lost: Terraform is interrupted, and killed when the time is up.
-    pub(crate) fn give_up(&self, order: &StopOrder) {
+    pub(crate) fn give_up(&self, order: &StopSignal) {
         let keeping = self.lock();
         let kill_by = self.moment(keeping.deadlines.kill_by());
         if let (Some(guard), Some(Place { directory, .. })) = (&self.shared.guard, &keeping.place) {
@@ -152,7 +152,7 @@ impl LeasedRun {
         self.lock().deadlines
     }
 
-    fn lock(&self) -> MutexGuard<'_, Keeping> {
+    fn lock(&self) -> MutexGuard<'_, LeaseState> {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -33,7 +33,7 @@ mod watched;
 mod work;
 mod worker;
 
-pub use gate::{Awaited, Gate, GatedPlan, Lapsed};
+pub use gate::{ApprovalGate, GatedPlan, PendingApproval, Rejected};
 pub use options::{Dependencies, Options, ShutdownTokens};
 pub use values::{ValueSources, reads_secrets};
 pub use worker::Worker;

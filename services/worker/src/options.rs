@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::gate::Gate;
+use crate::gate::ApprovalGate;
 use crate::values::{ValueSources, texts_of};
 
 /// Settings of a worker.
@@ -107,7 +107,7 @@ pub struct Dependencies {
     /// The handlers after a successful apply.
     pub handlers: Handlers,
     /// The gate that makes applies of saved plans wait, if any.
-    pub gate: Option<Arc<dyn Gate>>,
+    pub gate: Option<Arc<dyn ApprovalGate>>,
     /// Shows Terraform's output live, in addition to the log.
     pub console: Option<Arc<dyn OutputSink>>,
 }

@@ -7,7 +7,7 @@ use crate::attempt::AttemptError;
 use crate::leased_run::LeasedRun;
 
 /// Runs a command, and once more if it failed on a lock that could be released.
-pub(crate) async fn past_own_lock<T, F>(
+pub(crate) async fn retry_after_unlock<T, F>(
     run: &LeasedRun,
     attempt: &Attempt,
     command: impl Fn() -> F,

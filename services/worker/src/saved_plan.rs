@@ -4,19 +4,19 @@
 use cts_terraform::{Attempt, PlanOutput};
 
 use crate::attempt::AttemptError;
-use crate::gate::{Awaited, GatedPlan};
+use crate::gate::{GatedPlan, PendingApproval};
 use crate::leased_run::LeasedRun;
-use crate::own_lock::past_own_lock;
-use crate::watched::Watched;
+use crate::own_lock::retry_after_unlock;
+use crate::watched::AttemptReport;
 
 /// Plans, waits and applies.
 pub(crate) async fn apply_saved(
     run: &LeasedRun,
     attempt: &Attempt,
-    watched: &Watched,
+    watched: &AttemptReport,
 ) -> Result<(), AttemptError> {
     let terraform = &run.shared.terraform;
-    let saved = past_own_lock(run, attempt, || terraform.save_plan(attempt)).await?;
+    let saved = retry_after_unlock(run, attempt, || terraform.save_plan(attempt)).await?;
     let (mut plan, output) = saved;
     let awaited = awaited(run, &output, watched);
     // The text of the plan may be long, and so may the wait.
@@ -26,11 +26,15 @@ pub(crate) async fn apply_saved(
         run.wait(&attempt.stop, &*awaited).await?;
         plan.write_back()?;
     }
-    past_own_lock(run, attempt, || terraform.apply_saved(attempt, &plan)).await
+    retry_after_unlock(run, attempt, || terraform.apply_saved(attempt, &plan)).await
 }
 
 /// The condition that the plan waits for; `None` if the plan changes nothing or need not wait.
-fn awaited(run: &LeasedRun, output: &PlanOutput, watched: &Watched) -> Option<Box<dyn Awaited>> {
+fn awaited(
+    run: &LeasedRun,
+    output: &PlanOutput,
+    watched: &AttemptReport,
+) -> Option<Box<dyn PendingApproval>> {
     let gate = run.shared.gate.as_ref()?;
     if !output.changes_present {
         return None;

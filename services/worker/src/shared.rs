@@ -12,7 +12,7 @@ use cts_terraform::{OutputSink, TaskDirectory, Terraform};
 use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
-use crate::gate::Gate;
+use crate::gate::ApprovalGate;
 use crate::journal::Journal;
 use crate::options::Options;
 use crate::requests::Requests;
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) console: Console,
     pub(crate) values: ValueSources,
     pub(crate) handlers: Handlers,
-    pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) gate: Option<Arc<dyn ApprovalGate>>,
     pub(crate) slots: Slots,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,

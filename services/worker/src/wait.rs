@@ -7,11 +7,11 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use cts_core::Chain;
 use cts_core::runs::{Resumed, WaitEnd};
-use cts_terraform::StopOrder;
+use cts_terraform::StopSignal;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
-use crate::gate::{Awaited, Lapsed};
+use crate::gate::{PendingApproval, Rejected};
 use crate::leased_run::LeasedRun;
 
 /// Longest time for giving up the condition.
@@ -28,10 +28,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) enum WaitError {
     /// The condition that the run waited for will not come.
     #[error("it waited in vain for {name}")]
-    Lapsed {
+    Rejected {
         name: String,
         #[source]
-        lapsed: Lapsed,
+        lapsed: Rejected,
     },
     /// The scheduler has ended the wait and knows what follows.
     #[error("the wait was ended: {0}")]
@@ -45,8 +45,8 @@ impl LeasedRun {
     /// Waits, and returns when the run may apply, in a slot again.
     pub(crate) async fn wait(
         &self,
-        order: &StopOrder,
-        awaited: &dyn Awaited,
+        order: &StopSignal,
+        awaited: &dyn PendingApproval,
     ) -> Result<(), WaitError> {
         let name = awaited.name();
         let run = self.lease.run;
@@ -60,7 +60,7 @@ impl LeasedRun {
             Ok(()) => {
                 tracing::info!(task_name = self.lease.task_name, run.id = %run, "the run goes on");
             }
-            Err(WaitError::Lapsed { .. }) => {}
+            Err(WaitError::Rejected { .. }) => {}
             Err(error) => {
                 tracing::info!(task_name = self.lease.task_name, run.id = %run, reason = %error, "the run waits no longer");
                 if timeout(GIVE_UP, awaited.give_up()).await.is_err() {
@@ -71,7 +71,7 @@ impl LeasedRun {
         came
     }
 
-    async fn await_it(&self, awaited: &dyn Awaited, name: &str) -> Result<(), WaitError> {
+    async fn await_it(&self, awaited: &dyn PendingApproval, name: &str) -> Result<(), WaitError> {
         let number = self.next_wait();
         // Until the scheduler knows that the run waits, no event may count as the end of the wait.
         if let Some(end) = self.suspend(number, name).await? {
@@ -79,7 +79,7 @@ impl LeasedRun {
         }
         self.leave_slot();
         let go_on = async {
-            awaited.came().await.map_err(|lapsed| WaitError::Lapsed {
+            awaited.came().await.map_err(|lapsed| WaitError::Rejected {
                 name: name.to_owned(),
                 lapsed,
             })?;
@@ -108,7 +108,7 @@ impl LeasedRun {
     }
 
     /// Returns when the worker drains or stops, or the lease is lost.
-    async fn stopped(&self, order: &StopOrder) -> WaitError {
+    async fn stopped(&self, order: &StopSignal) -> WaitError {
         tokio::select! {
             () = order.cancelled() => {}
             () = self.drain.cancelled() => {}

@@ -12,7 +12,7 @@ use crate::redaction::Redactor;
 
 /// An attempt whose secrets are known.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct AttemptReport {
     kind: RunKind,
     /// Removes the secrets of the attempt from texts.
     pub(crate) redactor: Arc<Redactor>,
@@ -25,7 +25,7 @@ pub(crate) struct Watched {
     pub(crate) state: Option<TerraformState>,
 }
 
-impl Watched {
+impl AttemptReport {
     pub(crate) fn new(kind: RunKind, redactor: &Arc<Redactor>, report: &Arc<Report>) -> Self {
         Self {
             kind,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cts_core::Chain;
 use cts_core::runs::AttemptOutcome;
-use cts_terraform::StopOrder;
+use cts_terraform::StopSignal;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{Ended, attempt};
@@ -26,7 +26,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
     if let Err(end) = run.confirm(stop).await {
         return give_back_unused(&run, end, &log, stop).await;
     }
-    let order = StopOrder::child_of(stop, run.shared.options.stop);
+    let order = StopSignal::child_of(stop, run.shared.options.stop);
     let done = CancellationToken::new();
     let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
     let (ended, lost) = {
@@ -138,6 +138,6 @@ fn to_be_reported(outcome: AttemptOutcome, lost: Option<LeaseEnd>) -> Option<Att
             | AttemptOutcome::Destroyed,
         ) => Some(outcome),
         (Some(LeaseEnd::Unanswered), _) => Some(AttemptOutcome::Interrupted),
-        (Some(LeaseEnd::Overslept), _) => None,
+        (Some(LeaseEnd::Stalled), _) => None,
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cts_core::{
-    BufferSetting, Condition, MaxShrink, OnDelete, PlanMode, ServicesCondition, ShrinkGuard,
+    BufferSetting, Condition, MaxShrink, OnDelete, PlanMode, ServicesCondition, ShrinkLimit,
     TaskTimeouts,
 };
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn a_full_task_is_read() {
     );
     assert_eq!(
         task.guard,
-        ShrinkGuard {
+        ShrinkLimit {
             min_instances: Some(2),
             max_shrink: Some(MaxShrink::Percent(50)),
         }

@@ -38,7 +38,7 @@ pub(super) enum Renewal {
 
 /// Members and slots.
 #[derive(Debug)]
-pub(super) struct Arbiter {
+pub(super) struct SlotAllocator {
     slots: usize,
     members: HashMap<MemberId, Member>,
     fixed: usize,
@@ -46,7 +46,7 @@ pub(super) struct Arbiter {
     others: BTreeSet<(Rank, MemberId)>,
 }
 
-impl Arbiter {
+impl SlotAllocator {
     pub(super) fn new(slots: usize) -> Self {
         Self {
             slots,
@@ -63,7 +63,7 @@ impl Arbiter {
             .map_or_else(Rank::default, |member| member.rank)
     }
 
-    /// Adds a member. A fixed member holds a slot at once; [`Arbiter::settle`] gives one to the others if one
+    /// Adds a member. A fixed member holds a slot at once; [`SlotAllocator::settle`] gives one to the others if one
     /// is free.
     pub(super) fn join(&mut self, id: MemberId, fixed: bool) {
         let member = Member {
@@ -176,8 +176,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn of(members: u64, slots: usize) -> Arbiter {
-        let mut arbiter = Arbiter::new(0);
+    fn of(members: u64, slots: usize) -> SlotAllocator {
+        let mut arbiter = SlotAllocator::new(0);
         for id in 0..members {
             arbiter.join(id, false);
         }
@@ -185,7 +185,7 @@ mod tests {
         arbiter
     }
 
-    fn holders(arbiter: &Arbiter) -> Vec<MemberId> {
+    fn holders(arbiter: &SlotAllocator) -> Vec<MemberId> {
         let mut ids: Vec<_> = arbiter.holders.iter().map(|(_rank, id)| *id).collect();
         ids.sort_unstable();
         ids
@@ -241,7 +241,7 @@ mod tests {
         fn none_is_free_while_one_waits_and_those_between_requests_make_room(
             steps in prop::collection::vec((0..5_u8, 0..12_u64, 0..6_usize), 0..80),
         ) {
-            let mut arbiter = Arbiter::new(0);
+            let mut arbiter = SlotAllocator::new(0);
             let mut holding = std::collections::BTreeSet::new();
             let mut now = Duration::ZERO;
             let mut slots = 0;

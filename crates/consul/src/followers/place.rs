@@ -45,7 +45,7 @@ pub(super) struct Place {
 
 /// Runs until it is dropped.
 #[derive(Debug)]
-pub(super) struct Wakeups(
+pub(super) struct ChangeProbes(
     #[expect(dead_code, reason = "its end is the end of the task")] JoinSet<Infallible>,
 );
 
@@ -113,7 +113,7 @@ impl Place {
     }
 }
 
-impl Wakeups {
+impl ChangeProbes {
     pub(super) fn start(client: ConsulClient, key: &PlaceKey, place: Arc<Place>) -> Self {
         let key = key.clone();
         let mut tasks = JoinSet::new();

@@ -22,7 +22,7 @@ pub(crate) enum Standing {
 
 /// The right of one follower to ask.
 #[derive(Debug)]
-pub(crate) enum Seat {
+pub(crate) enum QuerySlot {
     /// Asks at any time, and Consul may hold the query.
     Own,
     /// Asks as other queries leave room.
@@ -41,7 +41,7 @@ pub(crate) struct SharedSeat {
     knows_http2: bool,
 }
 
-impl Seat {
+impl QuerySlot {
     pub(super) fn shared(
         followers: Followers,
         id: MemberId,

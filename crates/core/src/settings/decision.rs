@@ -6,7 +6,7 @@ use super::{BlockDigests, Comparison, SettingsGeneration};
 
 /// How long settings stay in force after the last worker had them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SettingsPatience {
+pub struct SettingsTimeouts {
     /// Time before settings take their place that were never in force.
     pub new: Duration,
     /// Time before settings take their place that were in force before: a rollback, or a worker with an old
@@ -14,7 +14,7 @@ pub struct SettingsPatience {
     pub earlier: Duration,
 }
 
-impl SettingsPatience {
+impl SettingsTimeouts {
     /// For several workers that start and end one after the other.
     pub const CLUSTER: Self = Self {
         new: Duration::from_secs(15),
@@ -61,7 +61,7 @@ pub fn decide_settings(
     earlier: &[&SettingsGeneration],
     workers: &[BlockDigests],
     absent: Duration,
-    patience: SettingsPatience,
+    patience: SettingsTimeouts,
 ) -> SettingsDecision {
     let Some((first, others)) = workers.split_first() else {
         return SettingsDecision::Keep;
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::settings::{ClusterKey, SettingsBlocks, SettingsScope};
 
-    const PATIENCE: SettingsPatience = SettingsPatience::CLUSTER;
+    const PATIENCE: SettingsTimeouts = SettingsTimeouts::CLUSTER;
 
     fn under(keys: &[u8], text: &str) -> BlockDigests {
         let mut blocks = SettingsBlocks::default();

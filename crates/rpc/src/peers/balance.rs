@@ -19,13 +19,13 @@ pub(super) struct Member {
 
 /// The way to the channel. Without calls, changes pile up; what finds no place waits here in the
 /// form of the wanted set, so flapping peers fill no memory and block nothing.
-pub(super) struct Feed {
+pub(super) struct EndpointUpdates {
     changes: mpsc::Sender<Change<SocketAddr, Endpoint>>,
     wanted: BTreeMap<SocketAddr, Member>,
     sent: BTreeMap<SocketAddr, u64>,
 }
 
-impl Feed {
+impl EndpointUpdates {
     pub(super) fn new() -> (Channel, Self) {
         let (channel, changes) = Channel::balance_channel(CHANGES);
         let feed = Self {
@@ -103,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_channel_that_nobody_calls_holds_nobody_up() {
-        let (_channel, mut feed) = Feed::new();
+        let (_channel, mut feed) = EndpointUpdates::new();
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
         let mut held_up = false;
         for generation in 0..2 * CHANGES as u64 {
@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_told_is_not_told_again() {
-        let (channel, mut feed) = Feed::new();
+        let (channel, mut feed) = EndpointUpdates::new();
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
         feed.insert(address, member(1));
         feed.flush().await;

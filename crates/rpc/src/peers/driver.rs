@@ -14,7 +14,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::{Notify, watch};
 
 use crate::address::Address;
-use crate::peers::balance::{Feed, Member};
+use crate::peers::balance::{EndpointUpdates, Member};
 use crate::peers::probe::{Probe, Probed};
 use crate::peers::resolve::{Answers, Known, resolve_after};
 use crate::peers::roster::Entry;
@@ -29,7 +29,7 @@ pub struct PeersDriver {
     addresses: Arc<[Address]>,
     keys: Option<watch::Receiver<Arc<ClientKeys>>>,
     published: watch::Sender<Arc<[Peer]>>,
-    feed: Feed,
+    feed: EndpointUpdates,
     entries: BTreeMap<SocketAddr, Entry>,
     probes: FuturesUnordered<BoxFuture<'static, Probed>>,
     known: Known,
@@ -51,7 +51,7 @@ impl PeersDriver {
         addresses: Vec<Address>,
         keys: Option<watch::Receiver<Arc<ClientKeys>>>,
         published: watch::Sender<Arc<[Peer]>>,
-        feed: Feed,
+        feed: EndpointUpdates,
     ) -> Self {
         let addresses: Arc<[Address]> = addresses.into();
         Self {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{RunStatus, goes_on_alone};
+use cts_core::runs::{RunStatus, continues_as_change};
 use cts_core::{Incarnation, LeaderEpoch, TaskPhase, WorkerId};
 
 use super::Model;
 use super::service::Service;
-use cts_store::{Leadership, Member, Requeued, TakeBack};
+use cts_store::{ExpiredLeases, Leadership, Member, Requeued};
 
 #[derive(Debug, Default)]
 pub(super) struct ModelLeader {
@@ -156,7 +156,7 @@ impl Model {
         self.leader.service.covers(moment)
     }
 
-    pub fn reap(&mut self, each: &[TakeBack]) -> Vec<Requeued> {
+    pub fn reap(&mut self, each: &[ExpiredLeases]) -> Vec<Requeued> {
         let now = self.now;
         self.members
             .retain(|_, (_, seen)| now.saturating_sub(*seen) < DAY);
@@ -178,7 +178,7 @@ impl Model {
             let task = self.tasks.get(&run.task).map(|task| &task.stored);
             let enabled =
                 task.is_some_and(|task| task.spec.enabled && task.phase == TaskPhase::Ready);
-            if goes_on_alone(run.kind, run.no_retry, enabled) {
+            if continues_as_change(run.kind, run.no_retry, enabled) {
                 run.no_retry = false;
             } else {
                 run.status = RunStatus::Cancelled;

@@ -13,8 +13,8 @@ use cts_core::{
 use super::{Model, ModelEvent, ModelRun};
 use cts_store::configured::RECONFIGURED;
 use cts_store::{
-    DELETED, DRAFTS_KEPT, Deletion, EnqueueRequest, NewTask, Refused, RefusedCode, StoredTask,
-    TaskChange, TaskError, Unfinished,
+    DELETED, DRAFTS_KEPT, Deletion, EnqueueRequest, NewTask, PendingDeletions, Refused,
+    RefusedCode, StoredTask, TaskChange, TaskError,
 };
 
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ impl ModelTask {
 }
 
 impl Model {
-    pub fn configure(&mut self, specs: &[TaskSpec]) -> Unfinished {
+    pub fn configure(&mut self, specs: &[TaskSpec]) -> PendingDeletions {
         let names: BTreeSet<_> = specs.iter().map(|spec| spec.name().clone()).collect();
         let gone: Vec<_> = self
             .tasks
@@ -94,7 +94,7 @@ impl Model {
             })
             .map(|(name, _)| name.clone())
             .collect();
-        let mut unfinished = Unfinished::default();
+        let mut unfinished = PendingDeletions::default();
         for name in gone {
             self.begin_deletion(&name, None);
             if self.tasks.contains_key(&name) {
@@ -347,7 +347,7 @@ impl Model {
         }
     }
 
-    pub fn reset(&mut self) -> Unfinished {
+    pub fn reset(&mut self) -> PendingDeletions {
         let names: Vec<_> = self.tasks.keys().cloned().collect();
         for name in names {
             self.begin_deletion(&name, None);
@@ -358,7 +358,7 @@ impl Model {
         for task in self.tasks.values_mut() {
             task.events.clear();
         }
-        Unfinished {
+        PendingDeletions {
             deleting: self.tasks.keys().cloned().collect(),
             postponed: Vec::new(),
         }

@@ -13,12 +13,7 @@ use cts_store::{
 
 impl<F: Fixture> Scene<F> {
     /// An enabled task with a new run.
-    pub(crate) fn new_task(
-        &self,
-        name: &str,
-        creation: Creation,
-        kind: RunKind,
-    ) -> NewTask {
+    pub(crate) fn new_task(&self, name: &str, creation: Creation, kind: RunKind) -> NewTask {
         NewTask {
             spec: spec(name),
             creation,
@@ -129,11 +124,7 @@ impl<F: Fixture> Scene<F> {
         self.delete_as(name, Deletion::Retain).await
     }
 
-    pub(crate) async fn delete_as(
-        &self,
-        name: &str,
-        deletion: Deletion,
-    ) -> bool {
+    pub(crate) async fn delete_as(&self, name: &str, deletion: Deletion) -> bool {
         let deleted = self.store().delete_task(&task(name), deletion).await;
         deleted.expect("the task is there")
     }
@@ -167,11 +158,7 @@ impl<F: Fixture> Scene<F> {
     }
 
     /// Makes the enqueue request for an open request, as the leader does.
-    pub(crate) async fn request_of(
-        &self,
-        run: RunId,
-        text: &str,
-    ) -> EnqueueRequest {
+    pub(crate) async fn request_of(&self, run: RunId, text: &str) -> EnqueueRequest {
         let request = self.find_request(run).await.expect("the request is there");
         EnqueueRequest {
             task: request.task,

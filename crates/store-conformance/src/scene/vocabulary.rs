@@ -8,7 +8,7 @@ use std::time::Duration;
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
     BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FrozenInput, Incarnation,
-    OnDelete, PlanMode, ProviderId, Requirement, ServicesCondition, ShrinkGuard, TaskDefinition,
+    OnDelete, PlanMode, ProviderId, Requirement, ServicesCondition, ShrinkLimit, TaskDefinition,
     TaskName, TaskSpec, TaskTimeouts, ViewId, WorkerId,
 };
 
@@ -62,7 +62,7 @@ pub fn spec(name: &str) -> TaskSpec {
         buffer_setting: None,
         buffer_period: BufferPeriod::BUILT_IN,
         skip_unchanged: true,
-        guard: ShrinkGuard::default(),
+        guard: ShrinkLimit::default(),
         concurrency_group: None,
         on_delete: OnDelete::default(),
         retry_failed: true,
@@ -77,7 +77,7 @@ pub(crate) fn guarded(max_shrink: &str, services: &[(&str, u32)]) -> Guarded {
     let services = services.map(|(name, count)| ((*name).to_owned(), *count));
     let max_shrink = max_shrink.parse();
     Guarded {
-        guard: ShrinkGuard {
+        guard: ShrinkLimit {
             min_instances: None,
             max_shrink: Some(max_shrink.expect("the suite uses valid limits")),
         },
@@ -129,10 +129,7 @@ pub fn worker() -> WorkerId {
 }
 
 /// Capabilities of a worker with these engines, given as pairs of driver and version.
-pub(crate) fn capabilities(
-    engines: &[(&str, &str)],
-    bundles: bool,
-) -> Capabilities {
+pub(crate) fn capabilities(engines: &[(&str, &str)], bundles: bool) -> Capabilities {
     let engines = engines.iter().map(|(driver, version)| Engine {
         driver: (*driver).to_owned(),
         version: (*version).to_owned(),

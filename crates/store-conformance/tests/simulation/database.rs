@@ -10,7 +10,7 @@ use cts_core::state::StateRecord;
 use cts_core::{
     Digest, EventId, FrozenInput, LeaderEpoch, LeaseEpoch, RunId, TaskName, TaskTimeouts, WorkerId,
 };
-use cts_store::{Claim, Completion, EnqueueRequest, Lease, TakeBack, TaskChange, Unchanged};
+use cts_store::{Claim, Completion, EnqueueRequest, ExpiredLeases, Lease, TaskChange, Unchanged};
 use cts_store_conformance::model::Model;
 use cts_store_conformance::{claim, spec, task};
 use uuid::Uuid;
@@ -310,9 +310,9 @@ impl Database {
         lease
     }
 
-    fn take_back(&mut self) -> TakeBack {
+    fn take_back(&mut self) -> ExpiredLeases {
         self.ids += 2;
-        TakeBack {
+        ExpiredLeases {
             event: EventId::from_uuid(Uuid::from_u128(self.ids)),
             retry_run: RunId::from_uuid(Uuid::from_u128(self.ids + 1)),
             jitter: 0.0,

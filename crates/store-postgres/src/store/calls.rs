@@ -11,11 +11,11 @@ use cts_core::{
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
     Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
-    Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
-    MemberConfiguration, MemberState, NewTask, QueueDepth, Refused, Registered, Requeued,
-    Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput, StoredTask,
-    TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerRecord,
-    WorkerState,
+    ExpiredLeases, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
+    Member, MemberConfiguration, MemberState, NewTask, PendingDeletions, QueueDepth, Refused,
+    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
+    StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
+    WorkerRecord, WorkerState,
 };
 use uuid::Uuid;
 
@@ -94,7 +94,7 @@ impl Store for PostgresStore {
         &self,
         leader: LeaderEpoch,
         specs: &[TaskSpec],
-    ) -> Result<Unfinished, LeaderError> {
+    ) -> Result<PendingDeletions, LeaderError> {
         call!(&self.pool, LONG_LIMIT, c => configure::replace_config_tasks(c, leader, specs))
     }
 
@@ -102,7 +102,7 @@ impl Store for PostgresStore {
         call!(&self.pool, c => tasks::all(c))
     }
 
-    async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError> {
+    async fn task_marks(&self) -> Result<Vec<TaskVersion>, StoreError> {
         call!(&self.pool, c => tasks::marks(c))
     }
 
@@ -180,7 +180,7 @@ impl Store for PostgresStore {
         &self,
         leader: LeaderEpoch,
         archive: ArchiveId,
-    ) -> Result<Unfinished, LeaderError> {
+    ) -> Result<PendingDeletions, LeaderError> {
         let reset = call!(&self.pool, LONG_LIMIT, c => configure::reset(c, leader, archive))?;
         let mut after = Uuid::nil();
         while let Moved::To(run) =
@@ -273,7 +273,7 @@ impl Store for PostgresStore {
     async fn reap(
         &self,
         leader: LeaderEpoch,
-        each: &[TakeBack],
+        each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
         let requeued = call!(&self.pool, c => take_back::reap(c, leader, each))?;
         // Statistics are tried again a second later; a failure must not hide the leases that were taken back.
@@ -299,8 +299,8 @@ impl Store for PostgresStore {
         call!(&self.pool, c => waiting::waiting_runs(c, due_for))
     }
 
-    async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
-        call!(&self.pool, c => waiting::hasten_retries(c, at_most_every))
+    async fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
+        call!(&self.pool, c => waiting::retry_failed_now(c, at_most_every))
     }
 
     async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use cts_core::runs::{AttemptOutcome, RunKind, RunKinds, RunStatus};
 use cts_core::{Capabilities, Engine, EventId, LeaderEpoch, RunId, WorkerId};
 use cts_store::{
-    Claim, Completion, EnqueueRequest, HeldLeases as _, Hint, Lease, LeaseError, Store as _,
-    StoreError, TakeBack, Unchanged,
+    Claim, Completion, EnqueueRequest, ExpiredLeases, HeldLeases as _, Hint, Lease, LeaseError,
+    Store as _, StoreError, Unchanged,
 };
 pub(crate) use cts_store_conformance::member;
 use cts_store_conformance::{input, spec, task};
@@ -49,8 +49,8 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
     }
 }
 
-pub(crate) fn take_backs(most: usize) -> Vec<TakeBack> {
-    let each = (0..most).map(|_| TakeBack {
+pub(crate) fn take_backs(most: usize) -> Vec<ExpiredLeases> {
+    let each = (0..most).map(|_| ExpiredLeases {
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: RunId::from_uuid(Uuid::now_v7()),
         jitter: 0.0,

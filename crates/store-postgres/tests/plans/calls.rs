@@ -6,9 +6,9 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
 use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::{
-    Assignment, Claim, Completion, EnqueueRequest, HeldLeases as _, Housekeeping as _, Lease,
-    LogLine, LogStream, NewTask, Refused, RefusedCode, Retention, RunFilter, SettingsChange,
-    SettingsStore as _, Store as _, TakeBack, TaskChange, Unchanged,
+    Assignment, Claim, Completion, EnqueueRequest, ExpiredLeases, HeldLeases as _,
+    Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode, Retention,
+    RunFilter, SettingsChange, SettingsStore as _, Store as _, TaskChange, Unchanged,
 };
 use cts_store_conformance::{claim, input, member, spec, task, worker_record};
 use cts_store_postgres::PostgresStore;
@@ -255,7 +255,7 @@ impl Calls {
 
     /// Takes back leases.
     pub(crate) async fn reap(&self) {
-        let ids = || TakeBack {
+        let ids = || ExpiredLeases {
             event: EventId::from_uuid(Uuid::now_v7()),
             retry_run: run_id(),
             jitter: 0.5,
@@ -283,7 +283,7 @@ impl Calls {
             store.next_due().await.unwrap();
             store.queue_depth().await.unwrap();
             store.waiting_runs(Duration::from_secs(5)).await.unwrap();
-            store.hasten_retries(Duration::ZERO).await.unwrap();
+            store.retry_failed_now(Duration::ZERO).await.unwrap();
             self.list().await;
         }
     }

@@ -11,10 +11,11 @@ use cts_core::{
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
     Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
-    Hint, HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
-    Member, MemberConfiguration, MemberState, NewTask, QueueDepth, Refused, Registered, Requeued,
-    Retention, RunFilter, RunRecord, RunRequest, Store, StoreError, StoredInput, StoredTask,
-    TakeBack, TaskChange, TaskError, TaskMark, TaskState, Unfinished, WaitingRuns, WorkerState,
+    ExpiredLeases, Hint, HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewTask, PendingDeletions,
+    QueueDepth, Refused, Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store,
+    StoreError, StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion,
+    WaitingRuns, WorkerState,
 };
 
 use super::SqliteStore;
@@ -88,7 +89,7 @@ impl Store for SqliteStore {
         &self,
         leader: LeaderEpoch,
         specs: &[TaskSpec],
-    ) -> Result<Unfinished, LeaderError> {
+    ) -> Result<PendingDeletions, LeaderError> {
         transaction!(self.begin; leader, t, now => configure::replace_config_tasks(&mut t, specs, now))
     }
 
@@ -96,7 +97,7 @@ impl Store for SqliteStore {
         tasks::all(&self.pools.reader).await
     }
 
-    async fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError> {
+    async fn task_marks(&self) -> Result<Vec<TaskVersion>, StoreError> {
         tasks::marks(&self.pools.reader).await
     }
 
@@ -174,7 +175,7 @@ impl Store for SqliteStore {
         &self,
         leader: LeaderEpoch,
         archive: ArchiveId,
-    ) -> Result<Unfinished, LeaderError> {
+    ) -> Result<PendingDeletions, LeaderError> {
         transaction!(self.begin_durable; leader, t, now => configure::reset(&mut t, archive, now))
     }
 
@@ -279,7 +280,7 @@ impl Store for SqliteStore {
     async fn reap(
         &self,
         leader: LeaderEpoch,
-        each: &[TakeBack],
+        each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
         let mut transaction = self.begin().await?;
         let now = self.now();
@@ -314,8 +315,8 @@ impl Store for SqliteStore {
         waiting::waiting_runs(&self.pools.reader, due_for, self.now()).await
     }
 
-    async fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
-        transaction!(self.begin, t, now => waiting::hasten_retries(&mut t, at_most_every, now))
+    async fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
+        transaction!(self.begin, t, now => waiting::retry_failed_now(&mut t, at_most_every, now))
     }
 
     async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {

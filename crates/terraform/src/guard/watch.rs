@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use tokio::time::Instant;
 
 use crate::guard::line::Line;
-use crate::stop::{StopCourse, StopPolicy, StopStep};
+use crate::stop::{StopPolicy, StopSequence, StopStep};
 
 /// Pause between two scans while a process is being stopped.
 const BUSY: Duration = Duration::from_millis(100);
@@ -76,7 +76,7 @@ struct Hold {
 #[derive(Debug)]
 struct Stop {
     begun: Instant,
-    course: StopCourse,
+    course: StopSequence,
     /// Whether the worker has interrupted already.
     interrupted: bool,
     /// The last step for each group.
@@ -85,7 +85,7 @@ struct Stop {
 
 impl Stop {
     fn begin(now: Instant, policy: StopPolicy, hold: Hold) -> Self {
-        let mut course = StopCourse::new(policy);
+        let mut course = StopSequence::new(policy);
         course.hurry(Duration::ZERO, hold.kill_by.saturating_duration_since(now));
         if hold.interrupted {
             course.terminate_by(hold.act_at.saturating_duration_since(now));

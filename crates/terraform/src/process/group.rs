@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::process::signal_group;
 use crate::processes::is_at_work;
-use crate::stop::{StopOrder, until_latest_kill};
+use crate::stop::{StopSignal, until_latest_kill};
 
 /// Pause between two polls of whether a group is empty. Its processes are not children of cts.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ const KILL_GRACE: Duration = Duration::from_secs(5);
 ///
 /// # Cancellation
 /// Dropping the future leaves signals sent.
-pub(super) async fn end(group: Pid, directory: &Path, order: &StopOrder) -> bool {
+pub(super) async fn end(group: Pid, directory: &Path, order: &StopSignal) -> bool {
     let begun = Instant::now();
     let mut sent = None;
     let mut killing_since = None;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Found;
 use super::changes::Changes;
-use crate::outputs::{ToldOutputs, are_applied};
+use crate::outputs::{ReportedOutputs, are_applied};
 
 /// The events of one command.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub(super) struct Events {
     pub(super) done: Changes,
     pub(super) found: Found,
     /// Outputs after an apply.
-    pub(super) outputs: Option<ToldOutputs>,
+    pub(super) outputs: Option<ReportedOutputs>,
     begun: bool,
 }
 
@@ -29,7 +29,7 @@ struct Event {
     hook: Option<Change>,
     changes: Option<Counts>,
     diagnostic: Option<Mistake>,
-    outputs: Option<ToldOutputs>,
+    outputs: Option<ReportedOutputs>,
 }
 
 #[derive(Deserialize)]

@@ -6,15 +6,15 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn hurried(now: Duration, gone_at: Duration) -> StopCourse {
-    let mut course = StopCourse::new(StopPolicy::default());
+fn hurried(now: Duration, gone_at: Duration) -> StopSequence {
+    let mut course = StopSequence::new(StopPolicy::default());
     course.hurry(now, gone_at);
     course
 }
 
 #[test]
 fn a_stop_with_time_follows_the_policy() {
-    let course = StopCourse::new(StopPolicy::default());
+    let course = StopSequence::new(StopPolicy::default());
     assert_eq!(course.due(Duration::ZERO), StopStep::Interrupt);
     assert_eq!(course.next(Duration::ZERO), Some(seconds(30)));
     assert_eq!(course.due(seconds(30)), StopStep::Terminate);
@@ -64,7 +64,7 @@ fn a_deadline_in_the_middle_leaves_what_was_already_earlier() {
 
 #[test]
 fn the_earliest_moment_counts_whatever_comes_after_it() {
-    let order = StopOrder::new(StopPolicy::default());
+    let order = StopSignal::new(StopPolicy::default());
     let now = Instant::now();
     assert!(!order.is_cancelled());
     order.kill_by(now + seconds(10));
@@ -79,8 +79,8 @@ fn the_earliest_moment_counts_whatever_comes_after_it() {
 #[test]
 fn an_order_obeys_its_parent_and_not_the_other_way_round() {
     let parent = CancellationToken::new();
-    let first = StopOrder::child_of(&parent, StopPolicy::default());
-    let second = StopOrder::child_of(&parent, StopPolicy::default());
+    let first = StopSignal::child_of(&parent, StopPolicy::default());
+    let second = StopSignal::child_of(&parent, StopPolicy::default());
     first.kill_by(Instant::now());
     assert!(!parent.is_cancelled());
     assert!(!second.is_cancelled());
@@ -100,7 +100,7 @@ proptest! {
             interrupt_grace: Duration::from_millis(interrupt),
             terminate_grace: Duration::from_millis(terminate),
         };
-        let mut course = StopCourse::new(policy);
+        let mut course = StopSequence::new(policy);
         let mut now = Duration::ZERO;
         for (pause, gone_at) in hurries {
             let before = course;
@@ -131,7 +131,7 @@ fn a_patient_stop_interrupts_until_something_makes_it_faster() {
         patient: true,
         ..StopTerms::default()
     };
-    let mut course = StopCourse::patient(StopPolicy::default());
+    let mut course = StopSequence::patient(StopPolicy::default());
     for now in [0, 60, 24 * 3600] {
         course.follow(patient, begun, seconds(now));
         assert!(course.is_patient());
@@ -162,14 +162,14 @@ fn a_patient_stop_interrupts_until_something_makes_it_faster() {
 
 #[test]
 fn an_interrupt_is_patient_only_where_nothing_was_ordered_before() {
-    let order = StopOrder::new(StopPolicy::default());
+    let order = StopSignal::new(StopPolicy::default());
     order.interrupt();
     assert!(order.is_cancelled() && order.terms().borrow().patient);
     order.cancel();
     assert!(!order.terms().borrow().patient);
     order.interrupt();
     assert!(!order.terms().borrow().patient);
-    let forced = StopOrder::new(StopPolicy::default());
+    let forced = StopSignal::new(StopPolicy::default());
     forced.interrupt();
     forced.terminate();
     let terms = *forced.terms().borrow();

@@ -12,7 +12,7 @@ use cts_core::{
 };
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, InheritedEnvironment, LineChannel,
-    OutputLine, RenderSettings, RootModule, StopOrder, StopPolicy, TaskDirectory, Terraform,
+    OutputLine, RenderSettings, RootModule, StopPolicy, StopSignal, TaskDirectory, Terraform,
     render_root_module, render_tfvars, required_version,
 };
 use cts_testkit::fixtures;
@@ -193,7 +193,7 @@ impl Sandbox {
             directory: self.directory(),
             environment: self.environment(),
             output: Arc::new(output),
-            stop: StopOrder::new(StopPolicy::default()),
+            stop: StopSignal::new(StopPolicy::default()),
             timeouts: StepTimeouts::default(),
         };
         (attempt, lines)

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use cts_terraform::guard::{Guard, GuardKeeper};
-use cts_terraform::{StopOrder, StopPolicy, TaskDirectory, stop_orphans};
+use cts_terraform::{StopPolicy, StopSignal, TaskDirectory, stop_orphans};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -307,7 +307,7 @@ async fn orphans_that_a_guard_is_stopping_are_not_interrupted_twice() {
         [60 * SECOND, 3 * SECOND],
     );
     life.hear("started").await;
-    let order = StopOrder::new(StopPolicy::default());
+    let order = StopSignal::new(StopPolicy::default());
     let (_said, orphans) = tokio::join!(
         worker.kill_and_outlive_guard(),
         stop_orphans(&directory, &order)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cts_core::{EngineKind, StepTimeouts};
-use cts_terraform::{CommandFailure, Executable, StopOrder, StopPolicy, Terraform};
+use cts_terraform::{CommandFailure, Executable, StopPolicy, StopSignal, Terraform};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -55,7 +55,7 @@ async fn a_command_that_does_not_listen_is_killed_when_its_time_is_over() {
     let terraform = played(&sandbox, deaf_terraform).await;
     let mut life = Life::watch(sandbox.directory().path());
     let (mut attempt, _lines) = sandbox.attempt();
-    attempt.stop = StopOrder::new(QUICK);
+    attempt.stop = StopSignal::new(QUICK);
     attempt.timeouts.init = Duration::from_millis(500);
     let error = terraform.init(&attempt, None).await.unwrap_err();
     assert!(error.to_string().contains("`init_timeout`"), "{error}");
@@ -73,7 +73,7 @@ async fn the_wait_for_a_shared_plugin_cache_is_bounded_and_can_be_stopped() {
     let terraform = played(&sandbox, deaf_terraform).await;
     let mut life = Life::watch(sandbox.directory().path());
     let (mut hanging, _lines) = sandbox.attempt();
-    hanging.stop = StopOrder::new(QUICK);
+    hanging.stop = StopSignal::new(QUICK);
     let (mut waiting, _lines) = sandbox.attempt();
     waiting.timeouts.init = Duration::from_millis(200);
     let (stopped, _lines) = sandbox.attempt();
@@ -111,7 +111,7 @@ async fn workers_of_one_machine_use_a_shared_plugin_cache_one_after_the_other() 
     let one = played(&sandbox, deaf_terraform).await;
     let mut life = Life::watch(sandbox.directory().path());
     let (mut hanging, _lines) = sandbox.attempt();
-    hanging.stop = StopOrder::new(QUICK);
+    hanging.stop = StopSignal::new(QUICK);
     sandbox.definition.working_dir = "sync-tasks/other".into();
     sandbox.write(Vec::new());
     let another_place = |directory: &Path| {
@@ -146,7 +146,7 @@ async fn what_a_killed_terraform_leaves_behind_is_stopped() {
     let terraform = played(&sandbox, killed_terraform).await;
     let mut life = Life::watch(sandbox.directory().path());
     let (mut attempt, _lines) = sandbox.attempt();
-    attempt.stop = StopOrder::new(QUICK);
+    attempt.stop = StopSignal::new(QUICK);
     let error = terraform.apply(&attempt).await.unwrap_err();
     assert!(error.to_string().contains("ended by signal 9"), "{error}");
     life.hear("started").await;

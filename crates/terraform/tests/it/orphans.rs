@@ -2,7 +2,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-use cts_terraform::{StopOrder, StopPolicy, stop_orphans};
+use cts_terraform::{StopPolicy, StopSignal, stop_orphans};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::Instant;
@@ -51,9 +51,12 @@ async fn an_abandoned_apply_is_stopped_and_its_lock_released() {
         .join("terraform.tfstate.d/edge/.terraform.tfstate.lock.info");
     assert!(lock.exists());
 
-    let found = stop_orphans(&sandbox.directory(), &StopOrder::new(StopPolicy::default()))
-        .await
-        .unwrap();
+    let found = stop_orphans(
+        &sandbox.directory(),
+        &StopSignal::new(StopPolicy::default()),
+    )
+    .await
+    .unwrap();
     assert_eq!(
         found.iter().map(|orphan| orphan.group).collect::<Vec<_>>(),
         [id]
@@ -62,9 +65,12 @@ async fn an_abandoned_apply_is_stopped_and_its_lock_released() {
     assert_eq!(orphan.wait().await.unwrap().code(), Some(1));
     assert!(!lock.exists());
 
-    let again = stop_orphans(&sandbox.directory(), &StopOrder::new(StopPolicy::default()))
-        .await
-        .unwrap();
+    let again = stop_orphans(
+        &sandbox.directory(),
+        &StopSignal::new(StopPolicy::default()),
+    )
+    .await
+    .unwrap();
     assert_eq!(again, []);
 }
 
@@ -98,7 +104,7 @@ fn an_apply_survives_the_end_of_its_supervisor_and_can_still_stop_gently() {
     let found = here
         .block_on(stop_orphans(
             &directory,
-            &StopOrder::new(StopPolicy::default()),
+            &StopSignal::new(StopPolicy::default()),
         ))
         .unwrap();
     assert_eq!(found.len(), 1);
@@ -127,9 +133,12 @@ async fn processes_of_others_are_left_alone() {
     // A shell of a person in the directory, and the Terraform of another task.
     let mut person = spawn(sandbox.directory().path(), false);
     let mut other_task = spawn(&sibling, true);
-    let found = stop_orphans(&sandbox.directory(), &StopOrder::new(StopPolicy::default()))
-        .await
-        .unwrap();
+    let found = stop_orphans(
+        &sandbox.directory(),
+        &StopSignal::new(StopPolicy::default()),
+    )
+    .await
+    .unwrap();
     assert_eq!(found, []);
     assert_eq!(person.try_wait().unwrap(), None);
     assert_eq!(other_task.try_wait().unwrap(), None);
@@ -156,7 +165,7 @@ async fn an_orphan_is_gone_by_the_moment_that_the_order_names() {
     let script = deaf_terraform(sandbox.path());
     let (mut orphan, mut life) = abandoned_script(&sandbox, &script);
     life.hear("started").await;
-    let order = StopOrder::new(StopPolicy::default());
+    let order = StopSignal::new(StopPolicy::default());
     let given = order.clone();
     let watch = async {
         life.hear("interrupted").await;
@@ -180,7 +189,7 @@ async fn an_orphan_whose_leader_has_died_is_stopped() {
     life.hear("started").await;
     let group = i32::try_from(leader.id().unwrap()).unwrap();
     leader.wait().await.unwrap();
-    let order = StopOrder::new(StopPolicy {
+    let order = StopSignal::new(StopPolicy {
         interrupt_grace: Duration::from_millis(200),
         terminate_grace: Duration::from_millis(200),
     });

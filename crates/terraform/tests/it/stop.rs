@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cts_terraform::{CommandFailure, StopOrder, StopPolicy, Terraform};
+use cts_terraform::{CommandFailure, StopPolicy, StopSignal, Terraform};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -89,7 +89,7 @@ async fn the_next_command_waits_for_one_that_is_still_being_stopped() {
 /// An apply of a Terraform that ignores signals.
 async fn with_a_deaf_terraform<T>(
     policy: StopPolicy,
-    stop: impl AsyncFnOnce(&StopOrder, &mut Life) -> T,
+    stop: impl AsyncFnOnce(&StopSignal, &mut Life) -> T,
 ) -> T {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
     sandbox.write(Vec::new());
@@ -106,7 +106,7 @@ async fn with_a_deaf_terraform<T>(
     let terraform = Terraform::new(executable, TaskTracker::new());
     let mut life = Life::watch(sandbox.directory().path());
     let (mut attempt, _lines) = sandbox.attempt();
-    attempt.stop = StopOrder::new(policy);
+    attempt.stop = StopSignal::new(policy);
     let order = attempt.stop.clone();
     let watch = async {
         life.hear("started").await;
@@ -125,7 +125,7 @@ async fn a_process_that_does_not_listen_is_killed_with_its_group() {
         interrupt_grace: Duration::from_millis(300),
         terminate_grace: Duration::from_millis(300),
     };
-    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+    with_a_deaf_terraform(policy, async |order: &StopSignal, life: &mut Life| {
         order.cancel();
         life.hear("interrupted").await;
         life.hear("terminated").await;
@@ -137,7 +137,7 @@ async fn a_process_that_does_not_listen_is_killed_with_its_group() {
 #[tokio::test]
 async fn a_process_is_gone_by_the_moment_that_its_order_names() {
     let policy = StopPolicy::default();
-    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+    with_a_deaf_terraform(policy, async |order: &StopSignal, life: &mut Life| {
         let now = Instant::now();
         order.kill_by(now + Duration::from_secs(2));
         let interrupted = life.hear("interrupted").await;
@@ -151,7 +151,7 @@ async fn a_process_is_gone_by_the_moment_that_its_order_names() {
 #[tokio::test]
 async fn a_moment_that_is_named_in_the_middle_of_a_stop_shortens_it() {
     let policy = StopPolicy::default();
-    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+    with_a_deaf_terraform(policy, async |order: &StopSignal, life: &mut Life| {
         order.cancel();
         life.hear("interrupted").await;
         let now = Instant::now();
@@ -167,7 +167,7 @@ async fn a_moment_that_is_named_in_the_middle_of_a_stop_shortens_it() {
 #[tokio::test]
 async fn a_moment_in_the_past_is_a_kill_at_once() {
     let policy = StopPolicy::default();
-    with_a_deaf_terraform(policy, async |order: &StopOrder, life: &mut Life| {
+    with_a_deaf_terraform(policy, async |order: &StopSignal, life: &mut Life| {
         let now = Instant::now();
         order.kill_by(now);
         assert!(life.hear("gone").await < now + Duration::from_secs(1));

@@ -28,7 +28,7 @@ use std::ffi::OsString;
 use clap::FromArgMatches as _;
 
 pub(crate) use self::answer::Answer;
-pub(crate) use self::personality::Personality;
+pub(crate) use self::personality::InvokedAs;
 
 use self::definitions::{Definitions, Leaf};
 use self::install::Edit;
@@ -52,7 +52,7 @@ pub(crate) enum Request {
 }
 
 /// Reads the words after the name of the program.
-pub(crate) fn read(personality: Personality, words: Vec<OsString>) -> Request {
+pub(crate) fn read(personality: InvokedAs, words: Vec<OsString>) -> Request {
     let definitions = Definitions::new(personality);
     match route::find(&definitions, words) {
         Route::Answer(answer) => Request::Answer(answer),
@@ -87,7 +87,7 @@ fn parse(
         .and_then(|mut matches| Arguments::from_arg_matches_mut(&mut matches));
     match parsed {
         Ok(arguments) => {
-            let silent = definitions.personality() == Personality::Original;
+            let silent = definitions.personality() == InvokedAs::Original;
             let notice = if silent { String::new() } else { read.notice };
             Ok((arguments.command, notice))
         }

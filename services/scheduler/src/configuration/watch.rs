@@ -32,7 +32,7 @@ pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
             match own.register().await {
                 Ok(registered) => {
                     open = registered.verdict == Verdict::Open;
-                    if !open && let Err(error) = own.hasten_retries().await {
+                    if !open && let Err(error) = own.retry_failed_now().await {
                         tracing::warn!(target: "ctrl", error = %Chain(&error), "failed tasks are not tried again before their time");
                     }
                 }

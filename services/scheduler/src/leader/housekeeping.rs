@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_mins(1);
 impl Leader {
     /// Prunes whenever that is due by the time of the database, whichever leader did it last. `begun` is when
     /// this leader began to serve; configurations may have changed since.
-    pub(super) async fn keep_house(&self, term: &Term, begun: Instant) -> Infallible {
+    pub(super) async fn prune_loop(&self, term: &Term, begun: Instant) -> Infallible {
         let every = HOUSEKEEPING.min(self.retention.age / 4);
         loop {
             let epoch = term.in_force().await;

@@ -31,7 +31,7 @@ use crate::leader::term::Term;
 use crate::notifier::Notifier;
 use crate::options::NextTick;
 use crate::planner::{DueTask, Planner, ViewProblem};
-use crate::watch::{Trouble, WatchEvent, WatchSet};
+use crate::watch::{WatchError, WatchEvent, WatchSet};
 
 /// Time before a failed write is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
@@ -143,11 +143,11 @@ impl LeaderLoop {
                     watches.again(&view);
                 }
             }
-            WatchEvent::Trouble(views, trouble) => self.note_trouble(&views, &trouble),
+            WatchEvent::WatchError(views, trouble) => self.note_trouble(&views, &trouble),
         }
     }
 
-    fn note_trouble(&mut self, views: &[ViewId], trouble: &Trouble) {
+    fn note_trouble(&mut self, views: &[ViewId], trouble: &WatchError) {
         let now = self.clock.now();
         // Durations that a watcher reports may exceed the range of a timestamp.
         let delta = |duration: Duration| TimeDelta::from_std(duration).ok();

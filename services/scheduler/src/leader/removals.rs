@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{Chain, LeaderEpoch, TaskName, TaskPhase, TaskSpec};
-use cts_store::{LeaderError, StoreError, TaskChange, TaskError, Unfinished};
+use cts_store::{LeaderError, PendingDeletions, StoreError, TaskChange, TaskError};
 use tokio::time::{Instant, sleep};
 
 use crate::leader::Leader;
@@ -28,10 +28,10 @@ impl Leader {
         &self,
         epoch: LeaderEpoch,
         declared: &[TaskSpec],
-        mut unfinished: Unfinished,
+        mut unfinished: PendingDeletions,
     ) -> Result<(), LeaderError> {
         let mut reminder = Instant::now();
-        while unfinished != Unfinished::default() {
+        while unfinished != PendingDeletions::default() {
             if reminder <= Instant::now() {
                 reminder = Instant::now() + REMINDER;
                 tracing::info!(
@@ -57,8 +57,8 @@ impl Leader {
         &self,
         epoch: LeaderEpoch,
         declared: &[TaskSpec],
-        before: &Unfinished,
-    ) -> Result<Unfinished, LeaderError> {
+        before: &PendingDeletions,
+    ) -> Result<PendingDeletions, LeaderError> {
         let stored = self.store.tasks().await?;
         let deleting = stored
             .iter()

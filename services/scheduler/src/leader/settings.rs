@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cts_core::settings::{SettingsPatience, SettingsScope};
+use cts_core::settings::{SettingsScope, SettingsTimeouts};
 use cts_core::{Chain, Digest, LeaderEpoch, TaskDefinition, TaskName};
 use cts_store::{LeaderError, Store};
 use tokio::sync::{Notify, watch};
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use self::differences::Differences;
 pub(crate) use self::differences::other_settings;
-use self::round::{Absences, Round};
+use self::round::{AbsentSince, Round};
 use crate::leader::term::Term;
 use crate::liveness::FORGOTTEN_AFTER;
 use crate::notifier::Notifier;
@@ -106,7 +106,7 @@ pub(crate) struct SettingsKeeper {
     workers: Workers,
     used: Arc<UsedScopes>,
     known: watch::Sender<Arc<Known>>,
-    absences: Absences,
+    absences: AbsentSince,
     differences: Differences,
 }
 
@@ -129,7 +129,7 @@ impl SettingsKeeper {
             workers,
             used,
             known,
-            absences: Absences::default(),
+            absences: AbsentSince::default(),
             differences: Differences::default(),
         };
         (keeper, in_force)
@@ -174,8 +174,8 @@ impl SettingsKeeper {
             }
         }
         let patience = match self.workers {
-            Workers::Own => SettingsPatience::NONE,
-            Workers::Others => SettingsPatience::CLUSTER,
+            Workers::Own => SettingsTimeouts::NONE,
+            Workers::Others => SettingsTimeouts::CLUSTER,
         };
         round.decide(&mut self.absences, patience, Instant::now());
         round.assign(&unsettled);

@@ -56,7 +56,7 @@ pub(crate) fn reason(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<Stri
 
 /// Warns of runs that no worker takes; on the leader alone, so that it is one warning in a cluster.
 #[derive(Debug)]
-pub(crate) struct Untaken {
+pub(crate) struct Unschedulable {
     store: Arc<dyn Store>,
     /// Id of this replica.
     member: String,
@@ -69,7 +69,7 @@ pub(crate) struct Untaken {
     logged: HashMap<Requirement, (String, Instant)>,
 }
 
-impl Untaken {
+impl Unschedulable {
     pub(crate) fn new(store: Arc<dyn Store>, member: String, leadership: Duration) -> Self {
         Self {
             store,

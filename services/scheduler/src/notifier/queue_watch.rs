@@ -7,7 +7,7 @@ use cts_core::Chain;
 use cts_store::Store;
 use tokio::time::sleep;
 
-use crate::leader::untaken::Untaken;
+use crate::leader::untaken::Unschedulable;
 use crate::notifier::Notifier;
 
 /// Longest time between two polls: a change without a hint is found after this.
@@ -18,7 +18,11 @@ const POLL: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Watches for ever.
-pub(crate) async fn watch(store: Arc<dyn Store>, notifier: Arc<Notifier>, mut untaken: Untaken) {
+pub(crate) async fn watch(
+    store: Arc<dyn Store>,
+    notifier: Arc<Notifier>,
+    mut untaken: Unschedulable,
+) {
     let mut pause = FIRST_PAUSE;
     loop {
         let wait = match store.next_due().await {

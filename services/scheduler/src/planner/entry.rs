@@ -6,20 +6,20 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
 use cts_core::{
-    BufferPeriod, RunId, ShrinkGuard, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
+    BufferPeriod, RunId, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
 };
 
 use super::kept::Kept;
-use super::ticks::Ticks;
+use super::ticks::CronState;
 use super::{RequestedRun, TaskMode};
 
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) definition: Arc<TaskDefinition>,
     pub(super) views: Vec<(ViewId, Trigger)>,
-    pub(super) ticks: Option<Ticks>,
+    pub(super) ticks: Option<CronState>,
     pub(super) decided: Option<Decided>,
-    pub(super) guard: ShrinkGuard,
+    pub(super) guard: ShrinkLimit,
     /// The guard holds its newest input back, as far as is known.
     held: bool,
     buffer_period: BufferPeriod,
@@ -101,7 +101,7 @@ impl Entry {
         Self {
             definition: Arc::new(task.definition.clone()),
             views: views_of(&task.definition),
-            ticks: Ticks::of(&task.definition),
+            ticks: CronState::of(&task.definition),
             decided: None,
             guard: task.guard,
             held: false,
@@ -159,7 +159,7 @@ impl Entry {
         }
         if *self.definition != task.definition {
             if self.definition.condition != task.definition.condition {
-                self.ticks = Ticks::of(&task.definition);
+                self.ticks = CronState::of(&task.definition);
             }
             self.definition = Arc::new(task.definition.clone());
             if self.frozen_meanwhile {
@@ -170,7 +170,7 @@ impl Entry {
         if self.guard != task.guard {
             self.guard = task.guard;
             if self.held {
-                self.look_again(now);
+                self.reevaluate(now);
             }
         }
         self.stand(mode);
@@ -185,13 +185,13 @@ impl Entry {
     /// Notes whether the store reports the task as held. A task that is no longer held was released.
     pub(super) fn note_held(&mut self, held: bool, now: Duration) {
         if std::mem::replace(&mut self.held, held) && !held {
-            self.look_again(now);
+            self.reevaluate(now);
         }
     }
 
     /// Makes the task due at once: a guard may no longer have a reason to hold back its input, or the guard's
     /// settings have changed. A person waits for it, so the task is not buffered.
-    pub(super) fn look_again(&mut self, now: Duration) {
+    pub(super) fn reevaluate(&mut self, now: Duration) {
         self.schedule = TaskSchedule::new(self.buffer_period);
         self.schedule.trigger(now);
     }

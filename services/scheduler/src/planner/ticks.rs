@@ -11,9 +11,9 @@ use crate::options::NextTick;
 /// Longest time until the wall clock is looked at again: it may have been set.
 const LOOK: Duration = Duration::from_mins(1);
 
-/// When a task ticks. Ticks that pass unseen are never made up for.
+/// When a task ticks. CronState that pass unseen are never made up for.
 #[derive(Debug)]
-pub(super) struct Ticks {
+pub(super) struct CronState {
     cron: CronExpression,
     /// The next tick; `None` before the first look at the clock, and after the last tick.
     pub(super) next: Option<DateTime<Utc>>,
@@ -21,7 +21,7 @@ pub(super) struct Ticks {
     pub(super) look_at: Option<Duration>,
 }
 
-impl Ticks {
+impl CronState {
     /// The ticks of a task; `None` if it has no schedule.
     pub(super) fn of(definition: &TaskDefinition) -> Option<Self> {
         let Condition::Schedule(schedule) = &definition.condition else {
@@ -95,8 +95,8 @@ mod tests {
 
     use super::*;
 
-    fn ticks(cron: &str) -> Ticks {
-        Ticks {
+    fn ticks(cron: &str) -> CronState {
+        CronState {
             cron: CronExpression::parse(cron).unwrap(),
             next: None,
             look_at: Some(Duration::ZERO),

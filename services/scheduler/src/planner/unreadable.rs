@@ -126,7 +126,7 @@ impl Planner {
         if let (Some(Kept::Of { held: before, .. }), Some(held)) = (&before, entry.held_keys())
             && held.contradicts(before)
         {
-            entry.look_again(now);
+            entry.reevaluate(now);
         }
         entry.set_complete(is_complete(&self.views, entry), now);
         entry.refuse_without_values();

@@ -10,12 +10,12 @@ pub(crate) enum WatchEvent {
     /// A view changed, or can be read again.
     Delta(ViewId, ViewDelta),
     /// Changes of these views are not seen now; their snapshots stay in force.
-    Trouble(Vec<ViewId>, Trouble),
+    WatchError(Vec<ViewId>, WatchError),
 }
 
 /// Why changes of views are not seen. Times are counted from the moment at which it becomes known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct WatchError {
     /// The reason in one line.
     pub(crate) text: String,
     /// Consul has refused to answer.
@@ -28,7 +28,7 @@ pub(crate) struct Trouble {
     pub(crate) since_answer: Option<Duration>,
 }
 
-impl Trouble {
+impl WatchError {
     /// A reason that begins now, and that no watcher has reported.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self {

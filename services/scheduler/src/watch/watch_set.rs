@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::event::{Trouble, WatchEvent};
+use super::event::{WatchError, WatchEvent};
 use super::watch_stream::{Command, StreamEvent, WatchStream};
 
 /// How long views stay away from a watcher whose stream has broken, unless it is the only one.
@@ -104,7 +104,7 @@ impl WatchSet {
                 .then_some(WatchEvent::Delta(view, delta)),
             StreamEvent::Failure(view, trouble) => {
                 let is_owner = self.owners.get(&view) == Some(&watcher);
-                is_owner.then(|| WatchEvent::Trouble(vec![view], trouble))
+                is_owner.then(|| WatchEvent::WatchError(vec![view], trouble))
             }
             StreamEvent::Broken(error) => {
                 let owned = self.owners.iter().filter(|(_, owner)| **owner == watcher);
@@ -112,7 +112,7 @@ impl WatchSet {
                 let text = format!("the watcher {watcher} cannot be followed: {error}");
                 self.distrusted.insert(watcher, Instant::now() + DISTRUST);
                 self.assign();
-                (!views.is_empty()).then(|| WatchEvent::Trouble(views, Trouble::new(text)))
+                (!views.is_empty()).then(|| WatchEvent::WatchError(views, WatchError::new(text)))
             }
         }
     }
@@ -176,9 +176,9 @@ impl WatchSet {
         let ids = self.views.iter().map(View::id);
         let unowned: Vec<ViewId> = ids.filter(|id| !self.owners.contains_key(id)).collect();
         if !unowned.is_empty() {
-            let trouble = Trouble::new("no watcher can be reached");
+            let trouble = WatchError::new("no watcher can be reached");
             self.pending
-                .push_back(WatchEvent::Trouble(unowned, trouble));
+                .push_back(WatchEvent::WatchError(unowned, trouble));
         }
     }
 

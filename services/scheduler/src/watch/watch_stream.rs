@@ -13,7 +13,7 @@ use tonic::Status;
 
 use self::assembly::BadSequence;
 use self::subscription::Subscription;
-use super::event::Trouble;
+use super::event::WatchError;
 
 /// Longest wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub(crate) enum StreamEvent {
     /// A view changed.
     Delta(ViewId, ViewDelta),
     /// The watcher cannot read a view from Consul.
-    Failure(ViewId, Trouble),
+    Failure(ViewId, WatchError),
     /// The stream has broken, for this reason; it is opened again.
     Broken(String),
 }

@@ -14,12 +14,12 @@ use cts_core::{
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
     Completed, Completion, Configuration, ConfigurationInForce, Continuity, Deletion,
-    EnqueueRequest, Enqueued, HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping,
-    LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration,
-    MemberState, NewTask, QueueDepth, Refused, Registered, RemovedLogs, Requeued, Retention,
-    RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement, Store, StoreError,
-    StoredInput, StoredTask, TakeBack, TaskChange, TaskError, TaskMark, TaskState, Timeline,
-    Unfinished, UnsettledRun, Vouched, WaitingRuns, WorkerState,
+    EnqueueRequest, Enqueued, ExpiredLeases, HeldLeases, Hint, HintStream, Housekeeping,
+    LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
+    MemberConfiguration, MemberState, NewTask, PendingDeletions, QueueDepth, Refused, Registered,
+    RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
+    SettingsStore, Settlement, Store, StoreError, StoredInput, StoredTask, TaskChange, TaskError,
+    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -155,11 +155,11 @@ faulty! {
     fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
     fn configurations(&self, within: Duration) -> Result<Vec<MemberConfiguration>, StoreError>;
     fn configuration_version(&self) -> Result<String, StoreError>;
-    fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<Unfinished, LeaderError>;
+    fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<PendingDeletions, LeaderError>;
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
     fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError>;
     fn decide_terraform_state(&self, name: &TaskName, decision: &StateDecision, run: RunId) -> Result<StateRecord, TaskError>;
-    fn task_marks(&self) -> Result<Vec<TaskMark>, StoreError>;
+    fn task_marks(&self) -> Result<Vec<TaskVersion>, StoreError>;
     fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError>;
     fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError>;
     fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
@@ -171,7 +171,7 @@ faulty! {
     fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
     fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
     fn refuse(&self, leader: LeaderEpoch, run: RunId, refused: &Refused) -> Result<(), LeaderError>;
-    fn reset_tasks(&self, leader: LeaderEpoch, archive: ArchiveId) -> Result<Unfinished, LeaderError>;
+    fn reset_tasks(&self, leader: LeaderEpoch, archive: ArchiveId) -> Result<PendingDeletions, LeaderError>;
     fn archives(&self) -> Result<Vec<Archive>, StoreError>;
     fn archived_rows(&self, archive: ArchiveId, after: u64, limit: u32) -> Result<Vec<ArchivedRow>, StoreError>;
     fn explain(&self, leader: LeaderEpoch, explanations: &[(TaskName, String)]) -> Result<(), LeaderError>;
@@ -186,12 +186,12 @@ faulty! {
     fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
     fn cancel_run(&self, run: RunId, force: bool, event: EventId) -> Result<CancelledRun, CancelError>;
     fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError>;
-    fn reap(&self, leader: LeaderEpoch, each: &[TakeBack]) -> Result<Vec<Requeued>, LeaderError>;
+    fn reap(&self, leader: LeaderEpoch, each: &[ExpiredLeases]) -> Result<Vec<Requeued>, LeaderError>;
     fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
     fn next_due(&self) -> Result<Option<Duration>, StoreError>;
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
-    fn hasten_retries(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
+    fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
     fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
     fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
     fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cts_core::Chain;
 use cts_core::runs::CancelOrder;
-use cts_terraform::StopOrder;
+use cts_terraform::StopSignal;
 use tokio::time::sleep;
 use tonic::Code;
 
@@ -22,7 +22,7 @@ const UNKNOWN_PAUSE: Duration = Duration::from_secs(30);
 
 impl LeasedRun {
     /// Stops Terraform by the orders for the run, for as long as the run is at work.
-    pub(crate) async fn obey(&self, stop: &StopOrder) -> Infallible {
+    pub(crate) async fn obey(&self, stop: &StopSignal) -> Infallible {
         let (never, _) = tokio::join!(self.carry_out(stop), self.hear());
         never
     }
@@ -38,7 +38,7 @@ impl LeasedRun {
         });
     }
 
-    async fn carry_out(&self, stop: &StopOrder) -> Infallible {
+    async fn carry_out(&self, stop: &StopSignal) -> Infallible {
         let mut ordered = self.ordered.subscribe();
         loop {
             let order = *ordered.borrow_and_update();

@@ -26,7 +26,7 @@ pub(crate) enum LeaseEnd {
     /// No scheduler has renewed the lease in time. The lease may still be in force.
     Unanswered,
     /// This process stood still until it was too late to renew.
-    Overslept,
+    Stalled,
 }
 
 /// The outcome of one try to renew.
@@ -73,7 +73,7 @@ impl LeasedRun {
             let give_up = self.moment(deadlines.stop_by());
             tokio::select! {
                 biased;
-                () = sleep_until(give_up) => return LeaseEnd::Overslept,
+                () = sleep_until(give_up) => return LeaseEnd::Stalled,
                 () = sleep_until(self.moment(deadlines.renew_at())) => {}
             }
             let mut tries = Tries::default();
@@ -171,7 +171,7 @@ impl Tries {
     /// How a lease was lost after these tries.
     fn end(&self) -> LeaseEnd {
         match self.failed {
-            0 => LeaseEnd::Overslept,
+            0 => LeaseEnd::Stalled,
             _ => LeaseEnd::Unanswered,
         }
     }

@@ -19,7 +19,7 @@ use cts_terraform::{
 use super::mismatch::Mismatch;
 use super::{StateError, TaskState};
 use crate::attempt::AttemptError;
-use crate::own_lock::past_own_lock;
+use crate::own_lock::retry_after_unlock;
 use crate::redaction::Redactor;
 
 /// The states that were found at both places.
@@ -193,7 +193,7 @@ impl TaskState<'_> {
     async fn push(&self, fetched: &FetchedState, force: bool) -> Result<(), AttemptError> {
         let terraform = &self.run.shared.terraform;
         let push = || terraform.push_state(self.attempt, fetched, force);
-        past_own_lock(self.run, self.attempt, push).await
+        retry_after_unlock(self.run, self.attempt, push).await
     }
 
     async fn record(&self, report: StateReport) -> Result<u32, StateError> {

@@ -15,7 +15,7 @@ use cts_core::{
 use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
-use cts_worker::{Dependencies, Gate, Options, ShutdownTokens, ValueSources, Worker};
+use cts_worker::{ApprovalGate, Dependencies, Options, ShutdownTokens, ValueSources, Worker};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +47,7 @@ impl Stage {
     /// Like [`Self::configured`], with a gate that makes applies of saved plans wait.
     pub(crate) async fn gated(
         module: &str,
-        gate: Option<Arc<dyn Gate>>,
+        gate: Option<Arc<dyn ApprovalGate>>,
         configure: impl FnOnce(&mut Options),
     ) -> Self {
         let engine = (EngineKind::Terraform, terraform_path());
@@ -62,7 +62,7 @@ impl Stage {
     async fn set_up(
         (engine, path): (EngineKind, PathBuf),
         module: &str,
-        gate: Option<Arc<dyn Gate>>,
+        gate: Option<Arc<dyn ApprovalGate>>,
         configure: impl FnOnce(&mut Options),
     ) -> Self {
         let root = TempDir::new().unwrap();

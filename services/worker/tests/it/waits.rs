@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::{PlanMode, TaskDefinition, TaskName};
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{RunKind, WaitEnd};
-use cts_worker::{Awaited, Gate, GatedPlan, Lapsed};
+use cts_worker::{ApprovalGate, GatedPlan, PendingApproval, Rejected};
 use tokio::process::Command;
 use tokio::sync::watch;
 use tonic::Code;
@@ -32,7 +32,7 @@ enum Standing {
     NotAsked,
     Asked,
     Came,
-    Lapsed,
+    Rejected,
     GivenUp,
 }
 
@@ -67,8 +67,8 @@ impl TestGate {
     }
 }
 
-impl Gate for TestGate {
-    fn awaited(&self, plan: &GatedPlan<'_>) -> Option<Box<dyn Awaited>> {
+impl ApprovalGate for TestGate {
+    fn awaited(&self, plan: &GatedPlan<'_>) -> Option<Box<dyn PendingApproval>> {
         assert_eq!(plan.task, "edge");
         assert_eq!(plan.resources.map(|resources| resources.added), Some(1));
         plan.text.clone_into(&mut self.text.lock().unwrap());
@@ -78,18 +78,18 @@ impl Gate for TestGate {
 }
 
 #[tonic::async_trait]
-impl Awaited for TestGate {
+impl PendingApproval for TestGate {
     fn name(&self) -> String {
         NAME.to_owned()
     }
 
-    async fn came(&self) -> Result<(), Lapsed> {
+    async fn came(&self) -> Result<(), Rejected> {
         let mut seen = self.standing.subscribe();
-        let come = |now: &Standing| matches!(now, Standing::Came | Standing::Lapsed);
+        let come = |now: &Standing| matches!(now, Standing::Came | Standing::Rejected);
         let now = seen.wait_for(come).await.unwrap().clone();
         match now {
             Standing::Came => Ok(()),
-            _ => Err(Lapsed {
+            _ => Err(Rejected {
                 reason: "a person said no".to_owned(),
             }),
         }
@@ -204,7 +204,7 @@ async fn a_draining_worker_hands_its_wait_on() {
 #[tokio::test]
 async fn a_wait_in_vain_says_so() {
     let (mut stage, gate) = waiting().await;
-    gate.set(Standing::Lapsed);
+    gate.set(Standing::Rejected);
     let Outcome::Failed(failed) = stage.strings.outcome().await else {
         panic!("{}", stage.strings.log());
     };
@@ -212,7 +212,7 @@ async fn a_wait_in_vain_says_so() {
         failed.error,
         "it waited in vain for the gate of the test: a person said no"
     );
-    assert_eq!(gate.standing(), Standing::Lapsed);
+    assert_eq!(gate.standing(), Standing::Rejected);
     assert!(!stage.state().exists());
 }
 

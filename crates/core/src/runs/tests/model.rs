@@ -179,7 +179,7 @@ impl Model {
         self.ended_plans += u32::try_from(self.plans.len()).unwrap();
         self.plans.clear();
         if let Some(queued) = &mut self.queued {
-            assert!(goes_on_alone(queued.kind, queued.no_retry, true));
+            assert!(continues_as_change(queued.kind, queued.no_retry, true));
             queued.no_retry = false;
         }
     }

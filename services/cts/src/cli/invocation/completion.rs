@@ -16,7 +16,7 @@ pub(crate) use self::script::script;
 
 use self::line::Line;
 use super::definitions::{Definitions, Leaf, is_boolean};
-use super::personality::Personality;
+use super::personality::InvokedAs;
 use crate::process_env::ProcessEnv;
 
 /// Options that have no command.
@@ -33,7 +33,7 @@ pub(crate) fn is_asked_for(process_env: &ProcessEnv) -> bool {
 }
 
 /// The candidates for the line in `COMP_LINE`, one per line.
-pub(crate) async fn candidates(personality: Personality, process_env: &ProcessEnv) -> String {
+pub(crate) async fn candidates(personality: InvokedAs, process_env: &ProcessEnv) -> String {
     let line = variable(process_env, "COMP_LINE").unwrap_or_default();
     let line = line.to_string_lossy();
     let point = variable(process_env, "COMP_POINT").and_then(OsStr::to_str);
@@ -112,7 +112,7 @@ fn wanted(definitions: &Definitions, line: &Line<'_>) -> Wanted {
 /// The command that the words name, wherever they stand.
 fn path<'a>(definitions: &'a Definitions, words: &[&str]) -> Vec<&'a str> {
     let mut path = Vec::new();
-    if let Personality::Service { command, .. } = definitions.personality() {
+    if let InvokedAs::Service { command, .. } = definitions.personality() {
         path.push(command);
     }
     for word in words {

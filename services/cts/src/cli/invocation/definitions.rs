@@ -5,23 +5,23 @@ use std::any::TypeId;
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use super::original;
-use super::personality::Personality;
+use super::personality::InvokedAs;
 use crate::cli::arguments::Arguments;
 
 /// All of clap's definitions, seen from one name.
 #[derive(Debug)]
 pub(super) struct Definitions {
-    personality: Personality,
+    personality: InvokedAs,
     root: Command,
 }
 
 impl Definitions {
-    pub(super) fn new(personality: Personality) -> Self {
+    pub(super) fn new(personality: InvokedAs) -> Self {
         let name = personality.name();
         let mut root = Arguments::command().name(name).bin_name(name);
         root.build();
         root = with_one_help(root);
-        if let Personality::Service { command, .. } = personality {
+        if let InvokedAs::Service { command, .. } = personality {
             let usage = format!("{name} [OPTIONS]");
             root = root.mut_subcommand(command, |command| {
                 command.bin_name(name).override_usage(usage)
@@ -30,7 +30,7 @@ impl Definitions {
         Self { personality, root }
     }
 
-    pub(super) const fn personality(&self) -> Personality {
+    pub(super) const fn personality(&self) -> InvokedAs {
         self.personality
     }
 
@@ -65,8 +65,8 @@ impl Definitions {
     /// What is directly below `path`; nothing if that is a command.
     pub(super) fn subcommands<'a>(&'a self, path: &[&'a str]) -> Vec<&'a Command> {
         let known = |command: &&Command| match self.personality {
-            Personality::Original => original::has_command(&[path, &[command.get_name()]].concat()),
-            Personality::Ours | Personality::Service { .. } => !command.is_hide_set(),
+            InvokedAs::Original => original::has_command(&[path, &[command.get_name()]].concat()),
+            InvokedAs::Ours | InvokedAs::Service { .. } => !command.is_hide_set(),
         };
         self.leaf(path)
             .command
@@ -79,7 +79,7 @@ impl Definitions {
 /// One command, or group of commands.
 #[derive(Debug)]
 pub(super) struct Leaf<'a> {
-    personality: Personality,
+    personality: InvokedAs,
     path: Vec<&'a str>,
     command: &'a Command,
 }
@@ -148,16 +148,16 @@ impl<'a> Leaf<'a> {
     /// Whether options may stand behind arguments.
     pub(super) fn mixes_options_and_arguments(&self) -> bool {
         match self.personality {
-            Personality::Original => false,
-            Personality::Ours | Personality::Service { .. } => !self.ignores_arguments(),
+            InvokedAs::Original => false,
+            InvokedAs::Ours | InvokedAs::Service { .. } => !self.ignores_arguments(),
         }
     }
 
     /// How the command is called, as in `cts task create`.
     pub(super) fn call(&self) -> String {
         match self.personality {
-            Personality::Service { name, .. } => name.to_owned(),
-            Personality::Ours | Personality::Original => {
+            InvokedAs::Service { name, .. } => name.to_owned(),
+            InvokedAs::Ours | InvokedAs::Original => {
                 [&[self.personality.name()], self.path.as_slice()]
                     .concat()
                     .join(" ")
@@ -167,8 +167,8 @@ impl<'a> Leaf<'a> {
 
     fn has(&self, name: &str) -> bool {
         match self.personality {
-            Personality::Original => original::has_option(&self.path, name),
-            Personality::Ours | Personality::Service { .. } => true,
+            InvokedAs::Original => original::has_option(&self.path, name),
+            InvokedAs::Ours | InvokedAs::Service { .. } => true,
         }
     }
 }

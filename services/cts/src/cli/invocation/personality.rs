@@ -8,7 +8,7 @@ const ORIGINAL: &str = "consul-terraform-sync";
 
 /// The program that a user sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Personality {
+pub(crate) enum InvokedAs {
     /// `cts`, with everything.
     Ours,
     /// `consul-terraform-sync`: its commands and options, and no others.
@@ -22,7 +22,7 @@ pub(crate) enum Personality {
     },
 }
 
-impl Personality {
+impl InvokedAs {
     /// That of an executable which was called by the word `called`, as a path or as a link.
     pub(crate) fn of(called: &OsStr) -> Self {
         let name = Path::new(called).file_name().and_then(OsStr::to_str);

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use super::answer::Answer;
 use super::definitions::Definitions;
 use super::install::Edit;
-use super::personality::Personality;
+use super::personality::InvokedAs;
 use super::{usage, version};
 use crate::failure::{EXIT_GROUP, EXIT_UNKNOWN_COMMAND};
 
@@ -61,7 +61,7 @@ impl Flags {
 
 /// Finds the way.
 pub(super) fn find(definitions: &Definitions, mut words: Vec<OsString>) -> Route<'_> {
-    if let Personality::Service { command, .. } = definitions.personality() {
+    if let InvokedAs::Service { command, .. } = definitions.personality() {
         return find_service(definitions, command, words);
     }
     let has_no_command = words.first().is_none_or(|first| is_option(first));

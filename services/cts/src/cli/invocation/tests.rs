@@ -11,12 +11,12 @@ use std::ffi::OsString;
 use super::*;
 
 /// What the words of a line mean.
-fn request(personality: Personality, words: &[&str]) -> Request {
+fn request(personality: InvokedAs, words: &[&str]) -> Request {
     read(personality, words.iter().map(OsString::from).collect())
 }
 
 /// The answer that a line gets without anything being run.
-fn answer(personality: Personality, words: &[&str]) -> Answer {
+fn answer(personality: InvokedAs, words: &[&str]) -> Answer {
     match request(personality, words) {
         Request::Answer(answer) => answer,
         other => panic!("{words:?}: {other:?}"),
@@ -24,7 +24,7 @@ fn answer(personality: Personality, words: &[&str]) -> Answer {
 }
 
 /// The command that a line runs, and what is said before.
-fn run(personality: Personality, words: &[&str]) -> (Command, String) {
+fn run(personality: InvokedAs, words: &[&str]) -> (Command, String) {
     match request(personality, words) {
         Request::Run { command, notice } => (*command, notice),
         other => panic!("{words:?}: {other:?}"),
@@ -32,4 +32,4 @@ fn run(personality: Personality, words: &[&str]) -> (Command, String) {
 }
 
 /// Both names under which the original's lines are read.
-const BOTH: [Personality; 2] = [Personality::Ours, Personality::Original];
+const BOTH: [InvokedAs; 2] = [InvokedAs::Ours, InvokedAs::Original];

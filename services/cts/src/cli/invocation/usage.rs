@@ -11,12 +11,12 @@ use super::args::OptionError;
 use super::definitions::{Definitions, Leaf};
 use super::nearest::nearest;
 use super::original;
-use super::personality::Personality;
+use super::personality::InvokedAs;
 use crate::failure::{EXIT_MISSING, EXIT_USAGE};
 
 /// Of the program.
 pub(super) fn general(definitions: &Definitions) -> String {
-    if definitions.personality() != Personality::Original {
+    if definitions.personality() != InvokedAs::Original {
         return clap_help(definitions.root());
     }
     let name = definitions.name();
@@ -32,7 +32,7 @@ pub(super) fn general(definitions: &Definitions) -> String {
 /// Of a group of commands.
 pub(super) fn group(definitions: &Definitions, path: &[&str]) -> String {
     let leaf = definitions.leaf(path);
-    if definitions.personality() != Personality::Original {
+    if definitions.personality() != InvokedAs::Original {
         return clap_help(leaf.command());
     }
     format!(
@@ -46,13 +46,13 @@ pub(super) fn group(definitions: &Definitions, path: &[&str]) -> String {
 /// Of a command.
 pub(super) fn command(definitions: &Definitions, path: &[&str]) -> String {
     let leaf = definitions.leaf(path);
-    if definitions.personality() != Personality::Original {
+    if definitions.personality() != InvokedAs::Original {
         return clap_help(leaf.command());
     }
     let about = leaf.command().get_about().map(ToString::to_string);
     let after = leaf.command().get_after_help().map(ToString::to_string);
     let after = after.map_or_else(String::new, |text| {
-        let ours = Personality::Ours.name();
+        let ours = InvokedAs::Ours.name();
         let text = text.replace(
             &format!("{ours} task"),
             &format!("{} task", definitions.name()),
@@ -71,7 +71,7 @@ pub(super) fn command(definitions: &Definitions, path: &[&str]) -> String {
 /// For standard error, because no command is called `word`.
 pub(super) fn unknown_command(definitions: &Definitions, word: Option<&str>) -> String {
     let general = general(definitions);
-    let Some(word) = word.filter(|_| definitions.personality() == Personality::Ours) else {
+    let Some(word) = word.filter(|_| definitions.personality() == InvokedAs::Ours) else {
         return general;
     };
     let commands = definitions.subcommands(&[]);
@@ -87,7 +87,7 @@ pub(super) fn bad_options(
     words: &[std::ffi::OsString],
     error: &OptionError,
 ) -> Answer {
-    if definitions.personality() == Personality::Original {
+    if definitions.personality() == InvokedAs::Original {
         return original_complaint(definitions, leaf, words, &error.to_string());
     }
     let tip = match error {
@@ -117,7 +117,7 @@ pub(super) fn refused(definitions: &Definitions, leaf: &Leaf<'_>, error: &clap::
         _ => EXIT_USAGE,
     };
     let text = error.render().to_string();
-    if definitions.personality() != Personality::Original {
+    if definitions.personality() != InvokedAs::Original {
         return Answer::complaint(text, code);
     }
     let first = text.lines().next().unwrap_or_default();

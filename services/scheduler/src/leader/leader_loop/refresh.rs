@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cts_core::{Chain, TaskName, TaskPhase};
-use cts_store::{RunRequest, StoreError, StoredTask, TaskMark};
+use cts_store::{RunRequest, StoreError, StoredTask, TaskVersion};
 use tokio::time::Instant;
 
 use super::LeaderLoop;
@@ -19,7 +19,7 @@ const READ_AT_ONCE: usize = 1000;
 /// Stored requests and tasks; of the tasks that are as they were only the marks.
 struct Stored {
     requests: Vec<RunRequest>,
-    marks: Vec<TaskMark>,
+    marks: Vec<TaskVersion>,
     tasks: HashMap<TaskName, StoredTask>,
 }
 

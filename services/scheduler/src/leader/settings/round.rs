@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::settings::{
-    BlockDigests, Comparison, SettingsDecision, SettingsGeneration, SettingsPatience,
-    SettingsScope, Successor, decide_settings,
+    BlockDigests, Comparison, SettingsDecision, SettingsGeneration, SettingsScope,
+    SettingsTimeouts, Successor, decide_settings,
 };
 use cts_core::{Digest, RunInput, TaskName};
 use cts_store::{RunFilter, SettingsChange, StoreError, StoredInput, WorkerState};
@@ -21,9 +21,9 @@ const RUNS: u32 = 30;
 
 /// The moment since which no worker has had the settings in force, by their number.
 #[derive(Debug, Default)]
-pub(super) struct Absences(HashMap<u64, Instant>);
+pub(super) struct AbsentSince(HashMap<u64, Instant>);
 
-impl Absences {
+impl AbsentSince {
     /// How long it has been so.
     fn lasts(&mut self, number: u64, is_absent: bool, now: Instant) -> Duration {
         if is_absent {
@@ -96,8 +96,8 @@ impl Round {
     /// Decides about each scope, and notes which settings the workers have then.
     pub(super) fn decide(
         &mut self,
-        absences: &mut Absences,
-        patience: SettingsPatience,
+        absences: &mut AbsentSince,
+        patience: SettingsTimeouts,
         now: Instant,
     ) {
         let current: Vec<usize> = (0..self.generations.len())
@@ -122,8 +122,8 @@ impl Round {
     fn decide_about(
         &mut self,
         place: usize,
-        absences: &mut Absences,
-        patience: SettingsPatience,
+        absences: &mut AbsentSince,
+        patience: SettingsTimeouts,
         now: Instant,
     ) {
         let current = &self.generations[place];
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_absence_lasts_until_a_worker_is_back() {
-        let mut absences = Absences::default();
+        let mut absences = AbsentSince::default();
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         assert_eq!(absences.lasts(1, true, at(0)), Duration::ZERO);

@@ -1,13 +1,13 @@
 //! Tasks that a guard holds back.
 
-use cts_core::ShrinkGuard;
+use cts_core::ShrinkLimit;
 
 use super::later::{active, desired, empty_planner};
 use super::*;
 
 fn guarded(max_shrink: &str) -> TaskSpec {
     TaskSpec {
-        guard: ShrinkGuard {
+        guard: ShrinkLimit {
             min_instances: None,
             max_shrink: Some(max_shrink.parse().unwrap()),
         },

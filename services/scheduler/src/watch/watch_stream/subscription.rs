@@ -14,7 +14,7 @@ use tonic::Streaming;
 
 use super::assembly::Assembly;
 use super::{ERROR_SHOWN, StreamError, StreamEvent};
-use crate::watch::event::Trouble;
+use crate::watch::event::WatchError;
 
 /// A stream of complete deltas. The stream ends at any error; a view whose messages do not fit together is
 /// requested once more before that.
@@ -121,8 +121,8 @@ impl Subscription {
 }
 
 /// The reason why a watcher cannot read a view, of bounded length.
-fn trouble(failure: &proto::ViewFailure) -> Trouble {
-    Trouble {
+fn trouble(failure: &proto::ViewFailure) -> WatchError {
+    WatchError {
         text: excerpt(&failure.message, ERROR_SHOWN),
         refused: failure.refused,
         lasts: convert::duration_from_wire(failure.failing_for.as_ref()),

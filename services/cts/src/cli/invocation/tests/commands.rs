@@ -1,11 +1,11 @@
 //! Commands, groups, help and version.
 
-use super::{Answer, BOTH, Personality, Request, answer, request, run};
+use super::{Answer, BOTH, InvokedAs, Request, answer, request, run};
 use crate::cli::arguments::Command;
 use crate::cli::invocation::Edit;
 use crate::failure::{EXIT_GROUP, EXIT_MISSING, EXIT_UNKNOWN_COMMAND};
 
-const WORKER: Personality = Personality::Service {
+const WORKER: InvokedAs = InvokedAs::Service {
     name: "cts-worker",
     command: "worker",
 };
@@ -127,10 +127,10 @@ fn a_group_alone_is_an_error_and_with_help_an_answer() {
         }
     }
     assert_eq!(
-        answer(Personality::Original, &["task", "list"]).code,
+        answer(InvokedAs::Original, &["task", "list"]).code,
         EXIT_GROUP
     );
-    assert_eq!(answer(Personality::Ours, &["workers"]).code, EXIT_GROUP);
+    assert_eq!(answer(InvokedAs::Ours, &["workers"]).code, EXIT_GROUP);
 }
 
 #[test]
@@ -162,10 +162,10 @@ fn an_unknown_word_is_told_whatever_follows() {
         "man",
         "completion",
     ] {
-        let answer = answer(Personality::Original, &[ours]);
+        let answer = answer(InvokedAs::Original, &[ours]);
         assert_eq!(answer.code, EXIT_UNKNOWN_COMMAND, "{ours}");
     }
-    let misspelt = answer(Personality::Ours, &["strat"]);
+    let misspelt = answer(InvokedAs::Ours, &["strat"]);
     assert!(
         misspelt.stderr.contains("did you mean \"start\"?"),
         "{}",
@@ -210,7 +210,7 @@ fn a_start_without_configuration_says_so_on_both_streams() {
 
 #[test]
 fn shell_files_are_asked_for_with_or_without_a_command() {
-    let edit = |words: &[&str]| match request(Personality::Original, words) {
+    let edit = |words: &[&str]| match request(InvokedAs::Original, words) {
         Request::ShellFiles(edit) => Some(edit),
         _ => None,
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cts_core::SystemClock;
 
-use super::{BOTH, Personality};
+use super::{BOTH, InvokedAs};
 use crate::cli::invocation::completion::{candidates, is_asked_for};
 use crate::process_env::ProcessEnv;
 
@@ -31,18 +31,18 @@ fn process_env(line: &str, point: Option<&str>, directory: &Path) -> ProcessEnv 
     }
 }
 
-async fn at(personality: Personality, line: &str, point: Option<&str>) -> Vec<String> {
+async fn at(personality: InvokedAs, line: &str, point: Option<&str>) -> Vec<String> {
     let process_env = process_env(line, point, Path::new("/nonexistent"));
     let candidates = candidates(personality, &process_env).await;
     candidates.lines().map(str::to_owned).collect()
 }
 
 async fn original(line: &str) -> Vec<String> {
-    at(Personality::Original, line, None).await
+    at(InvokedAs::Original, line, None).await
 }
 
 async fn ours(line: &str) -> Vec<String> {
-    at(Personality::Ours, line, None).await
+    at(InvokedAs::Ours, line, None).await
 }
 
 #[test]

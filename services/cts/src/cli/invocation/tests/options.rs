@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{Answer, BOTH, Personality, answer, run};
+use super::{Answer, BOTH, InvokedAs, answer, run};
 use crate::cli::arguments::Command;
 use crate::failure::{EXIT_MISSING, EXIT_USAGE};
 
 /// The paths of the configuration and the tasks to inspect.
-fn lists(personality: Personality, words: &[&str]) -> (Vec<PathBuf>, Vec<String>) {
+fn lists(personality: InvokedAs, words: &[&str]) -> (Vec<PathBuf>, Vec<String>) {
     match run(personality, words).0 {
         Command::Start {
             configuration,
@@ -24,7 +24,7 @@ fn paths(words: &[&str]) -> Vec<PathBuf> {
     ours
 }
 
-fn complaint(personality: Personality, words: &[&str]) -> String {
+fn complaint(personality: InvokedAs, words: &[&str]) -> String {
     let Answer {
         stdout,
         stderr,
@@ -32,8 +32,8 @@ fn complaint(personality: Personality, words: &[&str]) -> String {
     } = answer(personality, words);
     assert_eq!(code, EXIT_USAGE, "{words:?}: {stdout}{stderr}");
     match personality {
-        Personality::Original => stdout.lines().next().unwrap_or_default().to_owned(),
-        Personality::Ours | Personality::Service { .. } => {
+        InvokedAs::Original => stdout.lines().next().unwrap_or_default().to_owned(),
+        InvokedAs::Ours | InvokedAs::Service { .. } => {
             assert_eq!(stdout, "");
             let line = stderr.lines().next().unwrap_or_default();
             line.strip_prefix("error: ").unwrap_or(line).to_owned()
@@ -108,7 +108,7 @@ fn of_other_options_the_last_one_counts() {
 
 #[test]
 fn the_first_argument_ends_the_options_of_start() {
-    for (personality, warned) in [(Personality::Ours, true), (Personality::Original, false)] {
+    for (personality, warned) in [(InvokedAs::Ours, true), (InvokedAs::Original, false)] {
         for end in ["-", "word", "", "--"] {
             let line = ["start", "-config-file=a", end, "-config-file=b"];
             let (command, notice) = run(personality, &line);
@@ -122,13 +122,13 @@ fn the_first_argument_ends_the_options_of_start() {
 #[test]
 fn arguments_of_a_task_command_come_last_for_the_original_and_anywhere_for_us() {
     let line = ["task", "delete", "web", "-auto-approve"];
-    let original = format!("{:?}", run(Personality::Original, &line).0);
+    let original = format!("{:?}", run(InvokedAs::Original, &line).0);
     assert!(original.contains("auto_approve: false"), "{original}");
     assert!(
         original.contains(r#"names: ["web", "-auto-approve"]"#),
         "{original}"
     );
-    let ours = format!("{:?}", run(Personality::Ours, &line).0);
+    let ours = format!("{:?}", run(InvokedAs::Ours, &line).0);
     assert!(ours.contains("auto_approve: true"), "{ours}");
     assert!(ours.contains(r#"names: ["web"]"#), "{ours}");
 }
@@ -157,18 +157,18 @@ fn the_original_has_none_of_our_options() {
         "-log-format=json",
     ] {
         let line = ["start", "-config-file=a", option];
-        complaint(Personality::Original, &line);
-        run(Personality::Ours, &line);
+        complaint(InvokedAs::Original, &line);
+        run(InvokedAs::Ours, &line);
     }
-    complaint(Personality::Original, &["task", "enable", "-wait", "web"]);
+    complaint(InvokedAs::Original, &["task", "enable", "-wait", "web"]);
 }
 
 #[test]
 fn a_misspelt_option_is_put_right_under_our_name_only() {
     let words = ["start", "-confg-file=a"];
-    let ours = answer(Personality::Ours, &words).stderr;
+    let ours = answer(InvokedAs::Ours, &words).stderr;
     assert!(ours.contains("did you mean -config-file?"), "{ours}");
-    let original = answer(Personality::Original, &words);
+    let original = answer(InvokedAs::Original, &words);
     assert!(!original.stdout.contains("did you mean"));
     assert_eq!(original.stderr, "");
 }
@@ -182,7 +182,7 @@ fn options_may_have_one_letter_under_our_name() {
         &["-output", "json"],
     ] {
         let line = [&["workers", "list"], spelling].concat();
-        let said = format!("{:?}", run(Personality::Ours, &line).0);
+        let said = format!("{:?}", run(InvokedAs::Ours, &line).0);
         assert!(said.contains("output: Json"), "{said}");
     }
 }
@@ -190,15 +190,15 @@ fn options_may_have_one_letter_under_our_name() {
 #[test]
 fn a_missing_argument_and_one_too_many_have_the_same_code() {
     assert_eq!(
-        answer(Personality::Ours, &["workers", "drain"]).code,
+        answer(InvokedAs::Ours, &["workers", "drain"]).code,
         EXIT_MISSING
     );
     assert_eq!(
-        answer(Personality::Ours, &["migrate", "word"]).code,
+        answer(InvokedAs::Ours, &["migrate", "word"]).code,
         EXIT_MISSING
     );
     assert_eq!(
-        answer(Personality::Ours, &["start", "-grpc-address", "x"]).code,
+        answer(InvokedAs::Ours, &["start", "-grpc-address", "x"]).code,
         EXIT_USAGE
     );
 }
@@ -209,7 +209,7 @@ fn bytes_that_are_no_text_are_kept_in_values() {
     use std::os::unix::ffi::OsStringExt as _;
     let path = OsString::from_vec(b"-config-file=\xff.hcl".to_vec());
     let words = vec![OsString::from("start"), path];
-    let super::Request::Run { command, .. } = super::read(Personality::Original, words) else {
+    let super::Request::Run { command, .. } = super::read(InvokedAs::Original, words) else {
         panic!("not run");
     };
     let expected = PathBuf::from(OsString::from_vec(b"\xff.hcl".to_vec()));
