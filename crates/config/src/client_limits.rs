@@ -16,7 +16,7 @@ const ANSWER_SIZES: RangeInclusive<u64> = (1 << 20)..=(4 << 30);
 
 /// How much there may be of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlacesLimit {
+pub struct ClientLimit {
     /// For all clients together.
     pub total: u32,
     /// For one client.
@@ -27,18 +27,18 @@ pub struct PlacesLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServicesLimits {
     /// `connections` and `connections_per_client` of a listener for gRPC; 4,096 and 1,024 by default.
-    pub connections: PlacesLimit,
+    pub connections: ClientLimit,
 }
 
 /// `gateway.limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayLimits {
     /// `connections` and `connections_per_client`; 4,096 and 1,024 by default.
-    pub connections: PlacesLimit,
+    pub connections: ClientLimit,
     /// `streams` and `streams_per_client`: logs and events; 1,024 and 256 by default.
-    pub streams: PlacesLimit,
+    pub streams: ClientLimit,
     /// `waiting` and `waiting_per_client`: requests that wait for a run; 512 and 256 by default.
-    pub waiting: PlacesLimit,
+    pub waiting: ClientLimit,
     /// `request_time`: from the first byte of a request to its last, from 1 s to 1 h; 15 s by default.
     pub request_time: Duration,
     /// `answer_rate`: bytes of an answer that a client takes in a second, up to 1 GiB; 1 KiB by default.
@@ -52,7 +52,7 @@ pub struct GatewayLimits {
 impl Default for ServicesLimits {
     fn default() -> Self {
         Self {
-            connections: PlacesLimit {
+            connections: ClientLimit {
                 total: 4096,
                 per_client: 1024,
             },
@@ -63,15 +63,15 @@ impl Default for ServicesLimits {
 impl Default for GatewayLimits {
     fn default() -> Self {
         Self {
-            connections: PlacesLimit {
+            connections: ClientLimit {
                 total: 4096,
                 per_client: 1024,
             },
-            streams: PlacesLimit {
+            streams: ClientLimit {
                 total: 1024,
                 per_client: 256,
             },
-            waiting: PlacesLimit {
+            waiting: ClientLimit {
                 total: 512,
                 per_client: 256,
             },
@@ -89,7 +89,7 @@ pub(crate) fn decode_services_limits(block: Option<Block<'_>>) -> ServicesLimits
         return limits;
     };
     let connections = ["connections", "connections_per_client"];
-    limits.connections = places(&mut block, connections, limits.connections);
+    limits.connections = client_limit(&mut block, connections, limits.connections);
     block.finish();
     limits
 }
@@ -100,11 +100,11 @@ pub(crate) fn decode_gateway_limits(block: Option<Block<'_>>) -> GatewayLimits {
         return limits;
     };
     let connections = ["connections", "connections_per_client"];
-    limits.connections = places(&mut block, connections, limits.connections);
+    limits.connections = client_limit(&mut block, connections, limits.connections);
     let streams = ["streams", "streams_per_client"];
-    limits.streams = places(&mut block, streams, limits.streams);
+    limits.streams = client_limit(&mut block, streams, limits.streams);
     let waiting = ["waiting", "waiting_per_client"];
-    limits.waiting = places(&mut block, waiting, limits.waiting);
+    limits.waiting = client_limit(&mut block, waiting, limits.waiting);
     if let Some(written) = block.duration_within("request_time", &REQUEST_TIMES) {
         limits.request_time = written.value;
     }
@@ -122,12 +122,12 @@ pub(crate) fn decode_gateway_limits(block: Option<Block<'_>>) -> GatewayLimits {
     limits
 }
 
-fn places(
+fn client_limit(
     block: &mut Block<'_>,
     [total, per_client]: [&'static str; 2],
-    default: PlacesLimit,
-) -> PlacesLimit {
-    PlacesLimit {
+    default: ClientLimit,
+) -> ClientLimit {
+    ClientLimit {
         total: block.number_within(total, &PLACES).unwrap_or(default.total),
         per_client: block
             .number_within(per_client, &PLACES)

@@ -62,7 +62,7 @@ mod vault;
 mod webhook;
 mod worker;
 
-pub use client_limits::{GatewayLimits, PlacesLimit, ServicesLimits};
+pub use client_limits::{ClientLimit, GatewayLimits, ServicesLimits};
 pub use client_tls::ClientTls;
 pub use config::{Config, LogLevel};
 pub use consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};

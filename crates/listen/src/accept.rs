@@ -9,7 +9,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-use crate::seldom::Seldom;
+use crate::warn_throttle::WarnThrottle;
 
 /// Pause after a failure to accept that only time can cure, such as running out of descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -23,7 +23,7 @@ const PROBES: u32 = 3;
 /// The next connection. Fails only if the listener itself is broken. Safe to cancel.
 pub(crate) async fn accept(
     listener: &TcpListener,
-    warned: &Seldom,
+    warned: &WarnThrottle,
 ) -> io::Result<(TcpStream, SocketAddr)> {
     loop {
         let error = match listener.accept().await {

@@ -2,10 +2,12 @@
 //! for the beginning of a connection, and errors of accepting that end nothing.
 
 mod accept;
-mod entrance;
-mod room;
-mod seldom;
+mod client_limiter;
+mod limited_listener;
+mod warn_throttle;
 
-pub use entrance::{Admitted, Arrival, Entrance, Opening, Refused};
-pub use room::{Full, Place, Room, Size, client};
-pub use seldom::Seldom;
+pub use client_limiter::{ClientLimit, ClientLimiter, ClientPermit, LimitReached, client_key};
+pub use limited_listener::{
+    Accepted, LimitedListener, OpenConnection, OpenedConnection, RejectedConnection,
+};
+pub use warn_throttle::WarnThrottle;

@@ -1,4 +1,4 @@
-//! A connection of a server: it has its place as long as it lives, and fails as timed out unless its client begins.
+//! A connection of a server: it has its permit as long as it lives, and fails as timed out unless its client begins.
 
 use std::future::Future as _;
 use std::io;
@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cts_listen::Place;
+use cts_listen::ClientPermit;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tonic::transport::server::Connected;
@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Connection<S> {
     stream: S,
-    _place: Place,
+    _permit: ClientPermit,
     /// There until the client has begun.
     awaited: Option<Awaited>,
 }
@@ -34,10 +34,10 @@ struct Awaited {
 
 impl<S> Connection<S> {
     /// The time for its client begins now.
-    pub(crate) fn new(stream: S, place: Place) -> Self {
+    pub(crate) fn new(stream: S, permit: ClientPermit) -> Self {
         Self {
             stream,
-            _place: place,
+            _permit: permit,
             awaited: Some(Awaited {
                 bytes: PREFACE,
                 limit: Box::pin(sleep(LIMIT)),
@@ -115,19 +115,22 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
 
 #[cfg(test)]
 mod tests {
-    use cts_listen::{Room, Size};
+    use cts_listen::{ClientLimit, ClientLimiter};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
     use tokio::time::timeout;
 
     use super::*;
 
     fn connection() -> (DuplexStream, Connection<DuplexStream>) {
-        let room = Room::new(Size {
+        let limiter = ClientLimiter::new(ClientLimit {
             total: 1,
             per_client: 1,
         });
         let (client, server) = duplex(64);
-        (client, Connection::new(server, room.take(None).unwrap()))
+        (
+            client,
+            Connection::new(server, limiter.acquire(None).unwrap()),
+        )
     }
 
     #[tokio::test(start_paused = true)]

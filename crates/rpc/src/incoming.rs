@@ -4,7 +4,7 @@ use std::future::ready;
 use std::io;
 use std::time::Duration;
 
-use cts_listen::{Admitted, Arrival, Entrance, Room, Seldom};
+use cts_listen::{Accepted, ClientLimiter, LimitedListener, OpenedConnection, WarnThrottle};
 use cts_tls::ServerTls;
 use futures::{Stream, stream};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,39 +19,49 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Connections in plain text.
 pub(crate) fn plain_connections(
     listener: TcpListener,
-    room: Room,
+    limiter: ClientLimiter,
 ) -> impl Stream<Item = io::Result<Connection<TcpStream>>> {
     let open = Box::new(|stream| Box::pin(ready(Ok(stream))) as _);
-    connections(Entrance::new(listener, room, HANDSHAKE_LIMIT, open))
+    connections(LimitedListener::new(
+        listener,
+        limiter,
+        HANDSHAKE_LIMIT,
+        open,
+    ))
 }
 
 /// Connections once their handshakes are done. A slow handshake delays no other.
 /// Each uses the certificate that `tls` holds when it comes in.
 pub(crate) fn tls_connections(
     listener: TcpListener,
-    room: Room,
+    limiter: ClientLimiter,
     tls: ServerTls,
 ) -> impl Stream<Item = io::Result<Connection<TlsStream<TcpStream>>>> {
     let open =
         Box::new(move |stream| Box::pin(TlsAcceptor::from(tls.current()).accept(stream)) as _);
-    connections(Entrance::new(listener, room, HANDSHAKE_LIMIT, open))
+    connections(LimitedListener::new(
+        listener,
+        limiter,
+        HANDSHAKE_LIMIT,
+        open,
+    ))
 }
 
 struct Incoming<S> {
-    entrance: Entrance<S>,
-    refusals: Seldom,
-    failures: Seldom,
+    listener: LimitedListener<S>,
+    refusals: WarnThrottle,
+    failures: WarnThrottle,
 }
 
 /// Dropping the stream closes the listener and gives up handshakes. The stream ends with an error if the
 /// listener is broken.
 fn connections<S: Send + 'static>(
-    entrance: Entrance<S>,
+    listener: LimitedListener<S>,
 ) -> impl Stream<Item = io::Result<Connection<S>>> {
     let incoming = Incoming {
-        entrance,
-        refusals: Seldom::default(),
-        failures: Seldom::default(),
+        listener,
+        refusals: WarnThrottle::default(),
+        failures: WarnThrottle::default(),
     };
     stream::unfold(Some(incoming), |incoming| async {
         let mut incoming = incoming?;
@@ -65,11 +75,11 @@ fn connections<S: Send + 'static>(
 impl<S: Send + 'static> Incoming<S> {
     async fn next(&mut self) -> io::Result<Connection<S>> {
         loop {
-            match self.entrance.next().await? {
-                Arrival::Admitted(Admitted { stream, place, .. }) => {
-                    return Ok(Connection::new(stream, place));
+            match self.listener.next().await? {
+                Accepted::OpenedConnection(OpenedConnection { stream, permit, .. }) => {
+                    return Ok(Connection::new(stream, permit));
                 }
-                Arrival::Refused(refused) => {
+                Accepted::RejectedConnection(refused) => {
                     let (client, why) = (refused.peer, refused.why);
                     if self.refusals.is_due() {
                         tracing::warn!(%client, "a gRPC connection is refused: {why}; see services.limits");
@@ -77,7 +87,7 @@ impl<S: Send + 'static> Incoming<S> {
                         tracing::debug!(%client, "a gRPC connection is refused: {why}");
                     }
                 }
-                Arrival::Failed { peer, error } => {
+                Accepted::Failed { peer, error } => {
                     if self.failures.is_due() {
                         tracing::warn!(client = %peer, %error, "a TLS handshake failed");
                     } else {

@@ -7,9 +7,10 @@ mod probe;
 mod resolve;
 mod roster;
 
+use parking_lot::RwLock;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -184,12 +185,12 @@ impl Peer {
     /// changed, the channel is a new one.
     pub fn channel(&self) -> Channel {
         let channel = self.0.channel.read();
-        channel.unwrap_or_else(PoisonError::into_inner).clone()
+        channel.clone()
     }
 
     fn renew(&self, channel: Channel) {
-        let current = self.0.channel.write();
-        *current.unwrap_or_else(PoisonError::into_inner) = channel;
+        let mut current = self.0.channel.write();
+        *current = channel;
     }
 }
 

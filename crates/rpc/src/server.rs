@@ -5,7 +5,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use cts_listen::Room;
+use cts_listen::ClientLimiter;
 use cts_tls::ServerTls;
 use futures::{Stream, StreamExt as _, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -89,14 +89,14 @@ impl Endpoints {
 
     /// Serves one bound socket in plain text until `shutdown` is over; calls in progress are finished,
     /// if they take no longer than 5 s. A client that has stopped or is cut off loses its connection within 4 s; one that
-    /// does not begin, after 10 s. Connections without a place in `room` are closed.
+    /// does not begin, after 10 s. Connections without a permit in `limiter` are closed.
     pub async fn serve_tcp(
         self,
         listener: TcpListener,
-        room: Room,
+        limiter: ClientLimiter,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
-        let incoming = plain_connections(listener, room);
+        let incoming = plain_connections(listener, limiter);
         self.serve(network_server(), incoming, shutdown).await
     }
 
@@ -105,11 +105,11 @@ impl Endpoints {
     pub async fn serve_tls(
         self,
         listener: TcpListener,
-        room: Room,
+        limiter: ClientLimiter,
         tls: ServerTls,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
-        let incoming = tls_connections(listener, room, tls);
+        let incoming = tls_connections(listener, limiter, tls);
         self.serve(network_server(), incoming, shutdown).await
     }
 

@@ -1,12 +1,12 @@
 //! How the services are put together: all in one process, or each alone.
 
+pub(crate) mod client_limits;
 pub(crate) mod connections;
 pub(crate) mod database;
 pub(crate) mod embedded;
 pub(crate) mod engine;
 pub(crate) mod lock;
 pub(crate) mod registration;
-pub(crate) mod room;
 pub(crate) mod settings;
 pub(crate) mod single;
 mod terraform_console;

@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
-use cts_listen::{Place, Room};
+use cts_listen::{ClientLimiter, ClientPermit};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
@@ -43,8 +43,8 @@ struct App {
     local_time: LocalTime,
     mode: Mode,
     clients: Clients,
-    streams: Room,
-    waiting: Room,
+    streams: ClientLimiter,
+    waiting: ClientLimiter,
     names: usize,
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn router(options: Options, deps: Deps) -> Router {
         local_time: options.local_time,
         mode: options.mode,
         clients: Clients::new(options.trusted_proxies),
-        streams: Room::new(options.limits.streams),
-        waiting: Room::new(options.limits.waiting),
+        streams: ClientLimiter::new(options.limits.streams),
+        waiting: ClientLimiter::new(options.limits.waiting),
         names: options.limits.names,
     };
     Router::new()
@@ -139,7 +139,7 @@ impl App {
             Route::UpdateTask(name) => self.update(&name, request).await,
             Route::DeleteTask(name) => changes::delete(&self.changes, &name, query, id).await,
             Route::PlanDestruction(name) => {
-                let _place = self.wait(&request)?;
+                let _permit = self.wait(&request)?;
                 changes::plan_destruction(&self.changes, &name, id).await
             }
             Route::ReleaseTask(name) => {
@@ -173,18 +173,18 @@ impl App {
         }
     }
 
-    /// A place for a request that waits for a run.
-    fn wait(&self, request: &ApiRequest) -> Result<Place, Problem> {
+    /// A permit for a request that waits for a run.
+    fn wait(&self, request: &ApiRequest) -> Result<ClientPermit, Problem> {
         let client = self.client(request);
-        let place = self.waiting.take(client);
-        place.map_err(|why| Problem::crowded(why, "requests that wait for a run"))
+        let permit = self.waiting.acquire(client);
+        permit.map_err(|why| Problem::crowded(why, "requests that wait for a run"))
     }
 
-    /// An answer that goes on, with its place.
+    /// An answer that goes on, with its permit.
     fn stream(&self, request: &ApiRequest) -> Result<Answer, Problem> {
-        let place = self.streams.take(self.client(request));
-        let place = place.map_err(|why| Problem::crowded(why, "logs and events"))?;
-        Ok(Answer::new(&request.connection, place))
+        let permit = self.streams.acquire(self.client(request));
+        let permit = permit.map_err(|why| Problem::crowded(why, "logs and events"))?;
+        Ok(Answer::new(&request.connection, permit))
     }
 
     fn client(&self, request: &ApiRequest) -> Option<IpAddr> {
@@ -204,7 +204,7 @@ impl App {
     async fn create(&self, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse(request.head.uri.query())?;
         let id = request.id;
-        let _place = self.wait(&request)?;
+        let _permit = self.wait(&request)?;
         let (headers, body) = request.received().await;
         let request = changes::read_creation(mode, &headers, body, self.names)?;
         match self.intercepted(Family::New(id)).await {
@@ -216,7 +216,7 @@ impl App {
     async fn replace(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse_for_replacement(request.head.uri.query())?;
         let id = request.id;
-        let _place = self.wait(&request)?;
+        let _permit = self.wait(&request)?;
         let (headers, body) = request.received().await;
         let (request, revision) =
             changes::read_replacement(mode, name, &headers, body, self.names)?;
@@ -236,7 +236,7 @@ impl App {
     async fn update(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse_legacy(request.head.uri.query())?;
         let id = request.id;
-        let _place = self.wait(&request)?;
+        let _permit = self.wait(&request)?;
         let (_headers, body) = request.received().await;
         changes::update(&self.changes, name, mode, body, id).await
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, Utc};
-use cts_listen::Size;
+use cts_listen::ClientLimit;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -40,11 +40,11 @@ pub struct Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections.
-    pub connections: Size,
+    pub connections: ClientLimit,
     /// Logs that are read or followed, and followers of events.
-    pub streams: Size,
+    pub streams: ClientLimit,
     /// Requests that wait for a run.
-    pub waiting: Size,
+    pub waiting: ClientLimit,
     /// From the first byte of a request to its last.
     pub request_time: Duration,
     /// Bytes of an answer that a client has to take in a second, where bytes wait for it.

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt::Display;
 
 use axum::response::{IntoResponse as _, Response};
-use cts_listen::Full;
+use cts_listen::LimitReached;
 use http::{HeaderValue, Method, StatusCode, header};
 
 use crate::model::{ErrorAnswer, ErrorMessage};
@@ -22,7 +22,7 @@ use crate::routes::Refusal;
 use crate::scheduler_client::{CallError, chain};
 use crate::transport::body::BodyError;
 use crate::transport::json;
-use crate::transport::refusal::RETRY_AFTER;
+use crate::transport::rejection::RETRY_AFTER;
 use crate::transport::request_log::RequestId;
 
 mod declined;
@@ -61,10 +61,10 @@ impl Problem {
     }
 
     /// Too many requests are in progress; `what` names the requests of their kind (docs/rest.md#limits).
-    pub(crate) fn crowded(why: Full, what: &str) -> Self {
+    pub(crate) fn crowded(why: LimitReached, what: &str) -> Self {
         let (status, who) = match why {
-            Full::All => (StatusCode::SERVICE_UNAVAILABLE, "all clients together have"),
-            Full::Client => (StatusCode::TOO_MANY_REQUESTS, "this client has"),
+            LimitReached::Total => (StatusCode::SERVICE_UNAVAILABLE, "all clients together have"),
+            LimitReached::Client => (StatusCode::TOO_MANY_REQUESTS, "this client has"),
         };
         Self {
             passes: true,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::{BufferPeriod, size_text};
 use secrecy::ExposeSecret;
 
-use crate::client_limits::PlacesLimit;
+use crate::client_limits::ClientLimit;
 use crate::config::Config;
 use crate::database::DatabaseConfig;
 use crate::dump::connections::{consul, vault};
@@ -137,7 +137,7 @@ fn services(services: &ServicesConfig) -> Body {
     }
     let mut limits = Body::default();
     let connections = ["connections", "connections_per_client"];
-    places(&mut limits, connections, services.limits.connections);
+    client_limit(&mut limits, connections, services.limits.connections);
     body.block("limits", limits);
     body
 }
@@ -195,17 +195,17 @@ fn gateway(gateway: &GatewayConfig) -> Body {
     }
     let limits = &gateway.limits;
     let mut block = Body::default();
-    places(
+    client_limit(
         &mut block,
         ["connections", "connections_per_client"],
         limits.connections,
     );
-    places(
+    client_limit(
         &mut block,
         ["streams", "streams_per_client"],
         limits.streams,
     );
-    places(
+    client_limit(
         &mut block,
         ["waiting", "waiting_per_client"],
         limits.waiting,
@@ -218,7 +218,7 @@ fn gateway(gateway: &GatewayConfig) -> Body {
     body
 }
 
-fn places(body: &mut Body, [total, per_client]: [&'static str; 2], limit: PlacesLimit) {
+fn client_limit(body: &mut Body, [total, per_client]: [&'static str; 2], limit: ClientLimit) {
     body.set(total, limit.total);
     body.set(per_client, limit.per_client);
 }

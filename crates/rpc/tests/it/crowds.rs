@@ -1,6 +1,6 @@
 //! More connections than a server has places for (docs/configuration.md#limits).
 
-use cts_listen::Size;
+use cts_listen::ClientLimit;
 use cts_rpc::{ClientTls, ServerTls, connect, connect_tls};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use crate::authority::{Authority, Folder};
 use crate::rig::{LIMIT, Server, bind, who};
 
-const SIZE: Size = Size {
+const SIZE: ClientLimit = ClientLimit {
     total: 64,
     per_client: 64,
 };

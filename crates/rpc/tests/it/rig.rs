@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cts_listen::{Room, Size};
+use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::{Address, ClientTls, Endpoints, HealthSwitch, Peer, Peers, ProbeTimes, ServerTls};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -92,11 +92,11 @@ impl Server {
     }
 
     pub(crate) fn on(listener: TcpListener, name: &'static str, tls: Option<ServerTls>) -> Self {
-        Self::of_size(Size::UNLIMITED, listener, name, tls)
+        Self::of_size(ClientLimit::UNLIMITED, listener, name, tls)
     }
 
     pub(crate) fn of_size(
-        size: Size,
+        size: ClientLimit,
         listener: TcpListener,
         name: &'static str,
         tls: Option<ServerTls>,
@@ -112,10 +112,10 @@ impl Server {
         let endpoints = Endpoints::new().with(Who(name)).with_health(health.clone());
         runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-            let room = Room::new(size);
+            let limiter = ClientLimiter::new(size);
             match tls {
-                Some(tls) => endpoints.serve_tls(listener, room, tls, pending()).await,
-                None => endpoints.serve_tcp(listener, room, pending()).await,
+                Some(tls) => endpoints.serve_tls(listener, limiter, tls, pending()).await,
+                None => endpoints.serve_tcp(listener, limiter, pending()).await,
             }
         });
         Self {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cts_listen::{Room, Size};
+use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::{Endpoints, connect, memory_transport};
 use tokio::sync::oneshot;
 use tokio_stream::StreamExt as _;
@@ -61,8 +61,9 @@ async fn memory_and_network_serve_health_and_reflection() {
     let address = format!("http://{}", socket.local_addr().unwrap());
 
     let memory = Endpoints::new().serve_memory(listener, async { drop(memory_stopped.await) });
-    let room = Room::new(Size::UNLIMITED);
-    let network = Endpoints::new().serve_tcp(socket, room, async { drop(network_stopped.await) });
+    let limiter = ClientLimiter::new(ClientLimit::UNLIMITED);
+    let network =
+        Endpoints::new().serve_tcp(socket, limiter, async { drop(network_stopped.await) });
     let client = async {
         check(channel).await;
         check(connect(&address).unwrap()).await;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use cts_config::ServicesConfig;
-use cts_listen::Room;
+use cts_listen::ClientLimiter;
 use cts_rpc::{
     Address, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles, TransportRule,
 };
@@ -117,11 +117,11 @@ impl Links {
         listen(address).await
     }
 
-    /// Serves `endpoints` until `shutdown`, to as many as there are places for in `room`.
+    /// Serves `endpoints` until `shutdown`, to as many as there are places for in `limiter`.
     pub(crate) fn serve(
         &self,
         endpoints: Endpoints,
-        room: Room,
+        limiter: ClientLimiter,
         listener: TcpListener,
         tasks: &Tasks,
         shutdown: &CancellationToken,
@@ -129,10 +129,13 @@ impl Links {
         let until = shutdown.clone().cancelled_owned();
         match self.server.clone() {
             Some(tls) => {
-                let serving = endpoints.serve_tls(listener, room, tls, until);
+                let serving = endpoints.serve_tls(listener, limiter, tls, until);
                 tasks.spawn("gRPC listener", serving);
             }
-            None => tasks.spawn("gRPC listener", endpoints.serve_tcp(listener, room, until)),
+            None => tasks.spawn(
+                "gRPC listener",
+                endpoints.serve_tcp(listener, limiter, until),
+            ),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use cts_config::Config;
 use cts_gateway::Gateway;
-use cts_listen::Room;
+use cts_listen::ClientLimiter;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport, memory_transports};
 use cts_runtime::Tasks;
 use cts_scheduler::{Mode, RunRequests, Scheduler};
@@ -20,11 +20,11 @@ use tonic::transport::Channel;
 
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
+use crate::services::client_limits::services_limiter;
 use crate::services::connections::Links;
 use crate::services::database::Database;
 use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
-use crate::services::room::services_room;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
 
@@ -62,7 +62,7 @@ pub struct StartOptions {
 pub struct Embedded {
     sockets: Sockets,
     links: Links,
-    room: Room,
+    limiter: ClientLimiter,
     database: Database,
     watcher: Watcher,
     watch_listener: MemoryListener,
@@ -154,11 +154,11 @@ impl Embedded {
         )
         .await?;
         let gateway = wiring::gateway(config, process_env, gateway_channel, tls);
-        let room = services_room(config, process_env);
+        let limiter = services_limiter(config, process_env);
         Ok(Self {
             sockets,
             links,
-            room,
+            limiter,
             database,
             watcher,
             watch_listener,
@@ -196,7 +196,7 @@ impl Embedded {
         let Self {
             sockets,
             links,
-            room,
+            limiter,
             database,
             watcher,
             watch_listener,
@@ -219,7 +219,7 @@ impl Embedded {
         let schedule_endpoints = scheduler.endpoints(&scheduling);
         if let Some(socket) = sockets.grpc {
             let all = schedule_endpoints.clone().with(watcher.service());
-            links.serve(all, room, socket, &inside, &inner);
+            links.serve(all, limiter, socket, &inside, &inner);
         }
         inside.spawn(
             "watcher's server",

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
+use crate::services::client_limits::services_limiter;
 use crate::services::connections::Links;
 use crate::services::database::Database;
 use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
-use crate::services::room::services_room;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
 
@@ -40,7 +40,7 @@ pub(crate) async fn run_watcher(
     let endpoints = Endpoints::new().with(watcher.service());
     links.serve(
         endpoints,
-        services_room(config, process_env),
+        services_limiter(config, process_env),
         grpc,
         &parts,
         &shutdown,
@@ -92,7 +92,7 @@ pub(crate) async fn run_scheduler(
     };
     links.serve(
         scheduler.endpoints(&shutdown),
-        services_room(config, process_env),
+        services_limiter(config, process_env),
         grpc,
         &outside,
         &shutdown,
@@ -139,7 +139,7 @@ pub(crate) async fn run_worker(
     let schedulers = links.schedulers(schedulers, &inside, &inner)?;
     links.serve(
         Endpoints::new(),
-        services_room(config, process_env),
+        services_limiter(config, process_env),
         grpc,
         &inside,
         &inner,
@@ -209,7 +209,7 @@ pub(crate) async fn run_gateway(
     let schedulers = links.schedulers(schedulers, &parts, &shutdown)?;
     links.serve(
         Endpoints::new(),
-        services_room(config, process_env),
+        services_limiter(config, process_env),
         grpc,
         &parts,
         &shutdown,

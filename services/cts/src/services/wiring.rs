@@ -28,9 +28,9 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::process_env::ProcessEnv;
+use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
 use crate::services::lock::{DirectoryLock, Use};
-use crate::services::room::gateway_limits;
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
 

@@ -3,9 +3,10 @@
 //! A call never gets the result of a query that began before it, so that a client that has just got the answer to a
 //! change sees it.
 
+use parking_lot::Mutex;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
@@ -41,7 +42,7 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
         Looking: Future<Output = T> + Send + 'static,
     {
         let result = {
-            let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut newest = self.newest.lock();
             match &*newest {
                 Some(turn) if !turn.begun.load(Ordering::SeqCst) => turn.result.clone(),
                 _ => {

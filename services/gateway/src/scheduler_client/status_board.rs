@@ -4,8 +4,9 @@
 //! waiting requests gets the version of the states from the scheduler; the states are read only if the
 //! version changed.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use cts_core::TaskStatus;
@@ -75,7 +76,7 @@ impl StatusBoard {
     /// The body of an answer, as new as if it had been made for this request.
     pub(crate) async fn page(&self, page: Page) -> Answer {
         let turns = {
-            let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut turns = self.0.turns.lock();
             Arc::clone(turns.entry(page).or_default())
         };
         let inner = Arc::clone(&self.0);
@@ -90,7 +91,7 @@ impl Inner {
         // Read before the states, so that these are not older.
         let version = self.questions.version().await?;
         {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = self.kept.lock();
             if kept.version == version
                 && let Some(body) = kept.bodies.get(&page)
             {
@@ -98,7 +99,7 @@ impl Inner {
             }
         }
         let body = Bytes::from(self.made(page).await?);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if kept.version != version {
             *kept = Kept {
                 version,

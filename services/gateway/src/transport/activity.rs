@@ -1,13 +1,14 @@
 //! Activity of a connection, which its stream and the application share.
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::offers::Offers;
+use crate::transport::pending_parts::PendingParts;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -37,7 +38,7 @@ struct State {
     endless: AtomicUsize,
     /// Cancelled when the peer is seen to send no more while there is such an answer.
     closed: CancellationToken,
-    offers: Arc<Offers>,
+    offers: Arc<PendingParts>,
 }
 
 /// A request that is being answered; dropped when the answer is made or not wanted any more.
@@ -103,10 +104,7 @@ impl Activity {
     }
 
     fn lock_head_began(&self) -> MutexGuard<'_, Instant> {
-        self.0
-            .head_began
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.head_began.lock()
     }
 
     /// From the first byte of a request to the end of its head.
@@ -130,7 +128,7 @@ impl Activity {
     }
 
     /// The parts of answers that are handed on before the peer has room for them.
-    pub(crate) fn offers(&self) -> &Arc<Offers> {
+    pub(crate) fn offers(&self) -> &Arc<PendingParts> {
         &self.0.offers
     }
 

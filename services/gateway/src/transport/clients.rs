@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use cts_listen::client;
+use cts_listen::client_key;
 use http::{HeaderMap, HeaderName, header};
 use ipnet::IpNet;
 use rfc7239::NodeName;
@@ -28,14 +28,14 @@ impl Clients {
     /// does not belong to a trusted proxy can be believed.
     pub(crate) fn of(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
         if !self.is_trusted(peer) {
-            return client(peer);
+            return client_key(peer);
         }
         let forwarded = forwarded(headers).unwrap_or_else(|| x_forwarded(headers));
         let stranger = forwarded
             .into_iter()
             .rev()
             .find(|address| address.is_none_or(|address| !self.is_trusted(address)));
-        client(stranger??)
+        client_key(stranger??)
     }
 
     fn is_trusted(&self, address: IpAddr) -> bool {

@@ -18,7 +18,7 @@ use tower::Layer as _;
 
 use crate::transport::activity::Activity;
 use crate::transport::paced_body::paced;
-use crate::transport::patience::Patience;
+use crate::transport::slow_client::SlowClientTimeout;
 use crate::transport::timed_stream::TimedStream;
 
 /// Data of the connection that each request carries.
@@ -60,7 +60,7 @@ pub(crate) async fn serve_connection<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let patience = move || Patience::new(times.rate);
+    let patience = move || SlowClientTimeout::new(times.rate);
     let (activity, app) = match protocol {
         Protocol::Http1 => (Activity::plain(times.request), app),
         Protocol::Http2 => {
@@ -119,7 +119,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::transport::patience::UNREAD_LIMIT;
+    use crate::transport::slow_client::UNREAD_LIMIT;
     use crate::transport::timed_stream::IDLE_LIMIT;
 
     const HEAD_LIMIT: Duration = Duration::from_secs(15);

@@ -12,8 +12,8 @@ use axum::body::{Body, Bytes, HttpBody};
 use http::response::Response;
 use http_body::{Frame, SizeHint};
 
-use crate::transport::offers::{Offer, Offers};
-use crate::transport::patience::Patience;
+use crate::transport::pending_parts::{PendingPart, PendingParts};
+use crate::transport::slow_client::SlowClientTimeout;
 
 /// Most bytes that are handed on at once.
 const PART: usize = 16 * 1024;
@@ -21,8 +21,8 @@ const PART: usize = 16 * 1024;
 /// The answer with a body that is handed on in parts, which are noted in `offers`.
 pub(crate) fn paced(
     answer: Response<Body>,
-    offers: &Arc<Offers>,
-    patience: Patience,
+    offers: &Arc<PendingParts>,
+    patience: SlowClientTimeout,
 ) -> Response<Body> {
     answer.map(|body| {
         if body.is_end_stream() {
@@ -41,7 +41,7 @@ struct PacedBody {
     body: Body,
     /// The part of the last frame that is not sent yet.
     rest: Bytes,
-    offer: Offer,
+    offer: PendingPart,
 }
 
 impl PacedBody {

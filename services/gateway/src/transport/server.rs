@@ -6,7 +6,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use cts_listen::{Admitted, Arrival, Entrance, Opening, Refused, Room, Seldom};
+use cts_listen::{
+    Accepted, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection, RejectedConnection,
+    WarnThrottle,
+};
 use cts_tls::ServerTls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
@@ -17,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app;
 use crate::options::{Deps, Options};
 use crate::transport::connection::{Protocol, Times, serve_connection};
-use crate::transport::refusal::{Farewells, refuse};
+use crate::transport::rejection::{Rejections, refuse};
 use crate::transport::tls_acceptor::TlsAcceptor;
 
 /// How long requests in progress may go on after the shutdown (docs/rest.md#transport).
@@ -30,7 +33,7 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub struct Gateway {
     app: Router,
-    room: Room,
+    limiter: ClientLimiter,
     times: Times,
     tls: Option<ServerTls>,
 }
@@ -39,7 +42,7 @@ impl Gateway {
     /// Puts the API together. Nothing is called before the first request.
     pub fn new(options: Options, deps: Deps) -> Self {
         Self {
-            room: Room::new(options.limits.connections),
+            limiter: ClientLimiter::new(options.limits.connections),
             times: Times {
                 request: options.limits.request_time,
                 rate: options.limits.answer_rate,
@@ -78,17 +81,17 @@ impl Gateway {
                 None => shutdown.cancelled().await,
             }
         };
-        let door = Door {
+        let door = Acceptor {
             app: self.app,
             times: self.times,
-            farewells: tls_acceptor.is_none().then(Farewells::new),
-            refusals: Seldom::default(),
-            failures: Seldom::default(),
+            rejections: tls_acceptor.is_none().then(Rejections::new),
+            refusals: WarnThrottle::default(),
+            failures: WarnThrottle::default(),
             connections: JoinSet::new(),
             closing: shutdown.child_token(),
         };
         let opening = opening(tls_acceptor.clone());
-        let entrance = Entrance::new(listener, self.room, HANDSHAKE_LIMIT, opening);
+        let entrance = LimitedListener::new(listener, self.limiter, HANDSHAKE_LIMIT, opening);
         let accepting = door.accept(entrance, &shutdown);
         // Following ends with the shutdown, accepting after it or when the listener is broken.
         tokio::pin!(accepting);
@@ -105,7 +108,7 @@ enum Opened {
     Tls(Box<TlsStream<TcpStream>>, Protocol),
 }
 
-fn opening(tls_acceptor: Option<TlsAcceptor>) -> Opening<Opened> {
+fn opening(tls_acceptor: Option<TlsAcceptor>) -> OpenConnection<Opened> {
     let Some(tls_acceptor) = tls_acceptor else {
         return Box::new(|stream| Box::pin(ready(Ok(Opened::Plain(stream)))));
     };
@@ -119,21 +122,21 @@ fn opening(tls_acceptor: Option<TlsAcceptor>) -> Opening<Opened> {
 }
 
 /// Lets connections in until the shutdown.
-struct Door {
+struct Acceptor {
     app: Router,
     times: Times,
     /// For plain HTTP only.
-    farewells: Option<Farewells>,
-    refusals: Seldom,
-    failures: Seldom,
+    rejections: Option<Rejections>,
+    refusals: WarnThrottle,
+    failures: WarnThrottle,
     connections: JoinSet<()>,
     closing: CancellationToken,
 }
 
-impl Door {
+impl Acceptor {
     async fn accept(
         mut self,
-        mut entrance: Entrance<Opened>,
+        mut entrance: LimitedListener<Opened>,
         shutdown: &CancellationToken,
     ) -> io::Result<()> {
         let outcome = loop {
@@ -142,9 +145,9 @@ impl Door {
                 () = shutdown.cancelled() => break Ok(()),
                 Some(ended) = self.connections.join_next() => report(ended),
                 arrival = entrance.next() => match arrival {
-                    Ok(Arrival::Admitted(admitted)) => self.start(admitted),
-                    Ok(Arrival::Refused(refused)) => self.refuse(refused),
-                    Ok(Arrival::Failed { peer, error }) => self.failed(peer, &error),
+                    Ok(Accepted::OpenedConnection(admitted)) => self.start(admitted),
+                    Ok(Accepted::RejectedConnection(refused)) => self.refuse(refused),
+                    Ok(Accepted::Failed { peer, error }) => self.failed(peer, &error),
                     Err(error) => break Err(error),
                 },
             }
@@ -166,11 +169,11 @@ impl Door {
         outcome
     }
 
-    fn start(&mut self, admitted: Admitted<Opened>) {
-        let Admitted {
+    fn start(&mut self, admitted: OpenedConnection<Opened>) {
+        let OpenedConnection {
             stream,
             peer,
-            place,
+            permit,
         } = admitted;
         let (times, app, closing) = (self.times, self.app.clone(), self.closing.clone());
         self.connections.spawn(async move {
@@ -182,21 +185,21 @@ impl Door {
                     serve_connection(*stream, peer, protocol, times, app, closing).await;
                 }
             }
-            drop(place);
+            drop(permit);
         });
     }
 
-    fn refuse(&mut self, refused: Refused) {
-        let Refused { stream, peer, why } = refused;
+    fn refuse(&mut self, refused: RejectedConnection) {
+        let RejectedConnection { stream, peer, why } = refused;
         let remote_ip = peer.ip();
         if self.refusals.is_due() {
             tracing::warn!(target: "api", %remote_ip, "a connection is refused: {why} (gateway.limits.connections)");
         } else {
             tracing::debug!(target: "api", %remote_ip, "a connection is refused: {why}");
         }
-        let farewell = self.farewells.as_ref();
-        if let Some(place) = farewell.and_then(|farewells| farewells.take(remote_ip)) {
-            self.connections.spawn(refuse(stream, why, place));
+        let rejection = self.rejections.as_ref();
+        if let Some(permit) = rejection.and_then(|rejections| rejections.acquire(remote_ip)) {
+            self.connections.spawn(refuse(stream, why, permit));
         }
     }
 

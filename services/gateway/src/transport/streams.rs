@@ -13,7 +13,7 @@ pub(crate) mod log;
 
 use std::future::pending;
 
-use cts_listen::Place;
+use cts_listen::ClientPermit;
 
 use crate::transport::activity::{Answering, Endless};
 use crate::transport::connection::Connection;
@@ -26,17 +26,17 @@ pub(crate) struct Answer {
     /// Present while the answer has no end of its own. An answer with an end is a request in progress, which
     /// the gateway lets finish.
     endless: Option<Endless>,
-    _place: Place,
+    _permit: ClientPermit,
 }
 
 impl Answer {
     /// With an end of its own, on a connection.
-    pub(crate) fn new(connection: &Connection, place: Place) -> Self {
+    pub(crate) fn new(connection: &Connection, permit: ClientPermit) -> Self {
         Self {
             _answering: connection.activity.answering(),
             endless: None,
             connection: connection.clone(),
-            _place: place,
+            _permit: permit,
         }
     }
 

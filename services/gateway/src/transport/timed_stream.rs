@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::transport::activity::{Activity, Phase};
-use crate::transport::patience::Patience;
+use crate::transport::slow_client::SlowClientTimeout;
 
 /// From an answer to the first byte of the next request.
 pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(1);
@@ -35,7 +35,7 @@ pub(crate) struct TimedStream<S> {
     /// The phase whose limit the timer holds; `None` if it must be set again.
     armed: Option<Phase>,
     /// With a peer that takes nothing of what is to be written, or little.
-    patience: Patience,
+    patience: SlowClientTimeout,
     /// Runs while it takes nothing.
     unread: Option<Pin<Box<Sleep>>>,
     /// Bytes that were read to find out whether the peer still lives, and that hyper has not got yet.
@@ -45,7 +45,7 @@ pub(crate) struct TimedStream<S> {
 }
 
 impl<S> TimedStream<S> {
-    pub(crate) fn new(stream: S, activity: Activity, patience: Patience) -> Self {
+    pub(crate) fn new(stream: S, activity: Activity, patience: SlowClientTimeout) -> Self {
         Self {
             stream,
             timer: Box::pin(sleep(activity.request_time())),

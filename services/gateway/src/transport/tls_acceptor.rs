@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use crate::transport::connection::Protocol;
-use crate::transport::refusal::say_and_end;
+use crate::transport::rejection::say_and_end;
 
 /// First byte of every TLS connection: a handshake record.
 const HANDSHAKE_RECORD: u8 = 0x16;
@@ -27,7 +27,7 @@ pub(crate) struct TlsAcceptor {
 }
 
 /// A connection over TLS, and what is spoken on it.
-pub(crate) type Admitted = (TlsStream<TcpStream>, Protocol);
+pub(crate) type OpenedConnection = (TlsStream<TcpStream>, Protocol);
 
 impl TlsAcceptor {
     pub(crate) fn new(tls: ServerTls) -> Self {
@@ -40,7 +40,7 @@ impl TlsAcceptor {
     }
 
     /// Does the handshake.
-    pub(crate) async fn admit(self, mut stream: TcpStream) -> io::Result<Admitted> {
+    pub(crate) async fn admit(self, mut stream: TcpStream) -> io::Result<OpenedConnection> {
         let mut first = [0];
         if stream.peek(&mut first).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_gateway::Limits;
-use cts_listen::Size;
+use cts_listen::ClientLimit;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -25,8 +25,8 @@ async fn stage(limits: Limits) -> Stage {
     .await
 }
 
-const fn size(total: usize, per_client: usize) -> Size {
-    Size { total, per_client }
+const fn size(total: usize, per_client: usize) -> ClientLimit {
+    ClientLimit { total, per_client }
 }
 
 /// Sends a request for a client of the proxy that the gateway trusts.

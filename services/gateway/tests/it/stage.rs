@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::FixedOffset;
 use cts_gateway::{Deps, Gateway, Limits, Mode, Options};
-use cts_listen::Size;
+use cts_listen::ClientLimit;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -64,15 +64,15 @@ pub(crate) struct Scene {
 
 /// Limits of a gateway unless configured otherwise.
 pub(crate) const LIMITS: Limits = Limits {
-    connections: Size {
+    connections: ClientLimit {
         total: 4096,
         per_client: 1024,
     },
-    streams: Size {
+    streams: ClientLimit {
         total: 1024,
         per_client: 256,
     },
-    waiting: Size {
+    waiting: ClientLimit {
         total: 512,
         per_client: 256,
     },

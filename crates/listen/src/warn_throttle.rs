@@ -1,6 +1,6 @@
 //! Limits log lines about outsiders: any of them can connect, and again and again.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -10,12 +10,12 @@ const PERIOD: Duration = Duration::from_secs(30);
 
 /// Whether it is time for another line.
 #[derive(Debug, Default)]
-pub struct Seldom(Mutex<Option<Instant>>);
+pub struct WarnThrottle(Mutex<Option<Instant>>);
 
-impl Seldom {
+impl WarnThrottle {
     /// True for the first call, and for the first one half a minute after one that was answered so.
     pub fn is_due(&self) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if last.is_some_and(|at| at.elapsed() < PERIOD) {
             return false;
         }

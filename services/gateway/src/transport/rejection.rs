@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use cts_listen::{Full, Place, Room, Size, client};
+use cts_listen::{ClientLimit, ClientLimiter, ClientPermit, LimitReached, client_key};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -13,10 +13,10 @@ use crate::model::{ErrorAnswer, ErrorMessage};
 use crate::transport::json;
 
 /// Time for the peer to take an answer before the connection is closed.
-const FAREWELL_LIMIT: Duration = Duration::from_secs(1);
+const REJECTION_LIMIT: Duration = Duration::from_secs(1);
 
 /// Answers to connections beyond the limits; more than these are just closed.
-const FAREWELLS: Size = Size {
+const REJECTIONS: ClientLimit = ClientLimit {
     total: 64,
     per_client: 8,
 };
@@ -26,24 +26,24 @@ pub(crate) const RETRY_AFTER: &str = "5";
 
 /// Tells clients of plain HTTP why they are not served.
 #[derive(Debug)]
-pub(crate) struct Farewells(Room);
+pub(crate) struct Rejections(ClientLimiter);
 
-impl Farewells {
+impl Rejections {
     pub(crate) fn new() -> Self {
-        Self(Room::new(FAREWELLS))
+        Self(ClientLimiter::new(REJECTIONS))
     }
 
-    /// Room for another answer.
-    pub(crate) fn take(&self, peer: IpAddr) -> Option<Place> {
-        self.0.take(client(peer)).ok()
+    /// ClientLimiter for another answer.
+    pub(crate) fn acquire(&self, peer: IpAddr) -> Option<ClientPermit> {
+        self.0.acquire(client_key(peer)).ok()
     }
 }
 
 /// Answers whatever request comes, and ends.
-pub(crate) async fn refuse(mut stream: TcpStream, why: Full, place: Place) {
+pub(crate) async fn refuse(mut stream: TcpStream, why: LimitReached, permit: ClientPermit) {
     let status = match why {
-        Full::All => "503 Service Unavailable",
-        Full::Client => "429 Too Many Requests",
+        LimitReached::Total => "503 Service Unavailable",
+        LimitReached::Client => "429 Too Many Requests",
     };
     let body = json::line(&ErrorAnswer {
         error: ErrorMessage {
@@ -57,7 +57,7 @@ pub(crate) async fn refuse(mut stream: TcpStream, why: Full, place: Place) {
     );
     let answer = [head.as_bytes(), &body].concat();
     drop(say_and_end(&mut stream, &answer).await);
-    drop(place);
+    drop(permit);
 }
 
 /// Sends `bytes` and closes the connection, whatever the peer has sent.
@@ -67,6 +67,6 @@ pub(crate) async fn say_and_end(stream: &mut TcpStream, bytes: &[u8]) -> io::Res
     // Closing with unread bytes would reset the connection, and the answer might be lost.
     let mut rest = [0; 4096];
     let reading = async { while let Ok(1..) = stream.read(&mut rest).await {} };
-    drop(timeout(FAREWELL_LIMIT, reading).await);
+    drop(timeout(REJECTION_LIMIT, reading).await);
     Ok(())
 }

@@ -1,34 +1,35 @@
-//! Places for what clients hold open: so many in total, and so many for each client.
+//! Permits for what clients hold open: a number in total, and a number for each client.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// Number of places.
+/// Number of permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    /// Places for all clients.
+pub struct ClientLimit {
+    /// Permits for all clients.
     pub total: usize,
-    /// Places for one client.
+    /// Permits for one client.
     pub per_client: usize,
 }
 
-impl Size {
-    /// Size for servers whose clients are known.
+impl ClientLimit {
+    /// No limit, for servers whose clients are known.
     pub const UNLIMITED: Self = Self {
         total: usize::MAX,
         per_client: usize::MAX,
     };
 }
 
-/// Counts the places that are taken. Cheap to clone; the clones count together.
+/// Counts the permits that are in use. Cheap to clone; the clones count together.
 #[derive(Debug, Clone)]
-pub struct Room(Arc<Inner>);
+pub struct ClientLimiter(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    size: Size,
+    size: ClientLimit,
     taken: Mutex<Taken>,
 }
 
@@ -38,76 +39,76 @@ struct Taken {
     by_client: HashMap<IpAddr, usize>,
 }
 
-/// A place, which is free again when this is dropped.
+/// A permit of one client. Dropping it gives it back.
 #[derive(Debug)]
 #[must_use]
-pub struct Place {
-    room: Room,
+pub struct ClientPermit {
+    limiter: ClientLimiter,
     client: Option<IpAddr>,
 }
 
-/// All places are taken. The text completes a sentence about the requested thing.
+/// All permits are in use. The text completes a sentence about the requested thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
-    /// No client finds a place.
-    All,
-    /// This client finds no place; others may find one.
+pub enum LimitReached {
+    /// All clients together have as many as there may be.
+    Total,
+    /// This client has as many as it may have; others may get one.
     Client,
 }
 
-impl Room {
-    /// Makes an empty room.
-    pub fn new(size: Size) -> Self {
+impl ClientLimiter {
+    /// Makes an empty limiter.
+    pub fn new(size: ClientLimit) -> Self {
         Self(Arc::new(Inner {
             size,
             taken: Mutex::default(),
         }))
     }
 
-    /// A place for `client`, as [`client`] gives it. Without one only the total counts.
-    pub fn take(&self, client: Option<IpAddr>) -> Result<Place, Full> {
+    /// A permit for `client`, as [`client_key`] gives it. Without one only the total counts.
+    pub fn acquire(&self, client: Option<IpAddr>) -> Result<ClientPermit, LimitReached> {
         let mut taken = self.taken();
         if let Some(client) = client {
             let held = taken.by_client.get(&client).copied().unwrap_or_default();
             if held >= self.0.size.per_client {
-                return Err(Full::Client);
+                return Err(LimitReached::Client);
             }
         }
         if taken.total >= self.0.size.total {
-            return Err(Full::All);
+            return Err(LimitReached::Total);
         }
         taken.total += 1;
         if let Some(client) = client {
             *taken.by_client.entry(client).or_default() += 1;
         }
-        Ok(Place {
-            room: self.clone(),
+        Ok(ClientPermit {
+            limiter: self.clone(),
             client,
         })
     }
 
     /// Returns the number of places.
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> ClientLimit {
         self.0.size
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.taken.lock()
     }
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for LimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::All => "there are too many in total",
+            Self::Total => "there are too many in total",
             Self::Client => "this client has too many",
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientPermit {
     fn drop(&mut self) {
-        let mut taken = self.room.taken();
+        let mut taken = self.limiter.taken();
         taken.total -= 1;
         if let Some(client) = self.client
             && let Some(held) = taken.by_client.get_mut(&client)
@@ -122,7 +123,7 @@ impl Drop for Place {
 
 /// Returns the client that the limits for one client count at `address`: `None` on this machine; with version 6
 /// the network of 64 bits, which one client has for itself.
-pub fn client(address: IpAddr) -> Option<IpAddr> {
+pub fn client_key(address: IpAddr) -> Option<IpAddr> {
     match address.to_canonical() {
         address if address.is_loopback() => None,
         IpAddr::V4(address) => Some(address.into()),
@@ -138,38 +139,38 @@ mod tests {
     use super::*;
 
     fn at(address: &str) -> Option<IpAddr> {
-        client(address.parse().unwrap())
+        client_key(address.parse().unwrap())
     }
 
     #[test]
     fn places_are_counted_for_all_and_for_each_client() {
-        let room = Room::new(Size {
+        let limiter = ClientLimiter::new(ClientLimit {
             total: 3,
             per_client: 2,
         });
         let (one, other) = (at("192.0.2.1"), at("192.0.2.2"));
-        let first = room.take(one).unwrap();
-        let _second = room.take(one).unwrap();
-        assert_eq!(room.take(one).unwrap_err(), Full::Client);
-        let _third = room.take(other).unwrap();
-        assert_eq!(room.take(other).unwrap_err(), Full::All);
+        let first = limiter.acquire(one).unwrap();
+        let _second = limiter.acquire(one).unwrap();
+        assert_eq!(limiter.acquire(one).unwrap_err(), LimitReached::Client);
+        let _third = limiter.acquire(other).unwrap();
+        assert_eq!(limiter.acquire(other).unwrap_err(), LimitReached::Total);
         drop(first);
-        let _again = room.take(one).unwrap();
-        assert_eq!(room.take(None).unwrap_err(), Full::All);
+        let _again = limiter.acquire(one).unwrap();
+        assert_eq!(limiter.acquire(None).unwrap_err(), LimitReached::Total);
     }
 
     #[test]
     fn who_has_gone_is_forgotten() {
-        let room = Room::new(Size {
+        let limiter = ClientLimiter::new(ClientLimit {
             total: 1,
             per_client: 1,
         });
         for last in 0..=255 {
             let address = IpAddr::from([192, 0, 2, last]);
-            drop(room.take(client(address)).unwrap());
+            drop(limiter.acquire(client_key(address)).unwrap());
         }
-        assert!(room.taken().by_client.is_empty());
-        assert_eq!(room.taken().total, 0);
+        assert!(limiter.taken().by_client.is_empty());
+        assert_eq!(limiter.taken().total, 0);
     }
 
     #[test]

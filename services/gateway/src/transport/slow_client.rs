@@ -11,7 +11,7 @@ pub(crate) const UNREAD_LIMIT: Duration = Duration::from_mins(1);
 /// Counts the time in which bytes wait for the peer, and gives it back for the bytes that it takes: a second for as many
 /// as it has to take in one. So a peer that is slow for a moment loses nothing, and one that is too slow does after a while.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct SlowClientTimeout {
     /// Bytes per second.
     rate: NonZeroU32,
     /// Spent so far.
@@ -20,7 +20,7 @@ pub(crate) struct Patience {
     since: Option<Instant>,
 }
 
-impl Patience {
+impl SlowClientTimeout {
     /// With a peer that has to take `rate` bytes in a second.
     pub(crate) fn new(rate: NonZeroU32) -> Self {
         Self {
@@ -55,7 +55,7 @@ mod tests {
 
     /// Time until patience with a peer ends that takes `bytes` every `pause`; none if it takes a megabyte.
     async fn end(pause: Duration, bytes: usize) -> Option<Duration> {
-        let mut patience = Patience::new(NonZeroU32::new(1024).unwrap());
+        let mut patience = SlowClientTimeout::new(NonZeroU32::new(1024).unwrap());
         let begin = Instant::now();
         let mut taken = 0;
         while taken < 1 << 20 {
@@ -83,7 +83,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_in_which_nothing_waits_does_not_count() {
-        let mut patience = Patience::new(NonZeroU32::new(1024).unwrap());
+        let mut patience = SlowClientTimeout::new(NonZeroU32::new(1024).unwrap());
         for _ in 0..100 {
             let end = patience.wait();
             assert_eq!(end - Instant::now(), UNREAD_LIMIT);

@@ -12,43 +12,44 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::accept::accept;
-use crate::room::{Full, Place, Room, client};
-use crate::seldom::Seldom;
+use crate::client_limiter::{ClientLimiter, ClientPermit, LimitReached, client_key};
+use crate::warn_throttle::WarnThrottle;
 
 /// Makes a connection from an accepted socket, by a TLS handshake or as it is.
-pub type Opening<S> = Box<dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<S>> + Send + Sync>;
+pub type OpenConnection<S> =
+    Box<dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<S>> + Send + Sync>;
 
-/// Accepts connections, has them opened side by side, and keeps to the places of a [`Room`].
+/// Accepts connections, has them opened side by side, and keeps to the limits of a [`ClientLimiter`].
 ///
-/// A connection that is being opened has a place as any other, but not for good: if no other place is free, the
+/// A connection that is being opened has a permit as any other, but not for good: if no other permit is free, the
 /// oldest of the client that has most of them makes room. So sockets that stand still keep no client out.
-pub struct Entrance<S> {
+pub struct LimitedListener<S> {
     listener: TcpListener,
-    room: Room,
-    open: Opening<S>,
+    limiter: ClientLimiter,
+    open: OpenConnection<S>,
     time: Duration,
     opening: JoinSet<io::Result<S>>,
-    guests: HashMap<Id, Guest>,
+    guests: HashMap<Id, PendingConnection>,
     arrivals: u64,
-    warned: Seldom,
+    warned: WarnThrottle,
 }
 
 /// A connection that is being opened.
 #[derive(Debug)]
-struct Guest {
+struct PendingConnection {
     peer: SocketAddr,
-    place: Place,
+    permit: ClientPermit,
     number: u64,
     handle: AbortHandle,
 }
 
 /// An opened connection, or a socket that did not become one.
 #[derive(Debug)]
-pub enum Arrival<S> {
+pub enum Accepted<S> {
     /// A connection that may be served.
-    Admitted(Admitted<S>),
-    /// A socket that finds no free place.
-    Refused(Refused),
+    OpenedConnection(OpenedConnection<S>),
+    /// A socket that finds no free permit.
+    RejectedConnection(RejectedConnection),
     /// A socket that has not become a connection.
     Failed {
         /// The other end.
@@ -60,43 +61,48 @@ pub enum Arrival<S> {
 
 /// A connection that may be served.
 #[derive(Debug)]
-pub struct Admitted<S> {
+pub struct OpenedConnection<S> {
     /// The opened stream.
     pub stream: S,
     /// The other end.
     pub peer: SocketAddr,
-    /// Place of the connection, to be kept as long as the connection.
-    pub place: Place,
+    /// ClientPermit of the connection, to be kept as long as the connection.
+    pub permit: ClientPermit,
 }
 
-/// A socket that finds no free place. Dropping it closes it.
+/// A socket that finds no free permit. Dropping it closes it.
 #[derive(Debug)]
-pub struct Refused {
+pub struct RejectedConnection {
     /// The socket as accepted.
     pub stream: TcpStream,
     /// The other end.
     pub peer: SocketAddr,
     /// Reason: which places are all taken.
-    pub why: Full,
+    pub why: LimitReached,
 }
 
-impl<S: Send + 'static> Entrance<S> {
-    /// Opening a connection may take `time`. Dropping the entrance closes the listener and what is being opened.
-    pub fn new(listener: TcpListener, room: Room, time: Duration, open: Opening<S>) -> Self {
+impl<S: Send + 'static> LimitedListener<S> {
+    /// OpenConnection a connection may take `time`. Dropping the entrance closes the listener and what is being opened.
+    pub fn new(
+        listener: TcpListener,
+        limiter: ClientLimiter,
+        time: Duration,
+        open: OpenConnection<S>,
+    ) -> Self {
         Self {
             listener,
-            room,
+            limiter,
             open,
             time,
             opening: JoinSet::new(),
             guests: HashMap::new(),
             arrivals: 0,
-            warned: Seldom::default(),
+            warned: WarnThrottle::default(),
         }
     }
 
     /// Waits for the next arrival. Fails only if the listener is broken. Safe to cancel.
-    pub async fn next(&mut self) -> io::Result<Arrival<S>> {
+    pub async fn next(&mut self) -> io::Result<Accepted<S>> {
         loop {
             tokio::select! {
                 Some(ended) = self.opening.join_next_with_id() => {
@@ -107,22 +113,22 @@ impl<S: Send + 'static> Entrance<S> {
                 accepted = accept(&self.listener, &self.warned) => {
                     let (stream, peer) = accepted?;
                     if let Some(refused) = self.begin(stream, peer) {
-                        return Ok(Arrival::Refused(refused));
+                        return Ok(Accepted::RejectedConnection(refused));
                     }
                 }
             }
         }
     }
 
-    fn begin(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<Refused> {
-        let owner = client(peer.ip());
-        let place = match self.room.take(owner) {
-            Ok(place) => place,
+    fn begin(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<RejectedConnection> {
+        let owner = client_key(peer.ip());
+        let permit = match self.limiter.acquire(owner) {
+            Ok(permit) => permit,
             Err(why) => {
                 self.make_room(why, owner);
-                match self.room.take(owner) {
-                    Ok(place) => place,
-                    Err(why) => return Some(Refused { stream, peer, why }),
+                match self.limiter.acquire(owner) {
+                    Ok(permit) => permit,
+                    Err(why) => return Some(RejectedConnection { stream, peer, why }),
                 }
             }
         };
@@ -133,9 +139,9 @@ impl<S: Send + 'static> Entrance<S> {
                 .unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()))
         });
         self.arrivals += 1;
-        let guest = Guest {
+        let guest = PendingConnection {
             peer,
-            place,
+            permit,
             number: self.arrivals,
             handle,
         };
@@ -145,19 +151,19 @@ impl<S: Send + 'static> Entrance<S> {
 
     /// Gives up the oldest connection that is being opened: of this client if its own places are taken, else of the
     /// client that has most of them.
-    fn make_room(&mut self, why: Full, owner: Option<IpAddr>) {
+    fn make_room(&mut self, why: LimitReached, owner: Option<IpAddr>) {
         let loser = match why {
-            Full::Client => owner,
-            Full::All => {
+            LimitReached::Client => owner,
+            LimitReached::Total => {
                 let mut counts = HashMap::<_, usize>::new();
                 for guest in self.guests.values() {
-                    *counts.entry(client(guest.peer.ip())).or_default() += 1;
+                    *counts.entry(client_key(guest.peer.ip())).or_default() += 1;
                 }
                 let most = counts.into_iter().max_by_key(|&(_client, count)| count);
                 most.and_then(|(client, _count)| client)
             }
         };
-        let of_loser = |guest: &&Guest| client(guest.peer.ip()) == loser;
+        let of_loser = |guest: &&PendingConnection| client_key(guest.peer.ip()) == loser;
         let oldest = self.guests.values().filter(of_loser);
         let oldest = oldest.min_by_key(|guest| guest.number);
         if let Some(id) = oldest.map(|guest| guest.handle.id())
@@ -168,7 +174,7 @@ impl<S: Send + 'static> Entrance<S> {
         }
     }
 
-    fn opened(&mut self, ended: Result<(Id, io::Result<S>), JoinError>) -> Option<Arrival<S>> {
+    fn opened(&mut self, ended: Result<(Id, io::Result<S>), JoinError>) -> Option<Accepted<S>> {
         let (id, opened) = match ended {
             Ok(ended) => ended,
             Err(error) => {
@@ -179,24 +185,24 @@ impl<S: Send + 'static> Entrance<S> {
                 return None;
             }
         };
-        // A connection that has just made room is gone, however far it came.
-        let Guest { peer, place, .. } = self.guests.remove(&id)?;
+        // A connection that has just made limiter is gone, however far it came.
+        let PendingConnection { peer, permit, .. } = self.guests.remove(&id)?;
         Some(match opened {
-            Ok(stream) => Arrival::Admitted(Admitted {
+            Ok(stream) => Accepted::OpenedConnection(OpenedConnection {
                 stream,
                 peer,
-                place,
+                permit,
             }),
-            Err(error) => Arrival::Failed { peer, error },
+            Err(error) => Accepted::Failed { peer, error },
         })
     }
 }
 
-impl<S> fmt::Debug for Entrance<S> {
+impl<S> fmt::Debug for LimitedListener<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entrance")
+        f.debug_struct("LimitedListener")
             .field("listener", &self.listener)
-            .field("room", &self.room)
+            .field("limiter", &self.limiter)
             .finish_non_exhaustive()
     }
 }
@@ -208,26 +214,29 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
-    use crate::room::Size;
+    use crate::client_limiter::ClientLimit;
 
     const TIME: Duration = Duration::from_mins(10);
 
-    async fn entrance(total: usize, open: Opening<TcpStream>) -> (SocketAddr, Entrance<TcpStream>) {
+    async fn entrance(
+        total: usize,
+        open: OpenConnection<TcpStream>,
+    ) -> (SocketAddr, LimitedListener<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let room = Room::new(Size {
+        let limiter = ClientLimiter::new(ClientLimit {
             total,
             per_client: 1,
         });
-        (address, Entrance::new(listener, room, TIME, open))
+        (address, LimitedListener::new(listener, limiter, TIME, open))
     }
 
-    fn at_once() -> Opening<TcpStream> {
+    fn at_once() -> OpenConnection<TcpStream> {
         Box::new(|stream| Box::pin(ready(Ok(stream))))
     }
 
     /// Opens a socket once it has sent a byte.
-    fn with_a_word() -> Opening<TcpStream> {
+    fn with_a_word() -> OpenConnection<TcpStream> {
         Box::new(|mut stream| {
             Box::pin(async {
                 stream.read_u8().await?;
@@ -240,18 +249,21 @@ mod tests {
     async fn who_finds_no_place_is_refused_until_one_is_free() {
         let (address, mut entrance) = entrance(1, at_once()).await;
         let _one = TcpStream::connect(address).await.unwrap();
-        let Arrival::Admitted(first) = entrance.next().await.unwrap() else {
-            panic!("the first has a place");
+        let Accepted::OpenedConnection(first) = entrance.next().await.unwrap() else {
+            panic!("the first has a permit");
         };
         let _other = TcpStream::connect(address).await.unwrap();
-        let Arrival::Refused(refused) = entrance.next().await.unwrap() else {
-            panic!("there is one place");
+        let Accepted::RejectedConnection(refused) = entrance.next().await.unwrap() else {
+            panic!("there is one permit");
         };
-        assert_eq!(refused.why, Full::All);
+        assert_eq!(refused.why, LimitReached::Total);
         drop(first);
         let _third = TcpStream::connect(address).await.unwrap();
         let arrival = entrance.next().await.unwrap();
-        assert!(matches!(arrival, Arrival::Admitted(_)), "{arrival:?}");
+        assert!(
+            matches!(arrival, Accepted::OpenedConnection(_)),
+            "{arrival:?}"
+        );
     }
 
     #[tokio::test]
@@ -266,7 +278,7 @@ mod tests {
             .await
             .unwrap();
         let arrival = entrance.next().await.unwrap();
-        let Arrival::Admitted(admitted) = arrival else {
+        let Accepted::OpenedConnection(admitted) = arrival else {
             panic!("{arrival:?}");
         };
         assert_eq!(admitted.peer, speaking.local_addr().unwrap());

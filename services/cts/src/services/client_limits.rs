@@ -3,9 +3,9 @@
 
 use std::num::NonZeroU32;
 
-use cts_config::{Config, PlacesLimit};
+use cts_config::{ClientLimit as ConfiguredLimit, Config};
 use cts_gateway::Limits;
-use cts_listen::{Room, Size};
+use cts_listen::{ClientLimit, ClientLimiter};
 
 use crate::process_env::ProcessEnv;
 
@@ -14,10 +14,10 @@ use crate::process_env::ProcessEnv;
 const PART: u64 = 4;
 
 /// The listener for gRPC.
-pub(crate) fn services_room(config: &Config, process_env: &ProcessEnv) -> Room {
+pub(crate) fn services_limiter(config: &Config, process_env: &ProcessEnv) -> ClientLimiter {
     let limit = config.services.limits.connections;
     let key = "services.limits.connections";
-    Room::new(connections(key, limit, process_env.descriptors))
+    ClientLimiter::new(connections(key, limit, process_env.descriptors))
 }
 
 /// The REST API.
@@ -35,7 +35,7 @@ pub(crate) fn gateway_limits(config: &Config, process_env: &ProcessEnv) -> Limit
     }
 }
 
-fn connections(key: &str, limit: PlacesLimit, descriptors: u64) -> Size {
+fn connections(key: &str, limit: ConfiguredLimit, descriptors: u64) -> ClientLimit {
     let wanted = size(limit);
     let most = usize::try_from(descriptors / PART).unwrap_or(usize::MAX);
     if most < wanted.total {
@@ -46,15 +46,15 @@ fn connections(key: &str, limit: PlacesLimit, descriptors: u64) -> Size {
             "this process may open few files: {key} is lower than configured, so that some are left for Consul, the database and terraform; raise the limit (ulimit -n, LimitNOFILE)"
         );
     }
-    Size {
+    ClientLimit {
         total: wanted.total.min(most).max(1),
         ..wanted
     }
 }
 
-fn size(limit: PlacesLimit) -> Size {
+fn size(limit: ConfiguredLimit) -> ClientLimit {
     let places = |number| usize::try_from(number).unwrap_or(usize::MAX);
-    Size {
+    ClientLimit {
         total: places(limit.total),
         per_client: places(limit.per_client),
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn connections_leave_descriptors_for_others() {
-        let limit = PlacesLimit {
+        let limit = ConfiguredLimit {
             total: 4096,
             per_client: 1024,
         };

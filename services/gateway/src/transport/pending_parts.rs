@@ -1,16 +1,17 @@
 //! Parts of answers over HTTP/2 that their client has to take: a client controls the windows of its streams,
 //! so an answer can stall on a connection that does not.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::time::{Instant, sleep};
 
-use crate::transport::patience::{Patience, UNREAD_LIMIT};
+use crate::transport::slow_client::{SlowClientTimeout, UNREAD_LIMIT};
 
 /// Until when the parts of a connection have to be taken.
 #[derive(Debug, Default)]
-pub(crate) struct Offers(Mutex<Open>);
+pub(crate) struct PendingParts(Mutex<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
@@ -20,21 +21,21 @@ struct Open {
 
 /// The part that one answer has handed on last.
 #[derive(Debug)]
-pub(crate) struct Offer {
-    offers: Arc<Offers>,
+pub(crate) struct PendingPart {
+    offers: Arc<PendingParts>,
     number: u64,
-    patience: Patience,
+    patience: SlowClientTimeout,
     bytes: usize,
 }
 
-impl Offers {
+impl PendingParts {
     /// An answer whose head has to be taken first.
-    pub(crate) fn begin(self: &Arc<Self>, patience: Patience) -> Offer {
+    pub(crate) fn begin(self: &Arc<Self>, patience: SlowClientTimeout) -> PendingPart {
         let mut open = self.open();
         open.last += 1;
         let number = open.last;
         drop(open);
-        let mut offer = Offer {
+        let mut offer = PendingPart {
             offers: Arc::clone(self),
             number,
             patience,
@@ -58,11 +59,11 @@ impl Offers {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
-impl Offer {
+impl PendingPart {
     /// The next part is handed on.
     pub(crate) fn made(&mut self, bytes: usize) {
         self.bytes = bytes;
@@ -78,7 +79,7 @@ impl Offer {
     }
 }
 
-impl Drop for Offer {
+impl Drop for PendingPart {
     fn drop(&mut self) {
         self.offers.open().ends.remove(&self.number);
     }
