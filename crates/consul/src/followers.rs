@@ -9,8 +9,9 @@ mod place;
 mod readers;
 mod seat;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -112,7 +113,7 @@ impl Followers {
     fn join(&self, query: &Query) -> QuerySlot {
         let key = PlaceKey::of(query);
         let (sender, holds) = watch::channel(key.is_none());
-        let mut state = self.lock();
+        let mut state = self.0.state.lock();
         state.last_id += 1;
         let id = state.last_id;
         state.arbiter.join(id, key.is_none());
@@ -135,7 +136,7 @@ impl Followers {
     }
 
     fn leave(&self, id: MemberId, key: Option<&PlaceKey>) {
-        let mut state = self.lock();
+        let mut state = self.0.state.lock();
         state.arbiter.leave(id);
         state.holds.remove(&id);
         if let Some(key) = key
@@ -151,12 +152,12 @@ impl Followers {
 
     fn changed(&self, id: MemberId) {
         let now = self.0.started.elapsed();
-        self.lock().arbiter.changed(id, now);
+        self.0.state.lock().arbiter.changed(id, now);
     }
 
     /// Whether a holder may go on with another request, and how long Consul may hold it.
     fn renew(&self, id: MemberId) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.0.state.lock();
         if let Renewal::MakesRoom(other) = state.arbiter.renew(id) {
             state.say(id, false);
             if let Some(other) = other {
@@ -173,7 +174,7 @@ impl Followers {
 
     /// The connections turn out to carry many requests each.
     fn learn(&self) {
-        self.settle(&mut self.lock());
+        self.settle(&mut self.0.state.lock());
     }
 
     /// Gives free slots to members without one, and watches for changes on behalf of the other members.
@@ -211,12 +212,8 @@ impl Followers {
         self.0.connections.saturating_sub(others)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn rank(&self, id: MemberId) -> arbiter::Rank {
-        self.lock().arbiter.rank(id)
+        self.0.state.lock().arbiter.rank(id)
     }
 }
 

@@ -4,8 +4,9 @@
 //! allows on it wait. So the client has several HTTP clients, each with its own connection, as soon as it is
 //! known that the server speaks HTTP/2.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::{Client, Response, Version};
 
@@ -70,7 +71,7 @@ impl Http2Pool {
         if !self.is_multiplexed() {
             return Ticket::of(&self.0.first);
         }
-        let mut lanes = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.0.lanes.lock();
         let requests = |lane: &&Arc<Lane>| lane.requests.load(Ordering::Relaxed);
         if let Some(lane) = lanes.iter().find(|lane| requests(lane) < STREAMS) {
             return Ticket::of(lane);

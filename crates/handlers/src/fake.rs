@@ -1,8 +1,9 @@
 //! Provider `fake-sync`: not a provider of Terraform, but a handler that fails on request, for trying out the
 //! consequences (docs/terraform.md#fake-sync).
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cts_core::ProviderBlock;
 use serde_json::Value;
@@ -55,7 +56,7 @@ impl Fake {
     }
 
     fn is_first(&self) -> bool {
-        let mut passed = self.passed.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = self.passed.0.lock();
         if passed.len() >= MOST_KNOWN {
             passed.clear();
         }

@@ -1,8 +1,9 @@
 //! Supervised tasks: nothing dies silently.
 
+use parking_lot::Mutex;
 use std::error::Error;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -46,11 +47,7 @@ impl Drop for Watch {
         if source.is_none() && self.tasks.shutdown.is_cancelled() {
             return;
         }
-        let mut failure = self
-            .tasks
-            .failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.tasks.failure.lock();
         failure.get_or_insert(TaskFailure {
             name: self.name,
             source,
@@ -92,11 +89,7 @@ impl Tasks {
     pub async fn wait(self) -> Result<(), TaskFailure> {
         self.tracker.close();
         self.tracker.wait().await;
-        let failure = self
-            .failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let failure = self.failure.lock().take();
         failure.map_or(Ok(()), Err)
     }
 }

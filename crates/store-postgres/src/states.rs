@@ -1,6 +1,7 @@
 //! States of tasks by their newest events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use cts_core::{EVENTS_KEPT, EventConfig, TaskName, TaskStatus};
 use cts_store::decode;
@@ -54,7 +55,7 @@ struct Known {
 impl Version {
     /// A digest over the versions of all tasks, which is made only if something was written since.
     pub(crate) async fn read(&self, connection: &mut PgConnection) -> Result<String, StoreError> {
-        let known = self.lock().clone();
+        let known = self.0.lock().clone();
         let (snapshot, version): (String, Option<String>) = sqlx::query_as(
             "-- version
             SELECT seen, CASE WHEN seen <> $1 THEN (
@@ -69,15 +70,11 @@ impl Version {
         let Some(version) = version else {
             return Ok(known.version);
         };
-        *self.lock() = Known {
+        *self.0.lock() = Known {
             snapshot,
             version: version.clone(),
         };
         Ok(version)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

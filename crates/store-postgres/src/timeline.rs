@@ -10,7 +10,8 @@
 //! A failover breaks every connection, so each new one is checked before its first use. The election of the
 //! leader checks as well, for the case that a pooler hides the failover.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::EPOCH_STEP;
@@ -135,8 +136,8 @@ impl Timeline {
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> parking_lot::MutexGuard<'_, Known> {
+        self.0.lock()
     }
 }
 

@@ -23,10 +23,10 @@ pub const REQUEST_CANCELLED: &str = "cancelled: the run was withdrawn before it 
 pub const CUT_OFF: &str = "cancelled: the program ended while the run was being stopped";
 
 /// Error of a queued run that was cancelled.
-pub(crate) const WITHDRAWN: &str = "cancelled: the run was withdrawn before it began";
+pub const WITHDRAWN: &str = "cancelled: the run was withdrawn before it began";
 
 /// Error of an attempt at a cancelled run.
-pub(crate) const fn cancelled_error(by_force: bool) -> &'static str {
+pub const fn cancelled_error(by_force: bool) -> &'static str {
     if by_force {
         "cancelled: the run was stopped by force, and its state may lack what Terraform was at"
     } else {

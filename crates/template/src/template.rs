@@ -1,8 +1,9 @@
 //! A template and its evaluation.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gotmpl::{MissingKey, Value};
 
@@ -48,7 +49,7 @@ impl Sources {
     pub(crate) fn get(&self, source: Source) -> Option<&Found> {
         let found = self.found.get(&source);
         if found.is_none() {
-            let mut needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut needs = self.needs.lock();
             needs.insert(source);
         }
         found
@@ -70,7 +71,7 @@ impl Template {
         let sources = Arc::new(Sources::of(found.clone()));
         let template = language(&sources).parse(&format!("{}{END}", self.text));
         let result = template.map_err(described)?.execute_to_string(&Value::Nil);
-        let needs = sources.needs.lock().unwrap_or_else(PoisonError::into_inner);
+        let needs = sources.needs.lock();
         if !needs.is_empty() {
             return Ok(Evaluation::Needs(needs.clone()));
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use cts_core::Chain;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -167,7 +167,7 @@ impl Terraform {
     pub fn known_forms(&self, directory: &Path) -> Option<Arc<ProviderForms>> {
         let lock = lock_digest(directory);
         let remembered = {
-            let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+            let forms = self.forms.lock();
             forms.get(&lock).map(Arc::clone)
         };
         remembered.or_else(|| {
@@ -247,7 +247,7 @@ impl Terraform {
         let forms = Arc::new(forms);
         // Without a lock file the providers of two tasks may differ.
         if lock != NO_LOCK {
-            let mut known = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.forms.lock();
             if known.len() >= KEPT {
                 known.clear();
             }

@@ -13,8 +13,9 @@ mod diagnostics;
 mod event;
 mod line;
 
+use parking_lot::Mutex;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{PhaseTimes, ResourceCounts, RunDetails, RunFindings, RunKind, RunSummary};
@@ -85,12 +86,12 @@ impl Report {
         for line in text.lines() {
             diagnostics.line(beginning(line));
         }
-        self.lock().last.errors.take_in(diagnostics);
+        self.seen.lock().last.errors.take_in(diagnostics);
     }
 
     /// The counts of the plan so far, if a plan was made.
     pub fn planned(&self) -> Option<ResourceCounts> {
-        let seen = self.lock();
+        let seen = self.seen.lock();
         let planned = seen.planned.counts();
         seen.phases.plan.is_some().then_some(planned)
     }
@@ -98,7 +99,7 @@ impl Report {
     /// The details so far, of an attempt at a run of this kind. The result as a whole is not bounded, but its
     /// parts are.
     pub fn details(&self, kind: RunKind) -> RunDetails {
-        let mut seen = mem::take(&mut *self.lock());
+        let mut seen = mem::take(&mut *self.seen.lock());
         // Diagnostics of a command that has not ended.
         let running = seen.found();
         let Seen {
@@ -138,26 +139,22 @@ impl Report {
 
     /// The outputs of the root module, if the events of an apply have reported them.
     pub fn outputs(&self) -> Option<ReportedOutputs> {
-        self.lock().outputs.take()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock().outputs.take()
     }
 }
 
 impl OutputSink for Report {
     fn line(&self, line: OutputLine) {
-        self.lock().take(&line);
+        self.seen.lock().take(&line);
         self.sink.line(line);
     }
 
     fn event(&self, line: &str) {
-        self.lock().events.get_or_insert_default().take(line);
+        self.seen.lock().events.get_or_insert_default().take(line);
     }
 
     fn step_ended(&self, step: Step, took: Duration) {
-        self.lock().step_ended(step, took);
+        self.seen.lock().step_ended(step, took);
         self.sink.step_ended(step, took);
     }
 }

@@ -9,10 +9,11 @@
 
 mod copy;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{Chain, Digest, TaskName};
@@ -80,7 +81,7 @@ impl SharedInit {
         attempt: &Attempt,
     ) -> Option<OwnedMutexGuard<()>> {
         let turn = {
-            let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shapes = self.shapes.lock();
             // Removes the locks that no task holds or waits for.
             shapes.retain(|_shape, turn| Arc::strong_count(turn) > 1);
             Arc::clone(shapes.entry(shape).or_default())

@@ -1,8 +1,9 @@
 //! The commands of one attempt (docs/terraform.md#commands).
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cts_core::Digest;
 use tokio::process::Command;
@@ -322,10 +323,7 @@ impl Terraform {
 
     /// The turn of the attempt's directory.
     fn directory_turn(&self, attempt: &Attempt) -> Turn {
-        let mut directories = self
-            .directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut directories = self.directories.lock();
         let path = attempt.directory.path().to_owned();
         Arc::clone(directories.entry(path).or_default())
     }

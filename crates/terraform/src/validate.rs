@@ -1,7 +1,6 @@
 //! `terraform validate` and its diagnostics (docs/terraform.md#output-and-errors).
 
 use std::fmt::Write as _;
-use std::sync::PoisonError;
 
 use cts_core::Digest;
 use serde::Deserialize;
@@ -85,18 +84,12 @@ impl Terraform {
 
     /// Whether a root module of this shape was found valid in this process.
     pub(crate) fn is_known_valid(&self, shape: Digest) -> bool {
-        self.validated
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&shape)
+        self.validated.lock().contains(&shape)
     }
 
     /// Remembers that root modules of this shape are valid.
     pub(crate) fn remember_valid(&self, shape: Digest) {
-        self.validated
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(shape);
+        self.validated.lock().insert(shape);
     }
 }
 

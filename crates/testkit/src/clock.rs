@@ -1,6 +1,6 @@
 //! Time of day under a test's control.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -18,7 +18,7 @@ impl ManualClock {
 
     /// Moves it forward.
     pub fn advance(&self, by: Duration) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += by;
+        *self.0.lock() += by;
     }
 }
 
@@ -32,7 +32,7 @@ impl Default for ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> DateTime<Utc> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 

@@ -9,8 +9,9 @@ pub(crate) mod hints;
 pub(crate) mod log_follower;
 pub(crate) mod queue_watch;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunKinds, RunStatus};
@@ -104,7 +105,7 @@ impl Notifier {
     /// Waited on by workers with such a claim.
     pub(crate) fn class(&self, claim: &Claim) -> Arc<Notify> {
         let class = (claim.capabilities.clone(), claim.kinds);
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         // A class without waiters goes.
         waiting.retain(|known, waiter| *known == class || Arc::strong_count(waiter) > 1);
         Arc::clone(waiting.entry(class).or_default())
@@ -130,7 +131,7 @@ impl Notifier {
 
     /// Wakes one waiting worker of each class, since it may find a run.
     pub(crate) fn wake_one_of_each_class(&self) {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting.lock();
         for class in waiting.values() {
             class.notify_one();
         }
@@ -167,7 +168,7 @@ impl Notifier {
 
     /// Waited on by a call of this worker, to end when it drains.
     pub(crate) fn call_of(&self, worker: &WorkerId) -> Arc<Notify> {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         if let Some(drains) = calls.get(worker) {
             return Arc::clone(drains);
         }
@@ -187,7 +188,7 @@ impl Notifier {
     /// Ends the calls of this worker that wait for a run. A worker whose call ends without a reason calls
     /// again.
     pub(crate) fn end_calls_of(&self, worker: &WorkerId) {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         if let Some(drains) = calls.get(worker) {
             drains.notify_waiters();
         }

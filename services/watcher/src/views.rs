@@ -6,7 +6,8 @@
 //! new poller; the end of the old one then leaves the new entry alone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+use parking_lot::{Mutex, MutexGuard};
 
 use cts_consul::{ConsulClient, Followers, PollEvent, Query};
 use cts_core::{ServiceView, View, ViewId};
@@ -194,7 +195,7 @@ impl Views {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, HashMap<Source, Weak<FollowedView>>> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.followed.lock()
     }
 }
 

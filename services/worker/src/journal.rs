@@ -16,11 +16,11 @@ mod known;
 mod lines;
 mod state;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use cts_core::{Chain, JournalEntry, JournalPart, LeaseEpoch, RunId, TaskName, WorkerId};
@@ -220,11 +220,11 @@ impl Journal {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

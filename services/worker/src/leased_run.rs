@@ -13,8 +13,9 @@ mod noted;
 pub(crate) mod renewal;
 mod report;
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cts_core::lease::LeaseDeadlines;
@@ -102,7 +103,7 @@ impl LeasedRun {
     }
 
     fn lock_slot(&self) -> MutexGuard<'_, Option<Slot>> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slot.lock()
     }
 
     /// Terraform is about to be started in `directory`, which this attempt has locked until its end.
@@ -153,7 +154,7 @@ impl LeasedRun {
     }
 
     fn lock(&self) -> MutexGuard<'_, LeaseState> {
-        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+        self.keeping.lock()
     }
 
     fn now(&self) -> Duration {

@@ -1,7 +1,8 @@
 //! The log of one attempt on its way to the scheduler.
 
+use parking_lot::Mutex;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Chain;
@@ -56,7 +57,7 @@ impl RunLog {
 
     /// The lines that are not sent yet.
     pub(crate) fn take(&self) -> Vec<OutputLine> {
-        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = self.buffer.lock();
         let mut lines = mem::take(&mut buffer.lines);
         let dropped = mem::take(&mut buffer.dropped);
         buffer.bytes = 0;
@@ -130,7 +131,7 @@ impl Buffer {
 
 impl OutputSink for RunLog {
     fn line(&self, line: OutputLine) {
-        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = self.buffer.lock();
         buffer.add(&line);
         drop(buffer);
         if let Console(Some(console)) = &self.console {

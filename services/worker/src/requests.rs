@@ -4,8 +4,8 @@
 //! takes no answer to the call any more. Its heartbeats say so, and the run goes back to the queue at once
 //! instead of waiting for the end of a lease without a worker.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -30,14 +30,14 @@ struct State {
 impl Requests {
     /// A name for the next call.
     pub(crate) fn next(&self) -> String {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.last += 1;
         state.last.to_string()
     }
 
     /// The call has ended by `now` without an answer, and no later answer is taken.
     pub(crate) fn unanswered(&self, request: String, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.unanswered.push_back((now, request));
         if state.unanswered.len() > MOST {
             state.unanswered.pop_front();
@@ -46,16 +46,12 @@ impl Requests {
 
     /// The calls that the scheduler has to know at `now`.
     pub(crate) fn to_be_named(&self, now: Instant) -> Vec<String> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state
             .unanswered
             .retain(|(at, _)| now.saturating_duration_since(*at) < KEPT);
         let requests = state.unanswered.iter();
         requests.map(|(_, request)| request.clone()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

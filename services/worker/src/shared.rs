@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_bundle::BundleCache;
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
     /// One attempt at a time in each directory: an attempt whose lease was lost may still be ending when the
     /// worker gets the task again, and must not take the guard away from its successor.
-    pub(crate) directories: std::sync::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
+    pub(crate) directories: parking_lot::Mutex<HashMap<TaskDirectory, Arc<Mutex<()>>>>,
     /// The moment from which the times of leases are counted.
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
@@ -51,10 +51,7 @@ impl Shared {
     /// Waits until no other attempt of this worker is in `directory`.
     pub(crate) async fn lock_directory(&self, directory: &TaskDirectory) -> OwnedMutexGuard<()> {
         let lock = {
-            let mut directories = self
-                .directories
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut directories = self.directories.lock();
             // Removes the locks that no attempt holds or waits for.
             directories.retain(|_directory, lock| Arc::strong_count(lock) > 1);
             Arc::clone(directories.entry(directory.clone()).or_default())

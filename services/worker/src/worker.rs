@@ -84,7 +84,7 @@ impl Worker {
             values,
             handlers,
             adopted: Mutex::default(),
-            directories: std::sync::Mutex::default(),
+            directories: parking_lot::Mutex::default(),
             started: Instant::now(),
             requests: Requests::default(),
         };

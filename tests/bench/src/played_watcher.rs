@@ -1,13 +1,14 @@
 //! A watcher that has no Consul: its views are made up here, at moments that are known to the
 //! nanosecond.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use cts_core::{Digest, ServiceView, View};
-use cts_listen::{Room, Size};
+use cts_listen::{ClientLimit, ClientLimiter};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_server::{WatchService, WatchServiceServer};
@@ -66,7 +67,11 @@ impl PlayedWatcher {
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             if let Err(error) = endpoints
-                .serve_tcp(listener, Room::new(Size::UNLIMITED), future::pending())
+                .serve_tcp(
+                    listener,
+                    ClientLimiter::new(ClientLimit::UNLIMITED),
+                    future::pending(),
+                )
                 .await
             {
                 say(&format!("the played watcher has ended: {error}"));
@@ -97,8 +102,8 @@ impl PlayedWatcher {
 }
 
 impl Part {
-    fn script(&self) -> std::sync::MutexGuard<'_, Script> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn script(&self) -> parking_lot::MutexGuard<'_, Script> {
+        self.0.lock()
     }
 
     fn subscribe(

@@ -1,7 +1,8 @@
 //! Locks and users of each bundle in the cache.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use cts_core::Digest;
 
@@ -40,13 +41,13 @@ pub(super) struct Slots(Mutex<HashMap<Digest, SharedSlot>>);
 
 impl Slots {
     pub(super) fn of(&self, hash: Digest) -> SharedSlot {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.0.lock();
         Arc::clone(slots.entry(hash).or_default())
     }
 
     /// Forgets `slot` of a removed bundle if it has no other user: otherwise the map would grow for ever.
     pub(super) fn drop_unused(&self, hash: Digest, slot: &SharedSlot) {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.0.lock();
         // The references of the map and the caller; no other is handed out while the map is locked.
         if Arc::strong_count(slot) == 2 {
             slots.remove(&hash);

@@ -4,9 +4,10 @@
 //! No single index does: checks do not move the catalog, an instance without a check or another port moves it alone, and a
 //! node's address moves only the list of nodes.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -93,7 +94,7 @@ impl Default for Place {
 impl Place {
     /// Notes that a held query was answered with this index.
     pub(super) fn answered(&self, index: u64) {
-        let mut answered = self.lock();
+        let mut answered = self.answered.lock();
         if answered.len() == REMEMBERED {
             answered.pop_front();
         }
@@ -101,15 +102,11 @@ impl Place {
     }
 
     fn explains(&self, index: u64) -> bool {
-        self.lock().contains(&index)
+        self.answered.lock().contains(&index)
     }
 
     fn next_round(&self) {
         self.round.send_modify(|round| *round += 1);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<u64>> {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

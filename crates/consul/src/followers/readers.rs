@@ -1,9 +1,10 @@
 //! Turns to read, for queries that are not held: the longest due first, and among these the ones that change
 //! most.
 
+use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
@@ -52,7 +53,7 @@ impl Readers {
     pub(super) async fn turn(&self, due_since: u64, rank: Rank, id: MemberId) -> Turn {
         let place = (due_since, Reverse(rank), id);
         let given = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             if state.free > 0 {
                 state.free -= 1;
                 return self.begin();
@@ -83,7 +84,7 @@ impl Readers {
     fn give_back(&self) {
         loop {
             let first = {
-                let mut state = self.lock();
+                let mut state = self.0.lock();
                 let Some((_place, first)) = state.waiting.pop_first() else {
                     state.free += 1;
                     return;
@@ -97,10 +98,6 @@ impl Readers {
                 Err(mut turn) => drop(turn.readers.take()),
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,7 +119,7 @@ impl Drop for Turn {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         // Not there if it was given its turn.
-        drop(self.readers.lock().waiting.remove(&self.place));
+        drop(self.readers.0.lock().waiting.remove(&self.place));
     }
 }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use cts_core::excerpt;
 use cts_tls::ClientFiles;
+use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
-use std::sync::{Mutex, PoisonError};
 use tokio::time::sleep;
 
 use super::answer::{Answer, AnswerError};
@@ -141,7 +141,7 @@ impl Session {
         let key = answer.text("result/key");
         let key = key.filter(|key| key.len() <= LONGEST_KEY);
         let key = SecretString::from(key.ok_or(PanosError::Incomplete("key"))?);
-        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(key.clone());
+        *self.made.lock() = Some(key.clone());
         Ok(key)
     }
 
@@ -232,7 +232,7 @@ impl Session {
 
     /// The text without the secrets of this session, which a firewall may repeat.
     pub(super) fn hidden(&self, text: &str) -> String {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.made.lock();
         let secrets = self.secrets().into_iter().chain(made.clone());
         secrets.fold(text.to_owned(), |text, secret| {
             text.replace(secret.expose_secret(), "(hidden)")

@@ -1,7 +1,8 @@
 //! Destinations of lines.
 
+use parking_lot::Mutex;
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chrono::Local;
 use cts_core::Clock;
@@ -41,7 +42,7 @@ impl Output {
             LogFormat::Json => json::shown(line),
         };
         shown.push('\n');
-        let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut console = self.console.lock();
         // Without a reader the error cannot be reported anywhere.
         drop(console.write_all(shown.as_bytes()));
     }
@@ -113,7 +114,7 @@ mod tests {
 
     impl Write for Console {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
@@ -123,7 +124,7 @@ mod tests {
     impl Console {
         /// Returns the written lines, without the times.
         fn lines(&self) -> Vec<String> {
-            let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+            let text = String::from_utf8(self.0.lock().clone()).unwrap();
             let without_time = |line: &str| match line.split_once(" [") {
                 Some((_time, rest)) => format!("[{rest}"),
                 None => line.to_owned(),

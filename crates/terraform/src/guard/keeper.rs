@@ -6,7 +6,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
@@ -172,7 +173,7 @@ impl Guard {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -5,9 +5,10 @@ mod differences;
 mod round;
 mod unsettled;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::settings::{SettingsScope, SettingsTimeouts};
@@ -68,11 +69,7 @@ impl SettingsInForce {
     pub(crate) fn of(&self, definition: &TaskDefinition) -> Option<InForce> {
         let scope = SettingsScope::of(definition);
         let in_force = self.known.get(&scope).copied();
-        let mut scopes = self
-            .used
-            .scopes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut scopes = self.used.scopes.lock();
         let tasks = scopes.entry(scope).or_default();
         if tasks.is_empty() {
             self.used.more.notify_one();
@@ -202,6 +199,6 @@ impl SettingsKeeper {
 
     fn used_scopes(&self) -> Used {
         let scopes = self.used.scopes.lock();
-        scopes.unwrap_or_else(PoisonError::into_inner).clone()
+        scopes.clone()
     }
 }

@@ -5,8 +5,9 @@
 //! logs are written all the time and followed seldom. Hints may be lost; therefore one query asks twice a
 //! second, for all followers together, which logs have grown.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::RunId;
@@ -107,5 +108,5 @@ impl FollowedLogs {
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

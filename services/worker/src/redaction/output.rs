@@ -1,8 +1,9 @@
 //! Output without secrets.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_terraform::{OutputLine, OutputSink, OutputStream, Step};
@@ -58,10 +59,7 @@ impl RedactingSink {
 
 impl OutputSink for RedactingSink {
     fn line(&self, line: OutputLine) {
-        let mut kept_back = self
-            .kept_back
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kept_back = self.kept_back.lock();
         let [stdout, stderr] = &mut *kept_back;
         let kept = match line.stream {
             OutputStream::Stdout => stdout,
@@ -97,10 +95,7 @@ impl OutputSink for RedactingSink {
 impl RedactingSink {
     /// Bytes that are kept back so far.
     pub(super) fn kept_bytes(&self) -> usize {
-        let kept_back = self
-            .kept_back
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let kept_back = self.kept_back.lock();
         kept_back.iter().map(String::len).sum()
     }
 }
