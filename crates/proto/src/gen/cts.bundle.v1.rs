@@ -105,7 +105,7 @@ pub mod bundle_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Gets a bundle by its hash. NOT_FOUND if there is none.
+        /// Gets a bundle by its hash. NOT_FOUND if no bundle has it.
         pub async fn get_bundle(
             &mut self,
             request: impl tonic::IntoRequest<super::GetBundleRequest>,
@@ -151,7 +151,7 @@ pub mod bundle_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Gets a bundle by its hash. NOT_FOUND if there is none.
+        /// Gets a bundle by its hash. NOT_FOUND if no bundle has it.
         async fn get_bundle(
             &self,
             request: tonic::Request<super::GetBundleRequest>,

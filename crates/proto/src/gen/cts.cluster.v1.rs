@@ -36,7 +36,7 @@ pub struct Member {
     /// Whether it leads.
     #[prost(bool, tag = "4")]
     pub leader: bool,
-    /// What it advertises to others, if anything.
+    /// Address that it advertises to others, if any.
     #[prost(string, optional, tag = "5")]
     pub address: ::core::option::Option<::prost::alloc::string::String>,
     /// Time since it wrote to the database last.
@@ -46,16 +46,16 @@ pub struct Member {
 /// Asks for the configurations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetConfigurationRequest {}
-/// The task blocks in force, and those of the members that live.
+/// The task blocks in force, and the ones of the members that live.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetConfigurationResponse {
-    /// What is in force; absent before the first start.
+    /// The configuration in force; absent before the first start.
     #[prost(message, optional, tag = "1")]
     pub in_force: ::core::option::Option<ConfigurationInForce>,
     /// Living members by id.
     #[prost(message, repeated, tag = "2")]
     pub members: ::prost::alloc::vec::Vec<MemberConfiguration>,
-    /// Workers whose backend or provider blocks are not those in force, by host and id.
+    /// Workers whose backend or provider blocks differ from the ones in force, by host and id.
     #[prost(message, repeated, tag = "3")]
     pub workers: ::prost::alloc::vec::Vec<WorkerDifference>,
 }
@@ -68,7 +68,7 @@ pub struct WorkerDifference {
     /// Name of its machine.
     #[prost(string, tag = "2")]
     pub host: ::prost::alloc::string::String,
-    /// Names of the blocks that are not those in force, such as "provider aws.east".
+    /// Names of the blocks that differ from the ones in force, such as "provider aws.east".
     #[prost(string, repeated, tag = "3")]
     pub blocks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -84,7 +84,7 @@ pub struct ConfigurationInForce {
     /// Member whose start has decided it, or `cts config apply` with its machine.
     #[prost(string, tag = "3")]
     pub decided_by: ::prost::alloc::string::String,
-    /// When.
+    /// Time of the decision.
     #[prost(message, optional, tag = "4")]
     pub decided_at: ::core::option::Option<::prost_types::Timestamp>,
     /// Names of the tasks.
@@ -97,7 +97,7 @@ pub struct MemberConfiguration {
     /// Instance id.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// What it advertises to others, if anything.
+    /// Address that it advertises to others, if any.
     #[prost(string, optional, tag = "2")]
     pub address: ::core::option::Option<::prost::alloc::string::String>,
     /// Whether it leads.
@@ -106,10 +106,10 @@ pub struct MemberConfiguration {
     /// Digest of its task blocks; absent before it has registered them.
     #[prost(string, optional, tag = "4")]
     pub digest: ::core::option::Option<::prost::alloc::string::String>,
-    /// Whether they are in force.
+    /// Whether its task blocks are in force.
     #[prost(bool, tag = "5")]
     pub in_force: bool,
-    /// Tasks in which they differ from what is in force.
+    /// Tasks in which they differ from the blocks in force.
     #[prost(message, repeated, tag = "6")]
     pub differences: ::prost::alloc::vec::Vec<TaskDifference>,
     /// Settings that the members of a cluster should have in common.
@@ -122,7 +122,7 @@ pub struct MemberConfiguration {
     #[prost(message, optional, tag = "8")]
     pub registered_at: ::core::option::Option<::prost_types::Timestamp>,
 }
-/// How a task block differs from what is in force.
+/// How a task block differs from the one in force.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskDifference {
     /// The task.
@@ -136,11 +136,11 @@ pub struct TaskDifference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TaskDifferenceKind {
-    /// Not said.
+    /// Not set.
     Unspecified = 0,
     /// Only the member has it.
     Added = 1,
-    /// It says something else.
+    /// The declarations differ.
     Changed = 2,
     /// The member does not have it.
     Removed = 3,
@@ -180,7 +180,7 @@ pub mod cluster_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Tells about the scheduler replicas. Served by every one of them.
+    /// Describes the scheduler replicas. Served by every one of them.
     #[derive(Debug, Clone)]
     pub struct ClusterServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -261,7 +261,7 @@ pub mod cluster_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Gets the replicas and who leads.
+        /// Gets the replicas and the leader among them.
         pub async fn get_cluster(
             &mut self,
             request: impl tonic::IntoRequest<super::GetClusterRequest>,
@@ -286,7 +286,7 @@ pub mod cluster_service_client {
                 .insert(GrpcMethod::new("cts.cluster.v1.ClusterService", "GetCluster"));
             self.inner.unary(req, path, codec).await
         }
-        /// Gets the configuration in force, and how those of the living members differ from it.
+        /// Gets the configuration in force, and how the configurations of the living members differ from it.
         pub async fn get_configuration(
             &mut self,
             request: impl tonic::IntoRequest<super::GetConfigurationRequest>,
@@ -328,7 +328,7 @@ pub mod cluster_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with ClusterServiceServer.
     #[async_trait]
     pub trait ClusterService: std::marker::Send + std::marker::Sync + 'static {
-        /// Gets the replicas and who leads.
+        /// Gets the replicas and the leader among them.
         async fn get_cluster(
             &self,
             request: tonic::Request<super::GetClusterRequest>,
@@ -336,7 +336,7 @@ pub mod cluster_service_server {
             tonic::Response<super::GetClusterResponse>,
             tonic::Status,
         >;
-        /// Gets the configuration in force, and how those of the living members differ from it.
+        /// Gets the configuration in force, and how the configurations of the living members differ from it.
         async fn get_configuration(
             &self,
             request: tonic::Request<super::GetConfigurationRequest>,
@@ -345,7 +345,7 @@ pub mod cluster_service_server {
             tonic::Status,
         >;
     }
-    /// Tells about the scheduler replicas. Served by every one of them.
+    /// Describes the scheduler replicas. Served by every one of them.
     #[derive(Debug)]
     pub struct ClusterServiceServer<T> {
         inner: Arc<T>,

@@ -67,14 +67,14 @@ pub struct ReadLogRequest {
     /// The run.
     #[prost(string, tag = "1")]
     pub run_id: ::prost::alloc::string::String,
-    /// Only lines behind this position; 0 for all.
+    /// Only lines after this position; 0 for all.
     #[prost(uint64, tag = "2")]
     pub after_position: u64,
     /// Keep sending lines as they come, until the run has ended.
     #[prost(bool, tag = "3")]
     pub follow: bool,
-    /// End after the first part, for a caller that asks for the next one when there is room for it. With
-    /// "follow" there is no part only if the run has ended.
+    /// End after the first part, for a caller that asks for the next one when it has room for it. With "follow"
+    /// the answer is empty only if the run has ended.
     #[prost(bool, tag = "4")]
     pub one_part: bool,
 }

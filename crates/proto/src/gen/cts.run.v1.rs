@@ -8,18 +8,18 @@ pub struct AcquireRunRequest {
     /// Longest time to wait for a run, at most 60 seconds; 0 does not wait.
     #[prost(message, optional, tag = "2")]
     pub wait: ::core::option::Option<::prost_types::Duration>,
-    /// What the worker can do; it gets no run that needs more.
+    /// Capabilities of the worker; it gets no run that needs more.
     #[prost(message, optional, tag = "3")]
     pub capabilities: ::core::option::Option<super::super::worker::v1::Capabilities>,
-    /// Kinds of runs that it knows; it gets no other. A worker that names none knows applies.
+    /// Kinds of runs that it supports; it gets no other. A worker that names none supports applies.
     #[prost(enumeration = "RunKind", repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<i32>,
-    /// Names this call among those of the worker, so that a grant whose answer does not arrive can be given
+    /// Names this call among the calls of the worker, so that a grant whose answer does not arrive can be given
     /// back with a heartbeat.
     #[prost(string, tag = "5")]
     pub request_id: ::prost::alloc::string::String,
-    /// The worker reports its settings with its heartbeats, and is to get only runs of tasks whose settings it has. An
-    /// earlier version gets what there is.
+    /// The worker reports its settings with its heartbeats, and is to get only runs of tasks whose settings it
+    /// has. An earlier version gets any run.
     #[prost(bool, tag = "6")]
     pub reports_settings: bool,
 }
@@ -51,41 +51,42 @@ pub struct Lease {
     /// Time until the lease expires, from the moment of the grant.
     #[prost(message, optional, tag = "6")]
     pub time_to_live: ::core::option::Option<::prost_types::Duration>,
-    /// Time that the request had waited when the run was leased. Who adds it to the moment of sending
-    /// gets a moment that was not after the grant.
+    /// Time that the request had waited when the run was leased. The moment of sending plus this time is not
+    /// after the grant.
     #[prost(message, optional, tag = "7")]
     pub waited: ::core::option::Option<::prost_types::Duration>,
-    /// What is to be done. Of a plan or a check nothing may be applied or destroyed.
+    /// Kind of the run. In a plan or a check nothing may be applied or destroyed.
     #[prost(enumeration = "RunKind", tag = "8")]
     pub kind: i32,
-    /// How long Terraform's steps may take where the task says so itself; the worker knows the rest.
+    /// How long Terraform's steps may take, if the task limits them itself; the worker has limits for the rest.
     #[prost(message, optional, tag = "9")]
     pub timeouts: ::core::option::Option<StepTimeouts>,
-    /// What the input consists of, in order; empty if that is not at hand and is to be asked for by the hash of
-    /// the input.
+    /// Contents of the input, in order; empty if they are not available here and must be requested by the hash
+    /// of the input.
     #[prost(message, repeated, tag = "10")]
     pub contents: ::prost::alloc::vec::Vec<InputContent>,
-    /// What is known of the task's state; absent from an earlier version, which keeps nothing of it.
+    /// Known data of the task's state; absent from an earlier version, which does not keep it.
     #[prost(message, optional, tag = "11")]
     pub state: ::core::option::Option<KnownState>,
-    /// Number of what an apply delivers to the receivers of webhooks; 0 from earlier schedulers, and where nothing is
-    /// applied. Attempts have the same number while the input is the same and no run has succeeded.
+    /// Number of the delivery of an apply to the receivers of webhooks; 0 from earlier schedulers, and where
+    /// nothing is applied. Attempts have the same number while the input is the same and no run has succeeded.
     #[prost(uint64, tag = "13")]
     pub delivery: u64,
     /// The run with which that delivery began.
     #[prost(string, tag = "14")]
     pub delivery_first_run: ::prost::alloc::string::String,
 }
-/// What a task keeps of its Terraform state.
+/// Data that a task keeps about its Terraform state.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KnownState {
     /// Lineage of the state; empty if none is known.
     #[prost(string, tag = "1")]
     pub lineage: ::prost::alloc::string::String,
-    /// Its serial when that was reported last.
+    /// Its serial at the last report.
     #[prost(uint64, tag = "2")]
     pub serial: u64,
-    /// Increases with each recorded move. A task directory that was verified at another number has to be verified again.
+    /// Increases with each recorded move. A task directory that was verified at a different number has to be
+    /// verified again.
     #[prost(uint32, tag = "3")]
     pub moves: u32,
     /// Serial at the last move; absent if it was never moved.
@@ -98,7 +99,7 @@ pub struct KnownState {
     #[prost(string, tag = "6")]
     pub from: ::prost::alloc::string::String,
 }
-/// A Terraform state that is there, with resources or without.
+/// A Terraform state that exists, with resources or without.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TerraformState {
     /// Its lineage.
@@ -107,11 +108,11 @@ pub struct TerraformState {
     /// Its serial.
     #[prost(uint64, tag = "2")]
     pub serial: u64,
-    /// Number of its resources, if that was looked at.
+    /// Number of its resources, if they were counted.
     #[prost(uint64, optional, tag = "3")]
     pub resources: ::core::option::Option<u64>,
 }
-/// What a backend has in a workspace.
+/// Content of a workspace in a backend.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StateAt {
     /// Kind of the backend, such as "consul".
@@ -120,43 +121,43 @@ pub struct StateAt {
     /// The workspace.
     #[prost(string, tag = "2")]
     pub workspace: ::prost::alloc::string::String,
-    /// The state there; absent if there is none.
+    /// The state there; absent if the workspace has none.
     #[prost(message, optional, tag = "3")]
     pub state: ::core::option::Option<TerraformState>,
 }
 /// Two states between which cts does not decide.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StateConflict {
-    /// Why, for people; at most 4 KiB of it are kept.
+    /// The reason, as a text for display; at most 4 KiB of it are kept.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
-    /// What is at the old place; absent if it is not known where that is.
+    /// State at the old place; absent if that place is not known.
     #[prost(message, optional, tag = "2")]
     pub old: ::core::option::Option<StateAt>,
-    /// What is at the new place; absent if that was not looked at.
+    /// State at the new place; absent if it was not read.
     #[prost(message, optional, tag = "3")]
     pub new: ::core::option::Option<StateAt>,
 }
-/// A part of an input: the task as it was, or what one of its views showed. Many inputs may have the same.
+/// A part of an input: the task as it was, or the snapshot of one of its views. Many inputs may share a part.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InputContent {
     /// Hash of the bytes, SHA-256 in hexadecimal.
     #[prost(string, tag = "1")]
     pub hash: ::prost::alloc::string::String,
-    /// JSON, where it is short and at hand; else it is to be asked for by the hash.
+    /// JSON, if it is short and available here; else it must be requested by the hash.
     #[prost(bytes = "vec", optional, tag = "2")]
     pub content: ::core::option::Option<::prost::alloc::vec::Vec<u8>>,
 }
 /// How long Terraform's steps may take before they are stopped and have failed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StepTimeouts {
-    /// For "init" and "validate", each; absent for what the worker says.
+    /// For "init" and "validate", each; absent for the worker's limit.
     #[prost(message, optional, tag = "1")]
     pub init: ::core::option::Option<::prost_types::Duration>,
-    /// For "plan"; absent for what the worker says.
+    /// For "plan"; absent for the worker's limit.
     #[prost(message, optional, tag = "2")]
     pub plan: ::core::option::Option<::prost_types::Duration>,
-    /// For "apply"; absent for what the worker says.
+    /// For "apply"; absent for the worker's limit.
     #[prost(message, optional, tag = "3")]
     pub apply: ::core::option::Option<::prost_types::Duration>,
 }
@@ -173,7 +174,7 @@ pub struct GetRunInputResponse {
     /// Bytes of the canonical JSON, of an input that is stored in one piece.
     #[prost(bytes = "vec", tag = "1")]
     pub chunk: ::prost::alloc::vec::Vec<u8>,
-    /// Hashes of its contents, all of them, in order; there is no chunk then.
+    /// Hashes of its contents, all of them, in order; the chunk is empty then.
     #[prost(string, repeated, tag = "2")]
     pub content_hashes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -184,7 +185,7 @@ pub struct GetInputContentsRequest {
     #[prost(string, repeated, tag = "1")]
     pub hashes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// A part of a content, in order. The contents come in the order in which they were asked for.
+/// A part of a content, in order. The contents come in the order of the request.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetInputContentsResponse {
     /// Hash of the content.
@@ -213,7 +214,7 @@ pub struct RenewRunResponse {
     /// Time until the lease expires, from the moment of the grant.
     #[prost(message, optional, tag = "1")]
     pub time_to_live: ::core::option::Option<::prost_types::Duration>,
-    /// The order to stop that the run has, for a worker that has not heard it otherwise.
+    /// The order to stop the run, for a worker that has not received it otherwise.
     #[prost(enumeration = "CancelOrder", tag = "17")]
     pub cancel: i32,
 }
@@ -232,14 +233,14 @@ pub struct AwaitCancelRequest {
     /// Longest time to wait for an answer, at most 60 seconds; 0 does not wait.
     #[prost(message, optional, tag = "4")]
     pub wait: ::core::option::Option<::prost_types::Duration>,
-    /// The order that the caller knows already; it waits for another.
+    /// The order that the caller has already received; it waits for a different one.
     #[prost(enumeration = "CancelOrder", tag = "5")]
     pub known: i32,
 }
 /// Whether the run is to be stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AwaitCancelResponse {
-    /// The order; not set if there is none by now.
+    /// The order; not set without one by now.
     #[prost(enumeration = "CancelOrder", tag = "1")]
     pub order: i32,
 }
@@ -256,12 +257,12 @@ pub struct CancelRunRequest {
 /// The run is cancelled, or will be.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CancelRunResponse {
-    /// The run as it is now: cancelled if it was withdrawn, running while its worker stops it, and queued if it is a destruction
-    /// that is suspended.
+    /// The run as it is now: cancelled if it was withdrawn, running while its worker stops it, and queued if it
+    /// is a destruction that is suspended.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
 }
-/// Says that a run waits.
+/// Reports that a run waits.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SuspendRunRequest {
     /// The run.
@@ -273,21 +274,21 @@ pub struct SuspendRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "3")]
     pub worker_id: ::prost::alloc::string::String,
-    /// What it waits for, for people; at most 1 KiB of it is kept. Empty if that was said before and the call only waits for
-    /// the end of the wait.
+    /// Reason of the wait, as a text for display; at most 1 KiB of it is kept. Empty if it was reported before
+    /// and the call only waits for the end of the wait.
     #[prost(string, tag = "4")]
     pub waiting_for: ::prost::alloc::string::String,
     /// Longest time to wait for an answer, at most 60 seconds; 0 does not wait.
     #[prost(message, optional, tag = "5")]
     pub wait: ::core::option::Option<::prost_types::Duration>,
-    /// Which of its waits under this lease it is, from 1: a call that arrives when that one is over changes nothing.
+    /// Number of the wait under this lease, from 1: a call that arrives when that wait is over changes nothing.
     #[prost(uint32, tag = "6")]
     pub number: u32,
 }
 /// Whether the run may wait on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SuspendRunResponse {
-    /// Why it is to wait no longer; not set while it may.
+    /// Why the run is to wait no longer; not set while it may wait.
     #[prost(enumeration = "WaitEnd", tag = "1")]
     pub end: i32,
 }
@@ -303,22 +304,22 @@ pub struct ResumeRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "3")]
     pub worker_id: ::prost::alloc::string::String,
-    /// Which of its waits under this lease is over.
+    /// Number of the wait under this lease that is over.
     #[prost(uint32, tag = "4")]
     pub number: u32,
 }
 /// Whether a run may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ResumeRunResponse {
-    /// It does not wait any more, and is to be applied. If this is not set and there is no end, another task of its
-    /// concurrency group is applying: it waits on, and asks again.
+    /// The run does not wait any more, and is to be applied. If neither this nor an end is set, another task of
+    /// its concurrency group is applying: the run keeps waiting, and the worker calls again.
     #[prost(bool, tag = "1")]
     pub goes_on: bool,
-    /// Why nothing of it is to be applied; not set if it may be.
+    /// Why the run must not be applied; not set if it may be applied.
     #[prost(enumeration = "WaitEnd", tag = "2")]
     pub end: i32,
 }
-/// Notes something of the state of a leased run's task.
+/// Records a finding about the state of a leased run's task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordStateRequest {
     /// The run.
@@ -330,16 +331,16 @@ pub struct RecordStateRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "3")]
     pub worker_id: ::prost::alloc::string::String,
-    /// What is noted.
+    /// The finding.
     #[prost(oneof = "record_state_request::Report", tags = "4, 5, 6")]
     pub report: ::core::option::Option<record_state_request::Report>,
 }
 /// Nested message and enum types in `RecordStateRequest`.
 pub mod record_state_request {
-    /// What is noted.
+    /// The finding.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Report {
-        /// The task goes on with what is at its place. Carries out a decision.
+        /// The task continues with the state at its place. Carries out a decision.
         #[prost(message, tag = "4")]
         Accepted(super::StateAccepted),
         /// This state was moved to the task's place. Carries out a decision.
@@ -350,14 +351,14 @@ pub mod record_state_request {
         Conflict(super::StateConflict),
     }
 }
-/// A task goes on with what is at its place.
+/// A task continues with the state at its place.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StateAccepted {
-    /// The state; absent if there is none.
+    /// The state; absent if none exists at that place.
     #[prost(message, optional, tag = "1")]
     pub state: ::core::option::Option<TerraformState>,
 }
-/// It is noted.
+/// The finding is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordStateResponse {
     /// As in KnownState, from now on.
@@ -379,19 +380,20 @@ pub struct CompleteRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "9")]
     pub worker_id: ::prost::alloc::string::String,
-    /// What the attempt did; absent from an earlier version, and if it came to nothing.
+    /// Results of the attempt; absent from an earlier version, and if it has none.
     #[prost(message, optional, tag = "10")]
     pub details: ::core::option::Option<RunDetails>,
-    /// The task's state after Terraform has changed it; absent from an earlier version, and if it is not known.
+    /// The task's state after Terraform has changed it; absent from an earlier version, and if the state is not
+    /// known.
     #[prost(message, optional, tag = "11")]
     pub state: ::core::option::Option<TerraformState>,
-    /// How it ended.
+    /// Outcome of the attempt.
     #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8, 20")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
 }
 /// Nested message and enum types in `CompleteRunRequest`.
 pub mod complete_run_request {
-    /// How it ended.
+    /// Outcome of the attempt.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Outcome {
         /// Terraform applied the input.
@@ -403,18 +405,18 @@ pub mod complete_run_request {
         /// The worker stopped Terraform because it is shutting down; the attempt does not count.
         #[prost(message, tag = "5")]
         Interrupted(super::Interrupted),
-        /// Terraform has planned what an apply would change.
+        /// Terraform has planned the changes of an apply.
         #[prost(message, tag = "7")]
         Planned(super::Planned),
         /// The task directory is made and valid.
         #[prost(message, tag = "8")]
         Checked(super::Checked),
-        /// Terraform has destroyed what the task had made.
+        /// Terraform has destroyed the task's infrastructure.
         #[prost(message, tag = "20")]
         Destroyed(super::Destroyed),
     }
 }
-/// What an attempt did, as its worker has read it from Terraform's output, without secrets and bounded.
+/// Results of an attempt, as its worker has read them from Terraform's output, without secrets and bounded.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RunDetails {
     /// Resources that an apply has changed or a plan would change; absent if Terraform came to neither.
@@ -423,19 +425,19 @@ pub struct RunDetails {
     /// How long its steps took.
     #[prost(message, optional, tag = "2")]
     pub phases: ::core::option::Option<PhaseTimes>,
-    /// Resources that were changed, or would be; at most 200, in Terraform's order. None in a list of runs.
+    /// Resources that were changed, or would be; at most 200, in Terraform's order. Empty in a list of runs.
     #[prost(message, repeated, tag = "3")]
     pub changes: ::prost::alloc::vec::Vec<ResourceChange>,
-    /// How many more there are.
+    /// Number of further changes that were left out.
     #[prost(uint32, tag = "4")]
     pub more_changes: u32,
-    /// Errors and warnings, at most 20. None in a list of runs.
+    /// Errors and warnings, at most 20. Empty in a list of runs.
     #[prost(message, repeated, tag = "5")]
     pub diagnostics: ::prost::alloc::vec::Vec<Diagnostic>,
-    /// How many more there are.
+    /// Number of further diagnostics that were left out.
     #[prost(uint32, tag = "6")]
     pub more_diagnostics: u32,
-    /// Outputs of the module that the task asks for, after an apply; at most 32. None in a list of runs.
+    /// Outputs of the module that the task names, after an apply; at most 32. Empty in a list of runs.
     #[prost(message, repeated, tag = "7")]
     pub outputs: ::prost::alloc::vec::Vec<RunOutput>,
 }
@@ -457,15 +459,15 @@ pub mod run_output {
         /// The value, as JSON.
         #[prost(string, tag = "2")]
         Json(::prost::alloc::string::String),
-        /// The module says that it is sensitive.
+        /// The module declares the output as sensitive.
         #[prost(bool, tag = "3")]
         Sensitive(bool),
-        /// It is too long to be kept.
+        /// The value is too long to be kept.
         #[prost(bool, tag = "4")]
         TooLong(bool),
     }
 }
-/// Numbers of resources. One that is replaced is added and destroyed.
+/// Numbers of resources. A replaced resource counts as added and as destroyed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ResourceCounts {
     /// Created.
@@ -481,7 +483,7 @@ pub struct ResourceCounts {
     #[prost(uint32, tag = "4")]
     pub imported: u32,
 }
-/// How long the steps of an attempt took; absent for those that were not begun.
+/// How long the steps of an attempt took; absent for steps that were not begun.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PhaseTimes {
     /// Everything before Terraform: input, module, values and files.
@@ -499,7 +501,7 @@ pub struct PhaseTimes {
     /// "apply".
     #[prost(message, optional, tag = "5")]
     pub apply: ::core::option::Option<::prost_types::Duration>,
-    /// From queueing to the first attempt. Known by the scheduler.
+    /// From queueing to the first attempt. Set by the scheduler.
     #[prost(message, optional, tag = "6")]
     pub queue: ::core::option::Option<::prost_types::Duration>,
 }
@@ -509,7 +511,7 @@ pub struct ResourceChange {
     /// Its address in the root module.
     #[prost(string, tag = "1")]
     pub address: ::prost::alloc::string::String,
-    /// What becomes of it.
+    /// Action on the resource.
     #[prost(enumeration = "ResourceAction", tag = "2")]
     pub action: i32,
 }
@@ -519,19 +521,19 @@ pub struct Diagnostic {
     /// How bad it is.
     #[prost(enumeration = "DiagnosticSeverity", tag = "1")]
     pub severity: i32,
-    /// What is wrong, in a line.
+    /// The error or warning, in one line.
     #[prost(string, tag = "2")]
     pub summary: ::prost::alloc::string::String,
-    /// The same at length; may be empty.
+    /// The error or warning at length; may be empty.
     #[prost(string, tag = "3")]
     pub detail: ::prost::alloc::string::String,
-    /// The resource that it is about; empty if it is about none.
+    /// The resource that it is about; empty without one.
     #[prost(string, tag = "4")]
     pub address: ::prost::alloc::string::String,
-    /// The file that it is about; empty if it is about none.
+    /// The file that it is about; empty without one.
     #[prost(string, tag = "5")]
     pub file: ::prost::alloc::string::String,
-    /// The line of the file, from 1; 0 if it is not known.
+    /// The line of the file, from 1; 0 if unknown.
     #[prost(uint32, tag = "6")]
     pub line: u32,
     /// The lines of the file; may be empty.
@@ -544,15 +546,15 @@ pub struct Applied {}
 /// The attempt failed.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Failed {
-    /// What went wrong: the step, and Terraform's own words.
+    /// The error: the step, and Terraform's own words.
     #[prost(string, tag = "1")]
     pub error: ::prost::alloc::string::String,
 }
-/// Terraform has planned what an apply would change.
+/// Terraform has planned the changes of an apply.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Planned {
-    /// What it wrote, without colours; at most 3 MiB. Of more the middle is left out, and a line in its
-    /// place says how much.
+    /// Terraform's text, without colours; at most 3 MiB. If it is longer, the middle is left out, and a line in
+    /// its place names the omitted length.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
     /// Whether an apply would change anything.
@@ -562,7 +564,7 @@ pub struct Planned {
 /// The task directory is made and valid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Checked {}
-/// Terraform has destroyed what the task had made.
+/// Terraform has destroyed the task's infrastructure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Destroyed {}
 /// The attempt was stopped.
@@ -585,7 +587,7 @@ pub struct ListLostLeasesRequest {
 /// Lost leases of a task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListLostLeasesResponse {
-    /// The leases, those lost last first.
+    /// The leases, the last lost one first.
     #[prost(message, repeated, tag = "1")]
     pub leases: ::prost::alloc::vec::Vec<LostLease>,
 }
@@ -609,7 +611,7 @@ pub struct GetRunRequest {
     #[prost(string, tag = "1")]
     pub run_id: ::prost::alloc::string::String,
 }
-/// Tells a run.
+/// Contains a run.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetRunResponse {
     /// The run.
@@ -628,8 +630,8 @@ pub struct ListRunsRequest {
     /// Most runs in one answer; 0 for 100, more than 1000 counts as 1000.
     #[prost(uint32, tag = "3")]
     pub page_size: u32,
-    /// Where to go on: "next_page_token" of the page before; empty for the first page. INVALID_ARGUMENT
-    /// if it is none.
+    /// Where to continue: "next_page_token" of the page before; empty for the first page. INVALID_ARGUMENT if it
+    /// is not such a token.
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
 }
@@ -639,7 +641,7 @@ pub struct ListRunsResponse {
     /// The runs, newest first, without the texts of their plans.
     #[prost(message, repeated, tag = "1")]
     pub runs: ::prost::alloc::vec::Vec<Run>,
-    /// For the next page; empty if this is the last.
+    /// Token of the next page; empty if this is the last.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
@@ -652,10 +654,10 @@ pub struct Run {
     /// The task.
     #[prost(string, tag = "2")]
     pub task_name: ::prost::alloc::string::String,
-    /// What it is for.
+    /// Kind of the run.
     #[prost(enumeration = "RunKind", tag = "3")]
     pub kind: i32,
-    /// Whether it is a requested one with a single attempt.
+    /// Whether it is a requested run with a single attempt.
     #[prost(bool, tag = "4")]
     pub no_retry: bool,
     /// Its status.
@@ -664,11 +666,10 @@ pub struct Run {
     /// Attempts so far.
     #[prost(uint32, tag = "6")]
     pub attempts: u32,
-    /// What went wrong in all attempts, the newest first; empty if nothing has, or if a later one
-    /// succeeded.
+    /// Errors of all attempts, the newest first; empty if none has failed, or if a later one succeeded.
     #[prost(string, tag = "7")]
     pub error: ::prost::alloc::string::String,
-    /// The plan, of a run that is one and has succeeded.
+    /// The plan, if the run is a plan and has succeeded.
     #[prost(message, optional, tag = "8")]
     pub plan: ::core::option::Option<Planned>,
     /// When it was queued.
@@ -680,11 +681,11 @@ pub struct Run {
     /// When it ended; absent if it has not.
     #[prost(message, optional, tag = "11")]
     pub finished_at: ::core::option::Option<::prost_types::Timestamp>,
-    /// What it waits for while it is queued, or is leased and waits for something outside of cts, for people; of a queued run
-    /// empty in a list, and if it is a matter of moments.
+    /// Reason of its wait while it is queued, or is leased and waits for something outside of cts, as a text for
+    /// display; for a queued run empty in a list, and if the wait is a matter of moments.
     #[prost(string, tag = "14")]
     pub waiting_for: ::prost::alloc::string::String,
-    /// What its last attempt did; absent before the end of one, and if the worker did not say.
+    /// Results of its last attempt; absent before the end of one, and if the worker did not report them.
     #[prost(message, optional, tag = "15")]
     pub details: ::core::option::Option<RunDetails>,
 }
@@ -710,7 +711,7 @@ pub struct FollowRunsResponse {
     /// Moment of the change.
     #[prost(message, optional, tag = "4")]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
-    /// What the run is for.
+    /// Kind of the run.
     #[prost(enumeration = "RunKind", tag = "5")]
     pub kind: i32,
 }
@@ -723,30 +724,30 @@ pub struct GetQueueResponse {
     /// Queued runs of enabled tasks, and plans, checks and requested runs of any, due or not.
     #[prost(uint64, tag = "1")]
     pub queued: u64,
-    /// Those that a worker could have now.
+    /// Queued runs that a worker could have now.
     #[prost(uint64, tag = "2")]
     pub ready: u64,
     /// Running runs.
     #[prost(uint64, tag = "3")]
     pub running: u64,
-    /// How long the oldest ready run has been due; absent if there is none.
+    /// How long the oldest ready run has been due; absent without one.
     #[prost(message, optional, tag = "4")]
     pub oldest_ready: ::core::option::Option<::prost_types::Duration>,
     /// Slots of the workers that live and do not drain.
     #[prost(uint64, tag = "5")]
     pub slots: u64,
-    /// Runs that have been ready for some seconds and that no worker takes, with the reason; those with the
-    /// oldest first.
+    /// Runs that have been ready for some seconds and that no worker takes, with the reason; the group with the
+    /// oldest run first.
     #[prost(message, repeated, tag = "6")]
     pub waiting: ::prost::alloc::vec::Vec<WaitingRuns>,
 }
-/// Runs that no worker takes, and that require the same of a worker.
+/// Runs that no worker takes, and that have equal requirements.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WaitingRuns {
     /// Why no worker takes them.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
-    /// How many there are.
+    /// Number of these runs.
     #[prost(uint64, tag = "2")]
     pub runs: u64,
     /// How long the oldest has been due.
@@ -756,15 +757,15 @@ pub struct WaitingRuns {
     #[prost(string, tag = "4")]
     pub task_name: ::prost::alloc::string::String,
 }
-/// Which state a task is to go on with.
+/// Which state a task is to continue with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum StateKeep {
-    /// Not set: where it is not certain, the run is refused.
+    /// Not set: if the state is not certain, the run is refused.
     Unspecified = 0,
-    /// That of the old backend.
+    /// The state of the old backend.
     Old = 1,
-    /// What is in the new backend.
+    /// The state of the new backend.
     New = 2,
 }
 impl StateKeep {
@@ -793,7 +794,7 @@ impl StateKeep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum CancelOrder {
-    /// Not set: it may go on.
+    /// Not set: the run may continue.
     Unspecified = 0,
     /// Terraform is interrupted once, and finishes what it has begun.
     Interrupt = 1,
@@ -822,19 +823,19 @@ impl CancelOrder {
         }
     }
 }
-/// Why a run is to wait no longer. The attempt ends as interrupted, and the scheduler knows what follows.
+/// Why a run is to wait no longer. The attempt ends as interrupted, and the scheduler decides the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum WaitEnd {
     /// Not set.
     Unspecified = 0,
-    /// A run with a newer input is queued, or one that a caller has asked for.
+    /// A run with a newer input is queued, or a requested run.
     NewerInput = 1,
-    /// Its task was changed or disabled.
+    /// The run's task was changed or disabled.
     TaskChanged = 2,
-    /// Its task is being deleted.
+    /// The run's task is being deleted.
     TaskDeleted = 3,
-    /// Its task is to be checked first.
+    /// The run's task is to be checked first.
     CheckQueued = 4,
 }
 impl WaitEnd {
@@ -863,21 +864,21 @@ impl WaitEnd {
         }
     }
 }
-/// What becomes of a resource.
+/// Actions on a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ResourceAction {
     /// Not set.
     Unspecified = 0,
-    /// It is made.
+    /// The resource is created.
     Create = 1,
-    /// It is changed in place.
+    /// The resource is changed in place.
     Update = 2,
-    /// It is destroyed.
+    /// The resource is destroyed.
     Delete = 3,
-    /// It is destroyed and made anew, in whatever order.
+    /// The resource is destroyed and created again, in either order.
     Replace = 4,
-    /// It is taken into the state.
+    /// The resource is taken into the state.
     Import = 5,
 }
 impl ResourceAction {
@@ -916,7 +917,7 @@ pub enum DiagnosticSeverity {
     Unspecified = 0,
     /// The command has failed.
     Error = 1,
-    /// It has not.
+    /// The command has not failed.
     Warning = 2,
 }
 impl DiagnosticSeverity {
@@ -941,7 +942,7 @@ impl DiagnosticSeverity {
         }
     }
 }
-/// What a run is for.
+/// Kinds of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum RunKind {
@@ -949,13 +950,14 @@ pub enum RunKind {
     Unspecified = 0,
     /// Its input is applied.
     Apply = 1,
-    /// Terraform tells what an apply would change; nothing is applied.
+    /// Terraform plans the changes of an apply; nothing is applied.
     Plan = 2,
     /// The task directory is made and validated; nothing is planned or applied.
     Check = 3,
-    /// Terraform destroys what the task has made, before the task goes. An earlier version shows it as a check.
+    /// Terraform destroys the task's infrastructure, before the task is removed. An earlier version shows it as
+    /// a check.
     Destroy = 4,
-    /// Terraform tells what would be destroyed; nothing is. An earlier version shows it as a check.
+    /// Terraform plans the destruction; nothing is destroyed. An earlier version shows it as a check.
     DestroyPlan = 5,
 }
 impl RunKind {
@@ -1000,8 +1002,7 @@ pub enum RunStatus {
     Succeeded = 3,
     /// Every attempt failed.
     Failed = 4,
-    /// Ended because a newer input took its place, its caller has gone, or its task was disabled or
-    /// deleted.
+    /// Ended because a newer input replaced it, its caller has gone, or its task was disabled or deleted.
     Cancelled = 5,
 }
 impl RunStatus {
@@ -1043,10 +1044,11 @@ pub mod run_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Leases runs to workers and tells about them. Served by the scheduler.
+    /// Leases runs to workers, and lists them. Served by the scheduler.
     ///
     /// A lease is a run id, the worker that holds it and an epoch, which increases with every grant. Every later
-    /// call of the worker names all three; FAILED_PRECONDITION answers one that does not name the newest grant.
+    /// call of the worker names all three; a call that does not name the newest grant fails with
+    /// FAILED_PRECONDITION.
     #[derive(Debug, Clone)]
     pub struct RunServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -1127,7 +1129,7 @@ pub mod run_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Leases one run that is due, waiting for one if there is none.
+        /// Leases one run that is due, and waits for one if none is due.
         pub async fn acquire_run(
             &mut self,
             request: impl tonic::IntoRequest<super::AcquireRunRequest>,
@@ -1152,7 +1154,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "AcquireRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Gets the frozen input of a run by its hash. NOT_FOUND if there is none of that hash.
+        /// Gets the frozen input of a run by its hash. NOT_FOUND if no input has that hash.
         pub async fn get_run_input(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRunInputRequest>,
@@ -1177,7 +1179,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "GetRunInput"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Gets contents of inputs by their hashes, one after the other. NOT_FOUND if there is none of one of them.
+        /// Gets contents of inputs by their hashes, one after the other. NOT_FOUND if one of the hashes is unknown.
         pub async fn get_input_contents(
             &mut self,
             request: impl tonic::IntoRequest<super::GetInputContentsRequest>,
@@ -1202,7 +1204,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "GetInputContents"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Extends a lease. One that has expired is in force again, if it was not taken back.
+        /// Extends a lease. An expired lease is in force again, if it was not taken back.
         pub async fn renew_run(
             &mut self,
             request: impl tonic::IntoRequest<super::RenewRunRequest>,
@@ -1227,9 +1229,9 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "RenewRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Says that a leased run waits for something outside of cts before it applies. It takes no slot of its worker and
-        /// belongs to no concurrency group meanwhile; the worker keeps the lease and calls again as long as the run waits. Answered as
-        /// soon as it is to wait no longer, or when the time is up.
+        /// Reports that a leased run waits for something outside of cts before it applies. While the run waits, it
+        /// takes no slot of its worker and belongs to no concurrency group; the worker keeps the lease and calls
+        /// again as long as the run waits. Answered as soon as the run is to wait no longer, or when the time is up.
         pub async fn suspend_run(
             &mut self,
             request: impl tonic::IntoRequest<super::SuspendRunRequest>,
@@ -1254,7 +1256,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "SuspendRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Lets a run go on that has waited. Before this is granted nothing of it may be applied.
+        /// Lets a run continue that has waited. Before this is granted nothing of it may be applied.
         pub async fn resume_run(
             &mut self,
             request: impl tonic::IntoRequest<super::ResumeRunRequest>,
@@ -1279,8 +1281,9 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "ResumeRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Waits for the order to stop a leased run, for at most the time that the caller says: a run that is cancelled is to be
-        /// stopped, and its attempt ends as interrupted. The holder of a lease calls again and again, and takes note of the order by that.
+        /// Waits for the order to stop a leased run, for at most the time that the caller names: a run that is
+        /// cancelled is to be stopped, and its attempt ends as interrupted. The holder of a lease calls again and
+        /// again to receive the order.
         pub async fn await_cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::AwaitCancelRequest>,
@@ -1305,8 +1308,8 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "AwaitCancel"));
             self.inner.unary(req, path, codec).await
         }
-        /// Notes what the holder of a lease has found out about its task's state, or done with it, before anything is applied.
-        /// Safe to repeat.
+        /// Records findings of a lease's holder about its task's state, and moves of that state, before anything is
+        /// applied. Safe to repeat.
         pub async fn record_state(
             &mut self,
             request: impl tonic::IntoRequest<super::RecordStateRequest>,
@@ -1356,8 +1359,8 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "CompleteRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Lists leases of the task of a run that were taken back because their holder had fallen silent, so that a worker
-        /// recognises what their Terraform has left behind: the newest first, at most five.
+        /// Lists leases of the task of a run that were taken back because their holder had fallen silent, so that a
+        /// worker recognises leftovers of their Terraform: the newest first, at most five.
         pub async fn list_lost_leases(
             &mut self,
             request: impl tonic::IntoRequest<super::ListLostLeasesRequest>,
@@ -1382,8 +1385,8 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "ListLostLeases"));
             self.inner.unary(req, path, codec).await
         }
-        /// Gets one run with its result. One that was requested and waits for the data of its task counts as
-        /// queued, and one that was refused as failed. NOT_FOUND if there is none of that id, or not any more.
+        /// Gets one run with its result. A requested run that waits for the data of its task counts as queued, and
+        /// one that was refused as failed. NOT_FOUND if no run has that id, or not any more.
         pub async fn get_run(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRunRequest>,
@@ -1430,9 +1433,9 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "ListRuns"));
             self.inner.unary(req, path, codec).await
         }
-        /// Cancels a run. One that is queued, or requested, is withdrawn; of one that a worker has the worker gets the order to stop
-        /// it. NOT_FOUND if there is none of that id; FAILED_PRECONDITION if it has ended, or is being stopped and only force, or
-        /// nothing yet, would help.
+        /// Cancels a run. A queued or requested run is withdrawn; if a worker has the run, the worker gets the order
+        /// to stop it. NOT_FOUND if no run has that id; FAILED_PRECONDITION if it has ended, or is being stopped and
+        /// only force, or nothing yet, would help.
         pub async fn cancel_run(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRunRequest>,
@@ -1457,9 +1460,9 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "CancelRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Follows the runs of one task or of all: every change of a run's status that is stored after the headers of
-        /// the answer have arrived. Two changes of one run may come in another order; but one that ends a run is final,
-        /// and GetRun has the result then. A follower that is too slow is cut off with DATA_LOSS.
+        /// Follows the runs of one task or of all: every change of a run's status that is stored after the headers
+        /// of the answer have arrived. Two changes of one run may come out of order; but a change that ends a run is
+        /// final, and GetRun has the result then. A follower that is too slow is cut off with DATA_LOSS.
         pub async fn follow_runs(
             &mut self,
             request: impl tonic::IntoRequest<super::FollowRunsRequest>,
@@ -1484,7 +1487,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "FollowRuns"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// How much work waits, for programs that add and remove workers.
+        /// Reports how much work waits, for programs that add and remove workers.
         pub async fn get_queue(
             &mut self,
             request: impl tonic::IntoRequest<super::GetQueueRequest>,
@@ -1524,7 +1527,7 @@ pub mod run_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with RunServiceServer.
     #[async_trait]
     pub trait RunService: std::marker::Send + std::marker::Sync + 'static {
-        /// Leases one run that is due, waiting for one if there is none.
+        /// Leases one run that is due, and waits for one if none is due.
         async fn acquire_run(
             &self,
             request: tonic::Request<super::AcquireRunRequest>,
@@ -1538,7 +1541,7 @@ pub mod run_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Gets the frozen input of a run by its hash. NOT_FOUND if there is none of that hash.
+        /// Gets the frozen input of a run by its hash. NOT_FOUND if no input has that hash.
         async fn get_run_input(
             &self,
             request: tonic::Request<super::GetRunInputRequest>,
@@ -1555,7 +1558,7 @@ pub mod run_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Gets contents of inputs by their hashes, one after the other. NOT_FOUND if there is none of one of them.
+        /// Gets contents of inputs by their hashes, one after the other. NOT_FOUND if one of the hashes is unknown.
         async fn get_input_contents(
             &self,
             request: tonic::Request<super::GetInputContentsRequest>,
@@ -1563,7 +1566,7 @@ pub mod run_service_server {
             tonic::Response<Self::GetInputContentsStream>,
             tonic::Status,
         >;
-        /// Extends a lease. One that has expired is in force again, if it was not taken back.
+        /// Extends a lease. An expired lease is in force again, if it was not taken back.
         async fn renew_run(
             &self,
             request: tonic::Request<super::RenewRunRequest>,
@@ -1571,9 +1574,9 @@ pub mod run_service_server {
             tonic::Response<super::RenewRunResponse>,
             tonic::Status,
         >;
-        /// Says that a leased run waits for something outside of cts before it applies. It takes no slot of its worker and
-        /// belongs to no concurrency group meanwhile; the worker keeps the lease and calls again as long as the run waits. Answered as
-        /// soon as it is to wait no longer, or when the time is up.
+        /// Reports that a leased run waits for something outside of cts before it applies. While the run waits, it
+        /// takes no slot of its worker and belongs to no concurrency group; the worker keeps the lease and calls
+        /// again as long as the run waits. Answered as soon as the run is to wait no longer, or when the time is up.
         async fn suspend_run(
             &self,
             request: tonic::Request<super::SuspendRunRequest>,
@@ -1581,7 +1584,7 @@ pub mod run_service_server {
             tonic::Response<super::SuspendRunResponse>,
             tonic::Status,
         >;
-        /// Lets a run go on that has waited. Before this is granted nothing of it may be applied.
+        /// Lets a run continue that has waited. Before this is granted nothing of it may be applied.
         async fn resume_run(
             &self,
             request: tonic::Request<super::ResumeRunRequest>,
@@ -1589,8 +1592,9 @@ pub mod run_service_server {
             tonic::Response<super::ResumeRunResponse>,
             tonic::Status,
         >;
-        /// Waits for the order to stop a leased run, for at most the time that the caller says: a run that is cancelled is to be
-        /// stopped, and its attempt ends as interrupted. The holder of a lease calls again and again, and takes note of the order by that.
+        /// Waits for the order to stop a leased run, for at most the time that the caller names: a run that is
+        /// cancelled is to be stopped, and its attempt ends as interrupted. The holder of a lease calls again and
+        /// again to receive the order.
         async fn await_cancel(
             &self,
             request: tonic::Request<super::AwaitCancelRequest>,
@@ -1598,8 +1602,8 @@ pub mod run_service_server {
             tonic::Response<super::AwaitCancelResponse>,
             tonic::Status,
         >;
-        /// Notes what the holder of a lease has found out about its task's state, or done with it, before anything is applied.
-        /// Safe to repeat.
+        /// Records findings of a lease's holder about its task's state, and moves of that state, before anything is
+        /// applied. Safe to repeat.
         async fn record_state(
             &self,
             request: tonic::Request<super::RecordStateRequest>,
@@ -1615,8 +1619,8 @@ pub mod run_service_server {
             tonic::Response<super::CompleteRunResponse>,
             tonic::Status,
         >;
-        /// Lists leases of the task of a run that were taken back because their holder had fallen silent, so that a worker
-        /// recognises what their Terraform has left behind: the newest first, at most five.
+        /// Lists leases of the task of a run that were taken back because their holder had fallen silent, so that a
+        /// worker recognises leftovers of their Terraform: the newest first, at most five.
         async fn list_lost_leases(
             &self,
             request: tonic::Request<super::ListLostLeasesRequest>,
@@ -1624,8 +1628,8 @@ pub mod run_service_server {
             tonic::Response<super::ListLostLeasesResponse>,
             tonic::Status,
         >;
-        /// Gets one run with its result. One that was requested and waits for the data of its task counts as
-        /// queued, and one that was refused as failed. NOT_FOUND if there is none of that id, or not any more.
+        /// Gets one run with its result. A requested run that waits for the data of its task counts as queued, and
+        /// one that was refused as failed. NOT_FOUND if no run has that id, or not any more.
         async fn get_run(
             &self,
             request: tonic::Request<super::GetRunRequest>,
@@ -1638,9 +1642,9 @@ pub mod run_service_server {
             tonic::Response<super::ListRunsResponse>,
             tonic::Status,
         >;
-        /// Cancels a run. One that is queued, or requested, is withdrawn; of one that a worker has the worker gets the order to stop
-        /// it. NOT_FOUND if there is none of that id; FAILED_PRECONDITION if it has ended, or is being stopped and only force, or
-        /// nothing yet, would help.
+        /// Cancels a run. A queued or requested run is withdrawn; if a worker has the run, the worker gets the order
+        /// to stop it. NOT_FOUND if no run has that id; FAILED_PRECONDITION if it has ended, or is being stopped and
+        /// only force, or nothing yet, would help.
         async fn cancel_run(
             &self,
             request: tonic::Request<super::CancelRunRequest>,
@@ -1654,14 +1658,14 @@ pub mod run_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Follows the runs of one task or of all: every change of a run's status that is stored after the headers of
-        /// the answer have arrived. Two changes of one run may come in another order; but one that ends a run is final,
-        /// and GetRun has the result then. A follower that is too slow is cut off with DATA_LOSS.
+        /// Follows the runs of one task or of all: every change of a run's status that is stored after the headers
+        /// of the answer have arrived. Two changes of one run may come out of order; but a change that ends a run is
+        /// final, and GetRun has the result then. A follower that is too slow is cut off with DATA_LOSS.
         async fn follow_runs(
             &self,
             request: tonic::Request<super::FollowRunsRequest>,
         ) -> std::result::Result<tonic::Response<Self::FollowRunsStream>, tonic::Status>;
-        /// How much work waits, for programs that add and remove workers.
+        /// Reports how much work waits, for programs that add and remove workers.
         async fn get_queue(
             &self,
             request: tonic::Request<super::GetQueueRequest>,
@@ -1670,10 +1674,11 @@ pub mod run_service_server {
             tonic::Status,
         >;
     }
-    /// Leases runs to workers and tells about them. Served by the scheduler.
+    /// Leases runs to workers, and lists them. Served by the scheduler.
     ///
     /// A lease is a run id, the worker that holds it and an epoch, which increases with every grant. Every later
-    /// call of the worker names all three; FAILED_PRECONDITION answers one that does not name the newest grant.
+    /// call of the worker names all three; a call that does not name the newest grant fails with
+    /// FAILED_PRECONDITION.
     #[derive(Debug)]
     pub struct RunServiceServer<T> {
         inner: Arc<T>,

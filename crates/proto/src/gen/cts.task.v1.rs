@@ -20,7 +20,7 @@ pub struct Task {
     /// Provider ids, "name" or "name.alias".
     #[prost(string, repeated, tag = "6")]
     pub providers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What triggers the task.
+    /// Trigger of the task.
     #[prost(message, optional, tag = "7")]
     pub condition: ::core::option::Option<Condition>,
     /// Values of the module's own variables, each the text of an HCL expression.
@@ -35,34 +35,34 @@ pub struct Task {
     /// Where the task was declared.
     #[prost(enumeration = "TaskOrigin", tag = "10")]
     pub origin: i32,
-    /// What the module gets beside the condition; at most one of each kind.
+    /// Inputs of the module besides the condition; at most one of each kind.
     #[prost(message, repeated, tag = "11")]
     pub module_inputs: ::prost::alloc::vec::Vec<ModuleInput>,
-    /// Counts the changes of the task, from 1. Of no meaning in requests.
+    /// Counts the changes of the task, from 1. Ignored in requests.
     #[prost(uint64, tag = "12")]
     pub revision: u64,
-    /// Where it is between its creation and its deletion. Of no meaning in requests.
+    /// Phase between its creation and its deletion. Ignored in requests.
     #[prost(enumeration = "TaskPhase", tag = "13")]
     pub phase: i32,
     /// Version of Terraform for the workspace of this task, in its deprecated place; empty for none.
     #[prost(string, tag = "14")]
     pub terraform_version: ::prost::alloc::string::String,
-    /// The workspace, for the driver of that name; absent where the task says nothing about it.
+    /// The workspace, for the driver of that name; absent if the task does not declare it.
     #[prost(message, optional, tag = "15")]
     pub terraform_cloud_workspace: ::core::option::Option<TerraformCloudWorkspace>,
-    /// Names of the module's outputs that runs tell.
+    /// Names of the module's outputs that runs report.
     #[prost(string, repeated, tag = "16")]
     pub outputs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What becomes of its infrastructure when it is deleted. Not set in a request, it stays as it is, and is retained for
-    /// a new task.
+    /// Fate of its infrastructure when the task is deleted. If a request does not set it, it stays unchanged,
+    /// and is retained for a new task.
     #[prost(enumeration = "OnDelete", tag = "17")]
     pub on_delete: i32,
-    /// The destruction of its infrastructure was cancelled, and goes on when the task is deleted once more. Of no meaning in
-    /// requests.
+    /// The destruction of its infrastructure was cancelled, and continues when the task is deleted once more.
+    /// Ignored in requests.
     #[prost(bool, tag = "30")]
     pub destruction_suspended: bool,
 }
-/// What a task says about its workspace on the platform; empty texts say nothing.
+/// Settings of a task's workspace on the platform; empty texts count as absent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TerraformCloudWorkspace {
     /// Where runs happen: "remote" or "agent".
@@ -78,7 +78,7 @@ pub struct TerraformCloudWorkspace {
     #[prost(string, tag = "4")]
     pub terraform_version: ::prost::alloc::string::String,
 }
-/// What triggers a task; of no kind where nothing does.
+/// Trigger of a task; without a kind if the task has no trigger.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {
     /// The kind of condition.
@@ -107,7 +107,7 @@ pub mod condition {
 /// The instances of services, chosen by names or by an expression.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServicesCondition {
-    /// Service names; none where an expression is given.
+    /// Service names; empty if an expression is given.
     #[prost(string, repeated, tag = "1")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Datacenter; empty for the agent's own.
@@ -157,7 +157,7 @@ pub struct CatalogServicesCondition {
 /// A key of the KV store, or all keys below a prefix.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ConsulKvCondition {
-    /// What is watched.
+    /// The watched key or prefix.
     #[prost(message, optional, tag = "1")]
     pub query: ::core::option::Option<KvQuery>,
     /// Whether the module gets the pairs.
@@ -187,7 +187,7 @@ pub struct ScheduleCondition {
     #[prost(string, tag = "1")]
     pub cron: ::prost::alloc::string::String,
 }
-/// What a module gets without being triggered by it.
+/// An input of a module that does not trigger the task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ModuleInput {
     /// The kind of input.
@@ -251,13 +251,13 @@ pub struct TaskState {
     /// Name of the task.
     #[prost(string, tag = "1")]
     pub task_name: ::prost::alloc::string::String,
-    /// What its newest events say.
+    /// Status according to its newest events.
     #[prost(enumeration = "TaskStatus", tag = "2")]
     pub status: i32,
     /// Whether changes run it.
     #[prost(bool, tag = "3")]
     pub enabled: bool,
-    /// Provider ids: those of the newest events, or of the task where there is no event.
+    /// Provider ids: from the newest events, or from the task if it has no event.
     #[prost(string, repeated, tag = "4")]
     pub providers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Services of the deprecated list; by the same rule.
@@ -266,17 +266,17 @@ pub struct TaskState {
     /// Number of the newest events that count, at most five.
     #[prost(uint32, tag = "6")]
     pub event_count: u32,
-    /// Those events, newest first, where they were asked for.
+    /// The events that count, newest first, if they were requested.
     #[prost(message, repeated, tag = "7")]
     pub events: ::prost::alloc::vec::Vec<Event>,
-    /// Why its newest data are not applied; absent if no guard holds them back.
+    /// Why its newest data are not applied; absent if no shrink limit blocks them.
     #[prost(message, optional, tag = "8")]
     pub hold: ::core::option::Option<Hold>,
 }
-/// What a guard holds back, because services have lost more instances than the task may lose.
+/// Data that a shrink limit blocks, because services have lost more instances than the task may lose.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Hold {
-    /// Since when.
+    /// Time when the task was blocked.
     #[prost(message, optional, tag = "1")]
     pub since: ::core::option::Option<::prost_types::Timestamp>,
     /// The services; at least one.
@@ -292,7 +292,7 @@ pub struct Loss {
     /// Instances in the data that were applied last.
     #[prost(uint32, tag = "2")]
     pub applied: u32,
-    /// Instances in the data that are held back.
+    /// Instances in the blocked data.
     #[prost(uint32, tag = "3")]
     pub now: u32,
 }
@@ -317,7 +317,7 @@ pub struct Event {
     /// End of the last attempt.
     #[prost(message, optional, tag = "6")]
     pub end_time: ::core::option::Option<::prost_types::Timestamp>,
-    /// What failed, newest attempt first; absent on success.
+    /// Errors, newest attempt first; absent on success.
     #[prost(string, optional, tag = "7")]
     pub error: ::core::option::Option<::prost::alloc::string::String>,
     /// Provider ids at the time of the run.
@@ -329,19 +329,19 @@ pub struct Event {
     /// Module source at the time of the run; a local path is absolute.
     #[prost(string, tag = "10")]
     pub source: ::prost::alloc::string::String,
-    /// Resources that the last attempt has changed; absent if its worker has not said.
+    /// Resources that the last attempt has changed; absent if its worker has not reported them.
     #[prost(message, optional, tag = "11")]
     pub resources: ::core::option::Option<super::super::run::v1::ResourceCounts>,
 }
-/// What becomes of the infrastructure of a task when it is deleted.
+/// Fate of a task's infrastructure when the task is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum OnDelete {
     /// Not set.
     Unspecified = 0,
-    /// It stays.
+    /// The infrastructure stays.
     Retain = 1,
-    /// Terraform destroys it before the task goes.
+    /// Terraform destroys the infrastructure before the task is removed.
     Destroy = 2,
 }
 impl OnDelete {
@@ -366,17 +366,18 @@ impl OnDelete {
         }
     }
 }
-/// Where a task is between its creation and its deletion.
+/// Phases of a task between its creation and its deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TaskPhase {
     /// Not set.
     Unspecified = 0,
-    /// It is being created: its first run goes on. Lists do not show such a task.
+    /// The task is being created: its first run is in progress. Lists do not show such a task.
     Creating = 1,
-    /// It is there.
+    /// The task exists.
     Ready = 2,
-    /// It is deleted as soon as its run has ended; none begins but one that destroys its infrastructure.
+    /// The task is deleted as soon as its run has ended; no run begins except one that destroys its
+    /// infrastructure.
     Deleting = 3,
 }
 impl TaskPhase {
@@ -436,7 +437,7 @@ impl TaskOrigin {
         }
     }
 }
-/// What a task's newest events say.
+/// Status of a task according to its newest events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TaskStatus {
@@ -448,7 +449,7 @@ pub enum TaskStatus {
     Errored = 2,
     /// The newest run failed, as did another of the newest five.
     Critical = 3,
-    /// There was no run yet.
+    /// The task has not run yet.
     Unknown = 4,
 }
 impl TaskStatus {
@@ -489,38 +490,38 @@ pub struct Explanation {
     /// Whether changes run it.
     #[prost(bool, tag = "3")]
     pub enabled: bool,
-    /// Where it is between its creation and its deletion.
+    /// Phase between its creation and its deletion.
     #[prost(enumeration = "TaskPhase", tag = "4")]
     pub phase: i32,
-    /// When the leader wrote what follows of views, buffering and decisions; absent if none has yet.
+    /// When the leader wrote the data about views, buffering and decisions; absent if it has not yet.
     #[prost(message, optional, tag = "5")]
     pub as_of: ::core::option::Option<::prost_types::Timestamp>,
-    /// What the task's input is made of.
+    /// The views that the task's input is made of.
     #[prost(message, repeated, tag = "6")]
     pub views: ::prost::alloc::vec::Vec<ObservedView>,
-    /// End of the buffer period that holds changes back; absent if none does.
+    /// End of the buffer period that holds changes back; absent without one.
     #[prost(message, optional, tag = "7")]
     pub buffered_until: ::core::option::Option<::prost_types::Timestamp>,
-    /// What was made of the newest complete input; absent if there was none.
+    /// Decision about the newest complete input; absent if the task had none.
     #[prost(message, optional, tag = "8")]
     pub last_decision: ::core::option::Option<Decision>,
-    /// The run that is queued or running; absent if there is none.
+    /// The run that is queued or running; absent without one.
     #[prost(message, optional, tag = "9")]
     pub current_run: ::core::option::Option<super::super::run::v1::Run>,
-    /// The newest run that has ended; absent if there is none.
+    /// The newest run that has ended; absent without one.
     #[prost(message, optional, tag = "10")]
     pub last_run: ::core::option::Option<super::super::run::v1::Run>,
-    /// What the task waits for, what weighs most first; empty if it waits for nothing but a change.
+    /// Everything that the task waits for, the most important first; empty if it waits only for a change.
     #[prost(message, repeated, tag = "11")]
     pub obstacles: ::prost::alloc::vec::Vec<Obstacle>,
-    /// When its schedule is due next; absent if it has none.
+    /// When its schedule is due next; absent without a schedule.
     #[prost(message, optional, tag = "12")]
     pub next_tick: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// A part of Consul's data that a task's input is made of.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ObservedView {
-    /// What is watched, for people.
+    /// The watched data, as a text for display.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// Whether all of it has been read. Nothing runs before that.
@@ -529,7 +530,7 @@ pub struct ObservedView {
     /// Counts the changes seen since it is watched.
     #[prost(uint64, tag = "3")]
     pub revision: u64,
-    /// When the last change was seen; absent if none was.
+    /// When the last change was seen; absent if none was seen.
     #[prost(message, optional, tag = "4")]
     pub changed_at: ::core::option::Option<::prost_types::Timestamp>,
     /// Whether a change of it runs the task.
@@ -539,52 +540,52 @@ pub struct ObservedView {
     #[prost(message, optional, tag = "6")]
     pub problem: ::core::option::Option<ViewProblem>,
 }
-/// Why a view cannot be read. What was read before stays in force.
+/// Why a view cannot be read. Data that was read before stays in force.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ViewProblem {
-    /// What goes wrong, in one line.
+    /// The error, in one line.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
-    /// Since when, as far as the leader knows.
+    /// Start of the failures, as far as the leader has seen them.
     #[prost(message, optional, tag = "2")]
     pub since: ::core::option::Option<::prost_types::Timestamp>,
-    /// When it is tried again; absent if that is not known. It may have passed when this is read.
+    /// Time of the next try; absent if it is not known. May have passed when this is read.
     #[prost(message, optional, tag = "3")]
     pub next_try: ::core::option::Option<::prost_types::Timestamp>,
-    /// When Consul answered about the view last; absent if that is not known.
+    /// When Consul answered about the view last; absent if it is not known.
     #[prost(message, optional, tag = "4")]
     pub last_answer: ::core::option::Option<::prost_types::Timestamp>,
 }
-/// What was made of a complete input.
+/// Decision about a complete input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Decision {
-    /// What.
+    /// Kind of the decision.
     #[prost(enumeration = "DecisionKind", tag = "1")]
     pub kind: i32,
-    /// When.
+    /// Time of the decision.
     #[prost(message, optional, tag = "2")]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
-    /// The run that was queued or left waiting; empty if there is none.
+    /// The run that was queued or left waiting; empty without one.
     #[prost(string, tag = "3")]
     pub run_id: ::prost::alloc::string::String,
-    /// The same for people.
+    /// The decision as a text for display.
     #[prost(string, tag = "4")]
     pub text: ::prost::alloc::string::String,
 }
-/// What a task waits for.
+/// Something that a task waits for.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Obstacle {
-    /// What.
+    /// Kind of the obstacle.
     #[prost(enumeration = "ObstacleKind", tag = "1")]
     pub kind: i32,
-    /// The same for people.
+    /// The obstacle as a text for display.
     #[prost(string, tag = "2")]
     pub text: ::prost::alloc::string::String,
-    /// When it will be over; absent if that is not known.
+    /// Time when it ends; absent if it is not known.
     #[prost(message, optional, tag = "3")]
     pub until: ::core::option::Option<::prost_types::Timestamp>,
 }
-/// What can be made of a complete input.
+/// Decisions about a complete input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum DecisionKind {
@@ -592,13 +593,13 @@ pub enum DecisionKind {
     Unspecified = 0,
     /// A run was queued.
     Queued = 1,
-    /// It is equal to the one that was applied last.
+    /// The input is equal to the one that was applied last.
     SkippedUnchanged = 2,
-    /// It took the place of the input of a run that was queued already.
+    /// The input replaced the one of a run that was queued already.
     Merged = 3,
-    /// It could not become an input.
+    /// The data could not become an input.
     Failed = 4,
-    /// It takes more away than the task may lose, so a guard holds it back.
+    /// The input takes more away than the task may lose, so the shrink limit blocks it.
     Held = 5,
 }
 impl DecisionKind {
@@ -629,33 +630,34 @@ impl DecisionKind {
         }
     }
 }
-/// What a task can wait for.
+/// Kinds of things that a task can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ObstacleKind {
     /// Not set.
     Unspecified = 0,
-    /// It is switched off.
+    /// The task is switched off.
     Disabled = 1,
-    /// It is being deleted.
+    /// The task is being deleted.
     Deleting = 2,
     /// Data of Consul that has not been read yet, or cannot be passed on.
     InputIncomplete = 3,
     /// The end of the buffer period.
     Buffering = 4,
-    /// The end of its running run.
+    /// The end of the task's running run.
     Running = 5,
     /// The moment of the next attempt.
     NotDue = 6,
-    /// A worker that can do what it needs.
+    /// A worker with the capabilities that the run needs.
     NoCapableWorker = 7,
     /// A free slot of a worker.
     NoFreeSlot = 8,
     /// A scheduler that leads.
     NoLeader = 9,
-    /// Data of Consul whose changes are not seen now, or cannot be passed on. What was read or applied before is in force.
+    /// Data of Consul whose changes are not seen now, or cannot be passed on. Data that was read or applied
+    /// before is in force.
     ViewUnreadable = 12,
-    /// The release of what a guard holds back, or the return of the instances.
+    /// The release of a task that its shrink limit blocks, or the return of the instances.
     Held = 13,
     /// The end of the running apply of another task of its concurrency group.
     GroupBusy = 14,
@@ -767,10 +769,10 @@ pub struct GetTaskStateResponse {
 /// Asks for a new task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CreateTaskRequest {
-    /// The task. Its origin, revision and phase are not looked at.
+    /// The task. Its origin, revision and phase are ignored.
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<Task>,
-    /// What to do with it. A disabled task is only checked, whatever the mode.
+    /// Run of the new task. A disabled task is only checked, whatever the mode.
     #[prost(enumeration = "RunMode", tag = "2")]
     pub run_mode: i32,
 }
@@ -793,7 +795,7 @@ pub struct UpdateTaskRequest {
     /// Whether changes are to run it; absent to leave that as it is.
     #[prost(bool, optional, tag = "2")]
     pub enabled: ::core::option::Option<bool>,
-    /// What to do with it. A task that is switched off does not run, whatever the mode.
+    /// Run of the changed task. A task that is switched off does not run, whatever the mode.
     #[prost(enumeration = "RunMode", tag = "3")]
     pub run_mode: i32,
 }
@@ -807,20 +809,20 @@ pub struct UpdateTaskResponse {
     #[prost(message, optional, tag = "2")]
     pub plan: ::core::option::Option<super::super::run::v1::Planned>,
 }
-/// Asks for another declaration of a task.
+/// Asks for the replacement of a task's declaration.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReplaceTaskRequest {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// The declaration, under the same name. Its origin, revision and phase are not looked at.
+    /// The declaration, under the same name. Its origin, revision and phase are ignored.
     #[prost(message, optional, tag = "2")]
     pub task: ::core::option::Option<Task>,
     /// Revision at which the task must be; 0 for any.
     #[prost(uint64, tag = "3")]
     pub revision: u64,
-    /// What to do with it, but for RUN_MODE_INSPECT, which is refused: there is no place for a second
-    /// declaration beside the one that is in force. A disabled task is only checked.
+    /// Run of the replaced task. RUN_MODE_INSPECT is refused: a second declaration cannot be stored next to the
+    /// one that is in force. A disabled task is only checked.
     #[prost(enumeration = "RunMode", tag = "4")]
     pub run_mode: i32,
 }
@@ -837,24 +839,24 @@ pub struct DeleteTaskRequest {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// What becomes of its infrastructure.
+    /// Fate of its infrastructure.
     #[prost(enumeration = "DeletionMode", tag = "2")]
     pub mode: i32,
 }
 /// The task is being deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeleteTaskResponse {}
-/// Asks for a plan of what a deletion would destroy.
+/// Asks for a plan of the destruction that a deletion would carry out.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PlanTaskDestructionRequest {
     /// Name of the task.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
-/// What a deletion would destroy.
+/// The destruction that a deletion would carry out.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PlanTaskDestructionResponse {
-    /// The plan; absent if nothing was ever applied, so that there is nothing to be destroyed.
+    /// The plan; absent if nothing was ever applied, so that nothing has to be destroyed.
     #[prost(message, optional, tag = "1")]
     pub plan: ::core::option::Option<super::super::run::v1::Planned>,
 }
@@ -878,7 +880,7 @@ pub struct GetTaskVersionRequest {}
 /// The version of all states.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTaskVersionResponse {
-    /// It means nothing but by comparison with another one from the same database.
+    /// Opaque; may only be compared with other versions from the same database.
     #[prost(string, tag = "1")]
     pub version: ::prost::alloc::string::String,
 }
@@ -888,43 +890,43 @@ pub struct ReleaseTaskRequest {
     /// Name of the task.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// What the caller has seen of the hold: it is released if no more is lost than that, and otherwise ABORTED with the
-    /// reason lost_more. Absent for whatever is held now.
+    /// Losses of the blocked data that the caller has seen: the task is released if no more is lost than that,
+    /// and otherwise ABORTED with the reason lost_more. If absent, any current losses are released.
     #[prost(message, optional, tag = "23")]
     pub seen: ::core::option::Option<SeenLosses>,
 }
 /// The losses that a caller has seen.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SeenLosses {
-    /// Each service, and how many instances were left; what was applied does not count.
+    /// Each service, and how many instances were left; the number of applied ones is ignored.
     #[prost(message, repeated, tag = "1")]
     pub losses: ::prost::alloc::vec::Vec<Loss>,
 }
-/// The task goes on.
+/// The task is released.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReleaseTaskResponse {
-    /// What had held it back; absent if nothing did.
+    /// The losses that had blocked it; absent if it was not blocked.
     #[prost(message, optional, tag = "1")]
     pub hold: ::core::option::Option<Hold>,
 }
-/// Asks for what is known of a task's Terraform state.
+/// Asks for the known data of a task's Terraform state.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTerraformStateRequest {
     /// Name of the task.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
-/// What is known of a task's Terraform state.
+/// Answers with the known data of a task's Terraform state.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTerraformStateResponse {
-    /// It.
+    /// The known data.
     #[prost(message, optional, tag = "1")]
     pub state: ::core::option::Option<KnownTerraformState>,
 }
-/// What is known of a task's Terraform state.
+/// Known data of a task's Terraform state.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KnownTerraformState {
-    /// What the task keeps; without a lineage before the first report.
+    /// Data that the task keeps; without a lineage before the first report.
     #[prost(message, optional, tag = "1")]
     pub known: ::core::option::Option<super::super::run::v1::KnownState>,
     /// When the state was reported last; absent if it never was.
@@ -933,11 +935,11 @@ pub struct KnownTerraformState {
     /// Why the last run was refused; absent if it was not.
     #[prost(message, optional, tag = "3")]
     pub conflict: ::core::option::Option<super::super::run::v1::StateConflict>,
-    /// When it was refused.
+    /// Time of the refusal.
     #[prost(message, optional, tag = "4")]
     pub conflict_at: ::core::option::Option<::prost_types::Timestamp>,
 }
-/// Decides which Terraform state a task goes on with.
+/// Decides which Terraform state a task continues with.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DecideTerraformStateRequest {
     /// Name of the task.
@@ -960,14 +962,14 @@ pub mod decide_terraform_state_request {
         From(::prost::alloc::string::String),
     }
 }
-/// It is decided.
+/// The decision is stored.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DecideTerraformStateResponse {
-    /// What is known of the state, with the decision.
+    /// Known data of the state, with the decision.
     #[prost(message, optional, tag = "1")]
     pub state: ::core::option::Option<KnownTerraformState>,
 }
-/// What a call that changes a task does beside storing the change.
+/// Work of a call that changes a task, in addition to storing the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum RunMode {
@@ -1000,15 +1002,16 @@ impl RunMode {
         }
     }
 }
-/// What a deletion does with the infrastructure of its task.
+/// Fate of a task's infrastructure in its deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum DeletionMode {
-    /// It stays. A destruction that is under way goes on.
+    /// The infrastructure stays. A destruction that is under way continues.
     Unspecified = 0,
-    /// What the task says: it stays or is destroyed.
+    /// The infrastructure stays or is destroyed, as the task declares.
     AsDeclared = 1,
-    /// It stays. A destruction that is under way is given up, with what it has not destroyed yet.
+    /// The infrastructure stays. A destruction that is under way ends; resources that it has not destroyed yet
+    /// stay.
     Retain = 2,
 }
 impl DeletionMode {
@@ -1044,22 +1047,22 @@ pub mod task_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Tells about tasks and changes them. Served by the scheduler, every replica of it.
+    /// Lists, explains and changes tasks. Served by every replica of the scheduler.
     ///
-    /// A call that changes tasks returns when the work that it asks for is done, Terraform's included. The
-    /// work belongs to the scheduler: it goes on when the caller goes away. Every error of such a call has a
-    /// word in its metadata under "cts-reason", for programs, and a message for people:
+    /// A call that changes tasks returns when the requested work is done, Terraform's included. The work belongs
+    /// to the scheduler: it continues when the caller goes away. Every error of such a call has a word in its
+    /// metadata under "cts-reason", for programs, and a message for display:
     ///
     /// reason           code                 meaning
     /// invalid          INVALID_ARGUMENT     the task or the request is refused
-    /// exists           ALREADY_EXISTS       there is a task of that name, or one is being deleted
-    /// unknown          NOT_FOUND            there is no task of that name
+    /// exists           ALREADY_EXISTS       a task of that name exists, or is being deleted
+    /// unknown          NOT_FOUND            no task has that name
     /// busy             FAILED_PRECONDITION  a run of the task is in progress or due
     /// deleting         FAILED_PRECONDITION  the task is being deleted
     /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
     /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
-    /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is in no conflict
-    /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken is still there
+    /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is not in conflict
+    /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken still exists
     /// revision         ABORTED              the task is not at the revision that was named
     /// lost_more        ABORTED              the task has lost more than the caller of a release has seen
     #[derive(Debug, Clone)]
@@ -1142,7 +1145,7 @@ pub mod task_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Lists all tasks: those of the configuration in its order, then by creation.
+        /// Lists all tasks: tasks of the configuration in its order, then the others by creation.
         pub async fn list_tasks(
             &mut self,
             request: impl tonic::IntoRequest<super::ListTasksRequest>,
@@ -1167,7 +1170,7 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "ListTasks"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Gets one task. NOT_FOUND if there is none of that name.
+        /// Gets one task. NOT_FOUND if no task has that name.
         pub async fn get_task(
             &mut self,
             request: impl tonic::IntoRequest<super::GetTaskRequest>,
@@ -1217,8 +1220,9 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "ListTaskStates"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Gets a text that is another one whenever the states of tasks may be others. Who has an answer of
-        /// ListTaskStates, and a version that was got before it, need not ask again while the version is the same.
+        /// Gets an opaque version of the states of tasks, which changes whenever a state may have changed. A caller
+        /// with an answer of ListTaskStates, and a version that was got before it, need not call again while the
+        /// version is the same.
         pub async fn get_task_version(
             &mut self,
             request: impl tonic::IntoRequest<super::GetTaskVersionRequest>,
@@ -1243,7 +1247,7 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "GetTaskVersion"));
             self.inner.unary(req, path, codec).await
         }
-        /// Gets the state of one task. NOT_FOUND if there is none of that name.
+        /// Gets the state of one task. NOT_FOUND if no task has that name.
         pub async fn get_task_state(
             &mut self,
             request: impl tonic::IntoRequest<super::GetTaskStateRequest>,
@@ -1268,8 +1272,8 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "GetTaskState"));
             self.inner.unary(req, path, codec).await
         }
-        /// Creates a task once a run of it has succeeded; what kind of run is for the mode to say. A failure
-        /// leaves no task, nor does RUN_MODE_INSPECT.
+        /// Creates a task once a run of it has succeeded; the mode determines the kind of the run. A failure leaves
+        /// no task, nor does RUN_MODE_INSPECT.
         pub async fn create_task(
             &mut self,
             request: impl tonic::IntoRequest<super::CreateTaskRequest>,
@@ -1319,7 +1323,7 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "UpdateTask"));
             self.inner.unary(req, path, codec).await
         }
-        /// Puts another declaration in the place of a task's. With RUN_MODE_INSPECT the task stays as it is.
+        /// Replaces the declaration of a task. With RUN_MODE_INSPECT the task stays as it is.
         pub async fn replace_task(
             &mut self,
             request: impl tonic::IntoRequest<super::ReplaceTaskRequest>,
@@ -1345,7 +1349,8 @@ pub mod task_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Deletes a task as soon as it is not running. Returns at once; safe to repeat until the task is gone,
-        /// NOT_FOUND then. What Terraform has made for it is destroyed before, if the task and the request say so.
+        /// NOT_FOUND then. The resources that Terraform has made for it are destroyed first, if the task and the
+        /// request demand that.
         pub async fn delete_task(
             &mut self,
             request: impl tonic::IntoRequest<super::DeleteTaskRequest>,
@@ -1370,7 +1375,8 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "DeleteTask"));
             self.inner.unary(req, path, codec).await
         }
-        /// Plans what a deletion would destroy, with the newest input that was applied. Nothing is changed.
+        /// Plans the destruction that a deletion would carry out, with the newest input that was applied. Nothing is
+        /// changed.
         pub async fn plan_task_destruction(
             &mut self,
             request: impl tonic::IntoRequest<super::PlanTaskDestructionRequest>,
@@ -1397,8 +1403,8 @@ pub mod task_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lets a task go on that a guard holds back: its instances as they are held count as applied from now on. Should more
-        /// be lost since, it is held again. Does nothing with a task that is not held.
+        /// Releases a task that its shrink limit blocks: the instances of the blocked data count as applied from now
+        /// on. If more are lost after that, it is blocked again. Does nothing with a task that is not blocked.
         pub async fn release_task(
             &mut self,
             request: impl tonic::IntoRequest<super::ReleaseTaskRequest>,
@@ -1423,7 +1429,7 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "ReleaseTask"));
             self.inner.unary(req, path, codec).await
         }
-        /// Tells what is known of a task's Terraform state. NOT_FOUND if there is no task of that name.
+        /// Gets the known data of a task's Terraform state. NOT_FOUND if no task has that name.
         pub async fn get_terraform_state(
             &mut self,
             request: impl tonic::IntoRequest<super::GetTerraformStateRequest>,
@@ -1448,7 +1454,7 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "GetTerraformState"));
             self.inner.unary(req, path, codec).await
         }
-        /// Decides which Terraform state a task goes on with, and makes it due.
+        /// Decides which Terraform state a task continues with, and makes it due.
         pub async fn decide_terraform_state(
             &mut self,
             request: impl tonic::IntoRequest<super::DecideTerraformStateRequest>,
@@ -1475,7 +1481,7 @@ pub mod task_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
+        /// Explains why a task ran, or why it does not. NOT_FOUND if no task has that name.
         pub async fn explain_task(
             &mut self,
             request: impl tonic::IntoRequest<super::ExplainTaskRequest>,
@@ -1521,12 +1527,12 @@ pub mod task_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Lists all tasks: those of the configuration in its order, then by creation.
+        /// Lists all tasks: tasks of the configuration in its order, then the others by creation.
         async fn list_tasks(
             &self,
             request: tonic::Request<super::ListTasksRequest>,
         ) -> std::result::Result<tonic::Response<Self::ListTasksStream>, tonic::Status>;
-        /// Gets one task. NOT_FOUND if there is none of that name.
+        /// Gets one task. NOT_FOUND if no task has that name.
         async fn get_task(
             &self,
             request: tonic::Request<super::GetTaskRequest>,
@@ -1545,8 +1551,9 @@ pub mod task_service_server {
             tonic::Response<Self::ListTaskStatesStream>,
             tonic::Status,
         >;
-        /// Gets a text that is another one whenever the states of tasks may be others. Who has an answer of
-        /// ListTaskStates, and a version that was got before it, need not ask again while the version is the same.
+        /// Gets an opaque version of the states of tasks, which changes whenever a state may have changed. A caller
+        /// with an answer of ListTaskStates, and a version that was got before it, need not call again while the
+        /// version is the same.
         async fn get_task_version(
             &self,
             request: tonic::Request<super::GetTaskVersionRequest>,
@@ -1554,7 +1561,7 @@ pub mod task_service_server {
             tonic::Response<super::GetTaskVersionResponse>,
             tonic::Status,
         >;
-        /// Gets the state of one task. NOT_FOUND if there is none of that name.
+        /// Gets the state of one task. NOT_FOUND if no task has that name.
         async fn get_task_state(
             &self,
             request: tonic::Request<super::GetTaskStateRequest>,
@@ -1562,8 +1569,8 @@ pub mod task_service_server {
             tonic::Response<super::GetTaskStateResponse>,
             tonic::Status,
         >;
-        /// Creates a task once a run of it has succeeded; what kind of run is for the mode to say. A failure
-        /// leaves no task, nor does RUN_MODE_INSPECT.
+        /// Creates a task once a run of it has succeeded; the mode determines the kind of the run. A failure leaves
+        /// no task, nor does RUN_MODE_INSPECT.
         async fn create_task(
             &self,
             request: tonic::Request<super::CreateTaskRequest>,
@@ -1579,7 +1586,7 @@ pub mod task_service_server {
             tonic::Response<super::UpdateTaskResponse>,
             tonic::Status,
         >;
-        /// Puts another declaration in the place of a task's. With RUN_MODE_INSPECT the task stays as it is.
+        /// Replaces the declaration of a task. With RUN_MODE_INSPECT the task stays as it is.
         async fn replace_task(
             &self,
             request: tonic::Request<super::ReplaceTaskRequest>,
@@ -1588,7 +1595,8 @@ pub mod task_service_server {
             tonic::Status,
         >;
         /// Deletes a task as soon as it is not running. Returns at once; safe to repeat until the task is gone,
-        /// NOT_FOUND then. What Terraform has made for it is destroyed before, if the task and the request say so.
+        /// NOT_FOUND then. The resources that Terraform has made for it are destroyed first, if the task and the
+        /// request demand that.
         async fn delete_task(
             &self,
             request: tonic::Request<super::DeleteTaskRequest>,
@@ -1596,7 +1604,8 @@ pub mod task_service_server {
             tonic::Response<super::DeleteTaskResponse>,
             tonic::Status,
         >;
-        /// Plans what a deletion would destroy, with the newest input that was applied. Nothing is changed.
+        /// Plans the destruction that a deletion would carry out, with the newest input that was applied. Nothing is
+        /// changed.
         async fn plan_task_destruction(
             &self,
             request: tonic::Request<super::PlanTaskDestructionRequest>,
@@ -1604,8 +1613,8 @@ pub mod task_service_server {
             tonic::Response<super::PlanTaskDestructionResponse>,
             tonic::Status,
         >;
-        /// Lets a task go on that a guard holds back: its instances as they are held count as applied from now on. Should more
-        /// be lost since, it is held again. Does nothing with a task that is not held.
+        /// Releases a task that its shrink limit blocks: the instances of the blocked data count as applied from now
+        /// on. If more are lost after that, it is blocked again. Does nothing with a task that is not blocked.
         async fn release_task(
             &self,
             request: tonic::Request<super::ReleaseTaskRequest>,
@@ -1613,7 +1622,7 @@ pub mod task_service_server {
             tonic::Response<super::ReleaseTaskResponse>,
             tonic::Status,
         >;
-        /// Tells what is known of a task's Terraform state. NOT_FOUND if there is no task of that name.
+        /// Gets the known data of a task's Terraform state. NOT_FOUND if no task has that name.
         async fn get_terraform_state(
             &self,
             request: tonic::Request<super::GetTerraformStateRequest>,
@@ -1621,7 +1630,7 @@ pub mod task_service_server {
             tonic::Response<super::GetTerraformStateResponse>,
             tonic::Status,
         >;
-        /// Decides which Terraform state a task goes on with, and makes it due.
+        /// Decides which Terraform state a task continues with, and makes it due.
         async fn decide_terraform_state(
             &self,
             request: tonic::Request<super::DecideTerraformStateRequest>,
@@ -1629,7 +1638,7 @@ pub mod task_service_server {
             tonic::Response<super::DecideTerraformStateResponse>,
             tonic::Status,
         >;
-        /// Tells why a task ran, or why it does not. NOT_FOUND if there is none of that name.
+        /// Explains why a task ran, or why it does not. NOT_FOUND if no task has that name.
         async fn explain_task(
             &self,
             request: tonic::Request<super::ExplainTaskRequest>,
@@ -1638,22 +1647,22 @@ pub mod task_service_server {
             tonic::Status,
         >;
     }
-    /// Tells about tasks and changes them. Served by the scheduler, every replica of it.
+    /// Lists, explains and changes tasks. Served by every replica of the scheduler.
     ///
-    /// A call that changes tasks returns when the work that it asks for is done, Terraform's included. The
-    /// work belongs to the scheduler: it goes on when the caller goes away. Every error of such a call has a
-    /// word in its metadata under "cts-reason", for programs, and a message for people:
+    /// A call that changes tasks returns when the requested work is done, Terraform's included. The work belongs
+    /// to the scheduler: it continues when the caller goes away. Every error of such a call has a word in its
+    /// metadata under "cts-reason", for programs, and a message for display:
     ///
     /// reason           code                 meaning
     /// invalid          INVALID_ARGUMENT     the task or the request is refused
-    /// exists           ALREADY_EXISTS       there is a task of that name, or one is being deleted
-    /// unknown          NOT_FOUND            there is no task of that name
+    /// exists           ALREADY_EXISTS       a task of that name exists, or is being deleted
+    /// unknown          NOT_FOUND            no task has that name
     /// busy             FAILED_PRECONDITION  a run of the task is in progress or due
     /// deleting         FAILED_PRECONDITION  the task is being deleted
     /// run_failed       FAILED_PRECONDITION  the run failed; the message has Terraform's own words
     /// not_initialized  FAILED_PRECONDITION  the data for the run was not complete in time
-    /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is in no conflict
-    /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken is still there
+    /// no_conflict      FAILED_PRECONDITION  the task's Terraform state is not in conflict
+    /// still_there      FAILED_PRECONDITION  the task whose Terraform state is to be taken still exists
     /// revision         ABORTED              the task is not at the revision that was named
     /// lost_more        ABORTED              the task has lost more than the caller of a release has seen
     #[derive(Debug)]

@@ -11,7 +11,7 @@ pub struct ServiceView {
     /// Consul Enterprise namespace; may be empty.
     #[prost(string, tag = "3")]
     pub namespace: ::prost::alloc::string::String,
-    /// Consul filter expression; may be empty. Only passing instances are delivered unless it speaks of
+    /// Consul filter expression; may be empty. Only passing instances are delivered unless it contains
     /// "Checks.Status".
     #[prost(string, tag = "4")]
     pub filter: ::prost::alloc::string::String,
@@ -77,7 +77,7 @@ pub struct InstanceKey {
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
 }
-/// One instance of a service, reduced to what a module can see.
+/// One instance of a service, reduced to the data that a module can see.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServiceInstance {
     /// Service id.
@@ -161,9 +161,9 @@ pub struct KeyValue {
 pub enum HealthStatus {
     /// Not set, or a status that Consul does not document.
     Unspecified = 0,
-    /// All checks pass, or there are none.
+    /// All checks pass, or the instance has no checks.
     Passing = 1,
-    /// At least one check warns, none is critical.
+    /// At least one check warns, no check is critical.
     Warning = 2,
     /// At least one check is critical.
     Critical = 3,
@@ -196,7 +196,7 @@ impl HealthStatus {
         }
     }
 }
-/// Changes what the caller follows.
+/// Changes the subscriptions of the caller.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchRequest {
     /// The change.
@@ -223,8 +223,8 @@ pub struct Subscribe {
     #[prost(message, repeated, tag = "1")]
     pub views: ::prost::alloc::vec::Vec<ServiceView>,
     /// Names this subscription of each of the views; everything that is sent because of it carries this id. The
-    /// caller gives every subscription on a stream another id, so that it can tell what was sent for an older
-    /// one and is still under way.
+    /// caller gives every subscription on a stream a different id, so that it can recognise messages of an older
+    /// one that are still under way.
     #[prost(uint64, tag = "2")]
     pub subscription_id: u64,
     /// Views of all services whose names match.
@@ -236,8 +236,8 @@ pub struct Subscribe {
     /// Views of keys.
     #[prost(message, repeated, tag = "5")]
     pub consul_kv_views: ::prost::alloc::vec::Vec<ConsulKvView>,
-    /// The caller understands ViewDelta.unreadable_keys. Without it a view of keys with an unreadable one is reported as a
-    /// failure, and what was sent of it stays in force.
+    /// The caller understands ViewDelta.unreadable_keys. Without it a view of keys with an unreadable one is
+    /// reported as a failure, and its data that was sent before stays in force.
     #[prost(bool, tag = "6")]
     pub takes_unreadable_keys: bool,
 }
@@ -248,22 +248,22 @@ pub struct Unsubscribe {
     #[prost(string, repeated, tag = "1")]
     pub view_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// Says what happened to one view.
+/// Reports a change or a failure of one view.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchResponse {
-    /// What happened.
+    /// The change or failure.
     #[prost(oneof = "watch_response::Event", tags = "1, 2")]
     pub event: ::core::option::Option<watch_response::Event>,
 }
 /// Nested message and enum types in `WatchResponse`.
 pub mod watch_response {
-    /// What happened.
+    /// The change or failure.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Event {
         /// Data changed.
         #[prost(message, tag = "1")]
         Delta(super::ViewDelta),
-        /// Consul could not be asked; the watcher goes on trying.
+        /// Consul could not be queried; the watcher keeps trying.
         #[prost(message, tag = "2")]
         Failure(super::ViewFailure),
     }
@@ -293,8 +293,8 @@ pub struct ViewDelta {
     /// Id of the subscription that it is sent for.
     #[prost(uint64, tag = "7")]
     pub subscription_id: u64,
-    /// Place of this message among those of the delta, from 1. A delta of which a message is missing must not be
-    /// used; the view is then subscribed to again.
+    /// Number of this message within the delta, from 1. A delta with a missing message must not be used; the
+    /// caller then subscribes to the view again.
     #[prost(uint32, tag = "8")]
     pub part_number: u32,
     /// Names in the catalog that are new or whose tags have changed.
@@ -306,18 +306,18 @@ pub struct ViewDelta {
     /// Names in the catalog, or keys, that are gone.
     #[prost(string, repeated, tag = "11")]
     pub removed_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Keys that are there, and whose values cannot be passed on: they are not text in UTF-8, or too long. Each stays so
-    /// until it comes with a value or is removed.
+    /// Keys that exist, and whose values cannot be passed on: they are not text in UTF-8, or too long. Each
+    /// stays unreadable until it comes with a value or is removed.
     #[prost(string, repeated, tag = "12")]
     pub unreadable_keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// Consul could not be asked about a view. The last snapshot stays in force.
+/// Consul could not be queried about a view. The last snapshot stays in force.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ViewFailure {
     /// Id of the view.
     #[prost(string, tag = "1")]
     pub view_id: ::prost::alloc::string::String,
-    /// What went wrong, in one line: at most some hundred characters, none of them invisible.
+    /// The error, in one line: at most some hundred characters, all of them visible.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
     /// Failures in a row.
@@ -335,7 +335,7 @@ pub struct ViewFailure {
     /// Time since Consul gave the last snapshot that the watcher has; absent if it has none.
     #[prost(message, optional, tag = "7")]
     pub since_answer: ::core::option::Option<::prost_types::Duration>,
-    /// Consul has refused to answer: waiting is of no use before the task, the token or Consul is changed.
+    /// Consul has refused to answer: waiting does not help before the task, the token or Consul is changed.
     #[prost(bool, tag = "8")]
     pub refused: bool,
 }
@@ -431,9 +431,9 @@ pub mod watch_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Follows views. The caller subscribes and unsubscribes at any time; every view that is subscribed
-        /// first sends a full snapshot, as soon as Consul has given one, and then what changes. A caller
-        /// that reads slowly gets fewer, larger deltas, never an incomplete state.
+        /// Follows views. The caller subscribes and unsubscribes at any time; every subscribed view first sends a
+        /// full snapshot, as soon as Consul has given one, and then its changes. A caller that reads slowly gets
+        /// fewer, larger deltas, never an incomplete state.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::WatchRequest>,
@@ -479,9 +479,9 @@ pub mod watch_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Follows views. The caller subscribes and unsubscribes at any time; every view that is subscribed
-        /// first sends a full snapshot, as soon as Consul has given one, and then what changes. A caller
-        /// that reads slowly gets fewer, larger deltas, never an incomplete state.
+        /// Follows views. The caller subscribes and unsubscribes at any time; every subscribed view first sends a
+        /// full snapshot, as soon as Consul has given one, and then its changes. A caller that reads slowly gets
+        /// fewer, larger deltas, never an incomplete state.
         async fn watch(
             &self,
             request: tonic::Request<tonic::Streaming<super::WatchRequest>>,

@@ -9,7 +9,7 @@ pub struct Engine {
     #[prost(string, tag = "2")]
     pub version: ::prost::alloc::string::String,
 }
-/// What a worker can do.
+/// Capabilities of a worker.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Capabilities {
     /// Its engines.
@@ -34,20 +34,20 @@ pub struct Worker {
     /// Runs at a time.
     #[prost(uint32, tag = "4")]
     pub slots: u32,
-    /// What it can do.
+    /// Its capabilities.
     #[prost(message, optional, tag = "5")]
     pub capabilities: ::core::option::Option<Capabilities>,
-    /// It takes nothing new.
+    /// The worker takes nothing new.
     #[prost(bool, tag = "6")]
     pub draining: bool,
-    /// What it has of backend and provider blocks; absent for an earlier version, which does not report that.
+    /// Digests of its backend and provider blocks; absent for an earlier version, which does not report them.
     #[prost(message, optional, tag = "7")]
     pub settings: ::core::option::Option<WorkerSettings>,
 }
 /// Digests of the backend and provider blocks of a worker, by which schedulers see whether workers have the same ones.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WorkerSettings {
-    /// Under each key that it has; none before it has got one.
+    /// Digests under each key that it has; empty before it has got a key.
     #[prost(message, repeated, tag = "1")]
     pub keys: ::prost::alloc::vec::Vec<KeyedDigests>,
 }
@@ -64,40 +64,41 @@ pub struct KeyedDigests {
         ::prost::alloc::string::String,
     >,
 }
-/// Says that a worker lives.
+/// Reports that a worker lives.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HeartbeatRequest {
     /// The worker.
     #[prost(message, optional, tag = "1")]
     pub worker: ::core::option::Option<Worker>,
-    /// It has ended in order, and is to be forgotten.
+    /// The worker has ended in order, and is to be removed.
     #[prost(bool, tag = "2")]
     pub leaving: bool,
-    /// Calls of AcquireRun that it has got no answer to, and of which it takes none any more: what was granted to
-    /// them goes back to the queue.
+    /// Calls of AcquireRun that were not answered, and whose answers the worker does not take any more: runs
+    /// that were granted to them go back to the queue.
     #[prost(string, repeated, tag = "3")]
     pub unanswered_requests: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// It has no key for its digests and asks for that of the cluster.
+    /// The worker has no key for its digests and asks for the key of the cluster.
     #[prost(bool, tag = "4")]
     pub wants_cluster_key: bool,
     /// A part of its journal, if the answer before has named a timeline for which it was not reported yet.
     #[prost(message, optional, tag = "15")]
     pub journal: ::core::option::Option<WorkerJournal>,
 }
-/// A part of what a worker has written down of the runs that it began. It survives a failover of the scheduler's database that
-/// loses the last commits, and shows which tasks these were about.
+/// A part of a worker's record of the runs that it began. The record survives a failover of the scheduler's
+/// database that loses the last commits, and shows which tasks these were about.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WorkerJournal {
-    /// The timeline that it is reported for, as the scheduler named it.
+    /// The timeline that it is reported for, under the name that the scheduler gave it.
     #[prost(string, tag = "1")]
     pub timeline: ::prost::alloc::string::String,
-    /// Ids of the lives of the worker that have written down all their runs. Those before a line that is damaged are not among them.
+    /// Ids of the lives of the worker whose record of runs is complete. Lives before a line that is damaged are
+    /// left out.
     #[prost(string, repeated, tag = "2")]
     pub lives: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The last attempt at each task that may have changed something. One message has some of them.
     #[prost(message, repeated, tag = "3")]
     pub entries: ::prost::alloc::vec::Vec<JournalEntry>,
-    /// The journal is reported wholly with this part.
+    /// This part completes the journal.
     #[prost(bool, tag = "4")]
     pub last: bool,
 }
@@ -119,24 +120,25 @@ pub struct JournalEntry {
     /// How the attempt ended, if a scheduler has confirmed its end: "applied", "destroyed", "failed" or "interrupted".
     #[prost(string, tag = "5")]
     pub outcome: ::prost::alloc::string::String,
-    /// When the attempt began, by the clock of the scheduler's database; absent if the worker did not know that.
+    /// When the attempt began, by the clock of the scheduler's database; absent if the worker did not learn that
+    /// time.
     #[prost(message, optional, tag = "6")]
     pub began_at: ::core::option::Option<::prost_types::Timestamp>,
 }
-/// What is wanted of the worker.
+/// Orders for the worker.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeartbeatResponse {
-    /// It is to drain.
+    /// The worker is to drain.
     #[prost(bool, tag = "1")]
     pub drain: bool,
     /// When the next heartbeat is expected.
     #[prost(message, optional, tag = "2")]
     pub next: ::core::option::Option<::prost_types::Duration>,
-    /// The key of the cluster, if it was asked for; empty if each worker must have it in a file. Secret.
+    /// The key of the cluster, if the worker asked for it; empty if each worker must have it in a file. Secret.
     #[prost(bytes = "vec", tag = "3")]
     pub cluster_key: ::prost::alloc::vec::Vec<u8>,
-    /// Names the timeline that the scheduler's database is on, if it was on another one before: the worker reports its journal
-    /// for each once. Empty if there was no other.
+    /// Names the timeline of the scheduler's database, if the database was on a different one before: the worker
+    /// reports its journal once for each timeline. Empty if the database had no other timeline.
     #[prost(string, tag = "15")]
     pub timeline: ::prost::alloc::string::String,
     /// The time by the clock of the scheduler's database, if that has timelines.
@@ -168,10 +170,11 @@ pub struct WorkerState {
     /// Runs leased to it.
     #[prost(uint32, tag = "4")]
     pub running: u32,
-    /// It missed several heartbeats.
+    /// The worker missed several heartbeats.
     #[prost(bool, tag = "5")]
     pub lost: bool,
-    /// Names of the blocks in which it differs from what is in force: it gets no runs of the tasks that use them.
+    /// Names of the blocks in which it differs from the settings in force: it gets no runs of the tasks that use
+    /// them.
     #[prost(string, repeated, tag = "6")]
     pub other_settings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -182,7 +185,7 @@ pub struct DrainWorkerRequest {
     #[prost(string, tag = "1")]
     pub worker_id: ::prost::alloc::string::String,
 }
-/// The worker learns it with its next heartbeat.
+/// The worker gets the order with its next heartbeat.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DrainWorkerResponse {}
 /// Generated client implementations.
@@ -196,7 +199,7 @@ pub mod worker_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Knows the workers. Served by the scheduler.
+    /// Registers the workers. Served by the scheduler.
     #[derive(Debug, Clone)]
     pub struct WorkerServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -277,8 +280,8 @@ pub mod worker_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Says that a worker lives, and what it is; answers what is wanted of it. A worker that is silent for
-        /// long counts as lost; its leases expire by themselves.
+        /// Reports that a worker lives, and its properties; the answer contains orders for it. A worker that is
+        /// silent for long counts as lost; its leases expire by themselves.
         pub async fn heartbeat(
             &mut self,
             request: impl tonic::IntoRequest<super::HeartbeatRequest>,
@@ -328,8 +331,7 @@ pub mod worker_service_client {
                 .insert(GrpcMethod::new("cts.worker.v1.WorkerService", "ListWorkers"));
             self.inner.unary(req, path, codec).await
         }
-        /// Tells a worker to finish what it has, to take nothing new and to leave. NOT_FOUND if there is none of
-        /// that id.
+        /// Orders a worker to finish its runs, to take nothing new and to leave. NOT_FOUND if no worker has that id.
         pub async fn drain_worker(
             &mut self,
             request: impl tonic::IntoRequest<super::DrainWorkerRequest>,
@@ -369,8 +371,8 @@ pub mod worker_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with WorkerServiceServer.
     #[async_trait]
     pub trait WorkerService: std::marker::Send + std::marker::Sync + 'static {
-        /// Says that a worker lives, and what it is; answers what is wanted of it. A worker that is silent for
-        /// long counts as lost; its leases expire by themselves.
+        /// Reports that a worker lives, and its properties; the answer contains orders for it. A worker that is
+        /// silent for long counts as lost; its leases expire by themselves.
         async fn heartbeat(
             &self,
             request: tonic::Request<super::HeartbeatRequest>,
@@ -386,8 +388,7 @@ pub mod worker_service_server {
             tonic::Response<super::ListWorkersResponse>,
             tonic::Status,
         >;
-        /// Tells a worker to finish what it has, to take nothing new and to leave. NOT_FOUND if there is none of
-        /// that id.
+        /// Orders a worker to finish its runs, to take nothing new and to leave. NOT_FOUND if no worker has that id.
         async fn drain_worker(
             &self,
             request: tonic::Request<super::DrainWorkerRequest>,
@@ -396,7 +397,7 @@ pub mod worker_service_server {
             tonic::Status,
         >;
     }
-    /// Knows the workers. Served by the scheduler.
+    /// Registers the workers. Served by the scheduler.
     #[derive(Debug)]
     pub struct WorkerServiceServer<T> {
         inner: Arc<T>,
