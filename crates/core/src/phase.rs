@@ -81,8 +81,10 @@ pub enum TaskAfterRun {
     Destroys(RunId),
 }
 
-/// Decides the effect on a task whose only running run has got this status. `creation` is set while the task is
-/// being created, and `destruction` says what the run has to do with the destruction of its infrastructure.
+/// Decides the effect on a task whose only running run has got this status.
+///
+/// `creation` is set while the task is being created, and `destruction` says what the run has to do with the
+/// destruction of its infrastructure.
 pub const fn task_after_run(
     phase: TaskPhase,
     creation: Option<Creation>,

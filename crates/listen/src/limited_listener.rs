@@ -47,9 +47,9 @@ struct PendingConnection {
 #[derive(Debug)]
 pub enum Accepted<S> {
     /// A connection that may be served.
-    OpenedConnection(OpenedConnection<S>),
+    Opened(OpenedConnection<S>),
     /// A socket that finds no free permit.
-    RejectedConnection(RejectedConnection),
+    Rejected(RejectedConnection),
     /// A socket that has not become a connection.
     Failed {
         /// The other end.
@@ -66,7 +66,7 @@ pub struct OpenedConnection<S> {
     pub stream: S,
     /// The other end.
     pub peer: SocketAddr,
-    /// ClientPermit of the connection, to be kept as long as the connection.
+    /// Permit of the connection, to be kept as long as the connection.
     pub permit: ClientPermit,
 }
 
@@ -82,7 +82,7 @@ pub struct RejectedConnection {
 }
 
 impl<S: Send + 'static> LimitedListener<S> {
-    /// OpenConnection a connection may take `time`. Dropping the entrance closes the listener and what is being opened.
+    /// Limits the opening of a connection to `time`. Dropping the listener closes the socket and what is being opened.
     pub fn new(
         listener: TcpListener,
         limiter: ClientLimiter,
@@ -113,7 +113,7 @@ impl<S: Send + 'static> LimitedListener<S> {
                 accepted = accept(&self.listener, &self.warned) => {
                     let (stream, peer) = accepted?;
                     if let Some(refused) = self.begin(stream, peer) {
-                        return Ok(Accepted::RejectedConnection(refused));
+                        return Ok(Accepted::Rejected(refused));
                     }
                 }
             }
@@ -185,10 +185,10 @@ impl<S: Send + 'static> LimitedListener<S> {
                 return None;
             }
         };
-        // A connection that has just made limiter is gone, however far it came.
+        // A connection that has just made room is gone, however far it came.
         let PendingConnection { peer, permit, .. } = self.guests.remove(&id)?;
         Some(match opened {
-            Ok(stream) => Accepted::OpenedConnection(OpenedConnection {
+            Ok(stream) => Accepted::Opened(OpenedConnection {
                 stream,
                 peer,
                 permit,
@@ -218,7 +218,7 @@ mod tests {
 
     const TIME: Duration = Duration::from_mins(10);
 
-    async fn entrance(
+    async fn listener(
         total: usize,
         open: OpenConnection<TcpStream>,
     ) -> (SocketAddr, LimitedListener<TcpStream>) {
@@ -247,28 +247,25 @@ mod tests {
 
     #[tokio::test]
     async fn who_finds_no_place_is_refused_until_one_is_free() {
-        let (address, mut entrance) = entrance(1, at_once()).await;
+        let (address, mut listener) = listener(1, at_once()).await;
         let _one = TcpStream::connect(address).await.unwrap();
-        let Accepted::OpenedConnection(first) = entrance.next().await.unwrap() else {
+        let Accepted::Opened(first) = listener.next().await.unwrap() else {
             panic!("the first has a permit");
         };
         let _other = TcpStream::connect(address).await.unwrap();
-        let Accepted::RejectedConnection(refused) = entrance.next().await.unwrap() else {
+        let Accepted::Rejected(refused) = listener.next().await.unwrap() else {
             panic!("there is one permit");
         };
         assert_eq!(refused.why, LimitReached::Total);
         drop(first);
         let _third = TcpStream::connect(address).await.unwrap();
-        let arrival = entrance.next().await.unwrap();
-        assert!(
-            matches!(arrival, Accepted::OpenedConnection(_)),
-            "{arrival:?}"
-        );
+        let arrival = listener.next().await.unwrap();
+        assert!(matches!(arrival, Accepted::Opened(_)), "{arrival:?}");
     }
 
     #[tokio::test]
     async fn sockets_that_stand_still_keep_nobody_out() {
-        let (address, mut entrance) = entrance(8, with_a_word()).await;
+        let (address, mut listener) = listener(8, with_a_word()).await;
         let mut silent = Vec::new();
         for _ in 0..8 {
             silent.push(TcpStream::connect(address).await.unwrap());
@@ -277,8 +274,8 @@ mod tests {
         tokio::io::AsyncWriteExt::write_u8(&mut speaking, b'x')
             .await
             .unwrap();
-        let arrival = entrance.next().await.unwrap();
-        let Accepted::OpenedConnection(admitted) = arrival else {
+        let arrival = listener.next().await.unwrap();
+        let Accepted::Opened(admitted) = arrival else {
             panic!("{arrival:?}");
         };
         assert_eq!(admitted.peer, speaking.local_addr().unwrap());

@@ -76,10 +76,10 @@ impl<S: Send + 'static> Incoming<S> {
     async fn next(&mut self) -> io::Result<Connection<S>> {
         loop {
             match self.listener.next().await? {
-                Accepted::OpenedConnection(OpenedConnection { stream, permit, .. }) => {
+                Accepted::Opened(OpenedConnection { stream, permit, .. }) => {
                     return Ok(Connection::new(stream, permit));
                 }
-                Accepted::RejectedConnection(refused) => {
+                Accepted::Rejected(refused) => {
                     let (client, why) = (refused.peer, refused.why);
                     if self.refusals.is_due() {
                         tracing::warn!(%client, "a gRPC connection is refused: {why}; see services.limits");

@@ -104,7 +104,7 @@ pub struct NextTick(Arc<TickAfter>);
 type TickAfter = dyn Fn(&CronExpression, DateTime<Utc>) -> Option<DateTime<Utc>> + Send + Sync;
 
 impl NextTick {
-    /// CronState by the clocks of `zone`.
+    /// Ticks by the clocks of `zone`.
     pub fn of<Zone>(zone: Zone) -> Self
     where
         Zone: TimeZone + Send + Sync + 'static,

@@ -5,9 +5,9 @@
 //! finds everything there. A subscriber that comes at that very moment finds the weak entry dead and starts a
 //! new poller; the end of the old one then leaves the new entry alone.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use parking_lot::{Mutex, MutexGuard};
 
 use cts_consul::{ConsulClient, Followers, PollEvent, Query};
 use cts_core::{ServiceView, View, ViewId};

@@ -1,5 +1,6 @@
 //! The worker's half: a handle that reports deadlines to the guard, and the loop that keeps one alive.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
@@ -7,7 +8,6 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};

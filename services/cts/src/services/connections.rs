@@ -117,7 +117,7 @@ impl Links {
         listen(address).await
     }
 
-    /// Serves `endpoints` until `shutdown`, to as many as there are places for in `limiter`.
+    /// Serves `endpoints` until `shutdown`, within the limits of `limiter`.
     pub(crate) fn serve(
         &self,
         endpoints: Endpoints,

@@ -33,7 +33,7 @@ impl Rejections {
         Self(ClientLimiter::new(REJECTIONS))
     }
 
-    /// ClientLimiter for another answer.
+    /// Permit for one more answer.
     pub(crate) fn acquire(&self, peer: IpAddr) -> Option<ClientPermit> {
         self.0.acquire(client_key(peer)).ok()
     }

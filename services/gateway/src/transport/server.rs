@@ -81,7 +81,7 @@ impl Gateway {
                 None => shutdown.cancelled().await,
             }
         };
-        let door = Acceptor {
+        let acceptor = Acceptor {
             app: self.app,
             times: self.times,
             rejections: tls_acceptor.is_none().then(Rejections::new),
@@ -91,8 +91,8 @@ impl Gateway {
             closing: shutdown.child_token(),
         };
         let opening = opening(tls_acceptor.clone());
-        let entrance = LimitedListener::new(listener, self.limiter, HANDSHAKE_LIMIT, opening);
-        let accepting = door.accept(entrance, &shutdown);
+        let limited = LimitedListener::new(listener, self.limiter, HANDSHAKE_LIMIT, opening);
+        let accepting = acceptor.accept(limited, &shutdown);
         // Following ends with the shutdown, accepting after it or when the listener is broken.
         tokio::pin!(accepting);
         tokio::select! {
@@ -136,7 +136,7 @@ struct Acceptor {
 impl Acceptor {
     async fn accept(
         mut self,
-        mut entrance: LimitedListener<Opened>,
+        mut limited: LimitedListener<Opened>,
         shutdown: &CancellationToken,
     ) -> io::Result<()> {
         let outcome = loop {
@@ -144,15 +144,15 @@ impl Acceptor {
                 biased;
                 () = shutdown.cancelled() => break Ok(()),
                 Some(ended) = self.connections.join_next() => report(ended),
-                arrival = entrance.next() => match arrival {
-                    Ok(Accepted::OpenedConnection(admitted)) => self.start(admitted),
-                    Ok(Accepted::RejectedConnection(refused)) => self.refuse(refused),
+                arrival = limited.next() => match arrival {
+                    Ok(Accepted::Opened(admitted)) => self.start(admitted),
+                    Ok(Accepted::Rejected(refused)) => self.refuse(refused),
                     Ok(Accepted::Failed { peer, error }) => self.failed(peer, &error),
                     Err(error) => break Err(error),
                 },
             }
         };
-        drop(entrance);
+        drop(limited);
         self.closing.cancel();
         let all_ended = async {
             while let Some(ended) = self.connections.join_next().await {

@@ -11,7 +11,7 @@ use crate::options::NextTick;
 /// Longest time until the wall clock is looked at again: it may have been set.
 const LOOK: Duration = Duration::from_mins(1);
 
-/// When a task ticks. CronState that pass unseen are never made up for.
+/// Ticks of a task. Ticks that pass unseen are never made up for.
 #[derive(Debug)]
 pub(super) struct CronState {
     cron: CronExpression,
