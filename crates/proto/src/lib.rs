@@ -3,7 +3,7 @@
 //! The generated files are committed, so that a build needs neither `protoc` nor `buf`. The test
 //! `generated` writes them anew from `proto/` and fails if they were not up to date.
 
-/// What is watched in Consul, and what changed.
+/// Watched data of Consul, and its changes.
 pub mod watch {
     /// Version 1.
     pub mod v1 {

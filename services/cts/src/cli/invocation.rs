@@ -35,7 +35,7 @@ use self::install::Edit;
 use self::route::Route;
 use crate::cli::arguments::{Arguments, Command};
 
-/// What a command line asks for.
+/// Meaning of a command line.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// This answer, and nothing else.
@@ -46,7 +46,7 @@ pub(crate) enum Request {
     Run {
         /// It.
         command: Box<Command>,
-        /// What is to be said on standard error first; may be empty.
+        /// Text for standard error before the command; may be empty.
         notice: String,
     },
 }

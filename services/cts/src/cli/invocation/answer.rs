@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-/// What is written where, and the exit code.
+/// Texts for standard output and standard error, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Answer {
     /// For standard output.

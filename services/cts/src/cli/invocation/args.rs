@@ -9,14 +9,14 @@ use cts_core::go::parse_bool;
 
 use super::definitions::{Leaf, is_boolean, is_list};
 
-/// What the words behind a command say.
+/// Meaning of the words after a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Words {
     /// Each one `--name` or `--name=value`.
     pub(super) options: Vec<OsString>,
     /// The arguments without a name.
     pub(super) positionals: Vec<OsString>,
-    /// What is to be said of them; may be empty.
+    /// Notices about them; may be empty.
     pub(super) notice: String,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum OptionError {
     Boolean {
         /// The option.
         name: String,
-        /// What was given.
+        /// The given text.
         value: String,
     },
     /// Nothing follows it.

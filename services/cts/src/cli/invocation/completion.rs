@@ -58,7 +58,7 @@ fn variable<'a>(process_env: &'a ProcessEnv, name: &str) -> Option<&'a OsStr> {
     value.map(OsString::as_os_str)
 }
 
-/// What can stand where the cursor is.
+/// Words that fit at the cursor.
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted {
     /// One of these.
@@ -136,7 +136,7 @@ fn dashed(last: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     names.map(|name| format!("{dashes}{name}")).collect()
 }
 
-/// What can follow an option.
+/// Words that can follow an option.
 fn value(name: &str, option: &Arg) -> Wanted {
     match name {
         "config-file" | "task-file" => Wanted::Files(files::Kind::Configuration),

@@ -62,7 +62,7 @@ impl Definitions {
             .find(|name| *name == word)
     }
 
-    /// What is directly below `path`; nothing if that is a command.
+    /// Commands and groups directly below `path`; empty if that is a command.
     pub(super) fn subcommands<'a>(&'a self, path: &[&'a str]) -> Vec<&'a Command> {
         let known = |command: &&Command| match self.personality {
             InvokedAs::Original => original::has_command(&[path, &[command.get_name()]].concat()),

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What is to be done to the files.
+/// Change of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edit {
     /// Make every shell complete.
@@ -118,11 +118,11 @@ impl Home {
 /// A file that a shell reads.
 #[derive(Debug)]
 enum ShellFile {
-    /// Of bash, with other things in it.
+    /// File of bash, which has other content as well.
     Bash(PathBuf),
-    /// Of the Z shell, with other things in it.
+    /// File of the Z shell, which has other content as well.
     Zsh(PathBuf),
-    /// Of fish, for this alone.
+    /// File of fish, for the completion alone.
     Fish(PathBuf),
 }
 

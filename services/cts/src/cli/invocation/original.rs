@@ -61,7 +61,7 @@ pub(super) fn shows_option(option: &str, general: bool) -> bool {
     }
 }
 
-/// What an option means if it is not given, as the help says; nothing if that is nothing. For options that
+/// Default of an option, as the help shows it; empty without one. For options that
 /// can come from the environment too, so that clap knows of no default.
 pub(super) fn default(option: &str) -> &'static str {
     match option {

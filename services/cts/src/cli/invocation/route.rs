@@ -20,7 +20,7 @@ pub(super) enum Route<'a> {
     Command {
         /// The command.
         path: Vec<&'a str>,
-        /// What stands behind it.
+        /// Words after it.
         words: Vec<OsString>,
     },
 }

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 
 use super::*;
 
-/// What the words of a line mean.
+/// Meaning of the words of a line.
 fn request(personality: InvokedAs, words: &[&str]) -> Request {
     read(personality, words.iter().map(OsString::from).collect())
 }

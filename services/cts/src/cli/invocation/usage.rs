@@ -14,7 +14,7 @@ use super::original;
 use super::personality::InvokedAs;
 use crate::failure::{EXIT_MISSING, EXIT_USAGE};
 
-/// Of the program.
+/// Usage of the program.
 pub(super) fn general(definitions: &Definitions) -> String {
     if definitions.personality() != InvokedAs::Original {
         return clap_help(definitions.root());
@@ -29,7 +29,7 @@ pub(super) fn general(definitions: &Definitions) -> String {
     )
 }
 
-/// Of a group of commands.
+/// Usage of a group of commands.
 pub(super) fn group(definitions: &Definitions, path: &[&str]) -> String {
     let leaf = definitions.leaf(path);
     if definitions.personality() != InvokedAs::Original {
@@ -43,7 +43,7 @@ pub(super) fn group(definitions: &Definitions, path: &[&str]) -> String {
     )
 }
 
-/// Of a command.
+/// Usage of a command.
 pub(super) fn command(definitions: &Definitions, path: &[&str]) -> String {
     let leaf = definitions.leaf(path);
     if definitions.personality() != InvokedAs::Original {

@@ -2,7 +2,7 @@
 
 use cts_terraform::SUPPORTED_RANGE;
 
-/// Of the release.
+/// Version of the release.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// The commit that this was built from, if the build has set it.

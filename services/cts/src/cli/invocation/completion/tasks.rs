@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) enum State {
     /// All.
     Any,
-    /// Those that can be disabled.
+    /// Tasks that can be disabled.
     Enabled,
-    /// Those that can be enabled.
+    /// Tasks that can be enabled.
     Disabled,
 }
 
