@@ -2,8 +2,9 @@
 
 use cts_listen::ClientLimit;
 use cts_rpc::{ClientTls, ServerTls, connect, connect_tls};
+use cts_testkit::eventually;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::authority::{Authority, Folder};
 use crate::rig::{LIMIT, Server, bind, who};
@@ -45,12 +46,6 @@ async fn places_of_clients_that_have_gone_are_free() {
     let refused = connect(&server.address.to_string()).unwrap();
     who(refused).await.unwrap_err();
     held.pop();
-    let begin = Instant::now();
-    while who(connect(&server.address.to_string()).unwrap())
-        .await
-        .is_err()
-    {
-        assert!(begin.elapsed() < LIMIT, "a place is free");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let address = server.address.to_string();
+    eventually(LIMIT, async || who(connect(&address).unwrap()).await).await;
 }

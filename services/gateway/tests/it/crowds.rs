@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use cts_gateway::Limits;
 use cts_listen::ClientLimit;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::runs::{MemoryRuns, RUN};
-use crate::stage::{Answer, FrozenTime, LIMITS, Scene, Stage};
+use crate::stage::{Answer, FrozenTime, LIMITS, SOON, Scene, Stage, read_until};
 use crate::tasks::{MemoryTasks, three_tasks};
-
-const SOON: Duration = Duration::from_secs(5);
 
 async fn stage(limits: Limits) -> Stage {
     Stage::set(Scene {
@@ -36,19 +34,6 @@ async fn ask(stage: &Stage, client: &str, path: &str) -> TcpStream {
         format!("GET {path} HTTP/1.1\r\nHost: a\r\nForwarded: for={client};proto=http\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     socket
-}
-
-/// The text that has come up to and with `end`.
-async fn read_until(socket: &mut TcpStream, end: &str) -> String {
-    let mut text = String::new();
-    while !text.contains(end) {
-        let mut part = [0; 1024];
-        let length = timeout(SOON, socket.read(&mut part)).await.unwrap();
-        let length = length.unwrap();
-        assert_ne!(length, 0, "closed after {text:?}");
-        text.push_str(std::str::from_utf8(&part[..length]).unwrap());
-    }
-    text
 }
 
 /// A follower whose answer has begun.

@@ -9,12 +9,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::Status;
 
 use crate::runs::{MemoryLogs, MemoryRuns, RUN};
-use crate::stage::{Scene, Stage};
+use crate::stage::{SOON, Scene, Stage, read_until};
 
 const FOLLOWERS: usize = 40;
-
-/// For something that is noticed, not found by trying.
-const SOON: Duration = Duration::from_secs(5);
 
 async fn stage() -> (Stage, MemoryRuns, MemoryLogs) {
     let (runs, logs) = (MemoryRuns::default(), MemoryLogs::default());
@@ -31,18 +28,6 @@ async fn request(stage: &Stage, target: &str) -> TcpStream {
     let request = format!("GET {target} HTTP/1.1\r\nHost: cts.example\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     socket
-}
-
-async fn read_until(socket: &mut TcpStream, end: &str) -> String {
-    let mut text = String::new();
-    while !text.contains(end) {
-        let mut part = [0; 1024];
-        let length = timeout(SOON, socket.read(&mut part)).await.unwrap();
-        let length = length.unwrap();
-        assert_ne!(length, 0, "closed after {text:?}");
-        text.push_str(std::str::from_utf8(&part[..length]).unwrap());
-    }
-    text
 }
 
 async fn soon(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -1,4 +1,4 @@
-//! Clients that take their answers slowly, or not at all, and everybody else.
+//! Clients that take their answers slowly, or not at all, and the effect on other clients.
 
 use std::time::Duration;
 
@@ -8,10 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::runs::{MemoryLogs, MemoryRuns, RUN};
-use crate::stage::{Scene, Stage};
-
-/// For answers that need nothing from slow clients.
-const SOON: Duration = Duration::from_secs(5);
+use crate::stage::{SOON, Scene, Stage};
 
 async fn ask(stage: &Stage, path: &str) -> BufReader<TcpStream> {
     let mut socket = stage.connect().await;

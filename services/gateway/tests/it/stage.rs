@@ -242,6 +242,22 @@ impl Stage {
     }
 }
 
+/// Time for an answer that waits for no timer.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
+
+/// The text that has come up to and with `end`.
+pub(crate) async fn read_until(socket: &mut TcpStream, end: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(end) {
+        let mut part = [0; 1024];
+        let length = timeout(SOON, socket.read(&mut part)).await.unwrap();
+        let length = length.unwrap();
+        assert_ne!(length, 0, "closed after {text:?}");
+        text.push_str(std::str::from_utf8(&part[..length]).unwrap());
+    }
+    text
+}
+
 /// Time that passes only when it is advanced, however long a test takes.
 pub(crate) struct FrozenTime {
     /// A paused clock runs ahead when all wait, unless a blocking task is at work. This ends it.
