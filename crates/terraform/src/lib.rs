@@ -60,10 +60,8 @@ pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
 pub use outputs::{ReportedOutput, ReportedOutputs, run_outputs};
 pub use prepare::Preparation;
-pub use provider_forms::ProviderForms;
 pub use render::{
     GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
-    render_with_forms,
 };
 pub use report::Report;
 pub use saved_plan::SavedPlan;

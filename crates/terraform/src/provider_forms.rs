@@ -44,7 +44,7 @@ pub(crate) enum Form {
 
 /// The forms of all arguments of some providers, by their source addresses.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProviderForms(BTreeMap<String, Body>);
+pub(crate) struct ProviderForms(BTreeMap<String, Body>);
 
 /// Attributes and nested blocks of a block.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,8 +163,20 @@ impl ProviderForms {
 }
 
 impl Terraform {
-    /// The forms that are known for the lock file in a task directory.
-    pub fn known_forms(&self, directory: &Path) -> Option<Arc<ProviderForms>> {
+    /// The root module with the forms that are known for the lock file in a task directory. Reads files only where the
+    /// configuration leaves a form open.
+    pub fn with_known_forms(&self, directory: &Path, root: RootModule) -> RootModule {
+        if !root.has_open_forms() {
+            return root;
+        }
+        let forms = self.known_forms(directory);
+        forms
+            .and_then(|forms| root.with_forms(&forms))
+            .unwrap_or(root)
+    }
+
+    /// Forms that are known for the lock file in a task directory.
+    fn known_forms(&self, directory: &Path) -> Option<Arc<ProviderForms>> {
         let lock = lock_digest(directory);
         let remembered = {
             let forms = self.forms.lock();

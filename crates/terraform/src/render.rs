@@ -151,6 +151,12 @@ impl RootModule {
         } = &**self.open_forms.as_ref()?;
         // A definition that was rendered once can be rendered again.
         let formed = render_with_forms(definition, settings, Some(forms)).ok()?;
+        let formed = Self {
+            // `init` does not look at arguments of providers.
+            init_fingerprint: self.init_fingerprint,
+            init_shape: self.init_shape,
+            ..formed
+        };
         (formed.file(MAIN_TF) != self.file(MAIN_TF)).then_some(formed)
     }
 
@@ -187,7 +193,7 @@ pub fn render_root_module(
 
 /// Renders like [`render_root_module`], but `forms` decides which arguments of providers are nested blocks if
 /// the configuration does not.
-pub fn render_with_forms(
+fn render_with_forms(
     definition: &TaskDefinition,
     settings: &RenderSettings,
     forms: Option<&ProviderForms>,
@@ -203,13 +209,6 @@ pub fn render_with_forms(
 
     let title = Title::of(definition);
     let main = main_tf::render(&title, definition, settings, &providers)?;
-    let unformed = match forms {
-        Some(_) => {
-            let providers = task_providers(definition, settings, None)?;
-            main_tf::render(&title, definition, settings, &providers)?
-        }
-        None => main.clone(),
-    };
     let variables = variables_tf::render(&title, definition, settings, &providers);
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
     let values = tfvars::render_provider_values(&title, &providers);
@@ -220,7 +219,7 @@ pub fn render_with_forms(
     let module_digest = definition.module_digest.map(|digest| digest.to_string());
     let of_init = [
         version.as_str(),
-        &unformed,
+        &main,
         &variables,
         module_variables.as_deref().unwrap_or_default(),
         module_digest.as_deref().unwrap_or_default(),

@@ -12,8 +12,8 @@ use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
 use cts_terraform::{
     Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, PlanOutput, ProviderForms, RenderError, RenderSettings, Report, RootModule,
-    StopSignal, TaskDirectory, render_tfvars, render_with_forms, stop_orphans, task_env,
+    OutputSink, PlanOutput, RenderError, RenderSettings, Report, RootModule, StopSignal,
+    TaskDirectory, Terraform, render_root_module, render_tfvars, stop_orphans, task_env,
 };
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, timeout};
@@ -186,8 +186,9 @@ async fn try_attempt(
     let watched = watched.insert(AttemptReport::new(kind, &redactor, &report));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
     let backend = &settings.backend;
-    let forms = shared.terraform.known_forms(directory.path());
-    let (input, root, values) = render(input, Arc::clone(&settings), forms).await?;
+    let terraform = Arc::clone(&shared.terraform);
+    let rendered = render(input, Arc::clone(&settings), terraform, directory.clone());
+    let (input, root, values) = rendered.await?;
     let definition = &input.definition;
     // The files are removed when the run is over, however it ends.
     let _secret_files = directory.secrets_of(&root);
@@ -278,10 +279,12 @@ fn run_secrets(
 async fn render(
     input: RunInput,
     settings: Arc<RenderSettings>,
-    forms: Option<Arc<ProviderForms>>,
+    terraform: Arc<Terraform>,
+    directory: TaskDirectory,
 ) -> Result<(RunInput, RootModule, String), AttemptError> {
     let rendering = spawn_blocking(move || {
-        let root = render_with_forms(&input.definition, &settings, forms.as_deref())?;
+        let root = render_root_module(&input.definition, &settings)?;
+        let root = terraform.with_known_forms(directory.path(), root);
         let values = render_tfvars(&input);
         Ok::<_, RenderError>((input, root, values))
     });
