@@ -29,7 +29,7 @@ pub struct LimitedListener<S> {
     open: OpenConnection<S>,
     time: Duration,
     opening: JoinSet<io::Result<S>>,
-    guests: HashMap<Id, PendingConnection>,
+    pending: HashMap<Id, PendingConnection>,
     arrivals: u64,
     warned: WarnThrottle,
 }
@@ -95,7 +95,7 @@ impl<S: Send + 'static> LimitedListener<S> {
             open,
             time,
             opening: JoinSet::new(),
-            guests: HashMap::new(),
+            pending: HashMap::new(),
             arrivals: 0,
             warned: WarnThrottle::default(),
         }
@@ -139,13 +139,13 @@ impl<S: Send + 'static> LimitedListener<S> {
                 .unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()))
         });
         self.arrivals += 1;
-        let guest = PendingConnection {
+        let connection = PendingConnection {
             peer,
             permit,
             number: self.arrivals,
             handle,
         };
-        self.guests.insert(guest.handle.id(), guest);
+        self.pending.insert(connection.handle.id(), connection);
         None
     }
 
@@ -156,21 +156,21 @@ impl<S: Send + 'static> LimitedListener<S> {
             LimitReached::Client => owner,
             LimitReached::Total => {
                 let mut counts = HashMap::<_, usize>::new();
-                for guest in self.guests.values() {
-                    *counts.entry(client_key(guest.peer.ip())).or_default() += 1;
+                for connection in self.pending.values() {
+                    *counts.entry(client_key(connection.peer.ip())).or_default() += 1;
                 }
                 let most = counts.into_iter().max_by_key(|&(_client, count)| count);
                 most.and_then(|(client, _count)| client)
             }
         };
-        let of_loser = |guest: &&PendingConnection| client_key(guest.peer.ip()) == loser;
-        let oldest = self.guests.values().filter(of_loser);
-        let oldest = oldest.min_by_key(|guest| guest.number);
-        if let Some(id) = oldest.map(|guest| guest.handle.id())
-            && let Some(guest) = self.guests.remove(&id)
+        let of_loser = |connection: &&PendingConnection| client_key(connection.peer.ip()) == loser;
+        let oldest = self.pending.values().filter(of_loser);
+        let oldest = oldest.min_by_key(|connection| connection.number);
+        if let Some(id) = oldest.map(|connection| connection.handle.id())
+            && let Some(connection) = self.pending.remove(&id)
         {
-            tracing::debug!(remote_ip = %guest.peer.ip(), "a connection that was being opened makes room");
-            guest.handle.abort();
+            tracing::debug!(remote_ip = %connection.peer.ip(), "a connection that was being opened makes room");
+            connection.handle.abort();
         }
     }
 
@@ -178,7 +178,7 @@ impl<S: Send + 'static> LimitedListener<S> {
         let (id, opened) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                self.guests.remove(&error.id());
+                self.pending.remove(&error.id());
                 if error.is_panic() {
                     tracing::error!(%error, "a connection could not be opened");
                 }
@@ -186,7 +186,7 @@ impl<S: Send + 'static> LimitedListener<S> {
             }
         };
         // A connection that has just made room is gone, however far it came.
-        let PendingConnection { peer, permit, .. } = self.guests.remove(&id)?;
+        let PendingConnection { peer, permit, .. } = self.pending.remove(&id)?;
         Some(match opened {
             Ok(stream) => Accepted::Opened(OpenedConnection {
                 stream,

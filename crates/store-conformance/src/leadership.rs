@@ -139,8 +139,7 @@ pub async fn it_is_told_whether_another_has_led_in_between<F: Fixture>() {
     scene.advance(TTL);
     let back = scene.lead_as("a", Some(epoch(3)), TTL).await;
     assert_eq!(back, leadership(5, true, "a", TTL));
-    // A leader that has resigned does not count as another one, and neither does an earlier life of the
-    // caller.
+    // Neither a resigned leader nor an earlier life of the caller counts as a different leader.
     scene.advance(TTL);
     scene.lead_as("b", None, TTL).await;
     resign(&scene, &member("b")).await;

@@ -13,7 +13,7 @@ pub async fn a_request_is_carried_out_once<F: Fixture>() {
         let request = scene.request_of(run, "1").await;
         scene.carry_out(run, "1").await;
         assert_eq!(scene.find_request(run).await, None);
-        // The leader died before it saw the request, and another one takes over.
+        // The leader died before it saw the request, and a second leader takes over.
         scene.restart().await;
         scene.lead().await;
         let repeated = async |queued| {

@@ -160,7 +160,7 @@ fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
     matches!(failure, Some(StoreError::Database { .. }))
 }
 
-/// Whether the database has undone the call because it collided with another one: a serialization failure, a
+/// Whether the database has undone the call because it collided with a second call: a serialization failure, a
 /// deadlock, or one of the unique indexes that are the safety net. Nothing of the call has happened, so it
 /// can be repeated.
 pub(crate) fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {

@@ -115,7 +115,7 @@ impl Timeline {
         Ok(None)
     }
 
-    /// Notes the timeline; `age` is the time since it began, if another one was stored before.
+    /// Notes the timeline; `age` is the time since it began, if a different timeline was stored before.
     fn note(&self, identity: String, age: Option<Duration>) {
         let now = Instant::now();
         let mut known = self.known();

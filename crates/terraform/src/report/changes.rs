@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use cts_core::runs::{CHANGES_KEPT, ResourceAction, ResourceChange, ResourceCounts};
 
-/// Most changes that are told apart; later ones are counted as if each were of a different resource.
+/// Maximum of changes whose resources are compared; later changes count as changes of different resources.
 const TOLD_APART: usize = 100_000;
 
 /// Changes of one kind: planned or made.

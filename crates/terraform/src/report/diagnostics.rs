@@ -17,7 +17,7 @@ use cts_core::runs::{DIAGNOSTICS_KEPT, Diagnostic, Severity};
 /// Most bytes of one diagnostic while it is read; fewer are kept in the end.
 const LONGEST: usize = 64 * 1024;
 
-/// Most diagnostics that are told apart; later ones are only counted.
+/// Maximum of diagnostics that are compared; later diagnostics are only counted.
 const KEPT: usize = 2 * DIAGNOSTICS_KEPT;
 
 /// Reads diagnostics line by line. Terraform leaves an empty line before each.
