@@ -1,14 +1,13 @@
 //! Archives of the rows that a reset removes.
 
 use cts_core::{ArchiveId, LeaderEpoch};
-use cts_store::{
-    ARCHIVES_KEPT, Archive, ArchivedRow, LINES_PRUNED_AT_ONCE, LeaderError, StoreError,
-};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgTransaction, Row as _};
+use cts_store::{ARCHIVES_KEPT, LINES_PRUNED_AT_ONCE, LeaderError, StoreError};
+use cts_store_sql::leadership::fence;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use uuid::Uuid;
 
-use crate::leadership;
-use crate::row::{Cell, failed_to};
+use crate::call::shared;
+use crate::row::failed_to;
 
 const OPERATION: &str = "archive what is removed";
 
@@ -23,7 +22,7 @@ const LAST_POSITION: &str =
 /// Archives the tasks that are about to be removed, and the API's deletions. Makes no archive if nothing is
 /// removed.
 pub(crate) async fn begin(
-    transaction: &mut PgTransaction<'_>,
+    connection: &mut PgConnection,
     archive: ArchiveId,
 ) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
@@ -35,7 +34,7 @@ pub(crate) async fn begin(
         WHERE runs > 0 OR EXISTS (SELECT FROM tasks) OR EXISTS (SELECT FROM deleted_tasks)",
     )
     .bind(archive.as_uuid())
-    .execute(&mut **transaction)
+    .execute(&mut *connection)
     .await
     .map_err(&failed)?;
     for (table, order) in [("tasks", "t.position, t.name"), ("deleted_tasks", "t.name")] {
@@ -49,7 +48,7 @@ pub(crate) async fn begin(
         sqlx::query(AssertSqlSafe(statement))
             .bind(archive.as_uuid())
             .bind(table)
-            .execute(&mut **transaction)
+            .execute(&mut *connection)
             .await
             .map_err(&failed)?;
     }
@@ -122,7 +121,7 @@ pub(crate) async fn move_runs(
     let failed = failed_to(OPERATION);
     loop {
         let mut transaction = connection.begin().await.map_err(&failed)?;
-        leadership::fence(&mut transaction, leader).await?;
+        fence(&mut shared(&mut transaction), leader).await?;
         let moved_lines = moved(&mut transaction, archive, &runs, &lines).await?;
         let are_all = moved_lines < u64::from(LINES_PRUNED_AT_ONCE);
         if are_all {
@@ -144,7 +143,7 @@ struct Part<'a> {
 }
 
 async fn moved(
-    transaction: &mut PgTransaction<'_>,
+    connection: &mut PgConnection,
     archive: ArchiveId,
     runs: &[Uuid],
     part: &Part<'_>,
@@ -165,7 +164,7 @@ async fn moved(
     let moved = sqlx::query(AssertSqlSafe(statement))
         .bind(archive.as_uuid())
         .bind(runs)
-        .execute(&mut **transaction)
+        .execute(&mut *connection)
         .await
         .map_err(failed_to(OPERATION))?;
     Ok(moved.rows_affected())
@@ -201,72 +200,4 @@ pub(crate) async fn forget_old(connection: &mut PgConnection) -> Result<bool, St
             .map_err(&failed)?;
     }
     Ok(true)
-}
-
-pub(crate) async fn all(connection: &mut PgConnection) -> Result<Vec<Archive>, StoreError> {
-    let read = failed_to("list the archives");
-    let rows = sqlx::query(
-        "-- archives
-        SELECT id, created_at, tasks, runs,
-               (SELECT count(*) FROM archived_rows r WHERE r.archive_id = a.id) AS rows
-        FROM archives a ORDER BY created_at DESC, id DESC",
-    )
-    .fetch_all(connection)
-    .await
-    .map_err(&read)?;
-    let archives = rows.iter().map(|row| {
-        let id: Uuid = row.try_get("id").map_err(&read)?;
-        let key = id.to_string();
-        let cell = |column| Cell {
-            table: "archives",
-            column,
-            row: &key,
-        };
-        let number = |column: &'static str| {
-            let number: i64 = row.try_get(column).map_err(&read)?;
-            cell(column).number(number)
-        };
-        Ok(Archive {
-            id: ArchiveId::from_uuid(id),
-            created_at: cell("created_at").time(row.try_get("created_at").map_err(&read)?)?,
-            tasks: number("tasks")?,
-            runs: number("runs")?,
-            rows: number("rows")?,
-        })
-    });
-    archives.collect()
-}
-
-pub(crate) async fn rows(
-    connection: &mut PgConnection,
-    archive: ArchiveId,
-    after: u64,
-    limit: u32,
-) -> Result<Vec<ArchivedRow>, StoreError> {
-    let read = failed_to("read an archive");
-    let rows = sqlx::query(
-        "-- archived_rows
-        SELECT position, table_name, content FROM archived_rows
-        WHERE archive_id = $1 AND position > $2 ORDER BY position LIMIT $3",
-    )
-    .bind(archive.as_uuid())
-    .bind(i64::try_from(after).unwrap_or(i64::MAX))
-    .bind(i64::from(limit))
-    .fetch_all(connection)
-    .await
-    .map_err(&read)?;
-    let key = archive.to_string();
-    let rows = rows.iter().map(|row| {
-        let cell = Cell {
-            table: "archived_rows",
-            column: "position",
-            row: &key,
-        };
-        Ok(ArchivedRow {
-            position: cell.number(row.try_get("position").map_err(&read)?)?,
-            table: row.try_get("table_name").map_err(&read)?,
-            content: row.try_get("content").map_err(&read)?,
-        })
-    });
-    rows.collect()
 }

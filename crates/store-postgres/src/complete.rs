@@ -7,16 +7,14 @@ use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
+use cts_store_sql::{destruction, housekeeping, shrink_limits, tasks, terraform_states};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
-use crate::destruction;
-use crate::guards;
+use crate::call::shared;
 use crate::lease::stored_epoch;
 use crate::logs::{self, Columns};
-use crate::lost_leases;
 use crate::row::{Cell, by, encoded_details, failed_to, span, span_micros};
-use crate::{tasks, terraform_states};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -175,7 +173,7 @@ pub(crate) async fn lose(
             source: Box::new(completion.lost()),
         });
     };
-    lost_leases::note(transaction, Some(completion.run), now).await?;
+    housekeeping::note_lost(&mut shared(transaction), Some(completion.run)).await?;
     let end = attempt.lost(&completion, renewable, now)?;
     write(transaction, end, now).await
 }
@@ -250,10 +248,10 @@ async fn write(
         AttemptWrites::Close { plan } => close(transaction, &end, *plan, now).await?,
     }
     if let Some(state) = &end.completion.state {
-        terraform_states::report(transaction, &end.task, state).await?;
+        terraform_states::report(&mut shared(transaction), &end.task, state).await?;
     }
     apply_to_task(transaction, &end.task, end.task_after).await?;
-    let looked = guards::look_again(transaction, end.task.as_str()).await?;
+    let looked = shrink_limits::reevaluate(&mut shared(transaction), end.task.as_str()).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
         .bind(end.task.as_str())
         .fetch_one(&mut **transaction)
@@ -271,9 +269,9 @@ async fn apply_to_task(
 ) -> Result<(), StoreError> {
     match after {
         TaskAfterRun::Stays => Ok(()),
-        TaskAfterRun::Goes => tasks::remove(transaction, task.as_str()).await,
+        TaskAfterRun::Goes => tasks::remove(&mut shared(transaction), &[task.as_str()]).await,
         TaskAfterRun::Destroys(run) => {
-            destruction::begin(transaction, task.as_str(), run).await?;
+            destruction::begin(&mut shared(transaction), task.as_str(), run).await?;
             Ok(())
         }
         TaskAfterRun::Enters(phase) => {

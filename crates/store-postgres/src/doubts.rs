@@ -10,11 +10,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::{JournalEntry, JournalPart, KnownRun, LeaderEpoch, TaskName, WorkerId};
 use cts_store::{LeaderError, Settlement, StoreError, Timeline, Vouched};
+use cts_store_sql::leadership::fence;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
-use crate::leadership;
+use crate::call::shared;
 use crate::row::{Cell, failed_to, span_micros};
 
 /// Silence, in microseconds before the last sign of life of any process, after which a worker does not count
@@ -127,7 +128,7 @@ pub(crate) async fn timeline(connection: &mut PgConnection) -> Result<Timeline, 
                CASE WHEN doubts_of = identity AND changed_at > cts_now() - $1 THEN identity END AS reported
         FROM continuity",
     )
-    .bind(leadership::FORGOTTEN_AFTER)
+    .bind(crate::leadership::FORGOTTEN_AFTER)
     .fetch_one(connection)
     .await
     .map_err(&read)?;
@@ -327,7 +328,7 @@ pub(crate) async fn settle(
 ) -> Result<Settlement, LeaderError> {
     let failed = failed_to("settle what is in doubt");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    leadership::fence(&mut transaction, leader).await?;
+    fence(&mut shared(&mut transaction), leader).await?;
     let doubts = Doubts::lock(&mut transaction).await?;
     let Some(doubts) = doubts.filter(|doubts| !doubts.settled) else {
         transaction.rollback().await.map_err(&failed)?;

@@ -9,15 +9,16 @@ use cts_store::enqueue::EnqueueContext;
 use cts_store::{
     EncodedContents, EnqueueRequest, Enqueued, InputContents, LeaderError, StoreError,
 };
+use cts_store_sql::destruction::INPUTS_LOCK;
+use cts_store_sql::leadership::fence;
+use cts_store_sql::{inputs, shrink_limits};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
 use self::changes::Changes;
-use crate::guards;
-use crate::inputs::{self, InputError};
-use crate::leadership;
-use crate::prune::INPUTS_LOCK;
+use crate::call::shared;
+use crate::inputs::InputError;
 use crate::row::{by, failed_to};
 
 pub(crate) async fn enqueue(
@@ -26,7 +27,7 @@ pub(crate) async fn enqueue(
     requests: &[EnqueueRequest],
 ) -> Result<Vec<Enqueued>, LeaderError> {
     let contents = InputContents::of(requests);
-    let mut known = inputs::known(connection, &contents.worth_asking()).await?;
+    let mut known = inputs::known(&mut shared(connection), &contents.worth_asking()).await?;
     loop {
         let encoded = contents.encoded(&known).await?;
         match enqueue_encoded(connection, leader, requests, &encoded).await {
@@ -74,14 +75,14 @@ async fn enqueue_encoded(
 ) -> Result<Vec<Enqueued>, EnqueueError> {
     let failed = failed_to("queue runs");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    let now = leadership::fence(&mut transaction, leader).await?;
+    let now = fence(&mut shared(&mut transaction), leader).await?;
     lock(&mut transaction, requests).await?;
     let mut answers: Vec<Option<Enqueued>> = requests.iter().map(|_| None).collect();
     for wave in waves(requests) {
         let guarded = wave.iter().map(|&place| &requests[place]);
         let guarded = guarded.filter(|request| request.guarded.is_some());
         let guarded: Vec<&str> = guarded.map(|request| request.task.as_str()).collect();
-        guards::count_known(&mut transaction, &guarded).await?;
+        shrink_limits::count_known(&mut shared(&mut transaction), &guarded).await?;
         let situations = situations(&mut transaction, requests, &wave).await?;
         let mut changes = Changes::default();
         for place in wave {

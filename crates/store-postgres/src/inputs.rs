@@ -1,15 +1,12 @@
-//! Frozen inputs and their contents, as they are stored.
+//! Frozen inputs and their contents, stored and forgotten.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use cts_core::{Content, Digest, FrozenInput, TaskName};
-use cts_store::{EncodedContents, StoreError, StoredInput};
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, PgTransaction, Row as _};
+use cts_core::{Digest, FrozenInput};
+use cts_store::{EncodedContents, StoreError};
+use sqlx::PgTransaction;
 
-use crate::row::{Cell, failed_to};
-
-const READ: &str = "read an input";
+use crate::row::failed_to;
 
 /// Why inputs were not stored.
 #[derive(Debug, thiserror::Error)]
@@ -20,131 +17,6 @@ pub(crate) enum InputError {
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-pub(crate) async fn read(
-    connection: &mut PgConnection,
-    hash: Digest,
-) -> Result<Option<StoredInput>, StoreError> {
-    let row = sqlx::query(
-        "-- input
-        SELECT hash, encoding, content,
-               ARRAY(SELECT c.hash FROM input_contents p JOIN contents c ON c.id = p.content_id
-                     WHERE p.input_id = i.id ORDER BY p.position) AS contents
-        FROM inputs i WHERE hash = $1",
-    )
-    .bind(hash.to_string())
-    .fetch_optional(connection)
-    .await
-    .map_err(failed_to(READ))?;
-    row.map(|row| stored(&row)).transpose()
-}
-
-/// An input from a row with hash, encoding, content and the hashes of its contents.
-pub(crate) fn stored(row: &PgRow) -> Result<StoredInput, StoreError> {
-    let read = failed_to(READ);
-    let hash: &str = row.try_get("hash").map_err(&read)?;
-    let cell = |table, column| Cell {
-        table,
-        column,
-        row: hash,
-    };
-    let contents: Vec<String> = row.try_get("contents").map_err(&read)?;
-    if contents.is_empty() {
-        let encoding: &str = row.try_get("encoding").map_err(&read)?;
-        let content = row.try_get("content").map_err(&read)?;
-        let bytes = cell("inputs", "content").decoded(encoding, content)?;
-        return Ok(StoredInput::OnePiece(bytes));
-    }
-    let contents = contents.into_iter();
-    let contents = contents.map(|content| cell("contents", "hash").parse(&content));
-    Ok(StoredInput::Contents(contents.collect::<Result<_, _>>()?))
-}
-
-pub(crate) async fn applied(
-    connection: &mut PgConnection,
-    names: &[TaskName],
-) -> Result<Vec<(TaskName, Digest)>, StoreError> {
-    let names: Vec<&str> = names.iter().map(TaskName::as_str).collect();
-    let rows: Vec<(String, String)> = sqlx::query_as(
-        "-- applied_inputs; indexes runs_one_running, runs_results
-        SELECT name, hash
-        FROM (SELECT t.name, coalesce(
-                  (SELECT r.input_hash FROM runs r
-                   WHERE r.status = 'running' AND r.task_name = t.name
-                     AND r.incarnation = t.incarnation AND r.kind = 'apply'),
-                  (SELECT r.input_hash FROM runs r
-                   WHERE r.status IN ('succeeded', 'failed') AND r.status = 'succeeded'
-                     AND r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
-                   ORDER BY r.created_at DESC, r.id DESC LIMIT 1)) AS hash
-              FROM tasks t WHERE t.name = ANY ($1)) applied
-        WHERE hash IS NOT NULL",
-    )
-    .bind(names)
-    .fetch_all(connection)
-    .await
-    .map_err(failed_to("read what was applied last"))?;
-    let rows = rows.iter().map(|(name, hash)| {
-        let cell = |table, column| Cell {
-            table,
-            column,
-            row: name,
-        };
-        let hash = cell("runs", "input_hash").parse(hash)?;
-        Ok((cell("tasks", "name").parse(name)?, hash))
-    });
-    rows.collect()
-}
-
-pub(crate) async fn contents(
-    connection: &mut PgConnection,
-    hashes: &[Digest],
-) -> Result<Vec<Content>, StoreError> {
-    let rows = sqlx::query(
-        "-- contents
-        SELECT hash, encoding, content FROM contents WHERE hash = ANY ($1)",
-    )
-    .bind(texts(hashes))
-    .fetch_all(connection)
-    .await
-    .map_err(failed_to(READ))?;
-    rows.iter().map(content).collect()
-}
-
-/// A content from a row with hash, encoding and content.
-pub(crate) fn content(row: &PgRow) -> Result<Content, StoreError> {
-    let read = failed_to(READ);
-    let cell = Cell {
-        table: "contents",
-        column: "content",
-        row: row.try_get("hash").map_err(&read)?,
-    };
-    let encoding = row.try_get("encoding").map_err(&read)?;
-    cell.content(encoding, row.try_get("content").map_err(&read)?)
-}
-
-/// Returns the hashes of these contents that are stored.
-pub(crate) async fn known(
-    connection: &mut PgConnection,
-    hashes: &[Digest],
-) -> Result<HashSet<Digest>, StoreError> {
-    if hashes.is_empty() {
-        return Ok(HashSet::new());
-    }
-    let known: Vec<String> = sqlx::query_scalar(
-        "-- enqueue: contents that are known
-        SELECT hash FROM contents WHERE hash = ANY ($1)",
-    )
-    .bind(texts(hashes))
-    .fetch_all(connection)
-    .await
-    .map_err(failed_to("store inputs"))?;
-    let cell = |hash| Cell {
-        table: "contents",
-        column: "hash",
-        row: hash,
-    };
-    known.iter().map(|hash| cell(hash).parse(hash)).collect()
 }
 
 /// Stores inputs with those contents that are missing. The caller holds the lock that keeps existing ones.
@@ -238,8 +110,4 @@ pub(crate) async fn forget_contents(
     .execute(&mut **transaction)
     .await?;
     Ok(())
-}
-
-fn texts(hashes: &[Digest]) -> Vec<String> {
-    hashes.iter().map(Digest::to_string).collect()
 }

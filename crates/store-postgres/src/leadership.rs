@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cts_core::lease::longest_pause;
 use cts_core::{Incarnation, LeaderEpoch};
-use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
+use cts_store::{Leadership, Member, MemberState, StoreError};
+pub(crate) use cts_store_sql::leadership::LOCK;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
@@ -17,35 +18,6 @@ pub(crate) const FORGOTTEN_AFTER: i64 = 24 * 3600 * 1_000_000;
 
 pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
-}
-
-/// Key of the advisory lock of leadership: shared by writers in the name of the leader, exclusive for a
-/// change of the leader. The lock queues fairly, while waiters for one row that is written often may deadlock
-/// among themselves.
-pub(crate) const LOCK: i64 = 0x6374_735f_6c65_6164;
-
-/// Makes sure that `leader` leads until the transaction ends, and returns the time.
-pub(crate) async fn fence(
-    transaction: &mut PgTransaction<'_>,
-    leader: LeaderEpoch,
-) -> Result<i64, LeaderError> {
-    let failed = failed_to("check the leader");
-    sqlx::query("-- fence: no takeover\nSELECT pg_advisory_xact_lock_shared($1)")
-        .bind(LOCK)
-        .execute(&mut **transaction)
-        .await
-        .map_err(&failed)?;
-    // A statement of its own, to see changes made while the lock was waited for.
-    let now: Option<i64> = sqlx::query_scalar(
-        "-- fence
-        SELECT cts_now() FROM leadership
-        WHERE epoch = $1 AND holder IS NOT NULL AND expires_at > cts_now()",
-    )
-    .bind(stored_epoch(leader))
-    .fetch_optional(&mut **transaction)
-    .await
-    .map_err(&failed)?;
-    now.ok_or(LeaderError::Deposed { epoch: leader })
 }
 
 /// Waits until no write of a leader is in progress, and keeps new ones out until the transaction ends.

@@ -1,18 +1,14 @@
-//! Leases: granted and renewed.
+//! Leases, granted.
 
-use std::time::Duration;
-
-use cts_core::runs::CancelOrder;
-use cts_core::{LeaseEpoch, RunId, WorkerId};
-use cts_store::cancel::order;
+use cts_core::LeaseEpoch;
 use cts_store::decode;
-use cts_store::{Claim, Lease, LeaseError, StoreError};
+use cts_store::{Claim, Lease, StoreError};
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
-use crate::row::{Cell, by, failed_to, span_micros};
+use crate::row::{by, failed_to, span_micros};
 
 /// Leases a run, in one statement, because it is on the way of every change. The rows of the run and of its
 /// task are locked before the final check; runs that another call is about to lease are skipped.
@@ -41,7 +37,7 @@ pub(crate) async fn acquire(
 const TRIES: usize = 5;
 
 /// Another call has leased an apply of the same group in the meantime.
-pub(crate) fn is_group_taken(error: &sqlx::Error) -> bool {
+fn is_group_taken(error: &sqlx::Error) -> bool {
     let database = error.as_database_error();
     database.and_then(DatabaseError::constraint) == Some("runs_one_of_group")
 }
@@ -191,64 +187,6 @@ async fn give_back_unreadable(
     Ok(())
 }
 
-pub(crate) async fn grants(
-    connection: &mut PgConnection,
-    worker: &WorkerId,
-    requests: &[String],
-) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError> {
-    let read = failed_to("find leases");
-    let rows = sqlx::query(
-        "-- grants; index runs_one_running
-        SELECT id, epoch FROM runs
-        WHERE status = 'running' AND holder = $1 AND claim = ANY($2)
-        ORDER BY id",
-    )
-    .bind(worker.as_str())
-    .bind(requests)
-    .fetch_all(connection)
-    .await
-    .map_err(&read)?;
-    rows.iter()
-        .map(|row| {
-            let id: Uuid = row.try_get("id").map_err(&read)?;
-            let key = id.to_string();
-            let cell = Cell {
-                table: "runs",
-                column: "epoch",
-                row: &key,
-            };
-            let epoch = cell.number(row.try_get("epoch").map_err(&read)?)?;
-            Ok((RunId::from_uuid(id), LeaseEpoch::new(epoch)))
-        })
-        .collect()
-}
-
 pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
-}
-
-pub(crate) async fn renew(
-    connection: &mut PgConnection,
-    run: RunId,
-    (holder, epoch): (&WorkerId, LeaseEpoch),
-    time_to_live: Duration,
-) -> Result<Option<CancelOrder>, LeaseError> {
-    let failed = failed_to("renew a lease");
-    let renewed = sqlx::query(
-        "-- renew
-        UPDATE runs SET expires_at = greatest(expires_at, cts_now() + $3), updated_at = cts_now()
-        WHERE id = $1 AND epoch = $2 AND holder = $4 AND status IS NOT DISTINCT FROM 'running'
-        RETURNING cancel_requested_at IS NOT NULL AS ordered, cancel_force",
-    )
-    .bind(run.as_uuid())
-    .bind(stored_epoch(epoch))
-    .bind(span_micros(time_to_live))
-    .bind(holder.as_str())
-    .fetch_optional(connection)
-    .await
-    .map_err(&failed)?;
-    let renewed = renewed.ok_or(LeaseError::Lost { run, epoch })?;
-    let ordered: bool = renewed.try_get("ordered").map_err(&failed)?;
-    let by_force = renewed.try_get("cancel_force").map_err(&failed)?;
-    Ok(ordered.then_some(order(by_force)))
 }

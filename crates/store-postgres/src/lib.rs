@@ -10,54 +10,40 @@
 //! Each connection is compared with the timeline that is stored before its first use: a failover may have
 //! lost commits (`timeline`).
 //!
-//! This crate uses Postgres and nothing else outside of the process. Start with [`PostgresStore::connect`]
+//! This crate uses Postgres and nothing else outside of the process. Start with [`connect`]
 //! and [`migrate`].
 #![warn(missing_docs)]
 
 mod archive;
 mod bundles;
-mod cancel;
-mod changes;
+mod call;
 mod complete;
-mod configurations;
-mod configure;
 mod connection;
-mod destruction;
+mod database;
 mod doubts;
 mod election_connection;
 mod enqueue;
 mod guards;
 mod hints;
-mod housekeeping;
 mod inputs;
 mod leadership;
 mod lease;
 mod log_space;
 mod logs;
-mod lost_leases;
 mod pooling;
 mod prune;
-mod queue;
-mod requests;
 mod row;
 mod schema;
 mod session;
 mod set_back;
-mod settings;
-mod states;
 mod statistics;
-mod store;
-mod suspended;
 mod take_back;
-mod tasks;
-mod terraform_states;
 mod timeline;
 mod transfer;
-mod waiting;
-mod workers;
+mod version;
 
 pub use connection::{Settings, is_unverified_over_network};
+pub use database::{PostgresDatabase, PostgresStore, connect};
 pub use pooling::PoolerError;
 pub use schema::{AppliedMigration, SchemaError, migrate, pending};
-pub use store::PostgresStore;
 pub use transfer::{PostgresExport, PostgresImport, check_empty};

@@ -4,16 +4,12 @@ use cts_core::EVENTS_KEPT;
 use cts_store::{
     DRAFTS_KEPT, LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError,
 };
+use cts_store_sql::destruction::INPUTS_LOCK;
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
-use crate::lost_leases;
 use crate::row::{failed_to, span_micros};
 use crate::{bundles, inputs};
-
-/// Key of the advisory lock of inputs: shared by writers that are about to refer to an input, exclusive for
-/// removing inputs without a reference.
-pub(crate) const INPUTS_LOCK: i64 = 0x6374_735f_696e_7075;
 
 const OPERATION: &str = "forget old runs";
 
@@ -28,7 +24,7 @@ pub(crate) async fn prune(
     retention: Retention,
 ) -> Result<u64, StoreError> {
     forget_drafts(connection).await?;
-    lost_leases::forget(connection, retention).await?;
+    forget_lost_leases(connection, retention).await?;
     bundles::prune(connection).await?;
     let mut forgotten = 0;
     let mut names = next_names(connection, "").await?;
@@ -58,6 +54,18 @@ pub(crate) async fn prune(
         place = last;
     }
     Ok(forgotten)
+}
+
+async fn forget_lost_leases(
+    connection: &mut PgConnection,
+    retention: Retention,
+) -> Result<(), StoreError> {
+    sqlx::query("-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < cts_now() - $1")
+        .bind(span_micros(retention.age))
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget lost leases"))?;
+    Ok(())
 }
 
 /// Names of tasks with runs, after this one.

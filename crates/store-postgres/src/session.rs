@@ -1,13 +1,17 @@
 //! One call's use of a connection: bounded in time, and clean however it ends.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use cts_store::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
+use async_trait::async_trait;
+use cts_store::StoreError;
+use cts_store_sql::{Connection, Dialect, Failure, Outcome, Row, Value, outcome};
 use sqlx::pool::PoolConnection;
-use sqlx::{Connection as _, PgConnection, PgPool, Postgres};
+use sqlx::{PgConnection, PgPool, Postgres, raw_sql};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
+use crate::call::shared;
 use crate::connection::{CONNECT_LIMIT, NoConnection};
 use crate::row::failed_to;
 
@@ -21,11 +25,13 @@ const UNDO_LIMIT: Duration = Duration::from_secs(5);
 /// Largest number of tries of a transaction that the database rolls back because of others.
 pub(crate) const TRIES: u32 = 5;
 
-/// A connection in use. Unless it is [released](Session::release) it is closed: a caller that goes away in
-/// the middle of a call leaves the connection in an unknown state.
+/// A connection in use. Unless it is [ended](Session::finish) it is closed: a caller that goes away in the middle
+/// of a call leaves the connection in an unknown state.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: Option<PoolConnection<Postgres>>,
+    /// The session itself has begun a transaction.
+    in_transaction: bool,
 }
 
 impl Session {
@@ -34,6 +40,7 @@ impl Session {
         match pool.acquire().await {
             Ok(connection) => Ok(Self {
                 connection: Some(connection),
+                in_transaction: false,
             }),
             Err(sqlx::Error::PoolTimedOut) => Err(StoreError::Database {
                 operation: "give a connection",
@@ -43,44 +50,109 @@ impl Session {
         }
     }
 
+    pub(crate) async fn begin_transaction(pool: &PgPool) -> Result<Self, StoreError> {
+        let mut session = Self::begin(pool).await?;
+        session.run("BEGIN", "begin a transaction").await?;
+        session.in_transaction = true;
+        Ok(session)
+    }
+
     pub(crate) fn connection(&mut self) -> &mut PgConnection {
         let connection = self.connection.as_mut();
-        connection.expect("it goes with release, which takes the session")
+        connection.expect("it goes with the end of the session")
+    }
+
+    async fn run(
+        &mut self,
+        statement: &'static str,
+        operation: &'static str,
+    ) -> Result<(), StoreError> {
+        let done = timeout(CALL_LIMIT, raw_sql(statement).execute(self.connection())).await;
+        let done = done.unwrap_or_else(|_elapsed| Err(sqlx::Error::PoolTimedOut));
+        done.map(drop).map_err(failed_to(operation))
     }
 
     /// Gives the connection back if the call has ended in time. A transaction that the call left open, as a
     /// refused call does, is rolled back before the caller gets the error: until then its locks hide rows
     /// from statements that skip locked rows. A connection on which the database has failed is closed, since
     /// the fate of its transaction is not known.
+    async fn finish(mut self, outcome: Outcome) {
+        let usable = match outcome {
+            Outcome::Done => true,
+            Outcome::Undone => self.is_undone().await,
+            Outcome::Unknown => false,
+        };
+        if usable {
+            drop(self.connection.take());
+        }
+    }
+
+    /// The rollback of a transaction that a call has begun itself started when that was dropped; later
+    /// statements on the connection wait for it.
+    async fn is_undone(&mut self) -> bool {
+        let statement = if self.in_transaction { "ROLLBACK" } else { "" };
+        let undone = timeout(UNDO_LIMIT, raw_sql(statement).execute(self.connection())).await;
+        matches!(undone, Ok(Ok(_)))
+    }
+
+    /// As [`Session::finish`], with the answer of the call.
     pub(crate) async fn release<T, E: From<StoreError> + Failure>(
-        mut self,
+        self,
         answer: Result<Result<T, E>, Elapsed>,
     ) -> Result<T, E> {
-        match answer {
-            Ok(answer) => {
-                // The rollback began when the transaction was dropped; later statements on the connection
-                // have to wait for it. A connection that does not answer is closed.
-                let usable = !has_failed(&answer) || is_repeatable(&answer);
-                if answer.is_ok() || usable && self.answers().await {
-                    drop(self.connection.take());
-                }
-                answer
-            }
-            Err(elapsed) => Err(StoreError::Database {
+        self.finish(outcome(&answer)).await;
+        answer.unwrap_or_else(|elapsed| {
+            let error = StoreError::Database {
                 operation: "answer in time",
                 source: Box::new(elapsed),
-            }
-            .into()),
-        }
+            };
+            Err(error.into())
+        })
     }
 }
 
-impl Session {
-    async fn answers(&mut self) -> bool {
-        matches!(
-            timeout(UNDO_LIMIT, self.connection().ping()).await,
-            Ok(Ok(()))
-        )
+#[async_trait]
+impl Connection for Session {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn now(&self) -> Option<i64> {
+        None
+    }
+
+    async fn execute(
+        &mut self,
+        text: Cow<'static, str>,
+        values: Vec<Value<'_>>,
+    ) -> Result<u64, sqlx::Error> {
+        shared(self.connection()).execute(text, values).await
+    }
+
+    async fn fetch(
+        &mut self,
+        text: Cow<'static, str>,
+        values: Vec<Value<'_>>,
+        only_first: bool,
+    ) -> Result<Vec<Row>, sqlx::Error> {
+        shared(self.connection())
+            .fetch(text, values, only_first)
+            .await
+    }
+}
+
+#[async_trait]
+impl cts_store_sql::Session for Session {
+    async fn commit(&mut self) -> Result<(), StoreError> {
+        if self.in_transaction {
+            self.run("COMMIT", "commit a transaction").await?;
+            self.in_transaction = false;
+        }
+        Ok(())
+    }
+
+    async fn end(self: Box<Self>, outcome: Outcome) {
+        self.finish(outcome).await;
     }
 }
 
@@ -99,88 +171,6 @@ pub(crate) async fn bounded<T>(
     timeout(limit, call).await
 }
 
-/// Errors that may come from the store.
-pub(crate) trait Failure {
-    fn store(&self) -> Option<&StoreError>;
-}
-
-impl Failure for StoreError {
-    fn store(&self) -> Option<&StoreError> {
-        Some(self)
-    }
-}
-
-impl Failure for LeaseError {
-    fn store(&self) -> Option<&StoreError> {
-        match self {
-            Self::Store(error) => Some(error),
-            Self::Lost { .. } => None,
-        }
-    }
-}
-
-impl Failure for LeaderError {
-    fn store(&self) -> Option<&StoreError> {
-        match self {
-            Self::Store(error) => Some(error),
-            Self::Deposed { .. } => None,
-        }
-    }
-}
-
-impl Failure for CancelError {
-    fn store(&self) -> Option<&StoreError> {
-        match self {
-            Self::Store(error) => Some(error),
-            Self::Unknown | Self::Refused(_) => None,
-        }
-    }
-}
-
-impl Failure for TaskError {
-    fn store(&self) -> Option<&StoreError> {
-        match self {
-            Self::Store(error) => Some(error),
-            Self::Unknown
-            | Self::Exists
-            | Self::BeingCreated { .. }
-            | Self::Busy
-            | Self::Revision { .. }
-            | Self::Deleting
-            | Self::LostMore { .. }
-            | Self::NoConflict
-            | Self::StillThere(_) => None,
-        }
-    }
-}
-
-/// Whether the database itself has failed; a refused call is not such a failure.
-fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
-    let failure = answer.as_ref().err().and_then(Failure::store);
-    matches!(failure, Some(StoreError::Database { .. }))
-}
-
-/// Whether the database has undone the call because it collided with a second call: a serialization failure, a
-/// deadlock, or one of the unique indexes that are the safety net. Nothing of the call has happened, so it
-/// can be repeated.
-pub(crate) fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {
-    let Err(failure) = answer else { return false };
-    let Some(StoreError::Database { source, .. }) = failure.store() else {
-        return false;
-    };
-    let Some(sqlx::Error::Database(error)) = source.downcast_ref::<sqlx::Error>() else {
-        return false;
-    };
-    match error.code().as_deref() {
-        Some("40001" | "40P01") => true,
-        Some("23505") => matches!(
-            error.constraint(),
-            Some("runs_one_queued" | "runs_one_running")
-        ),
-        _ => false,
-    }
-}
-
 /// Makes a call on a connection of `pool`, and repeats it if it collided with others.
 macro_rules! call {
     ($pool:expr, $limit:expr, $connection:ident => $work:expr) => {{
@@ -191,7 +181,7 @@ macro_rules! call {
             let answer = $crate::session::bounded($limit, $work).await;
             let answer = session.release(answer).await;
             tries += 1;
-            if tries == $crate::session::TRIES || !$crate::session::is_repeatable(&answer) {
+            if tries == $crate::session::TRIES || !cts_store_sql::is_repeatable(&answer) {
                 break answer;
             }
         }

@@ -5,11 +5,14 @@ use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
 use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
 use cts_store::decode;
 use cts_store::{CancelError, ExpiredLeases, LeaderError, Requeued, StoreError};
+use cts_store_sql::leadership::fence;
+use cts_store_sql::{cancel, destruction, housekeeping};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
+use crate::call::shared;
 use crate::row::{Cell, by, failed_to};
-use crate::{cancel, complete, destruction, leadership, lost_leases, set_back};
+use crate::{complete, leadership, set_back};
 
 const OPERATION: &str = "take back leases";
 
@@ -29,7 +32,7 @@ pub(crate) async fn reap(
 ) -> Result<Vec<Requeued>, LeaderError> {
     let failed = failed_to(OPERATION);
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    let now = leadership::fence(&mut transaction, leader).await?;
+    let now = fence(&mut shared(&mut transaction), leader).await?;
     set_back::bring_back(&mut transaction, now).await?;
     let mut requeued = Vec::new();
     let expired = expired(&mut transaction, each.len(), now).await?;
@@ -45,9 +48,9 @@ pub(crate) async fn reap(
         });
     }
     let left = each.get(requeued.len()..).unwrap_or_default();
-    let put_back = cancel::put_back(&mut transaction, left.len()).await?;
+    let put_back = cancel::put_back(&mut shared(&mut transaction), left.len()).await?;
     for (run, ids) in put_back.into_iter().zip(left) {
-        match cancel::cancel_in(&mut transaction, run, (false, ids.event)).await {
+        match cancel::cancel(&mut shared(&mut transaction), run, (false, ids.event)).await {
             Ok(ended) => requeued.push(Requeued {
                 run,
                 task: ended.task,
@@ -171,7 +174,7 @@ pub(crate) async fn release_all(
             .await
             .map_err(&failed)?;
     }
-    destruction::begin_all(&mut transaction).await?;
+    destruction::begin_all(&mut shared(&mut transaction)).await?;
     leadership::clear(&mut transaction).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(requeued)
@@ -191,7 +194,7 @@ async fn take_back_all(
     .execute(&mut **transaction)
     .await
     .map_err(&failed)?;
-    lost_leases::note(transaction, None, now).await?;
+    housekeeping::note_lost(&mut shared(transaction), None).await?;
     // A statement of its own, to see changes made while the locks were waited for.
     let rows = sqlx::query(
         "-- release_all; indexes runs_one_running, runs_one_queued

@@ -2,7 +2,6 @@
 
 mod export;
 mod import;
-mod rows;
 
 use cts_store::StoreError;
 use cts_store::transfer::NotEmpty;

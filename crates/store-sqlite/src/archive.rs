@@ -1,10 +1,10 @@
 //! Archives of the rows that a reset removes.
 
 use cts_core::ArchiveId;
-use cts_store::{ARCHIVES_KEPT, Archive, ArchivedRow, StoreError};
-use sqlx::{AssertSqlSafe, Row as _, SqliteConnection, SqliteExecutor};
+use cts_store::{ARCHIVES_KEPT, StoreError};
+use sqlx::{AssertSqlSafe, SqliteConnection};
 
-use crate::row::{Cell, failed_to};
+use crate::row::failed_to;
 
 const OPERATION: &str = "archive what is removed";
 
@@ -101,71 +101,4 @@ pub(crate) async fn store(
     .await
     .map_err(&failed)?;
     Ok(())
-}
-
-pub(crate) async fn all(executor: impl SqliteExecutor<'_>) -> Result<Vec<Archive>, StoreError> {
-    let read = failed_to("list the archives");
-    let rows = sqlx::query(
-        "-- archives
-        SELECT id, created_at, tasks, runs,
-               (SELECT count(*) FROM archived_rows r WHERE r.archive_id = a.id) AS rows
-        FROM archives a ORDER BY created_at DESC, id DESC",
-    )
-    .fetch_all(executor)
-    .await
-    .map_err(&read)?;
-    let archives = rows.iter().map(|row| {
-        let id: &str = row.try_get("id").map_err(&read)?;
-        let cell = |column| Cell {
-            table: "archives",
-            column,
-            row: id,
-        };
-        let number = |column: &'static str| {
-            let number: i64 = row.try_get(column).map_err(&read)?;
-            cell(column).number(number)
-        };
-        Ok(Archive {
-            id: cell("id").parse(id)?,
-            created_at: cell("created_at").time(row.try_get("created_at").map_err(&read)?)?,
-            tasks: number("tasks")?,
-            runs: number("runs")?,
-            rows: number("rows")?,
-        })
-    });
-    archives.collect()
-}
-
-pub(crate) async fn rows(
-    executor: impl SqliteExecutor<'_>,
-    archive: ArchiveId,
-    after: u64,
-    limit: u32,
-) -> Result<Vec<ArchivedRow>, StoreError> {
-    let read = failed_to("read an archive");
-    let key = archive.to_string();
-    let rows = sqlx::query(
-        "-- archived_rows
-        SELECT position, table_name, content FROM archived_rows
-        WHERE archive_id = ? AND position > ? ORDER BY position LIMIT ?",
-    )
-    .bind(&key)
-    .bind(i64::try_from(after).unwrap_or(i64::MAX))
-    .bind(limit)
-    .fetch_all(executor)
-    .await
-    .map_err(&read)?;
-    let rows = rows.iter().map(|row| {
-        let cell = Cell {
-            table: "archived_rows",
-            column: "position",
-            row: &key,
-        };
-        Ok(ArchivedRow {
-            position: cell.number(row.try_get("position").map_err(&read)?)?,
-            table: row.try_get("table_name").map_err(&read)?,
-            content: row.try_get("content").map_err(&read)?,
-        })
-    });
-    rows.collect()
 }

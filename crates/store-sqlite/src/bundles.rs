@@ -6,67 +6,15 @@ use cts_core::Digest;
 use cts_store::{StoreError, decode};
 use sqlx::SqliteExecutor;
 
+use crate::call::shared;
 use crate::connection::Pools;
 use crate::row::{by, failed_to};
-use crate::writer::Durability;
+use cts_store_sql::Durability;
 
 const OPERATION: &str = "forget module bundles";
 
 /// Time for which an unused bundle stays, in microseconds.
 const KEPT: i64 = 7 * 24 * 3600 * 1_000_000;
-
-pub(crate) async fn keep(
-    executor: impl SqliteExecutor<'_>,
-    hashes: &[Digest],
-    now: i64,
-) -> Result<Vec<Digest>, StoreError> {
-    let asked: Vec<_> = hashes.iter().map(Digest::to_string).collect();
-    let stored: Vec<String> = sqlx::query_scalar(
-        "-- keep_bundles
-        UPDATE bundles SET used_at = ?
-        WHERE hash IN (SELECT value FROM json_each(?))
-        RETURNING hash",
-    )
-    .bind(now)
-    .bind(serde_json::Value::from(asked).to_string())
-    .fetch_all(executor)
-    .await
-    .map_err(failed_to("keep module bundles"))?;
-    let mut known: BTreeSet<_> = stored.into_iter().collect();
-    let missing = hashes.iter().filter(|hash| known.insert(hash.to_string()));
-    Ok(missing.copied().collect())
-}
-
-pub(crate) async fn store(
-    executor: impl SqliteExecutor<'_>,
-    hash: Digest,
-    bytes: &[u8],
-    now: i64,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- store_bundle: once by hash
-        INSERT INTO bundles (hash, content, created_at, used_at) VALUES (?1, ?2, ?3, ?3)
-        ON CONFLICT (hash) DO UPDATE SET used_at = excluded.used_at",
-    )
-    .bind(hash.to_string())
-    .bind(bytes)
-    .bind(now)
-    .execute(executor)
-    .await
-    .map_err(failed_to("store a module bundle"))?;
-    Ok(())
-}
-
-pub(crate) async fn one(
-    executor: impl SqliteExecutor<'_>,
-    hash: Digest,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    sqlx::query_scalar("-- bundle\nSELECT content FROM bundles WHERE hash = ?")
-        .bind(hash.to_string())
-        .fetch_optional(executor)
-        .await
-        .map_err(failed_to("read a module bundle"))
-}
 
 /// Forgets bundles that were out of use for long. A bundle that a run still needs counts as in use now.
 pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
@@ -83,7 +31,7 @@ pub(crate) async fn prune(pools: &Pools, now: i64) -> Result<(), StoreError> {
     }
     let used: Vec<_> = named(&pools.reader).await?.into_iter().collect();
     let mut write = pools.writer.begin(Durability::Process).await?;
-    keep(&mut *write, &used, now).await?;
+    cts_store_sql::bundles::keep(&mut shared(&mut write, now), &used).await?;
     sqlx::query("-- prune: bundles\nDELETE FROM bundles WHERE used_at <= ?")
         .bind(before)
         .execute(&mut *write)

@@ -1,22 +1,23 @@
 //! The end of an attempt.
 
 use cts_core::runs::{Plan, RunKind};
-use cts_core::{Event, LeaseEpoch, RunId, TaskAfterRun};
+use cts_core::{LeaseEpoch, RunId, TaskAfterRun};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
 
-use crate::destruction;
+use crate::call::shared;
 use crate::enqueue::{NewRun, insert_run};
-use crate::guards;
 use crate::lease::stored_epoch;
 use crate::logs;
-use crate::lost_leases;
 use crate::queue::next_due_of;
-use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, micros, span_micros};
-use crate::{cancel, settings, tasks, terraform_states};
+use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, span_micros};
+use crate::settings;
+use cts_store_sql::{
+    cancel, destruction, events, housekeeping, shrink_limits, tasks, terraform_states,
+};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -40,7 +41,7 @@ pub(crate) async fn lose(
 ) -> Result<Completed, LeaseError> {
     let completion = Completion::of_lost_lease(lease, holder, ids);
     let attempt = attempt(connection, &completion).await?;
-    lost_leases::note(connection, Some(completion.run), now).await?;
+    housekeeping::note_lost(&mut shared(connection, now), Some(completion.run)).await?;
     end(connection, attempt.lost(&completion, renewable, now)?, now).await
 }
 
@@ -79,7 +80,7 @@ async fn end(
     match &end.writes {
         AttemptWrites::Succeed(event) => {
             close(connection, &end, now).await?;
-            store_event(connection, event).await?;
+            events::store(&mut shared(connection, now), event).await?;
             succeed(connection, &end).await?;
         }
         AttemptWrites::GiveUp {
@@ -89,7 +90,7 @@ async fn end(
             retry_after,
         } => {
             close(connection, &end, now).await?;
-            store_event(connection, event).await?;
+            events::store(&mut shared(connection, now), event).await?;
             if *tried {
                 note_tried(connection, &end).await?;
             }
@@ -116,7 +117,7 @@ async fn end(
         }
         AttemptWrites::Suspend => {
             put_back(connection, &end, 0, SUSPENDED_UNTIL, now).await?;
-            cancel::note_suspended(connection, end.task.as_str(), now).await?;
+            cancel::note_suspended(&mut shared(connection, now), end.task.as_str()).await?;
         }
         AttemptWrites::Close { plan } => {
             if let Some(plan) = plan {
@@ -126,10 +127,10 @@ async fn end(
         }
     }
     if let Some(state) = &end.completion.state {
-        terraform_states::report(connection, &end.task, state, now).await?;
+        terraform_states::report(&mut shared(connection, now), &end.task, state).await?;
     }
     apply_to_task(connection, &end, now).await?;
-    let looked = guards::look_again(connection, end.task.as_str()).await?;
+    let looked = shrink_limits::reevaluate(&mut shared(connection, now), end.task.as_str()).await?;
     let next_due = next_due_of(connection, &end.task, now).await?;
     Ok(end.answer(next_due, looked))
 }
@@ -143,9 +144,9 @@ async fn apply_to_task(
     let task = &end.task;
     match end.task_after {
         TaskAfterRun::Stays => Ok(()),
-        TaskAfterRun::Goes => tasks::remove(connection, task.as_str(), now).await,
+        TaskAfterRun::Goes => tasks::remove(&mut shared(connection, now), &[task.as_str()]).await,
         TaskAfterRun::Destroys(run) => {
-            destruction::begin(connection, task.as_str(), run, now).await?;
+            destruction::begin(&mut shared(connection, now), task.as_str(), run).await?;
             Ok(())
         }
         TaskAfterRun::Enters(phase) => {
@@ -258,30 +259,6 @@ async fn store_plan(
     .await
     .map_err(failed_to("store a plan"))?;
     one_changed(&stored, completion)
-}
-
-pub(crate) async fn store_event(
-    connection: &mut SqliteConnection,
-    event: &Event,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- complete: the event
-        INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config,
-                            incarnation, summary)
-        SELECT ?1, ?2, id, ?4, ?5, ?6, ?7, ?8, incarnation, summary FROM runs WHERE id = ?3",
-    )
-    .bind(event.id.to_string())
-    .bind(event.task_name.as_str())
-    .bind(event.run_id.to_string())
-    .bind(event.success)
-    .bind(micros(event.start_time))
-    .bind(micros(event.end_time))
-    .bind(&event.error)
-    .bind(encoded(ENCODE, &event.config)?)
-    .execute(connection)
-    .await
-    .map_err(failed_to("store an event"))?;
-    Ok(())
 }
 
 async fn succeed(

@@ -4,11 +4,11 @@ use cts_core::runs::RunKind;
 use cts_core::{Digest, RunId};
 use cts_store::enqueue::EnqueueContext;
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
+use cts_store_sql::shrink_limits;
 use sqlx::SqliteConnection;
 
-use crate::guards;
+use crate::call::shared;
 use crate::inputs::{self, InputError};
-use crate::requests;
 use crate::row::{by, failed_to};
 use crate::settings::stored;
 
@@ -47,7 +47,7 @@ async fn enqueue(
 ) -> Result<Enqueued, InputError> {
     let task = request.task.as_str();
     if request.guarded.is_some() {
-        guards::count_known(connection, task).await?;
+        shrink_limits::count_known(&mut shared(connection, now), &[task]).await?;
     }
     let situation = situation(connection, request).await?;
     let plan = EnqueueContext::decide(situation.as_ref(), request, now);
@@ -60,12 +60,13 @@ async fn enqueue(
     if plan.inserts.is_some() || plan.replaces {
         inputs::store(connection, &request.input, encoded, now).await?;
         if let Some(guarded) = &request.guarded {
-            inputs::note_instances(connection, request.input.hash, &guarded.counts).await?;
+            let c = &mut shared(connection, now);
+            shrink_limits::note_instances(c, request.input.hash, &guarded.counts).await?;
         }
     }
     if let Some(new) = plan.inserts {
         if new.requested {
-            requests::remove(connection, request.run).await?;
+            remove_request(connection, request.run).await?;
         }
         let run = NewRun {
             id: request.run,
@@ -91,9 +92,19 @@ async fn enqueue(
         count_skip(connection, task).await?;
     }
     if let Some(change) = &plan.guard {
-        guards::write(connection, task, change).await?;
+        shrink_limits::write(&mut shared(connection, now), task, change).await?;
     }
     Ok(plan.answer)
+}
+
+/// Removes a request that has become a run.
+async fn remove_request(connection: &mut SqliteConnection, run: RunId) -> Result<(), StoreError> {
+    sqlx::query("-- enqueue: what was requested\nDELETE FROM run_requests WHERE run_id = ?")
+        .bind(run.to_string())
+        .execute(connection)
+        .await
+        .map_err(failed_to("carry out a request"))?;
+    Ok(())
 }
 
 async fn situation(

@@ -1,7 +1,5 @@
 //! Everything in a file, to be moved into another store.
 
-mod rows;
-
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -13,11 +11,13 @@ use cts_store::transfer::{
     LogLineRow, Rows, RunRow, Table, TaskRow,
 };
 use cts_store::{Archive, ArchivedRow, StoreError};
+use cts_store_sql::export as rows;
+use cts_store_sql::{Dialect, archive};
 use futures::{StreamExt as _, TryStreamExt as _};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, SqliteConnection};
 
-use crate::archive;
+use crate::call::shared;
 use crate::row::{by, failed_to};
 use crate::schema;
 
@@ -88,7 +88,7 @@ impl SqliteExport {
 
     /// As [`Store::archives`](cts_store::Store::archives); also during writes.
     pub async fn archives(&mut self) -> Result<Vec<Archive>, StoreError> {
-        archive::all(&mut self.connection).await
+        archive::all(&mut shared(&mut self.connection, 0)).await
     }
 
     /// As [`Store::archived_rows`](cts_store::Store::archived_rows); also during writes.
@@ -98,7 +98,7 @@ impl SqliteExport {
         after: u64,
         limit: u32,
     ) -> Result<Vec<ArchivedRow>, StoreError> {
-        archive::rows(&mut self.connection, archive, after, limit).await
+        archive::rows(&mut shared(&mut self.connection, 0), archive, after, limit).await
     }
 
     /// Closes the file.
@@ -111,7 +111,8 @@ impl SqliteExport {
         query: &'static str,
         read: impl Fn(&SqliteRow) -> Result<T, StoreError> + Send + 'static,
     ) -> Rows<'_, T> {
-        let rows = sqlx::query(query).fetch(&mut self.connection);
+        let rows = sqlx::query(AssertSqlSafe(Dialect::Sqlite.statement(query).into_owned()))
+            .fetch(&mut self.connection);
         rows.map(move |row| read(&row.map_err(failed_to(OPERATION))?))
             .boxed()
     }
@@ -163,11 +164,11 @@ impl Export for SqliteExport {
     }
 
     fn contents(&mut self) -> Rows<'_, ContentRow> {
-        self.rows(rows::CONTENTS, rows::content)
+        self.rows(rows::CONTENTS, by(rows::content))
     }
 
     fn inputs(&mut self) -> Rows<'_, InputRow> {
-        self.rows(rows::INPUTS, rows::input)
+        self.rows(rows::INPUTS, by(rows::input))
     }
 
     fn runs(&mut self) -> Rows<'_, RunRow> {

@@ -1,10 +1,10 @@
-//! The leader, the members, and the fencing of the leader's writes.
+//! The leader and the members.
 
 use std::time::Duration;
 
 use cts_core::lease::longest_pause;
 use cts_core::{Incarnation, LeaderEpoch};
-use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
+use cts_store::{Leadership, Member, MemberState, StoreError};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
@@ -26,29 +26,6 @@ fn stored_epoch(epoch: LeaderEpoch) -> i64 {
 
 /// Silence after which a member or a worker is forgotten, in microseconds.
 pub(crate) const SILENCE: i64 = 24 * 3600 * 1_000_000;
-
-/// Refuses the call of a replica that does not lead (any more); inside the transaction of the call.
-pub(crate) async fn check(
-    connection: &mut SqliteConnection,
-    epoch: LeaderEpoch,
-    now: i64,
-) -> Result<(), LeaderError> {
-    let leads: bool = sqlx::query_scalar(
-        "-- the fence of the leader; primary key
-        SELECT EXISTS (
-            SELECT 1 FROM leadership WHERE singleton = 1 AND epoch = ? AND expires_at > ?)",
-    )
-    .bind(stored_epoch(epoch))
-    .bind(now)
-    .fetch_one(connection)
-    .await
-    .map_err(failed_to("check the leadership"))?;
-    if leads {
-        Ok(())
-    } else {
-        Err(LeaderError::Deposed { epoch })
-    }
-}
 
 pub(crate) async fn lead(
     connection: &mut SqliteConnection,
@@ -234,6 +211,19 @@ pub(crate) async fn release(connection: &mut SqliteConnection) -> Result<(), Sto
     .await
     .map_err(&write)?;
     forget_silent(connection, i64::MAX).await
+}
+
+/// Forgets workers that were not seen after `since`.
+pub(crate) async fn forget_silent_workers(
+    executor: impl SqliteExecutor<'_>,
+    since: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("-- silent workers\nDELETE FROM workers WHERE seen_at <= ?")
+        .bind(since)
+        .execute(executor)
+        .await
+        .map_err(failed_to("forget workers"))?;
+    Ok(())
 }
 
 /// Forgets members that were not seen after `since`.

@@ -1,14 +1,11 @@
-//! Leases: granted and renewed.
+//! Leases, granted.
 
-use std::time::Duration;
-
-use cts_core::runs::{CancelOrder, RunKind};
-use cts_core::{Capabilities, Delivery, LeaseEpoch, RunId, WorkerId};
-use cts_store::cancel::order;
+use cts_core::runs::RunKind;
+use cts_core::{Capabilities, Delivery, LeaseEpoch};
 use cts_store::decode;
-use cts_store::{Claim, Lease, LeaseError, StoreError};
+use cts_store::{Claim, Lease, StoreError};
 use serde_json::{Value, json};
-use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
+use sqlx::SqliteConnection;
 
 use crate::row::{Cell, by, failed_to, span_micros};
 
@@ -139,66 +136,6 @@ fn engines(capabilities: &Capabilities) -> String {
     Value::Array(pairs.collect()).to_string()
 }
 
-pub(crate) async fn grants(
-    executor: impl SqliteExecutor<'_>,
-    worker: &WorkerId,
-    requests: &[String],
-) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError> {
-    let read = failed_to("find leases");
-    let rows = sqlx::query(
-        "-- grants; index runs_one_running
-        SELECT id, epoch FROM runs
-        WHERE status = 'running' AND holder = ?1
-          AND claim IN (SELECT e.value FROM json_each(?2) e)
-        ORDER BY id",
-    )
-    .bind(worker.as_str())
-    .bind(Value::from(requests).to_string())
-    .fetch_all(executor)
-    .await
-    .map_err(&read)?;
-    rows.iter()
-        .map(|row| {
-            let id: String = row.try_get("id").map_err(&read)?;
-            let cell = |column| Cell {
-                table: "runs",
-                column,
-                row: &id,
-            };
-            let epoch = cell("epoch").number(row.try_get("epoch").map_err(&read)?)?;
-            Ok((cell("id").parse(&id)?, LeaseEpoch::new(epoch)))
-        })
-        .collect()
-}
-
 pub(crate) fn stored_epoch(epoch: LeaseEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
-}
-
-pub(crate) async fn renew(
-    executor: impl SqliteExecutor<'_>,
-    run: RunId,
-    (holder, epoch): (&WorkerId, LeaseEpoch),
-    time_to_live: Duration,
-    now: i64,
-) -> Result<Option<CancelOrder>, LeaseError> {
-    let failed = failed_to("renew a lease");
-    let renewed = sqlx::query(
-        "-- renew
-        UPDATE runs SET expires_at = max(expires_at, ?1), updated_at = ?2
-        WHERE id = ?3 AND epoch = ?4 AND holder = ?5 AND status = 'running'
-        RETURNING cancel_requested_at IS NOT NULL AS ordered, cancel_force",
-    )
-    .bind(now.saturating_add(span_micros(time_to_live)))
-    .bind(now)
-    .bind(run.to_string())
-    .bind(stored_epoch(epoch))
-    .bind(holder.as_str())
-    .fetch_all(executor)
-    .await
-    .map_err(&failed)?;
-    let renewed = renewed.first().ok_or(LeaseError::Lost { run, epoch })?;
-    let ordered: bool = renewed.try_get("ordered").map_err(&failed)?;
-    let by_force = renewed.try_get("cancel_force").map_err(&failed)?;
-    Ok(ordered.then_some(order(by_force)))
 }

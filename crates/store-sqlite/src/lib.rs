@@ -10,48 +10,33 @@
 //! on a disk that does not keep its promises, or as a copy of any age: it forgets which inputs were applied
 //! last.
 //!
-//! This crate uses SQLite and nothing else outside of the process. Start with [`SqliteStore::open`].
+//! This crate uses SQLite and nothing else outside of the process. Start with [`open`].
 #![warn(missing_docs)]
 
 mod archive;
 mod bundles;
-mod cancel;
-mod changes;
+mod call;
 mod complete;
-mod configurations;
-mod configure;
 mod connection;
 mod continuity;
-mod destruction;
+mod database;
 mod enqueue;
 mod export;
-mod guards;
-mod housekeeping;
 mod inputs;
 mod leadership;
 mod lease;
 mod log_space;
 mod logs;
-mod lost_leases;
 mod prune;
 mod queue;
-mod requests;
 mod row;
-mod runs;
 mod schema;
 mod set_back;
 mod settings;
 mod space;
-mod states;
-mod store;
-mod suspended;
 mod take_back;
-mod tasks;
-mod terraform_states;
 mod version;
-mod waiting;
-mod workers;
 mod writer;
 
+pub use database::{SqliteDatabase, SqliteStore, attach, open};
 pub use export::{FileError, SqliteExport};
-pub use store::SqliteStore;

@@ -8,7 +8,7 @@ use cts_store::{
 use crate::connection::Pools;
 use crate::row::failed_to;
 use crate::space;
-use crate::writer::Durability;
+use cts_store_sql::Durability;
 
 const OPERATION: &str = "measure logs";
 

@@ -9,10 +9,9 @@ use sqlx::{SqliteConnection, SqliteExecutor};
 use crate::bundles;
 use crate::connection::Pools;
 use crate::inputs;
-use crate::lost_leases;
 use crate::row::{failed_to, span_micros};
 use crate::space;
-use crate::writer::Durability;
+use cts_store_sql::Durability;
 
 const OPERATION: &str = "forget old runs";
 
@@ -24,7 +23,7 @@ pub(crate) async fn prune(
     let mut write = pools.writer.begin(Durability::Process).await?;
     forget_drafts(&mut write, now).await?;
     let oldest = now.saturating_sub(span_micros(retention.age));
-    lost_leases::forget(&mut write, oldest).await?;
+    forget_lost_leases(&mut write, oldest).await?;
     write.commit().await?;
     bundles::prune(pools, now).await?;
     let old = old_runs(&pools.reader, retention, now).await?;
@@ -46,6 +45,19 @@ pub(crate) async fn prune(
     }
     space::give_back(pools).await?;
     Ok(forgotten)
+}
+
+/// Forgets leases that were lost before this moment.
+async fn forget_lost_leases(
+    connection: &mut SqliteConnection,
+    before: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < ?")
+        .bind(before)
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget lost leases"))?;
+    Ok(())
 }
 
 async fn old_runs(

@@ -5,7 +5,7 @@ use sqlx::{SqliteConnection, SqlitePool};
 
 use crate::connection::Pools;
 use crate::row::failed_to;
-use crate::writer::Durability;
+use cts_store_sql::Durability;
 
 /// Free pages that stay, for the next writes: 1 MiB.
 const KEPT: i64 = 256;

@@ -5,12 +5,11 @@ use cts_core::{LeaseEpoch, RunId};
 use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
 use cts_store::decode;
 use cts_store::{CancelError, ExpiredLeases, LeaseError, Requeued, StoreError};
+use cts_store_sql::{cancel, destruction, housekeeping};
 use sqlx::{Row as _, SqliteConnection};
 
-use crate::cancel;
+use crate::call::shared;
 use crate::complete;
-use crate::destruction;
-use crate::lost_leases;
 use crate::row::{Cell, by, failed_to};
 
 const OPERATION: &str = "take back leases";
@@ -52,9 +51,9 @@ pub(crate) async fn reap(
         });
     }
     let left = each.get(requeued.len()..).unwrap_or_default();
-    let put_back = cancel::put_back(connection, left.len()).await?;
+    let put_back = cancel::put_back(&mut shared(connection, now), left.len()).await?;
     for (run, ids) in put_back.into_iter().zip(left) {
-        match cancel::cancel(connection, run, (false, ids.event), now).await {
+        match cancel::cancel(&mut shared(connection, now), run, (false, ids.event)).await {
             Ok(ended) => requeued.push(Requeued {
                 run,
                 task: ended.task,
@@ -113,7 +112,7 @@ pub(crate) async fn all(
     connection: &mut SqliteConnection,
     now: i64,
 ) -> Result<Vec<Requeued>, StoreError> {
-    lost_leases::note(connection, None, now).await?;
+    housekeeping::note_lost(&mut shared(connection, now), None).await?;
     let write = failed_to(OPERATION);
     for statement in [
         "-- release_all: what was cancelled is not tried again
@@ -203,7 +202,7 @@ pub(crate) async fn all(
             .await
             .map_err(failed_to("forget open requests"))?;
     }
-    destruction::begin_all(connection, now).await?;
+    destruction::begin_all(&mut shared(connection, now)).await?;
     for run in &mut requeued {
         if cancelled.contains(&run.run.to_string()) {
             run.status = RunStatus::Cancelled;

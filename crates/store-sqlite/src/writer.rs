@@ -5,26 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cts_store::StoreError;
+use cts_store_sql::Durability;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::row::failed_to;
 
-/// The failures that a commit outlives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Durability {
-    /// The end of the process. A power cut may take the last of these commits.
-    Process,
-    /// A power cut: the commit returns when it is on the disk, with every commit before it.
-    PowerCut,
-}
-
-impl Durability {
-    const fn begin(self) -> &'static str {
-        match self {
-            Self::Process => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
-            Self::PowerCut => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
-        }
+/// The statements that begin a transaction. A transaction may read before it writes, so it locks at once.
+const fn begin(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Process => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+        Durability::PowerCut => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
     }
 }
 
@@ -73,9 +64,9 @@ impl Writer {
 
     /// Begins a transaction, when the one before it is over.
     pub(crate) async fn begin(&self, durability: Durability) -> Result<Write, StoreError> {
-        let begin = self.pool.begin_with(durability.begin()).await;
+        let begin = self.pool.begin_with(begin(durability)).await;
         Ok(Write {
-            transaction: begin.map_err(failed_to("begin a transaction"))?,
+            transaction: Some(begin.map_err(failed_to("begin a transaction"))?),
             suspect: Arc::clone(&self.suspect),
         })
     }
@@ -87,15 +78,22 @@ impl Writer {
 
 /// A transaction that writes. Unless it is committed it is rolled back.
 pub(crate) struct Write {
-    transaction: Transaction<'static, Sqlite>,
+    /// `None` when it has ended.
+    transaction: Option<Transaction<'static, Sqlite>>,
     suspect: Arc<AtomicBool>,
 }
+
+/// Nothing uses a transaction after its end.
+const ENDED: &str = "a transaction is not used after its commit";
 
 impl Write {
     /// Ends the transaction. If that fails, nothing of it has happened, except when the future was dropped on
     /// the way.
-    pub(crate) async fn commit(self) -> Result<(), StoreError> {
-        let committed = self.transaction.commit().await;
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
+        let Some(transaction) = self.transaction.take() else {
+            return Ok(());
+        };
+        let committed = transaction.commit().await;
         if committed.is_err() {
             self.suspect.store(true, Ordering::SeqCst);
         }
@@ -107,13 +105,13 @@ impl Deref for Write {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
-        &self.transaction
+        self.transaction.as_ref().expect(ENDED)
     }
 }
 
 impl DerefMut for Write {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.transaction
+        self.transaction.as_mut().expect(ENDED)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::str::FromStr;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
@@ -180,6 +181,11 @@ impl<'r> Fields<'r> {
         .transpose()
     }
 
+    /// Whether there is an id.
+    pub fn has_id(&self, column: &'static str) -> Result<bool, StoreError> {
+        Ok(self.read(self.row.id(column))?.is_some())
+    }
+
     /// The value of a text that this program has written.
     pub fn parse<T>(&self, column: &'static str) -> Result<T, StoreError>
     where
@@ -245,6 +251,17 @@ impl<'r> Fields<'r> {
         micros
             .map(|micros| self.cell(column).time(micros))
             .transpose()
+    }
+
+    /// A time in microseconds; zero if it is negative.
+    pub fn span(&self, column: &'static str) -> Result<Duration, StoreError> {
+        Ok(self.span_if_any(column)?.unwrap_or_default())
+    }
+
+    /// A time in microseconds, or `None` for NULL; zero if it is negative.
+    pub fn span_if_any(&self, column: &'static str) -> Result<Option<Duration>, StoreError> {
+        let micros = self.integer_if_any(column)?;
+        Ok(micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or_default())))
     }
 
     /// Where a task was declared.

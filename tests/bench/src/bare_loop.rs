@@ -24,7 +24,7 @@ pub(crate) async fn run(database: &str, connections: u32, runs: u32) -> Result<f
         max_connections: connections,
         ca_cert: None,
     };
-    let store = PostgresStore::connect(&settings).await;
+    let store = cts_store_postgres::connect(&settings).await;
     let store = Arc::new(store.context("the bare loop has no database")?);
     // Connections are made with their first use, which is not measured.
     let mut first_uses = JoinSet::new();

@@ -11,7 +11,6 @@ use uuid::Uuid;
 use crate::guards;
 use crate::inputs::{self, InputError};
 use crate::row::failed_to;
-use crate::settings::stored;
 
 /// The changes of one wave: no task is in it twice.
 #[derive(Debug, Default)]
@@ -194,4 +193,9 @@ impl<'a> Changes<'a> {
         }
         Ok(())
     }
+}
+
+/// A number of settings for a column.
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

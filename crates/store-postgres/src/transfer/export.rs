@@ -7,11 +7,12 @@ use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, Rows, RunRow, Table, TaskRow,
 };
+use cts_store_sql::Dialect;
+use cts_store_sql::export::{self as rows, OPERATION};
 use futures::StreamExt as _;
-use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::rows::{self, OPERATION};
 use crate::connection::{Settings, Target};
 use crate::row::{by, failed_to};
 use crate::schema;
@@ -24,7 +25,7 @@ pub struct PostgresExport {
 
 impl PostgresExport {
     /// Connects, and refuses a schema that does not fit this program, as
-    /// [`PostgresStore::connect`](crate::PostgresStore::connect) does.
+    /// [`connect`](crate::connect) does.
     pub async fn begin(settings: &Settings) -> Result<Self, StoreError> {
         let target = Target::new(settings)?;
         schema::check(&target).await?;
@@ -41,7 +42,10 @@ impl PostgresExport {
         query: &'static str,
         read: impl Fn(&PgRow) -> Result<T, StoreError> + Send + 'static,
     ) -> Rows<'_, T> {
-        let rows = sqlx::query(query).fetch(&mut self.connection);
+        let rows = sqlx::query(AssertSqlSafe(
+            Dialect::Postgres.statement(query).into_owned(),
+        ))
+        .fetch(&mut self.connection);
         rows.map(move |row| read(&row.map_err(failed_to(OPERATION))?))
             .boxed()
     }
@@ -75,11 +79,11 @@ impl Export for PostgresExport {
     }
 
     fn contents(&mut self) -> Rows<'_, ContentRow> {
-        self.rows(rows::CONTENTS, rows::content)
+        self.rows(rows::CONTENTS, by(rows::content))
     }
 
     fn inputs(&mut self) -> Rows<'_, InputRow> {
-        self.rows(rows::INPUTS, rows::input)
+        self.rows(rows::INPUTS, by(rows::input))
     }
 
     fn runs(&mut self) -> Rows<'_, RunRow> {

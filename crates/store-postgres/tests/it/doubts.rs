@@ -31,7 +31,7 @@ struct Scene {
 impl Scene {
     async fn start(workers: &[&str]) -> Self {
         let url = migrated().await;
-        let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+        let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
         let leader = lead(&store, "one").await;
         let specs = NAMES.map(spec);
         store.replace_config_tasks(leader, &specs).await.unwrap();
@@ -89,7 +89,9 @@ impl Scene {
             "UPDATE continuity SET doubts_of = CASE WHEN doubts_of = identity THEN '{identity}' END, identity = '{identity}'"
         );
         execute(&self.url, &renamed).await;
-        self.store = PostgresStore::connect(&settings(&self.url)).await.unwrap();
+        self.store = cts_store_postgres::connect(&settings(&self.url))
+            .await
+            .unwrap();
         self.leader = lead(&self.store, "one").await;
     }
 
@@ -326,7 +328,9 @@ async fn a_run_that_is_forgotten_and_reported_late_makes_its_task_run_once() {
     assert_eq!(names(&vouched.too_late), Vec::<&str>::new());
     assert_eq!(scene.run_again().await, ["a"]);
     scene.pass(Duration::from_mins(3)).await;
-    let store = PostgresStore::connect(&settings(&scene.url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&scene.url))
+        .await
+        .unwrap();
     let lease = store.acquire(&claim("w")).await.unwrap().unwrap();
     store.complete(applied(&lease)).await.unwrap();
     let vouched = scene.report(&["late"], entries).await;
@@ -367,7 +371,9 @@ async fn what_an_earlier_version_has_run_meanwhile_is_not_trusted() {
     // The earlier version ignores doubts, and leases once the life of its lease is over.
     execute(&scene.url, "UPDATE continuity SET doubts_of = NULL").await;
     scene.pass(Duration::from_mins(3)).await;
-    let earlier = PostgresStore::connect(&settings(&scene.url)).await.unwrap();
+    let earlier = cts_store_postgres::connect(&settings(&scene.url))
+        .await
+        .unwrap();
     let mut failing = Vec::new();
     for name in ["a", "b"] {
         let queued = vec![request(name, "2")];

@@ -22,7 +22,7 @@ async fn narrow(url: &str) -> PostgresStore {
         max_connections: 1,
         ..settings(url)
     };
-    PostgresStore::connect(&settings).await.unwrap()
+    cts_store_postgres::connect(&settings).await.unwrap()
 }
 
 #[tokio::test]

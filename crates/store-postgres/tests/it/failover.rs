@@ -38,7 +38,7 @@ fn first(name: &str, text: &str) -> EnqueueRequest {
 }
 
 async fn store(url: &str) -> PostgresStore {
-    PostgresStore::connect(&settings(url)).await.unwrap()
+    cts_store_postgres::connect(&settings(url)).await.unwrap()
 }
 
 async fn start() -> (Postgres, String) {

@@ -123,7 +123,9 @@ pub(crate) struct PostgresFixture {
 impl PostgresFixture {
     /// Another store on the same database.
     pub(crate) async fn another(&self) -> PostgresStore {
-        PostgresStore::connect(&settings(&self.url)).await.unwrap()
+        cts_store_postgres::connect(&settings(&self.url))
+            .await
+            .unwrap()
     }
 
     /// Changes the database directly, without the store.
@@ -143,7 +145,7 @@ impl Fixture for PostgresFixture {
         let template = TEMPLATE.get().unwrap();
         Self {
             time: ManualTime::set_up(&url, &template.data_directory).await,
-            store: PostgresStore::connect(&settings(&url)).await.unwrap(),
+            store: cts_store_postgres::connect(&settings(&url)).await.unwrap(),
             url,
         }
     }

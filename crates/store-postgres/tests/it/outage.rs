@@ -85,7 +85,7 @@ async fn start() -> (Postgres, PostgresStore) {
     let postgres = Postgres::start().await;
     let url = postgres.create_database().await;
     migrate(&settings(&url)).await.unwrap();
-    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     (postgres, store)
 }
 
@@ -175,7 +175,7 @@ async fn a_connection_whose_commit_failed_is_not_used_again() {
         max_connections: 1,
         ..settings(&url)
     };
-    let store = PostgresStore::connect(&one_connection).await.unwrap();
+    let store = cts_store_postgres::connect(&one_connection).await.unwrap();
     let leader = lead(&store, "one").await;
     store
         .replace_config_tasks(leader, &[spec("a")])

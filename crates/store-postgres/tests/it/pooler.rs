@@ -31,7 +31,7 @@ async fn sessions_can_be_pooled() {
     let url = Postgres::shared().await.create_database().await;
     let pooled = settings(&behind(&pooler, &url));
     migrate(&pooled).await.unwrap();
-    let store = PostgresStore::connect(&pooled).await.unwrap();
+    let store = cts_store_postgres::connect(&pooled).await.unwrap();
     let mut hints = store.listen().await.unwrap().unwrap();
     store.publish(&[Hint::Queue]).await.unwrap();
     let hint = timeout(Duration::from_secs(10), hints.next()).await;
@@ -45,7 +45,10 @@ async fn transactions_cannot() {
     let url = migrated().await;
     let pooled = settings(&behind(&pooler, &url));
     let refused = [
-        PostgresStore::connect(&pooled).await.map(drop).unwrap_err(),
+        cts_store_postgres::connect(&pooled)
+            .await
+            .map(drop)
+            .unwrap_err(),
         migrate(&pooled).await.map(drop).unwrap_err(),
     ];
     for error in &refused {
@@ -60,8 +63,8 @@ async fn an_option_of_the_address_that_is_ignored_is_named() {
     let pooler = pooled("pool_mode = session\nignore_startup_parameters = options").await;
     let asks = |url: &str| settings(&format!("{url}?options=-c%20search_path%3Dpublic"));
     let url = migrated().await;
-    PostgresStore::connect(&asks(&url)).await.unwrap();
-    let error = PostgresStore::connect(&asks(&behind(&pooler, &url)))
+    cts_store_postgres::connect(&asks(&url)).await.unwrap();
+    let error = cts_store_postgres::connect(&asks(&behind(&pooler, &url)))
         .await
         .unwrap_err();
     let name = "search_path".to_owned();

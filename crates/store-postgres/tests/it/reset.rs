@@ -17,7 +17,7 @@ const TABLES: [&str; 5] = ["tasks", "deleted_tasks", "runs", "events", "log_line
 #[tokio::test]
 async fn all_of_a_long_history_is_moved_into_the_archive() {
     let url = migrated().await;
-    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     let leader = lead(&store, "one").await;
     let specs: Vec<_> = (0..10).map(|n| spec(&format!("task-{n}"))).collect();
     store.replace_config_tasks(leader, &specs).await.unwrap();

@@ -22,7 +22,9 @@ fn schema_error(error: &StoreError) -> &SchemaError {
 }
 
 async fn refused(url: &str) -> StoreError {
-    PostgresStore::connect(&settings(url)).await.unwrap_err()
+    cts_store_postgres::connect(&settings(url))
+        .await
+        .unwrap_err()
 }
 
 /// Number of migrations.
@@ -83,7 +85,7 @@ async fn a_database_from_before_the_first_version_is_moved() {
     let applied = migrate(&settings(&url)).await.unwrap();
     assert_eq!(applied.len(), migrations());
     assert_eq!(migrate(&settings(&url)).await.unwrap(), []);
-    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     let workers = store.workers(Duration::from_hours(1)).await.unwrap();
     assert!(workers[0].worker.draining);
     let (moved, fresh) = (schema_of(&url).await, schema_of(&migrated().await).await);
@@ -124,7 +126,7 @@ async fn a_newer_database_is_used_while_it_fits_and_refused_then() {
     execute(&url, "ALTER TABLE tasks ADD COLUMN colour TEXT").await;
     assert_eq!(pending(&settings(&url)).await.unwrap(), []);
     assert_eq!(migrate(&settings(&url)).await.unwrap(), []);
-    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     assert_eq!(store.tasks().await.unwrap(), []);
     let raised = "UPDATE schema_compatibility SET oldest = 29990101000000";
     execute(&url, raised).await;
@@ -166,7 +168,7 @@ async fn a_migration_is_told_before_and_applied_once() {
     assert_eq!(migrate(&settings).await.unwrap(), told);
     assert_eq!(migrate(&settings).await.unwrap(), []);
     assert_eq!(pending(&settings).await.unwrap(), []);
-    let store = PostgresStore::connect(&settings).await.unwrap();
+    let store = cts_store_postgres::connect(&settings).await.unwrap();
     assert_eq!(store.tasks().await.unwrap(), []);
 }
 
@@ -200,7 +202,7 @@ async fn no_error_shows_the_password() {
     ];
     for place in places {
         let settings = settings(&place);
-        let error = PostgresStore::connect(&settings).await.unwrap_err();
+        let error = cts_store_postgres::connect(&settings).await.unwrap_err();
         let mut text = format!("{settings:?} {error:?} {error}");
         let mut source = error.source();
         while let Some(error) = source {
@@ -211,7 +213,7 @@ async fn no_error_shows_the_password() {
         assert!(!secret.iter().any(|word| text.contains(word)), "{text}");
     }
     migrate(&settings(&url)).await.unwrap();
-    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     let text = format!("{store:?}");
     assert!(!text.contains("open-sesame"), "{text}");
 }
@@ -220,7 +222,7 @@ async fn no_error_shows_the_password() {
 async fn a_place_without_a_database_is_told_at_once() {
     let url = format!("postgres://cts@127.0.0.1:{}/cts", free_port());
     let settings = settings(&url);
-    let connecting = PostgresStore::connect(&settings);
+    let connecting = cts_store_postgres::connect(&settings);
     let error = tokio::time::timeout(Duration::from_secs(8), connecting).await;
     let error = error.unwrap().unwrap_err();
     let StoreError::Open { location, source } = &error else {
@@ -237,7 +239,7 @@ async fn certificates_that_are_not_there_are_told() {
         ca_cert: Some("/nowhere/ca.pem".into()),
         ..settings(&format!("{url}?sslmode=verify-full"))
     };
-    let error = PostgresStore::connect(&settings).await.unwrap_err();
+    let error = cts_store_postgres::connect(&settings).await.unwrap_err();
     assert!(matches!(error, StoreError::Open { .. }), "{error:?}");
 }
 

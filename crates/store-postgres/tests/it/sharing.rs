@@ -20,8 +20,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 async fn stores() -> (String, PostgresStore, PostgresStore) {
     let url = migrated().await;
-    let one = PostgresStore::connect(&settings(&url)).await.unwrap();
-    let other = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let one = cts_store_postgres::connect(&settings(&url)).await.unwrap();
+    let other = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     (url, one, other)
 }
 

@@ -28,7 +28,7 @@ async fn leases_and_completions_per_second() {
             ca_cert: None,
         };
         migrate(&settings).await.unwrap();
-        let store = Arc::new(PostgresStore::connect(&settings).await.unwrap());
+        let store = Arc::new(cts_store_postgres::connect(&settings).await.unwrap());
         let leader = lead(&store, "one").await;
         let specs: Vec<_> = (0..TASKS).map(|n| spec(&format!("task-{n}"))).collect();
         let begin = Instant::now();

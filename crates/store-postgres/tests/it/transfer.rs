@@ -86,7 +86,7 @@ async fn the_moved_store_answers_as_the_file_did() {
     let scene = richly_filled::<FileFixture>().await;
     let url = migrated().await;
     let before = moved(&mut open(scene.fixture()).await, &url).await;
-    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     let file = scene.store();
     assert_eq!(store.tasks().await.unwrap(), file.tasks().await.unwrap());
     let (mut is, was) = tokio::try_join!(store.task_states(None), file.task_states(None)).unwrap();
@@ -137,7 +137,7 @@ async fn runs_that_were_running_are_leased_again_with_a_later_epoch() {
     let overtaken: Vec<_> = of("overtaken").into_iter().map(|run| run.0).collect();
     assert_eq!(overtaken, [RunStatus::Cancelled, RunStatus::Queued]);
 
-    let store = PostgresStore::connect(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     let mut leased = Vec::new();
     execute(&url, DUE).await;
     let applies = Claim {
@@ -169,7 +169,9 @@ async fn a_database_arrives_in_another_as_it_is() {
     let scene = richly_filled::<FileFixture>().await;
     let (first, second) = (migrated().await, migrated().await);
     moved(&mut open(scene.fixture()).await, &first).await;
-    let store = PostgresStore::connect(&settings(&first)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&first))
+        .await
+        .unwrap();
     execute(&first, DUE).await;
     let lease = store.acquire(&claim()).await.unwrap().unwrap();
     let export = PostgresExport::begin(&settings(&first)).await;

@@ -104,7 +104,7 @@ async fn no_call_reads_the_history() {
         ca_cert: None,
     };
     migrate(&settings).await.unwrap();
-    let store = PostgresStore::connect(&settings).await.unwrap();
+    let store = cts_store_postgres::connect(&settings).await.unwrap();
     let mut calls = Calls::begin(store.clone()).await;
     let leader = calls.leader();
     let names: Vec<_> = (0..TASKS).map(|n| format!("task-{n:05}")).collect();

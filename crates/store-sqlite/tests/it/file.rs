@@ -18,7 +18,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 async fn open(path: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(path, Arc::new(ManualClock::new()), Some(BOOT)).await
+    cts_store_sqlite::open(path, Arc::new(ManualClock::new()), Some(BOOT)).await
 }
 
 #[tokio::test]

@@ -94,7 +94,8 @@ impl Fixture for SqliteFixture {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new());
         let path = file_in(directory.path());
-        let store = SqliteStore::open(&path, Arc::<ManualClock>::clone(&clock), Some(BOOT)).await;
+        let store =
+            cts_store_sqlite::open(&path, Arc::<ManualClock>::clone(&clock), Some(BOOT)).await;
         Self {
             store: store.unwrap(),
             directory,
@@ -116,7 +117,7 @@ impl Fixture for SqliteFixture {
 
     async fn restart(&mut self) {
         self.store.close().await;
-        let store = SqliteStore::open(&self.path(), self.clock(), Some(BOOT)).await;
+        let store = cts_store_sqlite::open(&self.path(), self.clock(), Some(BOOT)).await;
         self.store = store.unwrap();
     }
 }

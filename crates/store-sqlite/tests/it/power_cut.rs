@@ -38,7 +38,7 @@ async fn applied_behind_a_copy() -> (Scene<SqliteFixture>, TempDir, PathBuf) {
 }
 
 async fn opened(scene: &Scene<SqliteFixture>, path: &Path, boot: Option<&str>) -> SqliteStore {
-    let store = SqliteStore::open(path, scene.fixture().clock(), boot).await;
+    let store = cts_store_sqlite::open(path, scene.fixture().clock(), boot).await;
     let store = store.unwrap();
     store.release_all().await.unwrap();
     store

@@ -14,7 +14,7 @@ async fn a_second_open_loses_nothing() {
     let mut scene = Scene::<SqliteFixture>::new(&["a", "b"]).await;
     let last_applied = scene.apply("a", "1").await;
     let fixture = scene.fixture();
-    let second = SqliteStore::open(&fixture.path(), fixture.clock(), Some(BOOT))
+    let second = cts_store_sqlite::open(&fixture.path(), fixture.clock(), Some(BOOT))
         .await
         .unwrap();
     let queued = scene.queue("b", "2").await;

@@ -53,7 +53,8 @@ async fn the_file_and_its_log_shrink_when_runs_are_forgotten() {
 async fn a_file_of_an_earlier_version_is_made_one_that_shrinks() {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(directory.path());
-    let open = async || SqliteStore::open(&path, Arc::new(ManualClock::new()), Some(BOOT)).await;
+    let open =
+        async || cts_store_sqlite::open(&path, Arc::new(ManualClock::new()), Some(BOOT)).await;
     open().await.unwrap().close().await;
     let mut file = raw(&path).await;
     sqlx::raw_sql("PRAGMA auto_vacuum = NONE; VACUUM")

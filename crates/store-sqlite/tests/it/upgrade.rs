@@ -52,7 +52,7 @@ async fn predecessor(directory: &Path, newest: i64) -> PathBuf {
 }
 
 async fn opened(path: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(path, Arc::new(ManualClock::new()), None).await
+    cts_store_sqlite::open(path, Arc::new(ManualClock::new()), None).await
 }
 
 async fn mismatch(path: &Path) -> SchemaMismatch {

@@ -34,7 +34,7 @@ impl Reader {
                 Ok(Self::File(file.map_err(Failure::Store)?))
             }
             Source::Server(settings) => {
-                let store = PostgresStore::connect(&settings).await;
+                let store = cts_store_postgres::connect(&settings).await;
                 Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)))
             }
         }

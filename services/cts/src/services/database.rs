@@ -46,7 +46,7 @@ impl Database {
             if let Some(password) = process_env.environment.get(OsStr::new(PASSWORD)) {
                 settings.url = with_password(&settings.url, password);
             }
-            let store = PostgresStore::connect(&settings).await;
+            let store = cts_store_postgres::connect(&settings).await;
             return Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)));
         }
         let lock = DirectoryLock::take(&config.working_dir, Use::Database)?;
@@ -96,7 +96,7 @@ impl Database {
 
 async fn open_file(path: &Path, process_env: &ProcessEnv) -> Result<SqliteStore, StoreError> {
     let clock = Arc::clone(&process_env.clock);
-    SqliteStore::open(path, clock, process_env.boot.as_deref()).await
+    cts_store_sqlite::open(path, clock, process_env.boot.as_deref()).await
 }
 
 /// The URL with this password, unless it has one.

@@ -265,7 +265,7 @@ fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
 /// A new store with its file in `directory`.
 pub(crate) async fn store_in(directory: &Path) -> Arc<SqliteStore> {
     let path = directory.join("cts.db");
-    let store = SqliteStore::open(&path, Arc::new(SystemClock), None).await;
+    let store = cts_store_sqlite::open(&path, Arc::new(SystemClock), None).await;
     Arc::new(store.unwrap())
 }
 

@@ -78,7 +78,8 @@ impl Fixture for FileFixture {
         let start = DateTime::from_timestamp(1_800_000_000, 123_456_000).unwrap();
         let clock = Arc::new(ManualClock(Mutex::new(start)));
         let path = directory.path().join("cts.db");
-        let store = SqliteStore::open(&path, Arc::<ManualClock>::clone(&clock), Some(BOOT)).await;
+        let store =
+            cts_store_sqlite::open(&path, Arc::<ManualClock>::clone(&clock), Some(BOOT)).await;
         Self {
             store: store.unwrap(),
             directory,
@@ -100,7 +101,7 @@ impl Fixture for FileFixture {
 
     async fn restart(&mut self) {
         self.store.close().await;
-        let store = SqliteStore::open(
+        let store = cts_store_sqlite::open(
             &self.path(),
             Arc::<ManualClock>::clone(&self.clock),
             Some(BOOT),

@@ -56,7 +56,7 @@ pub(super) async fn run(apply: Apply<'_>, process_env: &ProcessEnv) -> Result<u8
     }
     match place {
         Source::File(path) => {
-            let store = SqliteStore::attach(&path, Arc::clone(&process_env.clock)).await;
+            let store = cts_store_sqlite::attach(&path, Arc::clone(&process_env.clock)).await;
             let store = store.map_err(Failure::Store)?;
             let applied = put_in_force(&store, &config, &comparison, &apply, true, process_env);
             let applied = applied.await;
@@ -64,7 +64,7 @@ pub(super) async fn run(apply: Apply<'_>, process_env: &ProcessEnv) -> Result<u8
             applied
         }
         Source::Server(settings) => {
-            let store = PostgresStore::connect(&settings).await;
+            let store = cts_store_postgres::connect(&settings).await;
             let store = store.map_err(Failure::Store)?;
             let applied = put_in_force(&store, &config, &comparison, &apply, false, process_env);
             let applied = applied.await;

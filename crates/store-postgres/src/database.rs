@@ -1,0 +1,259 @@
+//! The database: its connections, and the calls that it makes in its own way.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::{ArchiveId, Chain, JournalPart, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
+use cts_store::{
+    Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
+    HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, MemberState,
+    PendingDeletions, RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
+};
+use cts_store_sql::leadership::fence;
+use cts_store_sql::{Database, Durability, Intent, Length, SqlStore, configure};
+use sqlx::{Connection as _, PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::archive::Moved;
+use crate::call::shared;
+use crate::connection::{Settings, Target};
+use crate::election_connection::{ElectionConnection, election_call};
+use crate::row::failed_to;
+use crate::session::{CALL_LIMIT, Session, call};
+use crate::{
+    archive, complete, doubts, enqueue, hints, leadership, lease, log_space, logs, prune, schema,
+    statistics, take_back, timeline, version,
+};
+
+/// Time limit of a call whose work grows with the configuration or the history, transaction after
+/// transaction. Runs that prune leaves are forgotten the next time.
+const LONG_LIMIT: Duration = Duration::from_mins(30);
+
+/// A store in one Postgres database. Cheap to clone; clones share the connections.
+///
+/// While the database is away every call fails with [`StoreError::Database`] after at most five seconds of
+/// waiting for a connection; when it is back, calls work again by themselves. A call without an answer fails
+/// after 30 s. A call whose future is dropped may still happen completely.
+pub type PostgresStore = SqlStore<PostgresDatabase>;
+
+/// One Postgres database.
+#[derive(Debug, Clone)]
+pub struct PostgresDatabase {
+    pool: PgPool,
+    sender: PgPool,
+    election: ElectionConnection,
+    target: Target,
+    timeline: timeline::Timeline,
+    version: version::Version,
+}
+
+/// Connects, and refuses a schema that does not fit this program: [`crate::SchemaError`] is then the source of the
+/// [`StoreError::Open`]. Fails within some seconds if the database does not answer.
+pub async fn connect(settings: &Settings) -> Result<PostgresStore, StoreError> {
+    let target = Target::new(settings)?;
+    schema::check(&target).await?;
+    let timeline = timeline::Timeline::default();
+    Ok(SqlStore::new(PostgresDatabase {
+        pool: target.pool(&timeline),
+        sender: target.sender(),
+        election: ElectionConnection::new(target.clone(), timeline.clone()),
+        target,
+        timeline,
+        version: version::Version::default(),
+    }))
+}
+
+impl PostgresDatabase {
+    /// Checks the timeline with every call, because a pooler may hide that the server has been replaced.
+    async fn lead_on(
+        &self,
+        connection: &mut PgConnection,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError> {
+        let checked = self.timeline.check(connection).await;
+        checked.map_err(failed_to("check the timeline"))?;
+        leadership::lead(connection, member, epoch, time_to_live).await
+    }
+
+    /// Leases nothing while leases that a failover has forgotten may be in force, and before it is settled
+    /// which inputs count as applied.
+    async fn acquire_on(
+        &self,
+        connection: &mut PgConnection,
+        claim: &Claim,
+    ) -> Result<Option<Lease>, StoreError> {
+        let life = claim.time_to_live;
+        if self.timeline.may_have_forgotten(life)
+            || self.timeline.may_have_forgotten(doubts::open_for(life))
+                && doubts::are_open(connection).await?
+        {
+            return Ok(None);
+        }
+        lease::acquire(connection, claim).await
+    }
+}
+
+/// Removes all tasks but those with a running run. The runs are left to [`archive::move_runs`].
+async fn reset(
+    connection: &mut PgConnection,
+    leader: LeaderEpoch,
+    archive: ArchiveId,
+) -> Result<PendingDeletions, LeaderError> {
+    let failed = failed_to("remove every task");
+    let mut transaction = connection.begin().await.map_err(&failed)?;
+    fence(&mut shared(&mut transaction), leader).await?;
+    configure::begin_reset(&mut shared(&mut transaction)).await?;
+    archive::begin(&mut transaction, archive).await?;
+    let reset = configure::reset(&mut shared(&mut transaction), false).await?;
+    transaction.commit().await.map_err(&failed)?;
+    Ok(reset)
+}
+
+#[async_trait]
+impl Continuity for PostgresDatabase {
+    async fn timeline(&self) -> Result<Timeline, StoreError> {
+        call!(&self.pool, c => doubts::timeline(c))
+    }
+
+    async fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError> {
+        call!(&self.pool, c => doubts::vouch(c, part))
+    }
+
+    async fn settle(
+        &self,
+        leader: LeaderEpoch,
+        lease: Duration,
+    ) -> Result<Settlement, LeaderError> {
+        call!(&self.pool, c => doubts::settle(c, leader, lease))
+    }
+}
+
+#[async_trait]
+impl Database for PostgresDatabase {
+    async fn begin(
+        &self,
+        intent: Intent,
+        _durability: Durability,
+    ) -> Result<Box<dyn cts_store_sql::Session>, StoreError> {
+        Ok(Box::new(match intent {
+            Intent::Read | Intent::Statement => Session::begin(&self.pool).await?,
+            Intent::Transaction => Session::begin_transaction(&self.pool).await?,
+        }))
+    }
+
+    fn limit(&self, length: Length) -> Duration {
+        match length {
+            Length::Short => CALL_LIMIT,
+            Length::Long => LONG_LIMIT,
+        }
+    }
+
+    /// Streams of hints go on.
+    async fn close(&self) {
+        self.election.close().await;
+        self.sender.close().await;
+        self.pool.close().await;
+    }
+
+    async fn lead(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError> {
+        election_call!(self.election, c => self.lead_on(c, member, epoch, time_to_live))
+    }
+
+    async fn resign(&self, member: &Member) -> Result<(), StoreError> {
+        election_call!(self.election, c => leadership::resign(c, member))
+    }
+
+    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
+        call!(&self.pool, c => leadership::members(c, within))
+    }
+
+    async fn reset_tasks(
+        &self,
+        leader: LeaderEpoch,
+        archive: ArchiveId,
+    ) -> Result<PendingDeletions, LeaderError> {
+        let reset = call!(&self.pool, LONG_LIMIT, c => reset(c, leader, archive))?;
+        let mut after = Uuid::nil();
+        while let Moved::To(run) =
+            call!(&self.pool, LONG_LIMIT, c => archive::move_runs(c, leader, archive, after))?
+        {
+            after = run;
+        }
+        while call!(&self.pool, c => archive::forget_old(c))? {}
+        Ok(reset)
+    }
+
+    async fn version(&self) -> Result<String, StoreError> {
+        call!(&self.pool, c => self.version.read(c))
+    }
+
+    async fn enqueue(
+        &self,
+        leader: LeaderEpoch,
+        requests: Vec<EnqueueRequest>,
+    ) -> Result<Vec<Enqueued>, LeaderError> {
+        call!(&self.pool, c => enqueue::enqueue(c, leader, &requests))
+    }
+
+    async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
+        call!(&self.pool, c => self.acquire_on(c, claim))
+    }
+
+    async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
+        call!(&self.pool, c => complete::complete(c, &completion))
+    }
+
+    async fn reap(
+        &self,
+        leader: LeaderEpoch,
+        each: &[ExpiredLeases],
+    ) -> Result<Vec<Requeued>, LeaderError> {
+        let requeued = call!(&self.pool, c => take_back::reap(c, leader, each))?;
+        // Statistics are tried again a second later; a failure must not hide the leases that were taken back.
+        if let Err(error) = call!(&self.pool, c => statistics::follow(c)) {
+            tracing::debug!(error = %Chain(&error), "no statistics could be made");
+        }
+        Ok(requeued)
+    }
+
+    async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
+        call!(&self.pool, c => take_back::release_all(c))
+    }
+
+    async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
+        call!(&self.pool, LONG_LIMIT, c => prune::prune(c, retention))
+    }
+
+    async fn append_log(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        lines: Vec<LogLine>,
+    ) -> Result<(), LeaseError> {
+        call!(&self.pool, c => logs::append_leased(c, run, (holder, epoch), &lines))
+    }
+
+    async fn log_space(&self) -> Result<u64, StoreError> {
+        call!(&self.pool, LONG_LIMIT, c => log_space::measure(c))
+    }
+
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
+        call!(&self.pool, LONG_LIMIT, c => log_space::remove(c, bytes))
+    }
+
+    async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
+        call!(&self.sender, c => hints::publish(c, hints))
+    }
+
+    async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
+        hints::listen(self.target.clone()).await.map(Some)
+    }
+}

@@ -1,0 +1,46 @@
+//! The version of the states of tasks.
+
+use std::sync::Arc;
+
+use cts_store::StoreError;
+use parking_lot::Mutex;
+use sqlx::PgConnection;
+
+use crate::row::failed_to;
+
+/// The version of the states, as it was read last. Cheap to clone; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Version(Arc<Mutex<Known>>);
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// Snapshot of the visible transactions: another text after each transaction that has written.
+    snapshot: String,
+    version: String,
+}
+
+impl Version {
+    /// A digest over the versions of all tasks, which is made only if something was written since.
+    pub(crate) async fn read(&self, connection: &mut PgConnection) -> Result<String, StoreError> {
+        let known = self.0.lock().clone();
+        let (snapshot, version): (String, Option<String>) = sqlx::query_as(
+            "-- version
+            SELECT seen, CASE WHEN seen <> $1 THEN (
+                SELECT concat(count(*), '.', sum(hashtextextended(task_name, version)))
+                FROM task_versions) END
+            FROM (SELECT pg_current_snapshot()::TEXT AS seen) AS now",
+        )
+        .bind(&known.snapshot)
+        .fetch_one(connection)
+        .await
+        .map_err(failed_to("read the version of the states"))?;
+        let Some(version) = version else {
+            return Ok(known.version);
+        };
+        *self.0.lock() = Known {
+            snapshot,
+            version: version.clone(),
+        };
+        Ok(version)
+    }
+}

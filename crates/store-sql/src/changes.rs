@@ -1,0 +1,261 @@
+//! Tasks created, changed and deleted over the API.
+
+use cts_core::runs::RunKind;
+use cts_core::{RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal};
+use cts_store::configured::declaration;
+use cts_store::fields::Fields;
+use cts_store::{
+    DELETED, DRAFTS_KEPT, Deletion, NewTask, StoreError, StoredTask, TaskChange, TaskError, decode,
+};
+
+use crate::{Connection, cancel, destruction, requests, sql, tasks};
+
+/// A task and what it is at.
+pub(crate) struct Current {
+    pub(crate) task: StoredTask,
+    activity: TaskActivity,
+    configured: Option<String>,
+}
+
+/// Begins to create a task, and requests its run.
+pub async fn create(c: &mut dyn Connection, task: &NewTask) -> Result<(), TaskError> {
+    let name = task.spec.name();
+    // Another call may take the name between the two statements.
+    loop {
+        make_way(c, name).await?;
+        if tasks::insert_draft(c, task).await? {
+            break;
+        }
+    }
+    Ok(requests::insert(c, name, (task.run, task.kind)).await?)
+}
+
+/// A draft without a waiter blocks nothing.
+async fn make_way(c: &mut dyn Connection, name: &TaskName) -> Result<(), TaskError> {
+    let lock = c.dialect().pick("", "FOR UPDATE");
+    let other = sql(
+        "create a task",
+        format!(
+            "-- create_task: what has the name
+            SELECT name, phase, creation_run, updated_at <= {{now}} - $2 AS is_old
+            FROM tasks WHERE name = $1 {lock}"
+        ),
+    );
+    let other = other.bind(name).bind(DRAFTS_KEPT).optional(c, |row| {
+        let row = Fields::new(row, "create a task", "tasks").keyed("name")?;
+        let run: Option<RunId> = row.id_under("creation_run", "creation_run")?;
+        Ok((row.phase("phase")?, row.flag("is_old")?, run))
+    });
+    match other.await? {
+        None => Ok(()),
+        Some((phase, _, _)) if phase.is_visible() => Err(TaskError::Exists),
+        Some((TaskPhase::Discarded, true, _)) => Ok(tasks::remove(c, &[name.as_str()]).await?),
+        Some((_, _, run)) => Err(TaskError::BeingCreated {
+            run: run.ok_or(TaskError::Exists)?,
+        }),
+    }
+}
+
+/// The task, locked until the transaction ends.
+pub(crate) async fn current(c: &mut dyn Connection, name: &TaskName) -> Result<Current, TaskError> {
+    sql(
+        "read a task",
+        "-- change_task, delete_task: the task\nSELECT 1 FROM tasks WHERE name = $1 FOR UPDATE",
+    )
+    .bind(name)
+    .on_postgres(c)
+    .await?;
+    let current = sql(
+        "read a task",
+        "-- change_task, delete_task: what it is at; indexes runs_one_running, runs_waiting, run_requests_task
+        SELECT t.name, t.origin, t.phase, t.revision, t.spec, t.configured, t.destroy_run,
+               t.destruction_suspended_at,
+               EXISTS (SELECT 1 FROM runs r
+                       WHERE r.task_name = t.name AND r.status = 'running'
+                         AND r.waiting_for IS NULL) AS running,
+               EXISTS (SELECT 1 FROM runs r
+                       WHERE r.task_name = t.name AND r.status = 'running'
+                         AND r.waiting_for IS NOT NULL) AS waits,
+               EXISTS (SELECT 1 FROM runs r
+                       WHERE r.task_name = t.name AND r.status = 'queued'
+                         AND (t.enabled OR r.kind <> 'apply' OR r.requested)
+                         AND (r.due_at <= {now} OR r.attempts > 0)) AS about_to_run,
+               EXISTS (SELECT 1 FROM run_requests q
+                       WHERE q.task_name = t.name AND q.refused IS NULL) AS requested
+        FROM tasks t
+        WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')",
+    );
+    let current = current.bind(name).optional(c, |row| {
+        let task = decode::stored_task(row)?;
+        let row = Fields::new(row, "read a task", "tasks");
+        Ok(Current {
+            activity: TaskActivity {
+                phase: task.phase,
+                running: row.flag("running")?,
+                waits: row.flag("waits")?,
+                about_to_run: row.flag("about_to_run")?,
+                requested: row.flag("requested")?,
+            },
+            configured: row.text_if_any("configured")?.map(str::to_owned),
+            task,
+        })
+    });
+    current.await?.ok_or(TaskError::Unknown)
+}
+
+/// Changes a visible task, and returns it after the change.
+pub async fn change(
+    c: &mut dyn Connection,
+    name: &TaskName,
+    change: &TaskChange,
+) -> Result<StoredTask, TaskError> {
+    let current = current(c, name).await?;
+    if let Some((run, _)) = change.request
+        && requests::is_known(c, run).await?
+    {
+        return Ok(current.task);
+    }
+    let mut changed = current.task.clone();
+    let spec = change.accepted(&current.task, current.activity)?;
+    if spec != current.task.spec {
+        changed.revision = current.task.revision.saturating_add(1);
+        tasks::write_spec(c, &spec, changed.revision).await?;
+    }
+    if let Some(why) = change.withdrawal(&current.task.spec, &spec) {
+        withdraw_applies(c, &[(name.as_str(), why)], change.reason()).await?;
+    }
+    if let Some(request) = change.request {
+        requests::insert(c, name, request).await?;
+    }
+    changed.spec = spec;
+    Ok(changed)
+}
+
+/// Withdraws the applies of tasks that are declared otherwise from now on, over the API or by a file: queued
+/// ones are cancelled, a running one goes on without another attempt. Requests are refused for this `reason`.
+pub(crate) async fn withdraw_applies(
+    c: &mut dyn Connection,
+    tasks: &[(&str, Withdrawal)],
+    reason: &str,
+) -> Result<(), StoreError> {
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = tasks.iter().map(|(name, _)| *name).collect();
+    let others = tasks
+        .iter()
+        .filter(|(_, why)| *why == Withdrawal::OtherDefinition);
+    let others: Vec<&str> = others.map(|(name, _)| *name).collect();
+    for (statement, names) in [
+        (
+            "-- change_task, replace_config_tasks: cancel; index runs_waiting
+            UPDATE runs SET status = 'cancelled', finished_at = {now}, updated_at = {now}
+            WHERE task_name {in $1} AND status = 'queued' AND kind = 'apply'",
+            &names,
+        ),
+        (
+            "-- change_task, replace_config_tasks: withdraw; index runs_one_running
+            UPDATE runs SET withdrawn = TRUE
+            WHERE task_name {in $1} AND status = 'running' AND kind = 'apply'",
+            &names,
+        ),
+        (
+            "-- change_task, replace_config_tasks: another definition
+            UPDATE tasks SET failures = 0 WHERE name {in $1}",
+            &others,
+        ),
+    ] {
+        let withdrawn = sql("withdraw what is to be applied", statement);
+        withdrawn.bind(names.as_slice()).execute(c).await?;
+    }
+    requests::refuse_all(c, &names, Some(RunKind::Apply), reason).await
+}
+
+/// Deletes a visible task. Returns whether it is removed already.
+pub async fn delete(
+    c: &mut dyn Connection,
+    name: &TaskName,
+    deletion: Deletion,
+) -> Result<bool, TaskError> {
+    let current = current(c, name).await?;
+    let running = current.activity.is_leased();
+    let is_deleting = current.task.phase == TaskPhase::Deleting;
+    if deletion != Deletion::Retain && current.task.destruction_suspended {
+        cancel::continue_destruction(c, name.as_str()).await?;
+    }
+    if is_deleting && (deletion != Deletion::Retain || current.task.destroy_run.is_none()) {
+        return Ok(false);
+    }
+    if !is_deleting && current.task.origin == TaskOrigin::Config {
+        remember(c, &current.task.spec, current.configured).await?;
+    }
+    let name = name.as_str();
+    match deletion.destroy_run(&current.task) {
+        Some(run) => {
+            begin_deletions(c, &[name], Some(run)).await?;
+            Ok(!running && !destruction::begin(c, name, run).await?)
+        }
+        None if running => {
+            begin_deletions(c, &[name], None).await?;
+            Ok(false)
+        }
+        None => {
+            tasks::remove(c, &[name]).await?;
+            Ok(true)
+        }
+    }
+}
+
+/// Begins deletions: tasks with a running run are removed when it has ended and the given run, if any, has
+/// destroyed their infrastructure. The caller has locked them.
+pub(crate) async fn begin_deletions(
+    c: &mut dyn Connection,
+    names: &[&str],
+    destroy_run: Option<RunId>,
+) -> Result<(), StoreError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let cancelled = sql(
+        "delete tasks",
+        "-- tasks are being deleted: queued runs; index runs_waiting
+        UPDATE runs SET status = 'cancelled', finished_at = {now}, updated_at = {now}
+        WHERE task_name {in $1} AND status = 'queued'",
+    );
+    cancelled.bind(names).execute(c).await?;
+    let deleting = sql(
+        "delete tasks",
+        "-- tasks are being deleted
+        UPDATE tasks
+        SET phase = 'deleting', creation = NULL, creation_run = NULL, destroy_run = $2,
+            destruction_suspended_at = NULL, updated_at = {now}
+        WHERE name {in $1}",
+    );
+    deleting.bind(names).bind(destroy_run).execute(c).await?;
+    requests::refuse_all(c, names, None, DELETED).await
+}
+
+/// Keeps the configuration from bringing the task back.
+async fn remember(
+    c: &mut dyn Connection,
+    task: &TaskSpec,
+    configured: Option<String>,
+) -> Result<(), StoreError> {
+    let configured = match configured {
+        Some(configured) => configured,
+        None => declaration(task)?.to_string(),
+    };
+    let remembered = sql(
+        "delete a task",
+        "-- delete_task: of the configuration
+        INSERT INTO deleted_tasks (name, configured, deleted_at) VALUES ($1, $2, {now})
+        ON CONFLICT (name) DO UPDATE
+        SET configured = excluded.configured, deleted_at = excluded.deleted_at",
+    );
+    remembered
+        .bind(task.name())
+        .bind(configured)
+        .execute(c)
+        .await?;
+    Ok(())
+}

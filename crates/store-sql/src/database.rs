@@ -1,0 +1,217 @@
+//! Databases: how calls get their connections, and the calls that each database makes in its own way.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::{ArchiveId, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
+use cts_store::{
+    CancelError, Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases,
+    Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, MemberState,
+    PendingDeletions, RemovedLogs, Requeued, Retention, StoreError, TaskError,
+};
+use tokio::time::error::Elapsed;
+
+use crate::Connection;
+
+/// Kind of work of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// Statements that only read, each for itself.
+    Read,
+    /// One statement that writes. It needs a transaction only in SQLite.
+    Statement,
+    /// Statements that write all or nothing.
+    Transaction,
+}
+
+/// The failures that a commit outlives. Commits to Postgres outlive all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process. A power cut may take the last of these commits.
+    Process,
+    /// A power cut: the commit returns when it is on the disk, with every commit before it.
+    PowerCut,
+}
+
+/// How long a call takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// Its work is limited.
+    Short,
+    /// Its work grows with the configuration or the history.
+    Long,
+}
+
+/// How a call has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// With its answer.
+    Done,
+    /// With an error that is not the database's, or after a collision. The connection is usable.
+    Undone,
+    /// By a failure of the database, or not in time. The state of the connection is unknown.
+    Unknown,
+}
+
+/// A connection during one call. Dropped, it is closed or rolled back.
+#[async_trait]
+pub trait Session: Connection {
+    /// Commits, if the session is a transaction.
+    async fn commit(&mut self) -> Result<(), StoreError>;
+
+    /// Ends the use of the connection. After that nothing of an undone call holds a lock.
+    async fn end(self: Box<Self>, outcome: Outcome);
+}
+
+/// A database with the schema of cts.
+#[async_trait]
+pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
+    /// Begins a call.
+    async fn begin(
+        &self,
+        intent: Intent,
+        durability: Durability,
+    ) -> Result<Box<dyn Session>, StoreError>;
+
+    /// Time limit of a call that has its connection.
+    fn limit(&self, length: Length) -> Duration;
+
+    /// Closes the connections, after the calls in progress.
+    async fn close(&self);
+
+    /// As [`Store::lead`](cts_store::Store::lead).
+    async fn lead(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError>;
+
+    /// As [`Store::resign`](cts_store::Store::resign).
+    async fn resign(&self, member: &Member) -> Result<(), StoreError>;
+
+    /// As [`Store::members`](cts_store::Store::members).
+    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
+
+    /// As [`Store::reset_tasks`](cts_store::Store::reset_tasks).
+    async fn reset_tasks(
+        &self,
+        leader: LeaderEpoch,
+        archive: ArchiveId,
+    ) -> Result<PendingDeletions, LeaderError>;
+
+    /// As [`Store::version`](cts_store::Store::version).
+    async fn version(&self) -> Result<String, StoreError>;
+
+    /// As [`Store::enqueue`](cts_store::Store::enqueue).
+    async fn enqueue(
+        &self,
+        leader: LeaderEpoch,
+        requests: Vec<EnqueueRequest>,
+    ) -> Result<Vec<Enqueued>, LeaderError>;
+
+    /// As [`Store::acquire`](cts_store::Store::acquire).
+    async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
+
+    /// As [`Store::complete`](cts_store::Store::complete).
+    async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
+
+    /// As [`Store::reap`](cts_store::Store::reap).
+    async fn reap(
+        &self,
+        leader: LeaderEpoch,
+        each: &[ExpiredLeases],
+    ) -> Result<Vec<Requeued>, LeaderError>;
+
+    /// As [`Store::release_all`](cts_store::Store::release_all).
+    async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
+
+    /// As [`Store::prune`](cts_store::Store::prune).
+    async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
+
+    /// As [`Store::append_log`](cts_store::Store::append_log).
+    async fn append_log(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        lines: Vec<LogLine>,
+    ) -> Result<(), LeaseError>;
+
+    /// As [`Housekeeping::log_space`](cts_store::Housekeeping::log_space).
+    async fn log_space(&self) -> Result<u64, StoreError>;
+
+    /// As [`Housekeeping::remove_logs`](cts_store::Housekeeping::remove_logs).
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
+
+    /// As [`Store::publish`](cts_store::Store::publish).
+    async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
+
+    /// As [`Store::listen`](cts_store::Store::listen).
+    async fn listen(&self) -> Result<Option<HintStream>, StoreError>;
+}
+
+/// Errors that may come from the store.
+pub trait Failure {
+    /// The store's own failure, if it is one.
+    fn store(&self) -> Option<&StoreError>;
+}
+
+impl Failure for StoreError {
+    fn store(&self) -> Option<&StoreError> {
+        Some(self)
+    }
+}
+
+/// Errors with a variant for failures of the store.
+macro_rules! failure {
+    ($($error:ident),+) => {$(
+        impl Failure for $error {
+            fn store(&self) -> Option<&StoreError> {
+                match self {
+                    Self::Store(error) => Some(error),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+failure!(LeaseError, LeaderError, CancelError, TaskError);
+
+/// How a call has ended.
+pub fn outcome<T>(answer: &Result<Result<T, impl Failure>, Elapsed>) -> Outcome {
+    match answer {
+        Ok(Ok(_)) => Outcome::Done,
+        Ok(answer) if is_repeatable(answer) || !has_failed(answer) => Outcome::Undone,
+        Ok(_) | Err(_) => Outcome::Unknown,
+    }
+}
+
+/// Whether the database itself has failed; a refused call is not such a failure.
+fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
+    let failure = answer.as_ref().err().and_then(Failure::store);
+    matches!(failure, Some(StoreError::Database { .. }))
+}
+
+/// Whether Postgres has undone the call because it collided with a second call: a serialization failure, a
+/// deadlock, or one of the unique indexes that are the safety net. Nothing of the call has happened, so it
+/// can be repeated.
+pub fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {
+    let Err(failure) = answer else { return false };
+    let Some(StoreError::Database { source, .. }) = failure.store() else {
+        return false;
+    };
+    let Some(sqlx::Error::Database(error)) = source.downcast_ref::<sqlx::Error>() else {
+        return false;
+    };
+    match error.code().as_deref() {
+        Some("40001" | "40P01") => true,
+        Some("23505") => matches!(
+            error.constraint(),
+            Some("runs_one_queued" | "runs_one_running")
+        ),
+        _ => false,
+    }
+}

@@ -1,0 +1,122 @@
+//! Events, and the states of tasks that follow from the newest ones.
+
+use cts_core::{EVENTS_KEPT, Event, EventConfig, TaskName, TaskStatus};
+use cts_store::cell::encoded;
+use cts_store::fields::{Columns, Fields};
+use cts_store::{StoreError, TaskState, decode};
+
+use crate::{Connection, sql};
+
+/// Stores the event of a run.
+pub async fn store(c: &mut dyn Connection, event: &Event) -> Result<(), StoreError> {
+    sql(
+        "store an event",
+        "-- complete, cancel_run: the event
+        INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config,
+                            incarnation, summary)
+        SELECT $1, $2, id, $4, $5, $6, $7, $8, incarnation, summary FROM runs WHERE id = $3",
+    )
+    .bind(event.id)
+    .bind(&event.task_name)
+    .bind(event.run_id)
+    .bind(event.success)
+    .bind(event.start_time.timestamp_micros())
+    .bind(event.end_time.timestamp_micros())
+    .bind(event.error.as_ref())
+    .bind(encoded("store an event", &event.config)?)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+/// The states of all visible tasks by name, or of those with one status.
+pub async fn states(
+    c: &mut dyn Connection,
+    status: Option<TaskStatus>,
+) -> Result<Vec<TaskState>, StoreError> {
+    let events = c.dialect().pick(
+        "events e ON e.position IN (
+            SELECT position FROM events n
+            WHERE n.task_name = t.name AND n.incarnation = t.incarnation
+            ORDER BY n.position DESC LIMIT $1)",
+        "LATERAL (
+            SELECT * FROM events n
+            WHERE n.task_name = t.name AND n.incarnation = t.incarnation
+            ORDER BY n.position DESC LIMIT $1) e ON TRUE",
+    );
+    let rows = sql(
+        "read the states of tasks",
+        format!(
+            "-- task_states: each task once per event, without events once; index events_task
+        SELECT t.name, t.enabled, t.event_config, t.held,
+               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config,
+               e.summary
+        FROM tasks t
+        LEFT JOIN {events}
+        WHERE t.phase IN ('ready', 'deleting')
+        ORDER BY t.name, e.position DESC"
+        ),
+    );
+    let rows = rows.bind(EVENTS_KEPT).all(c, state_with_event).await?;
+    let mut states = folded(rows);
+    states.retain(|state| status.is_none_or(|status| state.status == status));
+    Ok(states)
+}
+
+/// The state of one visible task.
+pub async fn state(
+    c: &mut dyn Connection,
+    name: &TaskName,
+) -> Result<Option<TaskState>, StoreError> {
+    let rows = sql(
+        "read the state of a task",
+        "-- task_state: once per event, without events once; index events_task
+        SELECT t.name, t.enabled, t.event_config, t.held,
+               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config,
+               e.summary
+        FROM tasks t
+        LEFT JOIN events e ON e.task_name = t.name AND e.incarnation = t.incarnation
+        WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')
+        ORDER BY e.position DESC
+        LIMIT $2",
+    );
+    let rows = rows
+        .bind(name)
+        .bind(EVENTS_KEPT)
+        .all(c, state_with_event)
+        .await?;
+    Ok(folded(rows).pop())
+}
+
+fn state_with_event(row: &dyn Columns) -> Result<TaskState, StoreError> {
+    let task = Fields::new(row, "read the state of a task", "tasks").keyed("name")?;
+    let config: EventConfig = task.json("event_config")?;
+    let has_event = task.has_id("id")?;
+    Ok(TaskState {
+        task: task.parse("name")?,
+        enabled: task.flag("enabled")?,
+        providers: config.providers,
+        status: TaskStatus::Unknown,
+        events: has_event
+            .then(|| decode::event(row))
+            .transpose()?
+            .into_iter()
+            .collect(),
+        held: task.json_if_any("held")?,
+    })
+}
+
+/// The rows of a task follow each other.
+fn folded(rows: Vec<TaskState>) -> Vec<TaskState> {
+    let mut states: Vec<TaskState> = Vec::new();
+    for row in rows {
+        match states.last_mut().filter(|state| state.task == row.task) {
+            Some(state) => state.events.extend(row.events),
+            None => states.push(row),
+        }
+    }
+    for state in &mut states {
+        state.status = TaskStatus::derive(state.events.iter().map(|event| event.success));
+    }
+    states
+}

@@ -1,0 +1,127 @@
+//! Frozen inputs and their contents, as they are stored.
+
+use std::collections::HashSet;
+
+use cts_core::{Content, Digest, TaskName};
+use cts_store::cell::Cell;
+use cts_store::fields::{Columns, Fields};
+use cts_store::{StoreError, StoredInput};
+
+use crate::{Connection, sql};
+
+const READ: &str = "read an input";
+
+/// Reads an input.
+pub async fn read(c: &mut dyn Connection, hash: Digest) -> Result<Option<StoredInput>, StoreError> {
+    sql(
+        READ,
+        "-- input
+        SELECT hash, encoding, content,
+               (SELECT {list c.hash by p.position}
+                FROM input_contents p JOIN contents c ON c.id = p.content_id
+                WHERE p.input_id = i.id) AS contents
+        FROM inputs i WHERE hash = $1",
+    )
+    .bind(hash)
+    .optional(c, stored)
+    .await
+}
+
+/// An input from a row with hash, encoding, content and the hashes of its contents.
+pub fn stored(row: &dyn Columns) -> Result<StoredInput, StoreError> {
+    let input = Fields::new(row, READ, "inputs").keyed("hash")?;
+    let contents = Cell {
+        table: "contents",
+        column: "hash",
+        row: input.key(),
+    };
+    let contents: Vec<Digest> = contents.json(input.text("contents")?)?;
+    if !contents.is_empty() {
+        return Ok(StoredInput::Contents(contents));
+    }
+    let bytes = input
+        .cell("content")
+        .decoded(input.text("encoding")?, input.bytes("content")?)?;
+    Ok(StoredInput::OnePiece(bytes))
+}
+
+/// The inputs of the running or else the last successful applies of these tasks.
+pub async fn applied(
+    c: &mut dyn Connection,
+    names: &[TaskName],
+) -> Result<Vec<(TaskName, Digest)>, StoreError> {
+    // Each in the order of the index of its database.
+    let ended = c.dialect().pick(
+        "r.status IN ('succeeded', 'failed', 'cancelled') AND (r.status = 'cancelled') = 0",
+        "r.status IN ('succeeded', 'failed')",
+    );
+    sql(
+        "read what was applied last",
+        format!(
+            "-- applied_inputs; indexes runs_one_running, runs_results, runs_ended
+        SELECT name, hash
+        FROM (SELECT t.name, coalesce(
+                  (SELECT r.input_hash FROM runs r
+                   WHERE r.status = 'running' AND r.task_name = t.name
+                     AND r.incarnation = t.incarnation AND r.kind = 'apply'),
+                  (SELECT r.input_hash FROM runs r
+                   WHERE {ended} AND r.status = 'succeeded'
+                     AND r.task_name = t.name AND r.incarnation = t.incarnation AND r.kind = 'apply'
+                   ORDER BY r.created_at DESC, r.id DESC LIMIT 1)) AS hash
+              FROM tasks t WHERE t.name {{in $1}}) applied
+        WHERE hash IS NOT NULL"
+        ),
+    )
+    .bind(names)
+    .all(c, |row| {
+        let task = Fields::new(row, "read what was applied last", "tasks").keyed("name")?;
+        let hash = Cell {
+            table: "runs",
+            column: "input_hash",
+            row: task.key(),
+        };
+        Ok((task.parse("name")?, hash.parse(task.text("hash")?)?))
+    })
+    .await
+}
+
+/// Reads the contents among these that are stored.
+pub async fn contents(
+    c: &mut dyn Connection,
+    hashes: &[Digest],
+) -> Result<Vec<Content>, StoreError> {
+    let contents = sql(
+        READ,
+        "-- contents
+        SELECT hash, encoding, content FROM contents WHERE hash {in $1}",
+    );
+    contents.bind(hashes).all(c, content).await
+}
+
+/// A content from a row with hash, encoding and content.
+pub fn content(row: &dyn Columns) -> Result<Content, StoreError> {
+    let row = Fields::new(row, READ, "contents").keyed("hash")?;
+    row.cell("content")
+        .content(row.text("encoding")?, row.bytes("content")?)
+}
+
+/// Returns the hashes of these contents that are stored.
+pub async fn known(
+    c: &mut dyn Connection,
+    hashes: &[Digest],
+) -> Result<HashSet<Digest>, StoreError> {
+    if hashes.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let known = sql(
+        "store inputs",
+        "-- enqueue: contents that are known
+        SELECT hash FROM contents WHERE hash {in $1}",
+    );
+    let known = known.bind(hashes).all(c, |row| {
+        Fields::new(row, "store inputs", "contents")
+            .keyed("hash")?
+            .parse("hash")
+    });
+    Ok(known.await?.into_iter().collect())
+}

@@ -1,0 +1,47 @@
+//! The methods of the store that SQLite and Postgres share, written once.
+//!
+//! A method runs [statements](sql) over a [`Connection`]. Statements are the same text for both databases but
+//! for a few [words](Dialect); where they differ in more, the method has a text for each. Acquire, enqueue,
+//! complete, leadership, prune and reap are the databases' own, because their speed depends on the database.
+//!
+//! Where rows are locked, the order is that of `cts-store-postgres`.
+#![warn(missing_docs)]
+
+pub mod archive;
+pub mod bundles;
+pub mod cancel;
+pub mod changes;
+pub mod configurations;
+pub mod configure;
+mod connection;
+mod database;
+pub mod destruction;
+mod dialect;
+pub mod events;
+pub mod export;
+pub mod housekeeping;
+pub mod inputs;
+pub mod leadership;
+pub mod leases;
+pub mod logs;
+pub mod queue;
+pub mod requests;
+pub mod settings;
+pub mod shrink_limits;
+mod statement;
+mod store;
+pub mod tasks;
+pub mod terraform_states;
+mod value;
+pub mod workers;
+
+pub use connection::{Connection, Row};
+pub use database::{
+    Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable, outcome,
+};
+pub use dialect::Dialect;
+pub use statement::{
+    Decode, Statement, bytes, failed_to, flag, integer, integer_if_any, sql, text, text_if_any,
+};
+pub use store::SqlStore;
+pub use value::{Bind, Value};

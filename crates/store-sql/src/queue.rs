@@ -1,0 +1,298 @@
+//! The queue, and runs as they are stored.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cts_core::runs::RunStatus;
+use cts_core::{Requirement, RunId, TaskName};
+use cts_store::fields::Fields;
+use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError, WaitingRuns, decode};
+
+use crate::{Connection, Dialect, configurations, configure, flag, sql};
+
+/// Time until the next run is due that no other run keeps waiting.
+pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreError> {
+    // On Postgres conditions are in a `CASE`, so that the order of the index is kept: see `acquire`.
+    let next = sql(
+        "find the next due run",
+        c.dialect().pick(
+            "-- next_due; index runs_due
+        SELECT r.due_at - {now} AS due
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
+          AND NOT EXISTS (
+            SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
+            SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
+        ORDER BY r.due_at
+        LIMIT 1",
+            "-- next_due; index runs_due
+        SELECT r.due_at - cts_now() AS due
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.status = 'queued' AND r.due_at >= 0
+          AND CASE
+              WHEN t.active_run IS NOT NULL THEN FALSE
+              WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
+                SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
+              ELSE t.enabled OR r.kind <> 'apply' OR r.requested END
+        ORDER BY r.due_at
+        LIMIT 1",
+        ),
+    );
+    next.optional(c, |row| {
+        Fields::new(row, "find the next due run", "runs").span("due")
+    })
+    .await
+}
+
+/// Condition that no run of the task of `r` keeps it waiting.
+fn is_free(dialect: Dialect) -> &'static str {
+    dialect.pick(
+        "NOT EXISTS (SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')",
+        "t.active_run IS NULL",
+    )
+}
+
+/// Numbers of queued and running runs.
+pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
+    let is_free = is_free(c.dialect());
+    // So that Postgres computes `ready` once for each run and not for each aggregate.
+    let once = c.dialect().pick("", "OFFSET 0");
+    let depth = sql(
+        "read the depth of the queue",
+        format!(
+            "-- queue_depth; indexes runs_due, runs_one_running
+        SELECT count(*) AS queued,
+               count(*) FILTER (WHERE ready) AS ready,
+               {{now}} - min(due_at) FILTER (WHERE ready) AS oldest_ready,
+               (SELECT count(*) FROM runs
+                WHERE status = 'running' AND waiting_for IS NULL) AS running
+        FROM (SELECT r.due_at,
+                     r.due_at <= {{now}} AND {is_free}
+                     AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
+                         SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group)) AS ready
+              FROM runs r JOIN tasks t ON t.name = r.task_name
+              WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)
+              {once}) q"
+        ),
+    );
+    depth
+        .one(c, |row| {
+            let row = Fields::new(row, "read the depth of the queue", "runs");
+            Ok(QueueDepth {
+                queued: row.number("queued")?,
+                ready: row.number("ready")?,
+                running: row.number("running")?,
+                oldest_ready: row.span_if_any("oldest_ready")?,
+            })
+        })
+        .await
+}
+
+/// Groups of runs that were due for some time and that no worker takes.
+pub async fn waiting_runs(
+    c: &mut dyn Connection,
+    due_for: Duration,
+) -> Result<Vec<WaitingRuns>, StoreError> {
+    let is_free = is_free(c.dialect());
+    // The name is that of the oldest run. SQLite takes it from the row with the minimum.
+    let name = c
+        .dialect()
+        .pick("t.name", "(array_agg(t.name ORDER BY r.due_at, t.name))[1]");
+    let waiting = sql(
+        "find waiting runs",
+        format!(
+            "-- waiting_runs
+        SELECT t.requires_driver, t.requires_version, t.requires_bundle, r.settings,
+               count(*) AS runs, {{now}} - min(r.due_at) AS oldest, {name} AS name
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.status = 'queued' AND r.due_at <= {{now}} - $1
+          AND (t.enabled OR r.kind <> 'apply' OR r.requested)
+          AND (t.phase IN ('ready', 'creating') OR t.destroy_run IS NOT DISTINCT FROM r.id)
+          AND {is_free}
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
+            SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
+        GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
+        ORDER BY oldest DESC, name"
+        ),
+    );
+    let waiting = waiting.bind(due_for).all(c, |row| {
+        let row = Fields::new(row, "find waiting runs", "tasks").keyed("name")?;
+        Ok(WaitingRuns {
+            requirement: Requirement {
+                driver: row.text("requires_driver")?.to_owned(),
+                version: row.text_if_any("requires_version")?.map(str::to_owned),
+                bundle: row.flag("requires_bundle")?,
+            },
+            settings: row.integer_if_any("settings")?.map(i64::unsigned_abs),
+            runs: row.number("runs")?,
+            oldest: row.span("oldest")?,
+            task: row.parse("name")?,
+        })
+    });
+    waiting.await
+}
+
+/// The task whose apply makes the others of this group wait.
+pub async fn applying_of_group(
+    c: &mut dyn Connection,
+    group: &str,
+) -> Result<Option<TaskName>, StoreError> {
+    let applying = sql(
+        "find the running apply of a group",
+        "-- applying_of_group; index runs_one_of_group
+        SELECT task_name FROM busy_groups WHERE name = $1",
+    );
+    let applying = applying.bind(group).optional(c, |row| {
+        let row = Fields::new(row, "find the running apply of a group", "runs");
+        row.keyed("task_name")?.parse("task_name")
+    });
+    applying.await
+}
+
+/// Makes retries of failed runs due, for each task at most once in this time.
+pub async fn retry_failed_now(
+    c: &mut dyn Connection,
+    at_most_every: Duration,
+) -> Result<Vec<TaskName>, StoreError> {
+    let kept: Vec<String> = unsettled(c).await?.into_iter().collect();
+    // On Postgres each task is looked up by itself: few wait, whatever old statistics say. The condition of the
+    // conflict is for another process that starts at the same moment.
+    let hastened = sql(
+        "make failed runs due",
+        c.dialect().pick(
+            "-- hasten_retries: which tasks; index runs_waiting
+        INSERT INTO hastened_tasks (task_name, hastened_at)
+        SELECT t.name, {now}
+        FROM tasks t LEFT JOIN hastened_tasks h ON h.task_name = t.name
+        WHERE t.enabled AND t.retry_failed AND t.phase = 'ready'
+          AND (h.hastened_at IS NULL OR h.hastened_at <= {now} - $1)
+          AND t.name {not in $2}
+          AND EXISTS (
+            SELECT 1 FROM runs r
+            WHERE r.task_name = t.name AND r.status = 'queued' AND r.kind = 'apply'
+              AND r.due_at > {now})
+        ON CONFLICT (task_name) DO UPDATE SET hastened_at = excluded.hastened_at
+        RETURNING task_name",
+            "-- hasten_retries: which tasks; index runs_waiting
+        INSERT INTO hastened_tasks AS h (task_name, hastened_at)
+        SELECT t.name, cts_now()
+        FROM (SELECT DISTINCT task_name FROM runs
+              WHERE status = 'queued' AND kind = 'apply' AND due_at > cts_now()) waiting
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = waiting.task_name LIMIT 1) t
+        WHERE t.enabled AND t.retry_failed AND t.phase = 'ready' AND t.name <> ALL ($2)
+          AND NOT EXISTS (
+            SELECT FROM hastened_tasks h
+            WHERE h.task_name = t.name AND h.hastened_at > cts_now() - $1)
+        ORDER BY t.name
+        ON CONFLICT (task_name) DO UPDATE SET hastened_at = excluded.hastened_at
+        WHERE h.hastened_at <= cts_now() - $1
+        RETURNING task_name",
+        ),
+    );
+    let hastened = hastened.bind(at_most_every).bind(&*kept).all(c, |row| {
+        Fields::new(row, "make failed runs due", "hastened_tasks")
+            .keyed("task_name")?
+            .parse("task_name")
+    });
+    let mut names: Vec<TaskName> = hastened.await?;
+    names.sort_unstable();
+    let due = sql(
+        "make failed runs due",
+        "-- hasten_retries: their runs; index runs_waiting
+        UPDATE runs SET due_at = {now}, updated_at = {now}
+        WHERE task_name {in $1} AND status = 'queued' AND kind = 'apply' AND due_at > {now}",
+    );
+    due.bind(&*names).execute(c).await?;
+    Ok(names)
+}
+
+/// Tasks for which the configuration in force declares something else, which has not taken effect yet. A
+/// declaration that takes effect between this and the next statement withdraws the runs that the next one
+/// would have made due.
+async fn unsettled(c: &mut dyn Connection) -> Result<BTreeSet<String>, StoreError> {
+    let any = sql(
+        "make failed runs due",
+        "-- hasten_retries: whether anything waits; index runs_due
+        SELECT EXISTS (SELECT 1 FROM runs
+                       WHERE status = 'queued' AND due_at >= 0 AND due_at > {now}
+                         AND kind = 'apply') AS value",
+    );
+    if any.one(c, flag).await?
+        && let Some(in_force) = configurations::in_force(c).await?
+    {
+        let stored = configure::declarations(c).await?;
+        return stored.unsettled(&in_force.tasks);
+    }
+    Ok(BTreeSet::new())
+}
+
+/// Reads a run.
+pub async fn run(c: &mut dyn Connection, id: RunId) -> Result<Option<RunRecord>, StoreError> {
+    sql(
+        "read a run",
+        "-- run
+        SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
+               plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
+        FROM runs WHERE id = $1",
+    )
+    .bind(id)
+    .optional(c, decode::run_record)
+    .await
+}
+
+/// Lists runs, newest first, without the texts of plans and without findings.
+pub async fn runs(
+    c: &mut dyn Connection,
+    filter: &RunFilter,
+) -> Result<Vec<RunRecord>, StoreError> {
+    sql("list runs", listing(c.dialect(), filter))
+        .bind(filter.task.as_ref())
+        .bind(filter.after)
+        .bind(filter.limit)
+        .all(c, decode::run_record)
+        .await
+}
+
+/// A statement of its own for each kind of filter, so that each has its index.
+fn listing(dialect: Dialect, filter: &RunFilter) -> String {
+    let task = filter.task.as_ref();
+    let of_task = task.map_or("$1 IS NULL", |_| "task_name = $1");
+    let older = filter.after.map_or("$2 IS NULL", |_| "id < $2");
+    let equal = |status: RunStatus| format!("status = '{}'", status.as_str());
+    let of_all_tasks = task.is_none() && dialect == Dialect::Postgres;
+    let (found, of_status, order) = match filter.status {
+        None => ("NOT MATERIALIZED", "TRUE".to_owned(), "id DESC"),
+        // Queued and running runs are few, in an unknown number: all of them are found before they are
+        // sorted.
+        Some(status @ (RunStatus::Queued | RunStatus::Running)) if of_all_tasks => {
+            ("MATERIALIZED", equal(status), "id DESC")
+        }
+        // A range, because only one index has its order. With an equality, the planner of Postgres assumes
+        // that such runs are spread evenly, and goes through all of them.
+        Some(status @ (RunStatus::Failed | RunStatus::Cancelled)) if of_all_tasks => {
+            let status = status.as_str();
+            let range = format!(
+                "status IN ('failed', 'cancelled') AND status BETWEEN '{status}' AND '{status}'"
+            );
+            ("NOT MATERIALIZED", range, "status DESC, id DESC")
+        }
+        Some(status) => ("NOT MATERIALIZED", equal(status), "id DESC"),
+    };
+    let no_bytes = dialect.pick("x''", "''::BYTEA");
+    format!(
+        "-- runs: without the texts of plans and without findings; indexes runs_pkey, runs_task, runs_not_applied
+        WITH found AS {found} (
+            SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors,
+                   changes_present,
+                   CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
+                   CASE WHEN plan IS NOT NULL THEN {no_bytes} END AS plan,
+                   summary, NULL AS findings, waiting_for, created_at, due_at, started_at, finished_at
+            FROM runs
+            WHERE {of_task} AND {of_status} AND {older}
+        )
+        SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
+               plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
+        FROM found ORDER BY {order} LIMIT $3"
+    )
+}

@@ -1,0 +1,125 @@
+//! Requested runs, as long as they are not queued. Writers have locked the task.
+
+use cts_core::runs::RunKind;
+use cts_core::{RunId, TaskName};
+use cts_store::{Refused, RunRequest, StoreError, decode};
+
+use crate::{Connection, flag, sql};
+
+/// Requests a run with this id and kind.
+pub async fn insert(
+    c: &mut dyn Connection,
+    task: &TaskName,
+    (run, kind): (RunId, RunKind),
+) -> Result<(), StoreError> {
+    let request = sql(
+        "request a run",
+        "-- a run is requested
+        INSERT INTO run_requests (run_id, task_name, kind, requested_at) VALUES ($1, $2, $3, {now})",
+    );
+    request
+        .bind(run)
+        .bind(task)
+        .bind(kind.as_str())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+/// Whether a run of this id was requested or queued before.
+pub async fn is_known(c: &mut dyn Connection, run: RunId) -> Result<bool, StoreError> {
+    let known = sql(
+        "read a request",
+        "-- change_task: whether it was made before
+        SELECT EXISTS (SELECT 1 FROM run_requests WHERE run_id = $1)
+            OR EXISTS (SELECT 1 FROM runs WHERE id = $1) AS value",
+    );
+    known.bind(run).one(c, flag).await
+}
+
+/// Refuses one request if it is open; the task that it was to create is discarded.
+pub async fn refuse(c: &mut dyn Connection, run: RunId, why: &Refused) -> Result<(), StoreError> {
+    sql(
+        "refuse a request",
+        "-- refuse: the task
+        SELECT 1 FROM tasks
+        WHERE name = (SELECT task_name FROM run_requests WHERE run_id = $1)
+        FOR NO KEY UPDATE",
+    )
+    .bind(run)
+    .on_postgres(c)
+    .await?;
+    refuse_locked(c, run, why).await
+}
+
+/// Refuses a request whose task is locked.
+pub async fn refuse_locked(
+    c: &mut dyn Connection,
+    run: RunId,
+    why: &Refused,
+) -> Result<(), StoreError> {
+    let refused = sql(
+        "refuse a request",
+        "-- refuse
+        UPDATE run_requests SET refused = $2, refused_code = $3, refused_at = {now}
+        WHERE run_id = $1 AND refused IS NULL",
+    )
+    .bind(run)
+    .bind(&why.reason)
+    .bind(why.code.as_str())
+    .execute(c)
+    .await?;
+    if refused > 0 {
+        let discarded = sql(
+            "refuse a request",
+            "-- refuse: the draft
+            UPDATE tasks SET phase = 'discarded', updated_at = {now}
+            WHERE phase = 'creating' AND creation_run = $1
+              AND name = (SELECT task_name FROM run_requests WHERE run_id = $1)",
+        );
+        discarded.bind(run).execute(c).await?;
+    }
+    Ok(())
+}
+
+/// Refuses the open requests of these tasks, or those of one kind.
+pub(crate) async fn refuse_all(
+    c: &mut dyn Connection,
+    tasks: &[&str],
+    kind: Option<RunKind>,
+    reason: &str,
+) -> Result<(), StoreError> {
+    let refused = sql(
+        "refuse requests",
+        "-- change_task, replace_config_tasks, delete_task: what is requested; index run_requests_task
+        UPDATE run_requests SET refused = $2, refused_code = 'withdrawn', refused_at = {now}
+        WHERE task_name {in $1} AND refused IS NULL AND ($3 IS NULL OR kind = $3)",
+    );
+    let refused = refused.bind(tasks).bind(reason);
+    refused.bind(kind.map(RunKind::as_str)).execute(c).await?;
+    Ok(())
+}
+
+/// The open requests, the oldest first.
+pub async fn open(c: &mut dyn Connection) -> Result<Vec<RunRequest>, StoreError> {
+    sql(
+        "read the requests",
+        "-- requests
+        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests
+        WHERE refused IS NULL ORDER BY requested_at, run_id",
+    )
+    .all(c, decode::run_request)
+    .await
+}
+
+/// One request, open or refused.
+pub async fn one(c: &mut dyn Connection, run: RunId) -> Result<Option<RunRequest>, StoreError> {
+    sql(
+        "read a request",
+        "-- request
+        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests WHERE run_id = $1",
+    )
+    .bind(run)
+    .optional(c, decode::run_request)
+    .await
+}

@@ -1,0 +1,128 @@
+//! The store over a database: one call of it for each method.
+
+mod calls;
+mod held_leases;
+mod housekeeping;
+mod settings;
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::{JournalPart, LeaderEpoch};
+use cts_store::{Continuity, LeaderError, Settlement, StoreError, Timeline, Vouched};
+
+use crate::database::Database;
+
+/// Largest number of tries of a call that the database undoes because of others.
+pub(crate) const TRIES: u32 = 5;
+
+/// A store in a database. Cheap to clone; clones share the connections.
+#[derive(Debug, Clone)]
+pub struct SqlStore<D>(D);
+
+impl<D: Database> SqlStore<D> {
+    /// A store in this database.
+    pub fn new(database: D) -> Self {
+        Self(database)
+    }
+
+    /// Closes the connections, after the calls in progress.
+    pub async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+impl<D> Deref for SqlStore<D> {
+    type Target = D;
+
+    fn deref(&self) -> &D {
+        &self.0
+    }
+}
+
+#[async_trait]
+impl<D: Database> Continuity for SqlStore<D> {
+    async fn timeline(&self) -> Result<Timeline, StoreError> {
+        self.0.timeline().await
+    }
+
+    async fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError> {
+        self.0.vouch(part).await
+    }
+
+    async fn settle(
+        &self,
+        leader: LeaderEpoch,
+        lease: Duration,
+    ) -> Result<Settlement, LeaderError> {
+        self.0.settle(leader, lease).await
+    }
+}
+
+/// One call: begins it, does the work within the time limit and commits. A call that collided with others is
+/// repeated.
+macro_rules! call {
+    ($database:expr, $intent:ident, $durability:ident, $length:ident, $c:ident => $work:expr) => {{
+        let mut tries = 0;
+        loop {
+            let (intent, durability) = (
+                $crate::database::Intent::$intent,
+                $crate::database::Durability::$durability,
+            );
+            let mut session = $database.begin(intent, durability).await?;
+            let limit = $database.limit($crate::database::Length::$length);
+            let work = async {
+                let $c = &mut *session;
+                let done = $work.await?;
+                session.commit().await?;
+                Ok(done)
+            };
+            let answer = tokio::time::timeout(limit, work).await;
+            session.end($crate::database::outcome(&answer)).await;
+            let answer = answer.unwrap_or_else(|elapsed| {
+                let error = cts_store::StoreError::Database {
+                    operation: "answer in time",
+                    source: Box::new(elapsed),
+                };
+                Err(error.into())
+            });
+            tries += 1;
+            if tries == $crate::store::TRIES || !$crate::database::is_repeatable(&answer) {
+                break answer;
+            }
+        }
+    }};
+}
+
+/// Statements that only read.
+macro_rules! read {
+    ($store:ident, $c:ident => $work:expr) => {
+        $crate::store::call!($store.0, Read, Process, Short, $c => $work)
+    };
+}
+
+/// One statement that writes.
+macro_rules! statement {
+    ($store:ident, $c:ident => $work:expr) => {
+        $crate::store::call!($store.0, Statement, Process, Short, $c => $work)
+    };
+}
+
+/// A transaction. With a leader's epoch its fence is checked first.
+macro_rules! transaction {
+    ($store:ident, $durability:ident, $c:ident => $work:expr) => {
+        $crate::store::transaction!($store, $durability, Short, $c => $work)
+    };
+    ($store:ident, $durability:ident, $length:ident, $c:ident => $work:expr) => {
+        $crate::store::call!($store.0, Transaction, $durability, $length, $c => $work)
+    };
+    ($store:ident, $durability:ident, $length:ident, $leader:ident, $c:ident => $work:expr) => {
+        $crate::store::call!($store.0, Transaction, $durability, $length, $c => async {
+            $crate::leadership::fence($c, $leader).await?;
+            Ok::<_, cts_store::LeaderError>($work.await?)
+        })
+    };
+}
+
+pub(crate) use {call, read, statement, transaction};

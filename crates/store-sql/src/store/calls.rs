@@ -1,0 +1,370 @@
+//! The implementation of the trait: one transaction per method.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::state::{StateDecision, StateRecord};
+use cts_core::{
+    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
+    TaskSpec, TaskStatus, WorkerId,
+};
+use cts_store::{
+    AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
+    Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
+    ExpiredLeases, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
+    Member, MemberConfiguration, MemberState, NewTask, PendingDeletions, QueueDepth, Refused,
+    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
+    StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
+    WorkerRecord, WorkerState,
+};
+
+use super::{SqlStore, read, statement, transaction};
+use crate::database::Database;
+use crate::{
+    archive, bundles, cancel, changes, configurations, configure, destruction, events, inputs,
+    leases, logs, queue, requests, shrink_limits, tasks, terraform_states, workers,
+};
+
+#[async_trait]
+impl<D: Database> Store for SqlStore<D> {
+    async fn lead(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError> {
+        self.0.lead(member, epoch, time_to_live).await
+    }
+
+    async fn resign(&self, member: &Member) -> Result<(), StoreError> {
+        self.0.resign(member).await
+    }
+
+    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
+        self.0.members(within).await
+    }
+
+    async fn register_configuration(
+        &self,
+        member: &Member,
+        configuration: &Configuration,
+        time_to_live: Duration,
+    ) -> Result<Registered, StoreError> {
+        transaction!(self, Process, c => configurations::register(c, member, configuration, time_to_live))
+    }
+
+    async fn adopt_configuration(
+        &self,
+        leader: LeaderEpoch,
+        member: &Member,
+        configuration: &Configuration,
+        replace: bool,
+    ) -> Result<ConfigurationInForce, LeaderError> {
+        transaction!(self, Process, Short, leader, c => configurations::adopt(c, member, configuration, replace))
+    }
+
+    async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError> {
+        transaction!(self, PowerCut, Long, c => configurations::apply(c, wanted))
+    }
+
+    async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {
+        read!(self, c => configurations::in_force(c))
+    }
+
+    async fn configurations(
+        &self,
+        within: Duration,
+    ) -> Result<Vec<MemberConfiguration>, StoreError> {
+        read!(self, c => configurations::all(c, within))
+    }
+
+    async fn configuration_version(&self) -> Result<String, StoreError> {
+        read!(self, c => configurations::version(c))
+    }
+
+    async fn replace_config_tasks(
+        &self,
+        leader: LeaderEpoch,
+        specs: &[TaskSpec],
+    ) -> Result<PendingDeletions, LeaderError> {
+        transaction!(self, Process, Long, leader, c => configure::replace_config_tasks(c, specs))
+    }
+
+    async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
+        read!(self, c => tasks::all(c))
+    }
+
+    async fn task_marks(&self) -> Result<Vec<TaskVersion>, StoreError> {
+        read!(self, c => tasks::marks(c))
+    }
+
+    async fn tasks_named(&self, names: &[TaskName]) -> Result<Vec<StoredTask>, StoreError> {
+        read!(self, c => tasks::named(c, names))
+    }
+
+    async fn task(&self, name: &TaskName) -> Result<Option<StoredTask>, StoreError> {
+        read!(self, c => tasks::one(c, name))
+    }
+
+    async fn create_task(&self, task: &NewTask) -> Result<(), TaskError> {
+        transaction!(self, PowerCut, c => changes::create(c, task))
+    }
+
+    async fn change_task(
+        &self,
+        name: &TaskName,
+        change: &TaskChange,
+    ) -> Result<StoredTask, TaskError> {
+        transaction!(self, PowerCut, c => changes::change(c, name, change))
+    }
+
+    async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError> {
+        transaction!(self, PowerCut, c => changes::delete(c, name, deletion))
+    }
+
+    async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
+        transaction!(self, PowerCut, c => destruction::plan(c, name, run))
+    }
+
+    async fn release_task(
+        &self,
+        name: &TaskName,
+        seen: Option<&[Loss]>,
+    ) -> Result<Option<Hold>, TaskError> {
+        transaction!(self, PowerCut, c => shrink_limits::release(c, name, seen))
+    }
+
+    async fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError> {
+        read!(self, c => terraform_states::of_task(c, name))
+    }
+
+    async fn decide_terraform_state(
+        &self,
+        name: &TaskName,
+        decision: &StateDecision,
+        run: RunId,
+    ) -> Result<StateRecord, TaskError> {
+        transaction!(self, PowerCut, c => terraform_states::decide(c, name, decision, run))
+    }
+
+    async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {
+        statement!(self, c => tasks::drop_draft(c, name, run))
+    }
+
+    async fn requests(&self) -> Result<Vec<RunRequest>, StoreError> {
+        read!(self, c => requests::open(c))
+    }
+
+    async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError> {
+        read!(self, c => requests::one(c, run))
+    }
+
+    async fn refuse(
+        &self,
+        leader: LeaderEpoch,
+        run: RunId,
+        refused: &Refused,
+    ) -> Result<(), LeaderError> {
+        transaction!(self, Process, Short, leader, c => requests::refuse(c, run, refused))
+    }
+
+    async fn reset_tasks(
+        &self,
+        leader: LeaderEpoch,
+        archive: ArchiveId,
+    ) -> Result<PendingDeletions, LeaderError> {
+        self.0.reset_tasks(leader, archive).await
+    }
+
+    async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
+        read!(self, c => archive::all(c))
+    }
+
+    async fn archived_rows(
+        &self,
+        archive: ArchiveId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<ArchivedRow>, StoreError> {
+        read!(self, c => archive::rows(c, archive, after, limit))
+    }
+
+    async fn explain(
+        &self,
+        leader: LeaderEpoch,
+        explanations: &[(TaskName, String)],
+    ) -> Result<(), LeaderError> {
+        transaction!(self, Process, Short, leader, c => tasks::explain(c, explanations))
+    }
+
+    async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError> {
+        read!(self, c => tasks::explanation(c, name))
+    }
+
+    async fn version(&self) -> Result<String, StoreError> {
+        self.0.version().await
+    }
+
+    async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
+        read!(self, c => events::states(c, status))
+    }
+
+    async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError> {
+        read!(self, c => events::state(c, name))
+    }
+
+    async fn enqueue(
+        &self,
+        leader: LeaderEpoch,
+        requests: Vec<EnqueueRequest>,
+    ) -> Result<Vec<Enqueued>, LeaderError> {
+        self.0.enqueue(leader, requests).await
+    }
+
+    async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
+        self.0.acquire(claim).await
+    }
+
+    async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError> {
+        read!(self, c => queue::applying_of_group(c, group))
+    }
+
+    async fn grants(
+        &self,
+        worker: &WorkerId,
+        requests: &[String],
+    ) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError> {
+        read!(self, c => leases::grants(c, worker, requests))
+    }
+
+    async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
+        self.0.complete(completion).await
+    }
+
+    async fn cancel_run(
+        &self,
+        run: RunId,
+        force: bool,
+        event: EventId,
+    ) -> Result<CancelledRun, CancelError> {
+        transaction!(self, PowerCut, c => cancel::cancel(c, run, (force, event)))
+    }
+
+    async fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError> {
+        read!(self, c => cancel::state(c, run))
+    }
+
+    async fn reap(
+        &self,
+        leader: LeaderEpoch,
+        each: &[ExpiredLeases],
+    ) -> Result<Vec<Requeued>, LeaderError> {
+        self.0.reap(leader, each).await
+    }
+
+    async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
+        self.0.release_all().await
+    }
+
+    async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
+        read!(self, c => queue::next_due(c))
+    }
+
+    async fn queue_depth(&self) -> Result<QueueDepth, StoreError> {
+        read!(self, c => queue::depth(c))
+    }
+
+    async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError> {
+        read!(self, c => queue::waiting_runs(c, due_for))
+    }
+
+    async fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
+        transaction!(self, Process, c => queue::retry_failed_now(c, at_most_every))
+    }
+
+    async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
+        statement!(self, c => workers::record_heartbeat(c, worker))
+    }
+
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
+        statement!(self, c => workers::drain(c, worker))
+    }
+
+    async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {
+        statement!(self, c => workers::forget(c, worker))
+    }
+
+    async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
+        read!(self, c => workers::all(c, within))
+    }
+
+    async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {
+        statement!(self, c => bundles::keep(c, hashes))
+    }
+
+    async fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        statement!(self, c => bundles::store(c, hash, bytes))
+    }
+
+    async fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        read!(self, c => bundles::read(c, hash))
+    }
+
+    async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError> {
+        read!(self, c => inputs::read(c, hash))
+    }
+
+    async fn applied_inputs(
+        &self,
+        names: &[TaskName],
+    ) -> Result<Vec<(TaskName, Digest)>, StoreError> {
+        read!(self, c => inputs::applied(c, names))
+    }
+
+    async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError> {
+        read!(self, c => inputs::contents(c, hashes))
+    }
+
+    async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
+        read!(self, c => queue::runs(c, filter))
+    }
+
+    async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError> {
+        read!(self, c => queue::run(c, id))
+    }
+
+    async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
+        self.0.prune(retention).await
+    }
+
+    async fn append_log(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        lines: Vec<LogLine>,
+    ) -> Result<(), LeaseError> {
+        self.0.append_log(run, holder, epoch, lines).await
+    }
+
+    async fn read_log(
+        &self,
+        run: RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Option<LogPage>, StoreError> {
+        read!(self, c => logs::read(c, run, after, limit))
+    }
+
+    async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError> {
+        read!(self, c => logs::moved(c, read))
+    }
+
+    async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
+        self.0.publish(hints).await
+    }
+
+    async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
+        self.0.listen().await
+    }
+}

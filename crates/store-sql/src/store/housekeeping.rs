@@ -1,0 +1,35 @@
+//! Regular housekeeping by the leader.
+
+use async_trait::async_trait;
+use cts_core::LeaderEpoch;
+use cts_store::{Housekeeping, LastHousekeeping, LeaderError, RemovedLogs, StoreError};
+
+use super::{SqlStore, transaction};
+use crate::database::Database;
+use crate::housekeeping;
+
+#[async_trait]
+impl<D: Database> Housekeeping for SqlStore<D> {
+    async fn last_housekeeping(
+        &self,
+        leader: LeaderEpoch,
+    ) -> Result<LastHousekeeping, LeaderError> {
+        transaction!(self, Process, Short, leader, c => housekeeping::last(c))
+    }
+
+    async fn end_housekeeping(
+        &self,
+        leader: LeaderEpoch,
+        logs_warned: bool,
+    ) -> Result<(), LeaderError> {
+        transaction!(self, Process, Short, leader, c => housekeeping::end(c, logs_warned))
+    }
+
+    async fn log_space(&self) -> Result<u64, StoreError> {
+        self.0.log_space().await
+    }
+
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
+        self.0.remove_logs(bytes).await
+    }
+}

@@ -1,0 +1,284 @@
+//! The database: its file, and the calls that it makes in its own way.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::{ArchiveId, Chain, Clock, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
+use cts_store::{
+    Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
+    HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
+    MemberState, PendingDeletions, RemovedLogs, Requeued, Retention, StoreError,
+};
+use cts_store_sql::leadership::fence;
+use cts_store_sql::{Database, Durability, Intent, Length, Session, SqlStore, configure};
+
+use crate::call::{Reading, Writing, shared};
+use crate::connection::{self, Pools};
+use crate::inputs::InputError;
+use crate::row::{failed_to, micros};
+use crate::writer::Write;
+use crate::{
+    archive, complete, continuity, enqueue, leadership, lease, log_space, logs, prune, set_back,
+    take_back,
+};
+
+/// A store in one SQLite file. Cheap to clone; clones share the file.
+///
+/// Only one process may [open] a file at a time; the caller sees to that with a lock of its own.
+pub type SqliteStore = SqlStore<SqliteDatabase>;
+
+/// One SQLite file.
+#[derive(Debug, Clone)]
+pub struct SqliteDatabase {
+    pools: Pools,
+    clock: Arc<dyn Clock>,
+    /// In microseconds.
+    opened_at: i64,
+    /// Another process may have opened it.
+    attached: bool,
+}
+
+/// Opens the file, makes it and its directory if they are missing (modes 0600 and 0750) and brings its schema up
+/// to date. Refuses a schema that this program cannot work with.
+///
+/// `boot` names the present boot of the machine; `None` if it is not known. If the file was left without
+/// [`SqlStore::close`] on another boot, no input counts as applied: the last commits may be missing.
+pub async fn open(
+    path: &Path,
+    clock: Arc<dyn Clock>,
+    boot: Option<&str>,
+) -> Result<SqliteStore, StoreError> {
+    let database = SqliteDatabase {
+        pools: connection::open(path).await?,
+        opened_at: micros(clock.now()),
+        clock,
+        attached: false,
+    };
+    let mut transaction = database.write(Durability::PowerCut).await?;
+    let forgotten = continuity::begin(&mut transaction, boot, database.opened_at).await?;
+    transaction.commit().await?;
+    if forgotten > 0 {
+        tracing::warn!(
+            path = %path.display(),
+            tasks = forgotten,
+            "the machine has stopped, or this is a copy, while the database was in use: every task runs again"
+        );
+    }
+    Ok(SqlStore::new(database))
+}
+
+/// Opens an existing file with the schema of this program, whether another process has it open or not, for
+/// independent single calls. Otherwise [`FileError`](crate::FileError) is the source of the
+/// [`StoreError::Open`].
+pub async fn attach(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteStore, StoreError> {
+    Ok(SqlStore::new(SqliteDatabase {
+        pools: connection::attach(path).await?,
+        opened_at: micros(clock.now()),
+        clock,
+        attached: true,
+    }))
+}
+
+impl SqliteDatabase {
+    fn now(&self) -> i64 {
+        micros(self.clock.now())
+    }
+
+    async fn write(&self, durability: Durability) -> Result<Write, StoreError> {
+        self.pools.writer.begin(durability).await
+    }
+
+    async fn end_use(&self) -> Result<(), StoreError> {
+        // An attached store leaves the note about a clean end to the process that has opened the file.
+        if self.attached || self.pools.writer.pool().is_closed() {
+            return Ok(());
+        }
+        let mut transaction = self.write(Durability::PowerCut).await?;
+        continuity::end(&mut transaction).await?;
+        transaction.commit().await
+    }
+}
+
+/// A file has no timelines.
+impl Continuity for SqliteDatabase {}
+
+/// One transaction: the work in it, then the commit. With a leader's epoch its fence is checked first.
+macro_rules! transaction {
+    ($database:ident, $durability:ident, $transaction:ident, $now:pat_param => $work:expr) => {{
+        let mut $transaction = $database.write(Durability::$durability).await?;
+        let $now = $database.now();
+        let done = $work.await?;
+        $transaction.commit().await?;
+        Ok(done)
+    }};
+}
+
+#[async_trait]
+impl Database for SqliteDatabase {
+    async fn begin(
+        &self,
+        intent: Intent,
+        durability: Durability,
+    ) -> Result<Box<dyn Session>, StoreError> {
+        if intent == Intent::Read {
+            let connection = self.pools.reader.acquire().await;
+            let connection = connection.map_err(failed_to("give a connection"))?;
+            return Ok(Box::new(Reading::new(connection, self.now())));
+        }
+        let transaction = self.write(durability).await?;
+        Ok(Box::new(Writing::new(transaction, self.now())))
+    }
+
+    /// The file answers always, if slowly.
+    fn limit(&self, _length: Length) -> Duration {
+        Duration::MAX
+    }
+
+    async fn close(&self) {
+        if let Err(error) = self.end_use().await {
+            tracing::warn!(
+                error = %Chain(&error),
+                "the database is not closed in order: if the machine starts anew, every task runs again"
+            );
+        }
+        self.pools.observer.close().await;
+        self.pools.reader.close().await;
+        self.pools.writer.close().await;
+    }
+
+    async fn lead(
+        &self,
+        member: &Member,
+        epoch: Option<LeaderEpoch>,
+        time_to_live: Duration,
+    ) -> Result<Leadership, StoreError> {
+        transaction!(self, Process, t, now => leadership::lead(&mut t, member, epoch, time_to_live, now))
+    }
+
+    async fn resign(&self, member: &Member) -> Result<(), StoreError> {
+        transaction!(self, Process, t, _ => leadership::resign(&mut t, member))
+    }
+
+    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
+        leadership::members(&self.pools.reader, within, self.now()).await
+    }
+
+    async fn reset_tasks(
+        &self,
+        leader: LeaderEpoch,
+        archive: ArchiveId,
+    ) -> Result<PendingDeletions, LeaderError> {
+        let mut transaction = self.write(Durability::PowerCut).await?;
+        let now = self.now();
+        let reset = {
+            let c = &mut shared(&mut transaction, now);
+            fence(c, leader).await?;
+            configure::begin_reset(c).await?;
+            archive::store(c.connection(), archive, now).await?;
+            configure::reset(c, true).await?
+        };
+        transaction.commit().await?;
+        Ok(reset)
+    }
+
+    async fn version(&self) -> Result<String, StoreError> {
+        let version = self.pools.observer.version().await?;
+        // The count starts again in a process that opens the file later, so the time of opening is a part of
+        // the version.
+        Ok(format!("{}.{version}", self.opened_at))
+    }
+
+    async fn enqueue(
+        &self,
+        leader: LeaderEpoch,
+        requests: Vec<EnqueueRequest>,
+    ) -> Result<Vec<Enqueued>, LeaderError> {
+        let contents = InputContents::of(&requests);
+        let mut reading = self.begin(Intent::Read, Durability::Process).await?;
+        let mut known =
+            cts_store_sql::inputs::known(&mut *reading, &contents.worth_asking()).await?;
+        drop(reading);
+        loop {
+            let encoded = contents.encoded(&known).await?;
+            let mut transaction = self.write(Durability::Process).await?;
+            let now = self.now();
+            fence(&mut shared(&mut transaction, now), leader).await?;
+            match enqueue::all(&mut transaction, &requests, &encoded, now).await {
+                Ok(enqueued) => {
+                    transaction.commit().await?;
+                    return Ok(enqueued);
+                }
+                Err(InputError::Forgotten) => known.clear(),
+                Err(InputError::Store(error)) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// A power cut may take a lease back, although Terraform has begun under it: no input counts as applied after
+    /// that, and the wait for the disk would be on the way of every change.
+    async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
+        transaction!(self, Process, t, now => lease::acquire(&mut t, claim, now))
+    }
+
+    async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
+        transaction!(self, PowerCut, t, now => complete::complete(&mut t, &completion, now))
+    }
+
+    async fn reap(
+        &self,
+        leader: LeaderEpoch,
+        each: &[ExpiredLeases],
+    ) -> Result<Vec<Requeued>, LeaderError> {
+        let mut transaction = self.write(Durability::Process).await?;
+        let now = self.now();
+        fence(&mut shared(&mut transaction, now), leader).await?;
+        let since = now.saturating_sub(leadership::SILENCE);
+        leadership::forget_silent(&mut transaction, since).await?;
+        leadership::forget_silent_workers(&mut *transaction, since).await?;
+        set_back::bring_back(&mut transaction, now).await?;
+        let requeued = take_back::reap(&mut transaction, each, now).await?;
+        transaction.commit().await?;
+        Ok(requeued)
+    }
+
+    async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
+        let mut transaction = self.write(Durability::Process).await?;
+        let requeued = take_back::all(&mut transaction, self.now()).await?;
+        leadership::release(&mut transaction).await?;
+        leadership::forget_silent_workers(&mut *transaction, i64::MAX).await?;
+        transaction.commit().await?;
+        Ok(requeued)
+    }
+
+    async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
+        prune::prune(&self.pools, retention, self.now()).await
+    }
+
+    async fn append_log(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+        lines: Vec<LogLine>,
+    ) -> Result<(), LeaseError> {
+        transaction!(self, Process, t, _ => logs::append_leased(&mut t, run, (holder, epoch), &lines))
+    }
+
+    async fn log_space(&self) -> Result<u64, StoreError> {
+        log_space::measure(&self.pools).await
+    }
+
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
+        log_space::remove(&self.pools, bytes).await
+    }
+
+    async fn publish(&self, _hints: &[Hint]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
+        Ok(None)
+    }
+}

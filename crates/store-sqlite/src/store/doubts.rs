@@ -1,7 +1,0 @@
-//! A file has no timelines.
-
-use cts_store::Continuity;
-
-use super::SqliteStore;
-
-impl Continuity for SqliteStore {}
