@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use cts_core::{ArchiveId, Chain, JournalPart, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
 use cts_store::{
     Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
-    HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, MemberState,
-    PendingDeletions, RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
+    HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, PendingDeletions,
+    RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
 };
 use cts_store_sql::leadership::fence;
 use cts_store_sql::{Database, Durability, Intent, Length, SqlStore, configure};
@@ -168,10 +168,6 @@ impl Database for PostgresDatabase {
 
     async fn resign(&self, member: &Member) -> Result<(), StoreError> {
         election_call!(self.election, c => leadership::resign(c, member))
-    }
-
-    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
-        call!(&self.pool, c => leadership::members(c, within))
     }
 
     async fn reset_tasks(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::lease::longest_pause;
 use cts_core::{Incarnation, LeaderEpoch};
-use cts_store::{Leadership, Member, MemberState, StoreError};
+use cts_store::{Leadership, Member, StoreError};
 pub(crate) use cts_store_sql::leadership::LOCK;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
@@ -291,42 +291,6 @@ pub(crate) async fn resign(
     .map_err(&failed)?;
     transaction.commit().await.map_err(&failed)?;
     Ok(())
-}
-
-pub(crate) async fn members(
-    connection: &mut PgConnection,
-    within: Duration,
-) -> Result<Vec<MemberState>, StoreError> {
-    let failed = failed_to("list the replicas");
-    let rows = sqlx::query(
-        "-- members
-        SELECT m.id, m.incarnation, m.service_name, m.address,
-               cts_now() - m.seen_at AS silent_for, l.holder IS NOT NULL AS leader
-        FROM members m
-        LEFT JOIN leadership l ON l.incarnation = m.incarnation AND l.expires_at > cts_now()
-        WHERE m.seen_at >= cts_now() - $1
-        ORDER BY m.id",
-    )
-    .bind(span_micros(within))
-    .fetch_all(connection)
-    .await
-    .map_err(&failed)?;
-    rows.iter()
-        .map(|row| {
-            Ok(MemberState {
-                member: Member {
-                    id: row.try_get("id").map_err(&failed)?,
-                    incarnation: Incarnation::from_uuid(
-                        row.try_get("incarnation").map_err(&failed)?,
-                    ),
-                    service_name: row.try_get("service_name").map_err(&failed)?,
-                    address: row.try_get("address").map_err(&failed)?,
-                },
-                silent_for: span(row.try_get("silent_for").map_err(&failed)?),
-                leader: row.try_get("leader").map_err(&failed)?,
-            })
-        })
-        .collect()
 }
 
 /// Clears the leadership and the members, for a caller that has made sure that no process lives.

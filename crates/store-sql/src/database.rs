@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use cts_core::{ArchiveId, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
 use cts_store::{
     CancelError, Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases,
-    Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, MemberState,
+    Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
     PendingDeletions, RemovedLogs, Requeued, Retention, StoreError, TaskError,
 };
 use tokio::time::error::Elapsed;
@@ -90,9 +90,6 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
 
     /// As [`Store::resign`](cts_store::Store::resign).
     async fn resign(&self, member: &Member) -> Result<(), StoreError>;
-
-    /// As [`Store::members`](cts_store::Store::members).
-    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
 
     /// As [`Store::reset_tasks`](cts_store::Store::reset_tasks).
     async fn reset_tasks(

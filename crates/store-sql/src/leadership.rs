@@ -1,8 +1,10 @@
-//! The fence: only the leader writes in its name.
+//! The fence, by which only the leader writes in its name, and the members.
+
+use std::time::Duration;
 
 use cts_core::LeaderEpoch;
-use cts_store::LeaderError;
 use cts_store::fields::Fields;
+use cts_store::{LeaderError, Member, MemberState, StoreError};
 
 use crate::{Connection, sql};
 
@@ -33,4 +35,36 @@ pub async fn fence(c: &mut dyn Connection, leader: LeaderEpoch) -> Result<i64, L
         Fields::new(row, "check the leader", "leadership").integer("cts_now")
     });
     now.await?.ok_or(LeaderError::Deposed { epoch: leader })
+}
+
+/// Every replica seen within the last `within`, by id.
+pub async fn members(
+    c: &mut dyn Connection,
+    within: Duration,
+) -> Result<Vec<MemberState>, StoreError> {
+    sql(
+        "list the replicas",
+        "-- members
+        SELECT m.id, m.incarnation, m.service_name, m.address,
+               {now} - m.seen_at AS silent_for, l.holder IS NOT NULL AS leader
+        FROM members m
+        LEFT JOIN leadership l ON l.incarnation = m.incarnation AND l.expires_at > {now}
+        WHERE m.seen_at >= {now} - $1
+        ORDER BY m.id",
+    )
+    .bind(within)
+    .all(c, |row| {
+        let row = Fields::new(row, "list the replicas", "members").keyed("id")?;
+        Ok(MemberState {
+            member: Member {
+                id: row.key().to_owned(),
+                incarnation: row.id("incarnation")?,
+                service_name: row.text("service_name")?.to_owned(),
+                address: row.text("address")?.to_owned(),
+            },
+            silent_for: row.span("silent_for")?,
+            leader: row.flag("leader")?,
+        })
+    })
+    .await
 }

@@ -50,8 +50,10 @@ pub async fn moved(
     c: &mut dyn Connection,
     read: &[(RunId, u64)],
 ) -> Result<Vec<RunId>, StoreError> {
-    let read = read.iter();
-    let read = read.map(|(run, position)| json!({"run": run.to_string(), "position": position}));
+    let read = read.iter().map(|(run, position)| {
+        let position = i64::try_from(*position).unwrap_or(i64::MAX);
+        json!({"run": run.to_string(), "position": position})
+    });
     // Each is looked up by itself, whatever the planner of Postgres thinks of the tables.
     let moved = sql(
         "look for logs that have gone on",

@@ -81,7 +81,7 @@ async fn end(
         AttemptWrites::Succeed(event) => {
             close(connection, &end, now).await?;
             events::store(&mut shared(connection, now), event).await?;
-            succeed(connection, &end).await?;
+            note_input(connection, &end, SUCCEED).await?;
         }
         AttemptWrites::GiveUp {
             event,
@@ -92,10 +92,10 @@ async fn end(
             close(connection, &end, now).await?;
             events::store(&mut shared(connection, now), event).await?;
             if *tried {
-                note_tried(connection, &end).await?;
+                note_input(connection, &end, NOTE_TRIED).await?;
             }
             if *withheld {
-                withhold(connection, &end).await?;
+                note_input(connection, &end, WITHHOLD).await?;
             }
             if let Some(wait) = *retry_after {
                 count_failure(connection, &end).await?;
@@ -261,55 +261,30 @@ async fn store_plan(
     one_changed(&stored, completion)
 }
 
-async fn succeed(
-    connection: &mut SqliteConnection,
-    end: &AttemptEnd<'_>,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- complete: succeed
+/// Statements about the task of a run and its input.
+const SUCCEED: &str = "-- complete: succeed
         UPDATE tasks
         SET last_applied = ?1, tried_input = ?1, failures = 0,
             applied_instances = coalesce((SELECT instances FROM inputs WHERE hash = ?1),
                                          applied_instances)
-        WHERE name = ?2",
-    )
-    .bind(end.input.to_string())
-    .bind(end.task.as_str())
-    .execute(connection)
-    .await
-    .map_err(failed_to("note the applied input of a task"))?;
-    Ok(())
-}
+        WHERE name = ?2";
+const NOTE_TRIED: &str =
+    "-- complete: its attempts are over\nUPDATE tasks SET tried_input = ? WHERE name = ?";
+/// The input has no run until a newer one comes, or a run is requested. A newer input that was cancelled before
+/// stays withheld.
+const WITHHOLD: &str = "-- complete: it was cancelled\nUPDATE tasks SET cancelled_input = coalesce(cancelled_input, ?) WHERE name = ?";
 
-async fn note_tried(
+async fn note_input(
     connection: &mut SqliteConnection,
     end: &AttemptEnd<'_>,
+    statement: &'static str,
 ) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- complete: its attempts are over\nUPDATE tasks SET tried_input = ? WHERE name = ?",
-    )
-    .bind(end.input.to_string())
-    .bind(end.task.as_str())
-    .execute(connection)
-    .await
-    .map_err(failed_to("note what was tried"))?;
-    Ok(())
-}
-
-/// Withholds the input: it has no run until a newer one comes, or a run is requested. A newer input that was
-/// cancelled before stays withheld.
-async fn withhold(
-    connection: &mut SqliteConnection,
-    end: &AttemptEnd<'_>,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- complete: it was cancelled\nUPDATE tasks SET cancelled_input = coalesce(cancelled_input, ?) WHERE name = ?",
-    )
-    .bind(end.input.to_string())
-    .bind(end.task.as_str())
-    .execute(connection)
-    .await
-    .map_err(failed_to("withhold an input"))?;
+    sqlx::query(statement)
+        .bind(end.input.to_string())
+        .bind(end.task.as_str())
+        .execute(connection)
+        .await
+        .map_err(failed_to("note the input of a task"))?;
     Ok(())
 }
 

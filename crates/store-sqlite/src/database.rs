@@ -9,7 +9,7 @@ use cts_core::{ArchiveId, Chain, Clock, LeaderEpoch, LeaseEpoch, RunId, WorkerId
 use cts_store::{
     Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
     HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
-    MemberState, PendingDeletions, RemovedLogs, Requeued, Retention, StoreError,
+    PendingDeletions, RemovedLogs, Requeued, Retention, StoreError,
 };
 use cts_store_sql::leadership::fence;
 use cts_store_sql::{Database, Durability, Intent, Length, Session, SqlStore, configure};
@@ -159,10 +159,6 @@ impl Database for SqliteDatabase {
 
     async fn resign(&self, member: &Member) -> Result<(), StoreError> {
         transaction!(self, Process, t, _ => leadership::resign(&mut t, member))
-    }
-
-    async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
-        leadership::members(&self.pools.reader, within, self.now()).await
     }
 
     async fn reset_tasks(

@@ -52,7 +52,7 @@ async fn enqueue(
     let situation = situation(connection, request).await?;
     let plan = EnqueueContext::decide(situation.as_ref(), request, now);
     if plan.not_tried {
-        forget_attempts(connection, task).await?;
+        note(connection, task, FORGET_ATTEMPTS).await?;
     }
     if plan.cancels {
         cancel(connection, plan.answer.cancelled, now).await?;
@@ -82,14 +82,14 @@ async fn enqueue(
     if plan.replaces {
         replace(connection, plan.answer.queued, request, now).await?;
     }
-    if plan.begins_anew {
-        forget_failures(connection, task).await?;
-    }
-    if plan.ends_withholding {
-        end_withholding(connection, task).await?;
-    }
-    if plan.skips {
-        count_skip(connection, task).await?;
+    for (applies, statement) in [
+        (plan.begins_anew, FORGET_FAILURES),
+        (plan.ends_withholding, END_WITHHOLDING),
+        (plan.skips, COUNT_SKIP),
+    ] {
+        if applies {
+            note(connection, task, statement).await?;
+        }
     }
     if let Some(change) = &plan.guard {
         shrink_limits::write(&mut shared(connection, now), task, change).await?;
@@ -207,43 +207,26 @@ async fn cancel(
 }
 
 /// A newer input has not failed yet.
-async fn forget_failures(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- enqueue: forget failures
-        UPDATE tasks SET failures = 0 WHERE name = ?",
-    )
-    .bind(task)
-    .execute(connection)
-    .await
-    .map_err(failed_to("forget failures"))?;
-    Ok(())
-}
-
+const FORGET_FAILURES: &str = "-- enqueue: forget failures
+        UPDATE tasks SET failures = 0 WHERE name = ?";
 /// Gives the input all its attempts again.
-async fn forget_attempts(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
-    sqlx::query("-- enqueue: not tried yet\nUPDATE tasks SET tried_input = NULL WHERE name = ?")
-        .bind(task)
-        .execute(connection)
-        .await
-        .map_err(failed_to("forget attempts"))?;
-    Ok(())
-}
+const FORGET_ATTEMPTS: &str =
+    "-- enqueue: not tried yet\nUPDATE tasks SET tried_input = NULL WHERE name = ?";
+/// A newer input has come, or a run was requested.
+const END_WITHHOLDING: &str =
+    "-- enqueue: not withheld\nUPDATE tasks SET cancelled_input = NULL WHERE name = ?";
+const COUNT_SKIP: &str =
+    "-- enqueue: count a skip\nUPDATE tasks SET skipped = skipped + 1 WHERE name = ?";
 
-/// Ends withholding: a newer input has come, or a run was requested.
-async fn end_withholding(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
-    sqlx::query("-- enqueue: not withheld\nUPDATE tasks SET cancelled_input = NULL WHERE name = ?")
+async fn note(
+    connection: &mut SqliteConnection,
+    task: &str,
+    statement: &'static str,
+) -> Result<(), StoreError> {
+    sqlx::query(statement)
         .bind(task)
         .execute(connection)
         .await
-        .map_err(failed_to("forget what was cancelled"))?;
-    Ok(())
-}
-
-async fn count_skip(connection: &mut SqliteConnection, task: &str) -> Result<(), StoreError> {
-    sqlx::query("-- enqueue: count a skip\nUPDATE tasks SET skipped = skipped + 1 WHERE name = ?")
-        .bind(task)
-        .execute(connection)
-        .await
-        .map_err(failed_to("count a skipped input"))?;
+        .map_err(failed_to("note a decision about an input"))?;
     Ok(())
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use cts_core::lease::longest_pause;
 use cts_core::{Incarnation, LeaderEpoch};
-use cts_store::{Leadership, Member, MemberState, StoreError};
-use sqlx::sqlite::SqliteRow;
+use cts_store::{Leadership, Member, StoreError};
 use sqlx::{Row as _, SqliteConnection, SqliteExecutor};
 
 use crate::row::{Cell, between, failed_to, span_micros};
@@ -244,47 +243,4 @@ pub(crate) async fn forget_silent(
     .await
     .map_err(failed_to("forget replicas"))?;
     Ok(())
-}
-
-pub(crate) async fn members(
-    executor: impl SqliteExecutor<'_>,
-    within: Duration,
-    now: i64,
-) -> Result<Vec<MemberState>, StoreError> {
-    let rows = sqlx::query(
-        "-- members
-        SELECT m.id, m.incarnation, m.service_name, m.address, m.seen_at,
-               EXISTS (SELECT 1 FROM leadership l
-                       WHERE l.incarnation = m.incarnation AND l.expires_at > ?1) AS leads
-        FROM members m
-        WHERE m.seen_at >= ?2
-        ORDER BY m.id",
-    )
-    .bind(now)
-    .bind(now.saturating_sub(span_micros(within)))
-    .fetch_all(executor)
-    .await
-    .map_err(failed_to("list the replicas"))?;
-    rows.iter().map(|row| member(row, now)).collect()
-}
-
-fn member(row: &SqliteRow, now: i64) -> Result<MemberState, StoreError> {
-    let read = failed_to("list the replicas");
-    let id: String = row.try_get("id").map_err(&read)?;
-    let cell = Cell {
-        table: "members",
-        column: "incarnation",
-        row: &id,
-    };
-    let incarnation = cell.parse(row.try_get("incarnation").map_err(&read)?)?;
-    Ok(MemberState {
-        member: Member {
-            incarnation,
-            id: id.clone(),
-            service_name: row.try_get("service_name").map_err(&read)?,
-            address: row.try_get("address").map_err(&read)?,
-        },
-        silent_for: between(row.try_get("seen_at").map_err(&read)?, now),
-        leader: row.try_get("leads").map_err(&read)?,
-    })
 }

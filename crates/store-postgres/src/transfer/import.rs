@@ -1,5 +1,7 @@
 //! Into an empty database.
 
+mod columns;
+
 use async_trait::async_trait;
 use cts_core::runs::RunSummary;
 use cts_core::state::Keep;
@@ -11,6 +13,7 @@ use cts_store::transfer::{
 use cts_store::{StoreError, StoredInput, stored_kind, stored_serial};
 use sqlx::PgConnection;
 
+use self::columns::{column, encode, stored_incarnation, without_null};
 use super::refuse_content;
 use crate::connection::{Settings, Target};
 use crate::lease::stored_epoch;
@@ -47,11 +50,6 @@ impl PostgresImport {
         refuse_content(&target, &mut connection).await?;
         Ok(Self { connection })
     }
-}
-
-/// Texts cannot hold this character here.
-fn without_null(text: &str) -> String {
-    text.replace('\0', "\u{FFFD}")
 }
 
 #[async_trait]
@@ -400,19 +398,4 @@ impl Import for PostgresImport {
         let closed = sqlx::Connection::close(self.connection).await;
         closed.map_err(failed_to(OPERATION))
     }
-}
-
-fn stored_incarnation(incarnation: u64) -> i64 {
-    i64::try_from(incarnation).unwrap_or(i64::MAX)
-}
-
-fn column<'a, T, C>(rows: &'a [T], cell: impl Fn(&'a T) -> C) -> Vec<C> {
-    rows.iter().map(cell).collect()
-}
-
-fn encode(bytes: Vec<u8>) -> Result<(InputEncoding, Vec<u8>), StoreError> {
-    InputEncoding::encode(bytes).map_err(|error| StoreError::Database {
-        operation: OPERATION,
-        source: Box::new(error),
-    })
 }

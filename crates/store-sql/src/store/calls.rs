@@ -22,7 +22,7 @@ use super::{SqlStore, read, statement, transaction};
 use crate::database::Database;
 use crate::{
     archive, bundles, cancel, changes, configurations, configure, destruction, events, inputs,
-    leases, logs, queue, requests, shrink_limits, tasks, terraform_states, workers,
+    leadership, leases, logs, queue, requests, shrink_limits, tasks, terraform_states, workers,
 };
 
 #[async_trait]
@@ -41,7 +41,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
-        self.0.members(within).await
+        read!(self, c => leadership::members(c, within))
     }
 
     async fn register_configuration(
