@@ -26,8 +26,8 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
+use cts_runtime::ProcessEnv;
 
 use progress::{EndedTask, Progress};
 use tally::{End, Stage, Tally};

@@ -13,8 +13,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::lock::{DirectoryLock, Use};
+use cts_runtime::ProcessEnv;
 
 /// Name of the database in the working directory; no task can have it, for it has a dot.
 pub(crate) const FILE: &str = "cts.db";

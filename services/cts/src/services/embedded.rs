@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::client_limits::services_limiter;
 use crate::services::connections::Links;
 use crate::services::database::Database;
@@ -27,6 +26,7 @@ use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
+use cts_runtime::ProcessEnv;
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
 #[derive(Debug, Default)]

@@ -14,9 +14,9 @@ use cts_terraform::{Executable, FindError, is_tested};
 use semver::Version;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 pub(crate) use crate::services::engine::error::EngineError;
 use crate::services::engine::error::InstallError;
+use cts_runtime::ProcessEnv;
 
 /// Where engines are installed, in the working directory; no task can have the name, for it has a dot.
 const ENGINES: &str = ".engines";

@@ -31,7 +31,7 @@ use secrecy::ExposeSecret as _;
 use uuid::Uuid;
 
 use self::blocks::settings_blocks;
-use crate::process_env::ProcessEnv;
+use cts_runtime::ProcessEnv;
 
 /// Longest time for an answer of Vault.
 const LONGEST_VAULT_ANSWER: Duration = Duration::from_secs(20);

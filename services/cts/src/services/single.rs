@@ -13,7 +13,6 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::client_limits::services_limiter;
 use crate::services::connections::Links;
 use crate::services::database::Database;
@@ -21,6 +20,7 @@ use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
+use cts_runtime::ProcessEnv;
 
 /// Serves a watcher until `shutdown`.
 pub(crate) async fn run_watcher(

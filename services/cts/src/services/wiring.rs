@@ -27,12 +27,12 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
 use crate::services::lock::{DirectoryLock, Use};
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
+use cts_runtime::ProcessEnv;
 
 /// Where a worker unpacks modules, in its working directory; no task can have the name, for it has a dot.
 const BUNDLES: &str = ".bundles";

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::schema;
-use crate::cli::groups::Output;
-use crate::commands::workers::print;
 use crate::failure::Failure;
 use crate::services::lock::{DirectoryLock, Use};
+use cts_cli::Output;
+use cts_cli::print;
 
 /// Between two words about how far it is.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -49,10 +49,11 @@ pub(super) async fn run(
         (migrations, fill(&mut source, settings).await?)
     };
     source.close().await.map_err(Failure::Store)?;
-    print(&match output {
-        Output::Table => table(&migrations, &counts, dry_run),
-        Output::Json => format!("{:#}\n", document(&migrations, &counts, dry_run)),
-    })
+    print(&output.text(
+        || table(&migrations, &counts, dry_run),
+        || document(&migrations, &counts, dry_run),
+    ))?;
+    Ok(())
 }
 
 /// The file, which must be there: neither it nor its directory is made here.

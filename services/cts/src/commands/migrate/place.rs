@@ -3,15 +3,16 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use cts_config::Config;
 use cts_store_postgres::Settings;
 use secrecy::SecretString;
 
 use super::place_error::{PlaceError, VARIABLE};
-use crate::cli::arguments::Migrate;
-use crate::configuration::load;
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::database;
+use cts_cli::Migrate;
+use cts_cli::load;
+use cts_runtime::ProcessEnv;
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
@@ -34,6 +35,26 @@ pub(crate) enum Source {
     File(PathBuf),
     /// Postgres.
     Server(Settings),
+}
+
+impl Source {
+    /// The store of a configuration.
+    pub(crate) fn configured(config: &Config) -> Self {
+        match &config.database {
+            Some(database) => Self::Server(database::settings(database)),
+            None => Self::File(config.working_dir.join(database::FILE)),
+        }
+    }
+
+    /// The same store; a file must exist, and has its canonical path.
+    pub(crate) fn existing(self) -> Result<Self, Failure> {
+        match self {
+            Self::File(path) => std::fs::canonicalize(&path)
+                .map(Self::File)
+                .map_err(|source| Failure::Path { path, source }),
+            server @ Self::Server(_) => Ok(server),
+        }
+    }
 }
 
 /// The store named with `--store`, else the configured one, else the one of the environment.
@@ -122,7 +143,7 @@ fn postgres(url: &str, place: &'static str) -> Result<SecretString, PlaceError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::groups::{Configuration, Output};
+    use cts_cli::{Configuration, Output, OutputOption};
     use cts_core::SystemClock;
     use secrecy::ExposeSecret as _;
     use std::sync::Arc;
@@ -147,7 +168,9 @@ mod tests {
             from: None,
             to: to.map(str::to_owned),
             dry_run: false,
-            output: Output::Table,
+            output: OutputOption {
+                output: Output::Table,
+            },
         }
     }
 

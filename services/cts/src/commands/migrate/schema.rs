@@ -3,9 +3,9 @@
 use cts_store_postgres::{AppliedMigration, Settings, migrate, pending};
 use serde_json::{Value, json};
 
-use crate::cli::groups::Output;
-use crate::commands::workers::print;
 use crate::failure::Failure;
+use cts_cli::Output;
+use cts_cli::print;
 
 /// Applies what is missing, or only reports it.
 pub(super) async fn bring_up_to_date(
@@ -19,18 +19,17 @@ pub(super) async fn bring_up_to_date(
         migrate(settings).await
     };
     let migrations = migrations.map_err(Failure::Store)?;
-    print(&match output {
-        Output::Table => lines(&migrations, dry_run),
-        Output::Json => format!("{:#}\n", document(&migrations, dry_run)),
-    })
+    print(&output.text(
+        || lines(&migrations, dry_run),
+        || document(&migrations, dry_run),
+    ))?;
+    Ok(())
 }
 
 /// Prints that no schema has to be migrated; with `-o json` that is an empty list.
 pub(super) fn nothing(dry_run: bool, output: Output) -> Result<(), Failure> {
-    match output {
-        Output::Table => Ok(()),
-        Output::Json => print(&format!("{:#}\n", document(&[], dry_run))),
-    }
+    print(&output.text(String::new, || document(&[], dry_run)))?;
+    Ok(())
 }
 
 /// One line for each migration.

@@ -1,0 +1,64 @@
+//! `cts task create` (docs/cli.md#cts-task).
+
+use std::path::PathBuf;
+
+use cts_api_client::{ApiClient, ErrorForm};
+
+use super::prompt::{Action, approve_plan};
+use super::session::{Details, ExitStatus, Session};
+use super::task_file;
+use crate::arguments::ClientOptions;
+
+pub(super) async fn run(
+    session: &mut Session<'_>,
+    options: &ClientOptions,
+    file: Option<PathBuf>,
+    auto_approve: bool,
+) -> Result<(), ExitStatus> {
+    let file = task_file::read(session, file)?;
+    let client = session.client(options, Details::Stdout)?;
+    let name = file.name.as_str();
+
+    session
+        .ui
+        .info(&format!("Inspecting the changes for creating '{name}'"));
+    session.ui.output("Generating the plan...");
+    let inspected = client.inspect_task(&file.request);
+    let inspected = session
+        .say_what_is_waited_for(&client, name, inspected)
+        .await;
+    let inspected = inspected.map_err(|error| {
+        let headline = format!("Error: unable to generate plan for '{name}'");
+        session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
+    })?;
+    let request = ApiClient::create_request(&file.request);
+    let ui = &mut session.ui;
+    ui.output("");
+    ui.output(&format!("Request ID: {}", inspected.request_id));
+    ui.output(&format!("Request Payload:\n{request:#}"));
+    ui.output("");
+    ui.output(&format!("Plan:\n{}", inspected.run.plan));
+    if let Some(url) = inspected.run.tfc_run_url.filter(|url| !url.is_empty()) {
+        ui.output(&format!("Terraform Cloud run: {url}"));
+    }
+    ui.output("");
+    if !auto_approve && !approve_plan(session, Action::Creating, name).await? {
+        return Ok(());
+    }
+
+    let ui = &mut session.ui;
+    ui.info(&format!("Creating and running '{name}'"));
+    ui.output("This can take minutes. Ending this command does not end the creation of the task.");
+    ui.output("");
+    let created = client.create_task(&file.request);
+    let created = session.say_what_is_waited_for(&client, name, created).await;
+    let created = created.map_err(|error| {
+        let headline = format!("Error: unable to create '{name}'");
+        session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
+    })?;
+    session.ui.info(&format!("Task '{name}' created"));
+    session
+        .ui
+        .output(&format!("Request ID: '{}'", created.request_id));
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! `cts task disable` (docs/cli.md#cts-task).
+
+use cts_api_client::ErrorForm;
+
+use super::session::{Details, ExitStatus, Session};
+use crate::arguments::ClientOptions;
+
+pub(super) async fn run(
+    session: &mut Session<'_>,
+    options: &ClientOptions,
+    name: &str,
+) -> Result<(), ExitStatus> {
+    session.ui.info(&format!("Waiting to disable '{name}'..."));
+    session.ui.output("");
+    let client = session.client(options, Details::Stdout)?;
+    client.disable_task(name).await.map_err(|error| {
+        let headline = format!("Error: unable to disable '{name}'");
+        session.refused(&headline, &error, ErrorForm::Legacy, Details::Stdout)
+    })?;
+    session.ui.info(&format!("'{name}' disable complete!"));
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! The name `consul-terraform-sync` alone: the commands and options of cts that the original has too, its usage
+//! pages, and completion as it does it (docs/cli.md).
+
+pub(crate) mod completion;
+pub(crate) mod install;
+pub(crate) mod usage;
+
+/// Name of the original program.
+pub(crate) const NAME: &str = "consul-terraform-sync";
+
+/// How a running instance is reached.
+const CLIENT: [&str; 7] = [
+    "ca-cert",
+    "ca-path",
+    "client-cert",
+    "client-key",
+    "http-addr",
+    "port",
+    "ssl-verify",
+];
+
+const START: [&str; 8] = [
+    "client-type",
+    "config-dir",
+    "config-file",
+    "deprecated-start-up",
+    "inspect",
+    "inspect-task",
+    "once",
+    "reset-storage",
+];
+
+/// Options that edit the files of shells, found before the command, and their help.
+const SHELL_FILES: [(&str, &str); 2] = [
+    (
+        "autocomplete-install",
+        "Make the shells of this user complete commands, options and names of tasks",
+    ),
+    ("autocomplete-uninstall", "Undo that"),
+];
+
+const TASKS: [&str; 4] = ["create", "delete", "disable", "enable"];
+
+/// Whether it has this command or group of commands. The empty path is the program itself.
+pub(crate) fn has_command(path: &[&str]) -> bool {
+    match path {
+        [] | ["start" | "task"] => true,
+        ["task", command] => TASKS.contains(command),
+        _ => false,
+    }
+}
+
+/// Whether its command has this option.
+pub(crate) fn has_option(path: &[&str], option: &str) -> bool {
+    match (path, option) {
+        (["start"], _) => START.contains(&option),
+        (["task", "create"], "task-file")
+        | (["task", "create" | "delete" | "enable"], "auto-approve") => true,
+        (["task", command], _) => TASKS.contains(command) && CLIENT.contains(&option),
+        _ => false,
+    }
+}
+
+/// Whether its command takes any number of arguments and does nothing with them.
+pub(crate) fn ignores_arguments(path: &[&str]) -> bool {
+    matches!(path, ["start"] | ["task", "create"])
+}
+
+/// Default of an option, as the help shows it; empty without one. For options that
+/// can come from the environment too, so that clap knows of no default.
+fn default(option: &str) -> &'static str {
+    match option {
+        "http-addr" => "http://localhost:8558",
+        "port" => "8558",
+        "ssl-verify" => "true",
+        _ => "",
+    }
+}
