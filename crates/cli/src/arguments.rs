@@ -22,7 +22,10 @@ pub use self::services::{
     Gateway, Scheduler, ServiceCommand, ServiceOptions, Start, Watcher, Worker,
 };
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
-pub(crate) use self::task::{Import, KeptState, OneTask, RunsCommand, TaskCommand};
+pub(crate) use self::task::{
+    Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
+    RunsCommand, State, TaskCommand,
+};
 
 /// Watches a Consul catalog and runs Terraform modules when the services they depend on change.
 #[derive(Debug, Parser)]

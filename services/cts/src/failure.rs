@@ -130,7 +130,7 @@ pub enum Failure {
     },
     /// The database cannot be used.
     #[error("the database cannot be used")]
-    Store(#[source] StoreError),
+    Store(#[from] StoreError),
     /// The scheduler cannot be prepared.
     #[error(transparent)]
     Scheduler(#[from] RunError),

@@ -12,7 +12,7 @@ use cts_cli::{
 };
 use cts_config::Config;
 use cts_core::Chain;
-use cts_runtime::{LogError, LogFormat, StopSignals, init_log};
+use cts_runtime::{LogError, LogFormat, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -26,7 +26,6 @@ use crate::services::connections::{Links, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::wiring::GUARD_COMMAND;
 use crate::services::{settings, single, unsafe_settings};
-use cts_runtime::ProcessEnv;
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
 pub fn run_program() -> ExitCode {

@@ -19,37 +19,13 @@ pub(crate) enum TaskCommand {
         Enter a value: yes\n    \
         ...\n    \
         ==> Task 'web' created")]
-    Create {
-        #[command(flatten)]
-        client: ClientOptions,
-        /// File (.hcl or .json) with exactly one `task` block. Required.
-        #[arg(long, value_name = "FILE", value_parser = path())]
-        task_file: Option<PathBuf>,
-        /// Do not ask.
-        #[arg(long)]
-        auto_approve: bool,
-    },
+    Create(Create),
     /// Delete a task. Its infrastructure stays, unless the task says otherwise.
     #[command(after_help = "Example:\n\n    \
         $ cts task delete -auto-approve web\n    \
         ==> Marking 'web' for deletion\n    \
         ==> 'web' has been marked for deletion. It goes as soon as it does not run.")]
-    Delete {
-        #[command(flatten)]
-        client: ClientOptions,
-        /// Do not ask.
-        #[arg(long)]
-        auto_approve: bool,
-        /// Leave the infrastructure as it is, whatever the task says, also if it is being destroyed.
-        #[arg(long)]
-        retain: bool,
-        /// Wait until the task is gone.
-        #[arg(long)]
-        wait: bool,
-        /// Name of the task.
-        #[arg(value_name = "TASK NAME")]
-        names: Vec<String>,
-    },
+    Delete(Delete),
     /// Enable a task: show the plan and, if there are changes, ask and run.
     #[command(after_help = "Example:\n\n    \
         $ cts task enable web\n    \
@@ -58,36 +34,15 @@ pub(crate) enum TaskCommand {
         Enter a value: yes\n    \
         ...\n    \
         ==> 'web' enable complete!")]
-    Enable {
-        #[command(flatten)]
-        client: ClientOptions,
-        /// Do not ask.
-        #[arg(long)]
-        auto_approve: bool,
-        /// If the task runs, wait until it does not, instead of failing.
-        #[arg(long)]
-        wait: bool,
-        /// Name of the task.
-        #[arg(value_name = "TASK NAME")]
-        names: Vec<String>,
-    },
+    Enable(Enable),
     /// Disable a task, so that it does not run when its condition is met.
     #[command(after_help = "Example:\n\n    \
         $ cts task disable web\n    \
         ==> Waiting to disable 'web'...\n\n    \
         ==> 'web' disable complete!")]
-    Disable {
-        #[command(flatten)]
-        client: ClientOptions,
-        /// Name of the task.
-        #[arg(value_name = "TASK NAME")]
-        names: Vec<String>,
-    },
+    Disable(Disable),
     /// List the tasks of a running cts with their status.
-    List {
-        #[command(flatten)]
-        query: QueryOptions,
-    },
+    List(QueryOptions),
     /// Show one task: configuration, status and its last run.
     Show(OneTask),
     /// List the last runs of a task, newest first.
@@ -109,36 +64,102 @@ pub(crate) enum TaskCommand {
         Recorded  2026-02-03 10:15:30\n    \
         $ cts task state -keep=old web\n    \
         $ cts task state -from=earlier-name web")]
-    State {
-        #[command(flatten)]
-        query: QueryOptions,
-        /// Which of two states is kept, after a run was refused because of both.
-        #[arg(long, value_name = "WHICH", conflicts_with = "from")]
-        keep: Option<KeptState>,
-        /// Take the state of the task that had this name, and is gone.
-        #[arg(long, value_name = "NAME")]
-        from: Option<String>,
-        /// Do not ask.
-        #[arg(long)]
-        auto_approve: bool,
-        /// Name of the task.
-        #[arg(value_name = "TASK NAME")]
-        name: String,
-    },
+    State(State),
     /// Run an enabled task now, whatever its condition says, and tell how it went.
-    Run {
-        #[command(flatten)]
-        query: QueryOptions,
-        /// Show the run as it goes on: its status, what Terraform says, and in the end what it did.
-        #[arg(long)]
-        watch: bool,
-        /// If the task runs already, wait until that run is over, instead of failing.
-        #[arg(long)]
-        wait: bool,
-        /// Name of the task.
-        #[arg(value_name = "TASK NAME")]
-        name: String,
-    },
+    Run(Run),
+}
+
+/// `cts task create`.
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// File (.hcl or .json) with exactly one `task` block. Required.
+    #[arg(long, value_name = "FILE", value_parser = path())]
+    pub(crate) task_file: Option<PathBuf>,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+}
+
+/// `cts task delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Leave the infrastructure as it is, whatever the task says, also if it is being destroyed.
+    #[arg(long)]
+    pub(crate) retain: bool,
+    /// Wait until the task is gone.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+/// `cts task enable`.
+#[derive(Debug, Args)]
+pub(crate) struct Enable {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// If the task runs, wait until it does not, instead of failing.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+/// `cts task disable`.
+#[derive(Debug, Args)]
+pub(crate) struct Disable {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+/// `cts task state`.
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Which of two states is kept, after a run was refused because of both.
+    #[arg(long, value_name = "WHICH", conflicts_with = "from")]
+    pub(crate) keep: Option<KeptState>,
+    /// Take the state of the task that had this name, and is gone.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) from: Option<String>,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) name: String,
+}
+
+/// `cts task run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Show the run as it goes on: its status, what Terraform says, and in the end what it did.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// If the task runs already, wait until that run is over, instead of failing.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) name: String,
 }
 
 /// One task and how the answer about it is printed.
@@ -155,19 +176,7 @@ pub(crate) struct OneTask {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the runs of a running cts, newest first.
-    List {
-        #[command(flatten)]
-        query: QueryOptions,
-        /// Only runs of this task.
-        #[arg(long, value_name = "NAME")]
-        task: Option<String>,
-        /// Only runs of this status.
-        #[arg(long, value_name = "STATUS")]
-        status: Option<RunStatus>,
-        /// No more runs than so many, at most 1000.
-        #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
-        limit: u32,
-    },
+    List(ListRuns),
     /// Show one run: its status, how long its steps took, what it changed and what went wrong.
     Show {
         #[command(flatten)]
@@ -181,22 +190,42 @@ pub(crate) enum RunsCommand {
     #[command(after_help = "Example:\n\n    \
         $ cts runs cancel 0197a000-0000-7000-8000-000000000001\n    \
         run 0197a000-0000-7000-8000-000000000001 of 'web' is cancelled, its status is failed")]
-    Cancel {
-        #[command(flatten)]
-        query: QueryOptions,
-        /// End Terraform at once, with which its state may be lost: needed when it has not stopped within 30 seconds.
-        #[arg(long)]
-        force: bool,
-        /// Do not ask.
-        #[arg(long)]
-        auto_approve: bool,
-        /// Do not wait until the run has ended.
-        #[arg(long)]
-        detach: bool,
-        /// Id of the run, as `cts runs list` shows it.
-        #[arg(value_name = "RUN ID")]
-        id: String,
-    },
+    Cancel(Cancel),
+}
+
+/// `cts runs list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListRuns {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Only runs of this task.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task: Option<String>,
+    /// Only runs of this status.
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<RunStatus>,
+    /// No more runs than so many, at most 1000.
+    #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
+}
+
+/// `cts runs cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// End Terraform at once, with which its state may be lost: needed when it has not stopped within 30 seconds.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Do not wait until the run has ended.
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// Id of the run, as `cts runs list` shows it.
+    #[arg(value_name = "RUN ID")]
+    pub(crate) id: String,
 }
 
 /// A status that runs are picked by.

@@ -26,23 +26,27 @@ mod ui;
 mod waiting;
 mod watch;
 
-use std::future::ready;
+use std::future::{pending, ready};
 use std::io::{stderr, stdin, stdout};
 use std::pin::pin;
 
 use cts_runtime::ProcessEnv;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub use self::ui::on_one_line;
 
 use self::session::{ExitStatus, Session};
-use self::ui::{Input, Interrupt, Ui};
-use crate::arguments::{Import, OneTask, QueryOptions, RunsCommand, TaskCommand};
+use self::ui::{Input, Ui};
+use crate::arguments::{Import, RunsCommand, TaskCommand};
 use crate::exit_code::EXIT_INTERRUPTED;
 
 /// Runs `cts task` and returns the exit code (docs/cli.md#exit-codes). Prints everything itself.
 pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
-    converse(process_env, async |session| task(command, session).await).await
+    converse(process_env, async |mut session| {
+        task(command, &mut session).await
+    })
+    .await
 }
 
 /// Runs `cts runs` and returns the exit code. Prints everything itself.
@@ -82,15 +86,20 @@ async fn converse(
     process_env: &ProcessEnv,
     command: impl AsyncFnOnce(Session<'_>) -> Result<(), ExitStatus>,
 ) -> u8 {
-    let interrupted = Interrupt::of_this_process();
+    // Where the signal cannot be caught, it ends the process.
+    let signals = signal(SignalKind::interrupt());
+    let interrupted = async {
+        match signals {
+            Ok(mut signals) => drop(signals.recv().await),
+            Err(_not_caught) => pending().await,
+        }
+    };
     let (mut stdout, mut stderr) = (stdout(), stderr());
-    let input = Input::new(stdin());
     let passed_on = CancellationToken::new();
-    let asked = Interrupt::new(passed_on.clone().cancelled_owned());
-    let ui = Ui::new(&mut stdout, &mut stderr, input, asked);
-    let session = Session { ui, process_env };
+    let input = Input::new(stdin());
+    let ui = Ui::new(&mut stdout, &mut stderr, input, passed_on.clone());
     let conversation = async {
-        let result = command(session).await;
+        let result = command(Session { ui, process_env }).await;
         result.map_or_else(ExitStatus::exit_code, |()| 0)
     };
     until_interrupted(conversation, interrupted, &passed_on).await
@@ -100,7 +109,7 @@ async fn converse(
 /// passes it on: of two, either might get it first.
 async fn until_interrupted(
     conversation: impl Future<Output = u8>,
-    interrupted: Interrupt,
+    interrupted: impl Future<Output = ()>,
     passed_on: &CancellationToken,
 ) -> u8 {
     let mut conversation = pin!(conversation);
@@ -117,91 +126,30 @@ async fn until_interrupted(
     }
 }
 
-async fn task(command: TaskCommand, mut session: Session<'_>) -> Result<(), ExitStatus> {
-    let session = &mut session;
+async fn task(command: TaskCommand, session: &mut Session<'_>) -> Result<(), ExitStatus> {
     match command {
-        TaskCommand::Create {
-            client,
-            task_file,
-            auto_approve,
-        } => create::run(session, &client, task_file, auto_approve).await,
-        TaskCommand::Delete {
-            client,
-            auto_approve,
-            retain,
-            wait,
-            names,
-        } => {
-            let name = session.one_name("delete", &names)?;
-            let options = delete::Options {
-                auto_approve,
-                retain,
-                wait,
-            };
-            delete::run(session, &client, name, options).await
-        }
-        TaskCommand::Enable {
-            client,
-            auto_approve,
-            wait,
-            names,
-        } => {
-            let name = session.one_name("enable", &names)?;
-            enable::run(session, &client, name, auto_approve, wait).await
-        }
-        TaskCommand::Disable { client, names } => {
-            let name = session.one_name("disable", &names)?;
-            disable::run(session, &client, name).await
-        }
-        TaskCommand::List {
-            query: QueryOptions { client, output },
-        } => list::run(session, &client, output).await,
-        TaskCommand::Show(OneTask { query, name }) => {
-            show::run(session, &query.client, query.output, &name).await
-        }
-        TaskCommand::Events(OneTask { query, name }) => {
-            events::run(session, &query.client, query.output, &name).await
-        }
-        TaskCommand::Release(OneTask { query, name }) => {
-            release::run(session, &query.client, query.output, &name).await
-        }
-        TaskCommand::State {
-            query: QueryOptions { client, output },
-            keep,
-            from,
-            auto_approve,
-            name,
-        } => {
-            let options = state::Options {
-                keep,
-                from: from.as_deref(),
-                auto_approve,
-            };
-            state::run(session, &client, output, &name, options).await
-        }
-        TaskCommand::Run {
-            query: QueryOptions { client, output },
-            watch,
-            wait,
-            name,
-        } => {
-            let options = run_now::Options { wait, watch };
-            run_now::run(session, &client, output, &name, options).await
-        }
+        TaskCommand::Create(options) => create::run(session, &options).await,
+        TaskCommand::Delete(options) => delete::run(session, &options).await,
+        TaskCommand::Enable(options) => enable::run(session, &options).await,
+        TaskCommand::Disable(options) => disable::run(session, &options).await,
+        TaskCommand::List(query) => list::run(session, &query).await,
+        TaskCommand::Show(task) => show::run(session, &task).await,
+        TaskCommand::Events(task) => events::run(session, &task).await,
+        TaskCommand::Release(task) => release::run(session, &task).await,
+        TaskCommand::State(options) => state::run(session, &options).await,
+        TaskCommand::Run(options) => run_now::run(session, &options).await,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
-
     use super::*;
 
     async fn interrupted(
         conversation: impl Future<Output = u8>,
         passed_on: &CancellationToken,
     ) -> u8 {
-        until_interrupted(conversation, Interrupt::new(ready(())), passed_on).await
+        until_interrupted(conversation, ready(()), passed_on).await
     }
 
     #[tokio::test]

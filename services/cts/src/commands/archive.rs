@@ -1,18 +1,15 @@
 //! `cts archive`: what resets of the storage have removed, read from the database itself.
 
+use cts_cli::{ArchiveCommand, Output, load, print};
 use cts_core::ArchiveId;
-use cts_store::{Archive, ArchivedRow, Store as _};
+use cts_runtime::ProcessEnv;
+use cts_store::{Archive, ArchivedRow, Store as _, StoreError};
 use cts_store_postgres::PostgresStore;
 use cts_store_sqlite::SqliteExport;
 use serde_json::{Value, json};
 
 use crate::commands::migrate::{Source, source};
 use crate::failure::Failure;
-use cts_cli::ArchiveCommand;
-use cts_cli::Output;
-use cts_cli::load;
-use cts_cli::print;
-use cts_runtime::ProcessEnv;
 
 /// Rows read at once.
 const PAGE: u32 = 500;
@@ -27,30 +24,28 @@ impl Reader {
     async fn open(source: Source, process_env: &ProcessEnv) -> Result<Self, Failure> {
         match source.existing()? {
             Source::File(path) => {
-                let file = SqliteExport::open(&path, process_env.boot.as_deref()).await;
-                Ok(Self::File(file.map_err(Failure::Store)?))
+                let boot = process_env.boot.as_deref();
+                Ok(Self::File(SqliteExport::open(&path, boot).await?))
             }
             Source::Server(settings) => {
-                let store = PostgresStore::connect(&settings).await;
-                Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)))
+                let store = PostgresStore::connect(&settings).await?;
+                Ok(Self::Server(Box::new(store)))
             }
         }
     }
 
-    async fn archives(&mut self) -> Result<Vec<Archive>, Failure> {
-        let archives = match self {
+    async fn archives(&mut self) -> Result<Vec<Archive>, StoreError> {
+        match self {
             Self::File(file) => file.archives().await,
             Self::Server(store) => store.archives().await,
-        };
-        archives.map_err(Failure::Store)
+        }
     }
 
-    async fn rows(&mut self, id: ArchiveId, after: u64) -> Result<Vec<ArchivedRow>, Failure> {
-        let rows = match self {
+    async fn rows(&mut self, id: ArchiveId, after: u64) -> Result<Vec<ArchivedRow>, StoreError> {
+        match self {
             Self::File(file) => file.archived_rows(id, after, PAGE).await,
             Self::Server(store) => store.archived_rows(id, after, PAGE).await,
-        };
-        rows.map_err(Failure::Store)
+        }
     }
 }
 

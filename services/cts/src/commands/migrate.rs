@@ -10,8 +10,7 @@ pub(crate) use self::place::{Source, source};
 use self::place::Target;
 use self::place_error::PlaceError;
 use crate::failure::Failure;
-use cts_cli::Migrate;
-use cts_cli::say;
+use cts_cli::{Migrate, say};
 use cts_runtime::ProcessEnv;
 
 /// Runs the command and returns the exit code. Signals are not handled: ending the process undoes everything that is not committed.

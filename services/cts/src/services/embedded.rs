@@ -9,7 +9,7 @@ use cts_config::Config;
 use cts_gateway::Gateway;
 use cts_listen::ClientLimiter;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport, memory_transports};
-use cts_runtime::Tasks;
+use cts_runtime::{ProcessEnv, Tasks};
 use cts_scheduler::{Mode, RunRequests, Scheduler};
 use cts_store::StoredTask;
 use cts_watcher::Watcher;
@@ -26,7 +26,6 @@ use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
-use cts_runtime::ProcessEnv;
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
 #[derive(Debug, Default)]
@@ -174,8 +173,7 @@ impl Embedded {
 
     /// The tasks that are stored now.
     pub(crate) async fn tasks(&self) -> Result<Vec<StoredTask>, Failure> {
-        let tasks = self.database.store().tasks().await;
-        tasks.map_err(Failure::Store)
+        Ok(self.database.store().tasks().await?)
     }
 
     /// The way to the scheduler's services, which answer once this runs.

@@ -10,13 +10,13 @@ use std::time::Duration;
 use cts_config::{Config, TerraformDriver};
 use cts_core::Chain;
 use cts_releases::{InstallLock, Limits, Release, ReleaseKeys, Releases, Source, vendor_site};
+use cts_runtime::ProcessEnv;
 use cts_terraform::{Executable, FindError, is_tested};
 use semver::Version;
 
 use crate::failure::Failure;
 pub(crate) use crate::services::engine::error::EngineError;
 use crate::services::engine::error::InstallError;
-use cts_runtime::ProcessEnv;
 
 /// Where engines are installed, in the working directory; no task can have the name, for it has a dot.
 const ENGINES: &str = ".engines";

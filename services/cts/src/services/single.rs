@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use cts_config::Config;
 use cts_rpc::Endpoints;
-use cts_runtime::Tasks;
+use cts_runtime::{ProcessEnv, Tasks};
 use cts_watcher::Watcher;
 use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
@@ -20,7 +20,6 @@ use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
-use cts_runtime::ProcessEnv;
 
 /// Serves a watcher until `shutdown`.
 pub(crate) async fn run_watcher(

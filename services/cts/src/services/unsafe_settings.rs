@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cts_config::{Config, LogLevel};
-
 use cts_cli::{Gateway, ServiceCommand, Start};
+use cts_config::{Config, LogLevel};
 use cts_runtime::ProcessEnv;
 
 /// May be read by everybody on the machine.

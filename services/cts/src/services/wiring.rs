@@ -14,6 +14,7 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
+use cts_runtime::ProcessEnv;
 use cts_scheduler::{
     Dependencies as SchedulerDependencies, Identities as _, NextTick, RandomIdentities, Scheduler,
 };
@@ -32,7 +33,6 @@ use crate::services::database::Database;
 use crate::services::lock::{DirectoryLock, Use};
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
-use cts_runtime::ProcessEnv;
 
 /// Where a worker unpacks modules, in its working directory; no task can have the name, for it has a dot.
 const BUNDLES: &str = ".bundles";

@@ -137,8 +137,8 @@ async fn bash_completes_with_our_script_and_with_the_line_of_the_original() {
         PATH=$PWD/bin:/usr/bin:/bin; source cts.bash\n\
         COMP_WORDS=(cts start -config-d); COMP_CWORD=2\n\
         _clap_complete_cts cts -config-d start; echo \"${COMPREPLY[*]}\"\n\
-        COMP_WORDS=(cts start -config-dir c); COMP_CWORD=3\n\
-        _clap_complete_cts cts c -config-dir; echo \"${COMPREPLY[*]}\"\n";
+        COMP_WORDS=(cts start -config-dir co); COMP_CWORD=3\n\
+        _clap_complete_cts cts co -config-dir; echo \"${COMPREPLY[*]}\"\n";
     let called = place
         .call_program("/bin/bash".as_ref(), &["-c", script])
         .await;

@@ -6,27 +6,11 @@ use serde_json::json;
 use super::prompt::ask;
 use super::runs::{failed, summary, unknown};
 use super::session::{Details, ExitStatus, Session, pause};
-use crate::arguments::{ClientOptions, Output};
+use crate::arguments::{Cancel, Output};
 
-/// How a run is cancelled.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
-    /// Terraform is ended at once.
-    pub(super) force: bool,
-    /// Do not ask.
-    pub(super) auto_approve: bool,
-    /// Do not wait until it has ended.
-    pub(super) detach: bool,
-}
-
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    client: &ClientOptions,
-    output: Output,
-    id: &str,
-    options: Options,
-) -> Result<(), ExitStatus> {
-    let client = session.client(client, Details::Stderr)?;
+pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
+    let Cancel { query, id, .. } = options;
+    let client = session.client(&query.client, Details::Stderr)?;
     if options.force && !options.auto_approve && !is_approved(session, id).await? {
         return Ok(());
     }
@@ -45,7 +29,7 @@ pub(super) async fn run(
         run
     };
     session.ui.note(&what_became_of(&run));
-    session.ui.result(&match output {
+    session.ui.result(&match query.output {
         Output::Json => format!("{:#}\n", json!(run)),
         Output::Table => summary(&run),
     });

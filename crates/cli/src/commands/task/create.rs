@@ -1,22 +1,15 @@
 //! `cts task create` (docs/cli.md#cts-task).
 
-use std::path::PathBuf;
-
 use cts_api_client::{ApiClient, ErrorForm};
 
 use super::prompt::{Action, approve_plan};
 use super::session::{Details, ExitStatus, Session};
 use super::task_file;
-use crate::arguments::ClientOptions;
+use crate::arguments::Create;
 
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    file: Option<PathBuf>,
-    auto_approve: bool,
-) -> Result<(), ExitStatus> {
-    let file = task_file::read(session, file)?;
-    let client = session.client(options, Details::Stdout)?;
+pub(super) async fn run(session: &mut Session<'_>, options: &Create) -> Result<(), ExitStatus> {
+    let file = task_file::read(session, options.task_file.as_deref())?;
+    let client = session.client(&options.client, Details::Stdout)?;
     let name = file.name.as_str();
 
     session
@@ -42,7 +35,7 @@ pub(super) async fn run(
         ui.output(&format!("Terraform Cloud run: {url}"));
     }
     ui.output("");
-    if !auto_approve && !approve_plan(session, Action::Creating, name).await? {
+    if !options.auto_approve && !approve_plan(session, Action::Creating, name).await? {
         return Ok(());
     }
 

@@ -4,18 +4,7 @@ use cts_api_client::{ApiClient, CallError, ErrorForm};
 
 use super::prompt::{Action, approve};
 use super::session::{Details, ExitStatus, Session, pause};
-use crate::arguments::ClientOptions;
-
-/// How a task is deleted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
-    /// Do not ask.
-    pub(super) auto_approve: bool,
-    /// Its infrastructure stays, whatever the task declares.
-    pub(super) retain: bool,
-    /// Wait until it is gone.
-    pub(super) wait: bool,
-}
+use crate::arguments::Delete;
 
 /// Fate of the infrastructure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +19,9 @@ enum End {
     GoesOn,
 }
 
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    client: &ClientOptions,
-    name: &str,
-    options: Options,
-) -> Result<(), ExitStatus> {
-    let client = session.client(client, Details::Stdout)?;
+pub(super) async fn run(session: &mut Session<'_>, options: &Delete) -> Result<(), ExitStatus> {
+    let name = session.one_name("delete", &options.names)?;
+    let client = session.client(&options.client, Details::Stdout)?;
     let end = end_of(&client, name, options.retain).await;
     if !options.auto_approve && !is_approved(session, &client, name, end).await? {
         return Ok(());

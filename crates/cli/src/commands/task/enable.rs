@@ -4,27 +4,22 @@ use cts_api_client::ErrorForm;
 
 use super::prompt::{Action, approve_plan};
 use super::session::{Details, ExitStatus, Session};
-use crate::arguments::ClientOptions;
+use crate::arguments::Enable;
 
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    name: &str,
-    auto_approve: bool,
-    wait: bool,
-) -> Result<(), ExitStatus> {
+pub(super) async fn run(session: &mut Session<'_>, options: &Enable) -> Result<(), ExitStatus> {
+    let name = session.one_name("enable", &options.names)?;
     session
         .ui
         .info(&format!("Inspecting the changes for enabling '{name}'"));
     session.ui.output("Generating the plan...");
     session.ui.output("");
-    let client = session.client(options, Details::Stdout)?;
+    let client = session.client(&options.client, Details::Stdout)?;
     let refused = |session: &mut Session<'_>, headline: &str, error| {
         session.refused(headline, &error, ErrorForm::Legacy, Details::Stdout)
     };
 
     let inspection = session
-        .unless_busy(&client, wait, name, async || {
+        .unless_busy(&client, options.wait, name, async || {
             client.inspect_enabling(name).await
         })
         .await;
@@ -40,7 +35,9 @@ pub(super) async fn run(
 
     if !inspection.changes_present {
         let answer = session
-            .unless_busy(&client, wait, name, async || client.enable_task(name).await)
+            .unless_busy(&client, options.wait, name, async || {
+                client.enable_task(name).await
+            })
             .await;
         answer.map_err(|error| {
             refused(session, &format!("Error: unable to enable '{name}'"), error)
@@ -48,7 +45,7 @@ pub(super) async fn run(
         session.ui.info(&format!("'{name}' enable complete!"));
         return Ok(());
     }
-    if !auto_approve && !approve_plan(session, Action::Enabling, name).await? {
+    if !options.auto_approve && !approve_plan(session, Action::Enabling, name).await? {
         return Ok(());
     }
     session
@@ -56,7 +53,9 @@ pub(super) async fn run(
         .info(&format!("Enabling and running '{name}'..."));
     session.ui.output("");
     let answer = session
-        .unless_busy(&client, wait, name, async || client.run_task(name).await)
+        .unless_busy(&client, options.wait, name, async || {
+            client.run_task(name).await
+        })
         .await;
     answer.map_err(|error| {
         let headline = format!("Error: unable to enable and run '{name}'");

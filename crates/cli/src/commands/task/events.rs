@@ -6,20 +6,16 @@ use serde_json::json;
 use super::session::{Details, ExitStatus, Session};
 use super::table::table;
 use super::time_text::{duration, local};
-use crate::arguments::{ClientOptions, Output};
+use crate::arguments::{OneTask, Output};
 
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    output: Output,
-    name: &str,
-) -> Result<(), ExitStatus> {
-    let client = session.client(options, Details::Stderr)?;
+pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
+    let OneTask { query, name } = task;
+    let client = session.client(&query.client, Details::Stderr)?;
     let status = client
         .task_status(name)
         .await
         .map_err(|error| session.unanswered("list the events of", name, &error))?;
-    match output {
+    match query.output {
         Output::Json => {
             let document = json!({ "task": name, "events": status.events });
             session.ui.result(&format!("{document:#}\n"));

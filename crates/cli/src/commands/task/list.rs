@@ -7,24 +7,20 @@ use serde_json::{Map, Value, json};
 
 use super::session::{Details, ExitStatus, Session};
 use super::table::table;
-use crate::arguments::{ClientOptions, Output};
+use crate::arguments::{Output, QueryOptions};
 
 /// The status of a task that came after the statuses were asked for.
 const NOT_KNOWN: &str = "unknown";
 
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    output: Output,
-) -> Result<(), ExitStatus> {
-    let client = session.client(options, Details::Stderr)?;
+pub(super) async fn run(session: &mut Session<'_>, query: &QueryOptions) -> Result<(), ExitStatus> {
+    let client = session.client(&query.client, Details::Stderr)?;
     let answers =
         async { Ok::<_, CallError>((client.tasks().await?, client.task_statuses().await?)) };
     let (tasks, statuses) = answers.await.map_err(|error| {
         let headline = "Error: unable to list the tasks";
         session.call_failed(headline, &error, ErrorForm::New, Details::Stderr)
     })?;
-    let text = match output {
+    let text = match query.output {
         Output::Json => document(&tasks, &statuses),
         Output::Table if tasks.is_empty() => {
             session.ui.note("There are no tasks.");

@@ -7,18 +7,14 @@ use super::session::{Details, ExitStatus, Session};
 use super::table::table;
 use super::time_text::local;
 use super::ui::on_one_line;
-use crate::arguments::{ClientOptions, Output};
+use crate::arguments::{OneTask, Output};
 
 /// Services that `show` names; JSON has all.
 const SHOWN: usize = 10;
 
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    output: Output,
-    name: &str,
-) -> Result<(), ExitStatus> {
-    let client = session.client(options, Details::Stderr)?;
+pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
+    let OneTask { query, name } = task;
+    let client = session.client(&query.client, Details::Stderr)?;
     let released = async {
         // Only the losses that are shown are released: if more is lost in between, the user decides again.
         let seen = client.task_status(name).await?.hold;
@@ -28,7 +24,7 @@ pub(super) async fn run(
     let hold = released
         .await
         .map_err(|error| session.unanswered("release", name, &error))?;
-    match (output, hold) {
+    match (query.output, hold) {
         (Output::Json, hold) => {
             let document = json!({ "task": name, "released": hold.is_some(), "hold": hold });
             session.ui.result(&format!("{document:#}\n"));

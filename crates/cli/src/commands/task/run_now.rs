@@ -5,31 +5,20 @@ use cts_core::Chain;
 use serde_json::json;
 
 use super::runs::summary;
-use super::session::{Details, ExitStatus, Session, pause};
+use super::session::{Details, ExitStatus, Session};
 use super::show::last_run;
 use super::table::sheet;
 use super::watch::Watch;
-use crate::arguments::{ClientOptions, Output};
-
-/// How a task is run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
-    /// If the task runs already, wait until that is over.
-    pub(super) wait: bool,
-    /// Show the run as it goes on.
-    pub(super) watch: bool,
-}
+use crate::arguments::{self, Output};
 
 /// The API has no call for a run alone: running comes with enabling. So a disabled task is refused here,
 /// for it would stay enabled.
 pub(super) async fn run(
     session: &mut Session<'_>,
-    client: &ClientOptions,
-    output: Output,
-    name: &str,
-    options: Options,
+    options: &arguments::Run,
 ) -> Result<(), ExitStatus> {
-    let client = session.client(client, Details::Stderr)?;
+    let (output, name) = (options.query.output, options.name.as_str());
+    let client = session.client(&options.query.client, Details::Stderr)?;
     let failed =
         |session: &mut Session<'_>, error: CallError| session.unanswered("run", name, &error);
 
@@ -98,37 +87,29 @@ async fn watched(
     name: &str,
     wait: bool,
 ) -> (Result<(), CallError>, Option<Run>) {
-    let mut said = false;
-    loop {
-        let mut watch = match Watch::new(client, name).await {
-            Ok(watch) => watch,
-            Err(error) => return (Err(error), None),
-        };
-        let answer = watch.during(session, output, client.run_task(name)).await;
-        match answer {
-            Err(error) if error.is_busy() => {
-                if !wait {
-                    return (Err(error), None);
-                }
-                if !said {
-                    session.warn_busy(name);
-                    said = true;
-                }
-                pause().await;
-            }
-            answer => {
-                // The answer of the call counts, even if the rest of the run cannot be had.
-                let run = match watch.finish(session, output).await {
-                    Ok(run) => run,
-                    Err(error) => {
-                        let reason = Chain(&error);
-                        let text = format!("The rest of the run cannot be shown: {reason}");
-                        session.ui.warning(&text);
-                        None
-                    }
-                };
-                return (answer, run);
-            }
+    let mut watch = None;
+    let attempt = async |session: &mut Session<'_>| {
+        watch = None;
+        let mut begun = Watch::new(client, name).await?;
+        let call = client.run_task(name);
+        let answer = begun.during(session, output, call).await;
+        watch = Some(begun);
+        answer
+    };
+    let answer = session.retried_while_busy(wait, name, attempt).await;
+    let is_busy = answer.as_ref().is_err_and(CallError::is_busy);
+    let Some(watch) = watch.filter(|_| !is_busy) else {
+        return (answer, None);
+    };
+    // The answer of the call counts, even if the rest of the run cannot be had.
+    let run = match watch.finish(session, output).await {
+        Ok(run) => run,
+        Err(error) => {
+            let reason = Chain(&error);
+            let text = format!("The rest of the run cannot be shown: {reason}");
+            session.ui.warning(&text);
+            None
         }
-    }
+    };
+    (answer, run)
 }

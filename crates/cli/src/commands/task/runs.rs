@@ -8,59 +8,30 @@ use super::cancel;
 use super::session::{Details, ExitStatus, Session};
 use super::table::{sheet, table};
 use super::time_text::{duration, local, milliseconds};
-use crate::arguments::{ClientOptions, Output, QueryOptions, RunsCommand};
+use crate::arguments::{ListRuns, Output, QueryOptions, RunsCommand};
 
 /// Steps in the order in which they are taken.
 const PHASES: [&str; 6] = ["queue", "render", "init", "validate", "plan", "apply"];
 
 pub(super) async fn run(session: &mut Session<'_>, command: RunsCommand) -> Result<(), ExitStatus> {
     match command {
-        RunsCommand::List {
-            query: QueryOptions { client, output },
-            task,
-            status,
-            limit,
-        } => {
-            let query = RunQuery {
-                task,
-                status: status
-                    .and_then(|status| status.to_possible_value())
-                    .map(|status| status.get_name().to_owned()),
-                limit: Some(limit),
-            };
-            list(session, &client, output, &query).await
-        }
-        RunsCommand::Show {
-            query: QueryOptions { client, output },
-            id,
-        } => show(session, &client, output, &id).await,
-        RunsCommand::Cancel {
-            query: QueryOptions { client, output },
-            force,
-            auto_approve,
-            detach,
-            id,
-        } => {
-            let options = cancel::Options {
-                force,
-                auto_approve,
-                detach,
-            };
-            cancel::run(session, &client, output, &id, options).await
-        }
+        RunsCommand::List(options) => list(session, options).await,
+        RunsCommand::Show { query, id } => show(session, &query, &id).await,
+        RunsCommand::Cancel(options) => cancel::run(session, &options).await,
     }
 }
 
-async fn list(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    output: Output,
-    query: &RunQuery,
-) -> Result<(), ExitStatus> {
-    let client = session.client(options, Details::Stderr)?;
-    let runs = client.runs(query).await;
+async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
+    let client = session.client(&options.query.client, Details::Stderr)?;
+    let status = options.status.and_then(|status| status.to_possible_value());
+    let query = RunQuery {
+        task: options.task,
+        status: status.map(|status| status.get_name().to_owned()),
+        limit: Some(options.limit),
+    };
+    let runs = client.runs(&query).await;
     let runs = runs.map_err(|error| failed(session, "list runs", &error))?;
-    match output {
+    match options.query.output {
         Output::Json => {
             let document = json!({ "runs": runs.runs });
             session.ui.result(&format!("{document:#}\n"));
@@ -82,20 +53,15 @@ async fn list(
     Ok(())
 }
 
-async fn show(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    output: Output,
-    id: &str,
-) -> Result<(), ExitStatus> {
-    let client = session.client(options, Details::Stderr)?;
+async fn show(session: &mut Session<'_>, query: &QueryOptions, id: &str) -> Result<(), ExitStatus> {
+    let client = session.client(&query.client, Details::Stderr)?;
     let run = client.run(id).await.map_err(|error| {
         if error.is_not_found() {
             return unknown(session, id);
         }
         failed(session, "show the run", &error)
     })?;
-    let text = match output {
+    let text = match query.output {
         Output::Json => format!("{:#}\n", json!(run)),
         Output::Table => summary(&run),
     };

@@ -148,7 +148,8 @@ impl Session<'_> {
         self.call_failed(&headline, error, ErrorForm::New, Details::Stderr)
     }
 
-    /// Calls until the task is not busy, if `wait`ing is wanted.
+    /// Makes a call about a task and, if `wait`ing is wanted, again until the task is not busy. Until the
+    /// answer comes, reports why no worker takes the run.
     pub(super) async fn unless_busy<T>(
         &mut self,
         client: &ApiClient,
@@ -156,13 +157,26 @@ impl Session<'_> {
         name: &str,
         mut call: impl AsyncFnMut() -> Result<T, CallError>,
     ) -> Result<T, CallError> {
+        self.retried_while_busy(wait, name, async |session| {
+            session.say_what_is_waited_for(client, name, call()).await
+        })
+        .await
+    }
+
+    /// Makes attempts until the task is not busy, if `wait`ing is wanted.
+    pub(super) async fn retried_while_busy<T>(
+        &mut self,
+        wait: bool,
+        name: &str,
+        mut attempt: impl AsyncFnMut(&mut Self) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
         let mut said = false;
         loop {
-            let answer = self.say_what_is_waited_for(client, name, call()).await;
-            match answer {
+            match attempt(self).await {
                 Err(error) if wait && error.is_busy() => {
                     if !said {
-                        self.warn_busy(name);
+                        let text = format!("'{name}' is running; waiting until that is over");
+                        self.ui.warning(&text);
                         said = true;
                     }
                     pause().await;
@@ -170,12 +184,6 @@ impl Session<'_> {
                 answer => return answer,
             }
         }
-    }
-
-    /// Says that another run of the task is waited for.
-    pub(super) fn warn_busy(&mut self, name: &str) {
-        let text = format!("'{name}' is running; waiting until that is over");
-        self.ui.warning(&text);
     }
 
     fn explain(&mut self, text: &str, details: Details) {

@@ -9,21 +9,17 @@ use super::release::held;
 use super::session::{Details, ExitStatus, Session};
 use super::table::sheet;
 use super::time_text::{duration, local};
-use crate::arguments::{ClientOptions, Output};
+use crate::arguments::{OneTask, Output};
 
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    options: &ClientOptions,
-    output: Output,
-    name: &str,
-) -> Result<(), ExitStatus> {
-    let client = session.client(options, Details::Stderr)?;
+pub(super) async fn run(session: &mut Session<'_>, wanted: &OneTask) -> Result<(), ExitStatus> {
+    let OneTask { query, name } = wanted;
+    let client = session.client(&query.client, Details::Stderr)?;
     let answers =
         async { Ok::<_, CallError>((client.task(name).await?, client.task_status(name).await?)) };
     let (task, status) = answers
         .await
         .map_err(|error| session.unanswered("show", name, &error))?;
-    let text = match output {
+    let text = match query.output {
         Output::Table => sheet(entries(&task, &status)),
         Output::Json => {
             let mut document = with_status(&task, &status.status);

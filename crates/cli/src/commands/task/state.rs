@@ -8,37 +8,23 @@ use super::session::{Details, ExitStatus, Session};
 use super::table::sheet;
 use super::time_text::local;
 use super::ui::on_one_line;
-use crate::arguments::{ClientOptions, KeptState, Output};
+use crate::arguments::{KeptState, Output, State};
 
-/// Decision about a state, as the options give it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options<'a> {
-    pub(super) keep: Option<KeptState>,
-    pub(super) from: Option<&'a str>,
-    pub(super) auto_approve: bool,
+/// The decision that the options give.
+fn decision(options: &State) -> Option<StateDecision<'_>> {
+    let keep = options.keep.map(|keep| match keep {
+        KeptState::Old => StateDecision::Keep("old"),
+        KeptState::New => StateDecision::Keep("new"),
+    });
+    keep.or_else(|| options.from.as_deref().map(StateDecision::From))
 }
 
-impl<'a> Options<'a> {
-    fn decision(self) -> Option<StateDecision<'a>> {
-        let keep = self.keep.map(|keep| match keep {
-            KeptState::Old => StateDecision::Keep("old"),
-            KeptState::New => StateDecision::Keep("new"),
-        });
-        keep.or_else(|| self.from.map(StateDecision::From))
-    }
-}
-
-pub(super) async fn run(
-    session: &mut Session<'_>,
-    server: &ClientOptions,
-    output: Output,
-    name: &str,
-    options: Options<'_>,
-) -> Result<(), ExitStatus> {
-    let client = session.client(server, Details::Stderr)?;
+pub(super) async fn run(session: &mut Session<'_>, options: &State) -> Result<(), ExitStatus> {
+    let State { query, name, .. } = options;
+    let client = session.client(&query.client, Details::Stderr)?;
     let state = client.terraform_state(name).await;
     let mut state = state.map_err(|error| session.unanswered("show the state of", name, &error))?;
-    if let Some(decision) = options.decision() {
+    if let Some(decision) = decision(options) {
         if !options.auto_approve && !is_approved(session, &state, decision).await? {
             return Ok(());
         }
@@ -49,7 +35,7 @@ pub(super) async fn run(
             "It is decided; the next run of '{name}' carries it out"
         ));
     }
-    let text = match output {
+    let text = match query.output {
         Output::Table => sheet(entries(&state)),
         Output::Json => format!("{:#}\n", json!(state)),
     };

@@ -1,6 +1,6 @@
 //! The file of `cts task create` (docs/cli.md#task-files).
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use cts_config::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};
 use cts_core::Chain;
@@ -11,10 +11,7 @@ use crate::configuration::in_context;
 const HEADLINE: &str = "Error: unable to create request";
 
 /// The task in the file. Variable files are relative to the current directory.
-pub(super) fn read(
-    session: &mut Session<'_>,
-    file: Option<PathBuf>,
-) -> Result<TaskFile, ExitStatus> {
+pub(super) fn read(session: &mut Session<'_>, file: Option<&Path>) -> Result<TaskFile, ExitStatus> {
     let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else {
         let program = session.process_env.program;
         return Err(session.missing(
@@ -26,9 +23,7 @@ pub(super) fn read(
             ],
         ));
     };
-    let task = in_context(session.process_env, |context| {
-        load_task_file(&file, context)
-    });
+    let task = in_context(session.process_env, |context| load_task_file(file, context));
     let task = task.map_err(|error| match error {
         TaskFileError::Problems(report) => {
             let printed = session.fail(HEADLINE, "", Details::Stdout);

@@ -8,7 +8,9 @@ mod text;
 
 use std::io::Write;
 
-pub(super) use self::input::{AskError, Input, Interrupt};
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::input::{AskError, Input};
 pub use self::text::on_one_line;
 pub(super) use self::text::printable;
 
@@ -26,7 +28,7 @@ pub(super) struct Ui<'a> {
     stdout: &'a mut (dyn Write + Send),
     stderr: &'a mut (dyn Write + Send),
     input: Option<Input>,
-    interrupt: Interrupt,
+    interrupt: CancellationToken,
 }
 
 impl<'a> Ui<'a> {
@@ -34,7 +36,7 @@ impl<'a> Ui<'a> {
         stdout: &'a mut (dyn Write + Send),
         stderr: &'a mut (dyn Write + Send),
         input: Input,
-        interrupt: Interrupt,
+        interrupt: CancellationToken,
     ) -> Self {
         Self {
             stdout,
@@ -92,7 +94,7 @@ impl<'a> Ui<'a> {
         let input = self.input.take().ok_or(AskError::EndOfInput)?;
         let answer = tokio::select! {
             answer = input.line() => answer,
-            () = &mut self.interrupt => Err(AskError::Interrupted),
+            () = self.interrupt.cancelled() => Err(AskError::Interrupted),
         };
         if answer.is_err() {
             // The next output begins a line of its own.
@@ -117,7 +119,7 @@ mod tests {
     async fn kinds_of_messages_have_their_stream_and_prefix() {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let input = Input::new(&b""[..]);
-        let mut ui = Ui::new(&mut stdout, &mut stderr, input, Interrupt::never());
+        let mut ui = Ui::new(&mut stdout, &mut stderr, input, CancellationToken::new());
         ui.info("info");
         ui.output("one\ntwo\n");
         ui.output("");
@@ -140,7 +142,10 @@ mod tests {
         );
     }
 
-    async fn asked(input: Input, interrupt: Interrupt) -> (Result<String, AskError>, String) {
+    async fn asked(
+        input: Input,
+        interrupt: CancellationToken,
+    ) -> (Result<String, AskError>, String) {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let mut ui = Ui::new(&mut stdout, &mut stderr, input, interrupt);
         let answer = ui.ask("Enter a value:").await;
@@ -155,7 +160,8 @@ mod tests {
             ("\n", ""),
             (" yes \n", " yes "),
         ] {
-            let (answer, stdout) = asked(Input::new(input.as_bytes()), Interrupt::never()).await;
+            let (answer, stdout) =
+                asked(Input::new(input.as_bytes()), CancellationToken::new()).await;
             assert_eq!(answer.unwrap(), expected);
             assert_eq!(stdout, "Enter a value: ");
         }
@@ -164,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_that_does_not_end_is_no_answer() {
         for input in ["", "yes"] {
-            let (answer, _) = asked(Input::new(input.as_bytes()), Interrupt::never()).await;
+            let (answer, _) = asked(Input::new(input.as_bytes()), CancellationToken::new()).await;
             assert!(matches!(answer, Err(AskError::EndOfInput)), "{answer:?}");
         }
     }
@@ -172,7 +178,8 @@ mod tests {
     #[tokio::test]
     async fn an_interrupt_ends_the_question() {
         let (reader, _writer) = std::io::pipe().unwrap();
-        let interrupt = Interrupt::new(std::future::ready(()));
+        let interrupt = CancellationToken::new();
+        interrupt.cancel();
         let (answer, stdout) = asked(Input::new(reader), interrupt).await;
         assert!(matches!(answer, Err(AskError::Interrupted)), "{answer:?}");
         assert_eq!(stdout, "Enter a value: \n");

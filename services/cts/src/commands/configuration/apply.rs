@@ -7,6 +7,7 @@ use std::time::Duration;
 use cts_cli::{Apply, confirm, load, print, refuse_no_configuration, say};
 use cts_config::Config;
 use cts_core::{ConfigurationFingerprint, TaskSpec};
+use cts_runtime::ProcessEnv;
 use cts_scheduler::NamedBy;
 use cts_store::{AppliedConfiguration, ConfigurationInForce, Store};
 use cts_store_postgres::PostgresStore;
@@ -16,7 +17,6 @@ use super::diff::{Comparison, compare, not_encoded, place, text};
 use crate::commands::migrate::Source;
 use crate::failure::Failure;
 use crate::services::settings::{Shape, declared};
-use cts_runtime::ProcessEnv;
 
 /// Workers that have been silent for longer say nothing about the shape.
 const WORKERS_SEEN: Duration = Duration::from_hours(1);
@@ -44,16 +44,14 @@ pub(super) async fn run(apply: &Apply, process_env: &ProcessEnv) -> Result<u8, F
     }
     match place {
         Source::File(path) => {
-            let store = SqliteStore::attach(&path, Arc::clone(&process_env.clock)).await;
-            let store = store.map_err(Failure::Store)?;
+            let store = SqliteStore::attach(&path, Arc::clone(&process_env.clock)).await?;
             let applied = put_in_force(&store, &config, &comparison, apply, true, process_env);
             let applied = applied.await;
             store.close().await;
             applied
         }
         Source::Server(settings) => {
-            let store = PostgresStore::connect(&settings).await;
-            let store = store.map_err(Failure::Store)?;
+            let store = PostgresStore::connect(&settings).await?;
             let applied = put_in_force(&store, &config, &comparison, apply, false, process_env);
             let applied = applied.await;
             store.close().await;
@@ -70,17 +68,15 @@ async fn put_in_force(
     alone: bool,
     process_env: &ProcessEnv,
 ) -> Result<u8, Failure> {
-    let in_force = store.configuration_in_force().await;
-    let in_force = in_force.map_err(Failure::Store)?;
+    let in_force = store.configuration_in_force().await?;
     let shape = if alone {
         Shape::Embedded
     } else {
         shape(store, config, in_force.as_ref()).await?
     };
     let (tasks, modules) = declared(config, shape);
-    let stored = store.tasks().await.map_err(Failure::Store)?;
-    let tasks = modules.pack(store, &tasks, &stored, NamedBy::File).await;
-    let tasks = tasks.map_err(Failure::Store)?;
+    let stored = store.tasks().await?;
+    let tasks = modules.pack(store, &tasks, &stored, NamedBy::File).await?;
     let wanted = AppliedConfiguration {
         configuration: cts_store::Configuration {
             fingerprint: ConfigurationFingerprint::of(&tasks).map_err(not_encoded)?,
@@ -95,7 +91,7 @@ async fn put_in_force(
     if let Some(completed) = completed {
         require_modules(&config.tasks, &completed.tasks)?;
     }
-    let decided = store.put_in_force(&wanted).await.map_err(Failure::Store)?;
+    let decided = store.put_in_force(&wanted).await?;
     let Some(number) = decided else {
         return Err(Failure::Call(
             "another configuration has taken effect since the tasks were compared; nothing is changed"
@@ -114,7 +110,7 @@ async fn shape(
     config: &Config,
     in_force: Option<&ConfigurationInForce>,
 ) -> Result<Shape, Failure> {
-    let workers = store.workers(WORKERS_SEEN).await.map_err(Failure::Store)?;
+    let workers = store.workers(WORKERS_SEEN).await?;
     let of_workers = workers
         .iter()
         .map(|state| state.worker.capabilities.bundles)

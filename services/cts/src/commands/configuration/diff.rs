@@ -5,7 +5,9 @@ mod compare;
 mod members;
 mod show;
 
+use cts_cli::{Diff, EXIT_DIFFERENT, load, print, refuse_no_configuration};
 use cts_config::Config;
+use cts_runtime::ProcessEnv;
 use cts_store::StoreError;
 use cts_store::transfer::Export;
 use cts_store_postgres::PostgresExport;
@@ -17,8 +19,6 @@ use self::compare::{InForce, Stored};
 pub(super) use self::show::text;
 use crate::commands::migrate::{Source, source};
 use crate::failure::Failure;
-use cts_cli::{Diff, EXIT_DIFFERENT, load, print, refuse_no_configuration};
-use cts_runtime::ProcessEnv;
 
 /// Runs the command and returns the exit code. Nothing is changed, so it may run while cts works.
 pub(super) async fn run(diff: &Diff, process_env: &ProcessEnv) -> Result<u8, Failure> {
@@ -55,15 +55,11 @@ pub(super) async fn compare(
 ) -> Result<Comparison, Failure> {
     let stored = match place {
         Source::File(path) => {
-            let file = SqliteExport::open(path, process_env.boot.as_deref()).await;
-            stored(file.map_err(Failure::Store)?).await
+            let boot = process_env.boot.as_deref();
+            stored(SqliteExport::open(path, boot).await?).await?
         }
-        Source::Server(settings) => {
-            let server = PostgresExport::begin(settings).await;
-            stored(server.map_err(Failure::Store)?).await
-        }
+        Source::Server(settings) => stored(PostgresExport::begin(settings).await?).await?,
     };
-    let stored = stored.map_err(Failure::Store)?;
     Comparison::of(&config.tasks, &stored, prune).map_err(not_encoded)
 }
 

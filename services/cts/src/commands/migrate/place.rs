@@ -3,16 +3,15 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use cts_cli::{Migrate, load};
 use cts_config::Config;
+use cts_runtime::ProcessEnv;
 use cts_store_postgres::Settings;
 use secrecy::SecretString;
 
 use super::place_error::{PlaceError, VARIABLE};
 use crate::failure::Failure;
 use crate::services::database;
-use cts_cli::Migrate;
-use cts_cli::load;
-use cts_runtime::ProcessEnv;
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 

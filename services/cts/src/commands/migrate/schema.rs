@@ -1,11 +1,10 @@
 //! Bringing the schema up to date.
 
+use cts_cli::{Output, print};
 use cts_store_postgres::{AppliedMigration, Settings, migrate, pending};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use cts_cli::Output;
-use cts_cli::print;
 
 /// Applies what is missing, or only reports it.
 pub(super) async fn bring_up_to_date(
@@ -14,11 +13,10 @@ pub(super) async fn bring_up_to_date(
     output: Output,
 ) -> Result<(), Failure> {
     let migrations = if dry_run {
-        pending(settings).await
+        pending(settings).await?
     } else {
-        migrate(settings).await
+        migrate(settings).await?
     };
-    let migrations = migrations.map_err(Failure::Store)?;
     print(&output.text(
         || lines(&migrations, dry_run),
         || document(&migrations, dry_run),

@@ -1,10 +1,7 @@
-//! Where answers come from, and what can keep them from coming.
+//! Where answers come from.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// Longer than any answer; what is longer is cut.
@@ -62,41 +59,6 @@ fn first_line(source: impl Read) -> Result<String, AskError> {
     };
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     Ok(String::from_utf8_lossy(line).into_owned())
-}
-
-/// Comes when the person presses Ctrl-C.
-pub(crate) struct Interrupt(Pin<Box<dyn Future<Output = ()> + Send>>);
-
-impl Interrupt {
-    pub(crate) fn new(comes: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self(Box::pin(comes))
-    }
-
-    /// SIGINT of this process, which from now on does not end it any more.
-    pub(crate) fn of_this_process() -> Self {
-        // Where it cannot be caught, it ends the process.
-        signal(SignalKind::interrupt()).map_or_else(
-            |_error| Self::new(std::future::pending()),
-            |mut signals| {
-                Self::new(async move {
-                    signals.recv().await;
-                })
-            },
-        )
-    }
-
-    #[cfg(test)]
-    pub(crate) fn never() -> Self {
-        Self::new(std::future::pending())
-    }
-}
-
-impl Future for Interrupt {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().poll(context)
-    }
 }
 
 #[cfg(test)]

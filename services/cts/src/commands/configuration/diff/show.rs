@@ -1,13 +1,13 @@
 //! The comparison as text, and as JSON.
 
 use chrono::DateTime;
+use cts_cli::on_one_line;
 use cts_core::TaskOrigin;
 use cts_core::hidden::{HIDDEN, shown};
 use serde_json::{Value, json};
 
 use super::compare::{Comparison, Difference, InForce};
 use super::members::Member;
-use cts_cli::on_one_line;
 
 /// Characters of a value that the text shows.
 const SHOWN: usize = 120;
