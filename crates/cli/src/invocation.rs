@@ -79,7 +79,7 @@ fn parse(
     spelling.push("--".into());
     spelling.extend(read.positionals);
     let parsed = definitions
-        .root()
+        .all()
         .clone()
         .try_get_matches_from(spelling)
         .and_then(|mut matches| Arguments::from_arg_matches_mut(&mut matches));

@@ -5,6 +5,8 @@ pub(crate) mod completion;
 pub(crate) mod install;
 pub(crate) mod usage;
 
+use clap::Command;
+
 /// Name of the original program.
 pub(crate) const NAME: &str = "consul-terraform-sync";
 
@@ -41,17 +43,42 @@ const SHELL_FILES: [(&str, &str); 2] = [
 
 const TASKS: [&str; 4] = ["create", "delete", "disable", "enable"];
 
-/// Whether it has this command or group of commands. The empty path is the program itself.
-pub(crate) fn has_command(path: &[&str]) -> bool {
-    match path {
-        [] | ["start" | "task"] => true,
-        ["task", command] => TASKS.contains(command),
-        _ => false,
+/// The definitions without the commands and options that the original lacks.
+pub(crate) fn definitions(everything: &Command) -> Command {
+    part(NAME, everything, &[])
+}
+
+/// The definition of the command `name`, to which `path` leads.
+fn part(name: &'static str, command: &Command, path: &[&str]) -> Command {
+    let names: &[&'static str] = match path {
+        [] => &["start", "task"],
+        ["task"] => &TASKS,
+        _ => &[],
+    };
+    let commands = names.iter().filter_map(|name| {
+        let below = command.find_subcommand(name)?;
+        Some(part(name, below, &[path, &[*name]].concat()))
+    });
+    let arguments = command.get_arguments().filter(|argument| {
+        let name = argument.get_long();
+        name.is_none_or(|name| has_option(path, name))
+    });
+    let mut known = Command::new(name)
+        .disable_version_flag(true)
+        .disable_help_subcommand(true)
+        .args(arguments.cloned())
+        .subcommands(commands);
+    if let Some(about) = command.get_about() {
+        known = known.about(about.clone());
     }
+    if let Some(example) = command.get_after_help() {
+        known = known.after_help(example.clone());
+    }
+    known
 }
 
 /// Whether its command has this option.
-pub(crate) fn has_option(path: &[&str], option: &str) -> bool {
+fn has_option(path: &[&str], option: &str) -> bool {
     match (path, option) {
         (["start"], _) => START.contains(&option),
         (["task", "create"], "task-file")

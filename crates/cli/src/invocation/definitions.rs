@@ -8,26 +8,30 @@ use super::invoked_as::InvokedAs;
 use crate::arguments::Arguments;
 use crate::original;
 
-/// All of clap's definitions, seen from one name.
+/// All of clap's definitions, and the ones of one name.
 #[derive(Debug)]
 pub(crate) struct Definitions {
     invoked_as: InvokedAs,
-    root: Command,
+    /// Every command and option, for the parser.
+    all: Command,
+    /// The commands and options that this name has.
+    known: Command,
 }
 
 impl Definitions {
     pub(crate) fn new(invoked_as: InvokedAs) -> Self {
-        let name = invoked_as.name();
-        let mut root = Arguments::command().name(name).bin_name(name);
-        root.build();
-        root = with_one_help(root);
-        if let InvokedAs::Service { command, .. } = invoked_as {
-            let usage = format!("{name} [OPTIONS]");
-            root = root.mut_subcommand(command, |command| {
-                command.bin_name(name).override_usage(usage)
-            });
+        let all = prepared(Arguments::command(), invoked_as);
+        let known = match invoked_as {
+            InvokedAs::Original => {
+                prepared(original::definitions(&Arguments::command()), invoked_as)
+            }
+            InvokedAs::Ours | InvokedAs::Service { .. } => all.clone(),
+        };
+        Self {
+            invoked_as,
+            all,
+            known,
         }
-        Self { invoked_as, root }
     }
 
     pub(crate) const fn invoked_as(&self) -> InvokedAs {
@@ -38,13 +42,14 @@ impl Definitions {
         self.invoked_as.name()
     }
 
-    pub(crate) const fn root(&self) -> &Command {
-        &self.root
+    /// The definitions for the parser.
+    pub(crate) const fn all(&self) -> &Command {
+        &self.all
     }
 
     /// The command at `path`, whose words come from [`Definitions::subcommand`].
     pub(crate) fn leaf<'a>(&'a self, path: &[&'a str]) -> Leaf<'a> {
-        let command = path.iter().fold(&self.root, |command, word| {
+        let command = path.iter().fold(&self.known, |command, word| {
             command.find_subcommand(word).unwrap_or(command)
         });
         Leaf {
@@ -56,23 +61,8 @@ impl Definitions {
 
     /// The command or group called `word` directly below `path`.
     pub(crate) fn subcommand<'a>(&'a self, path: &[&'a str], word: &str) -> Option<&'a str> {
-        self.subcommands(path)
-            .into_iter()
-            .map(Command::get_name)
-            .find(|name| *name == word)
-    }
-
-    /// Commands and groups directly below `path`; empty if that is a command.
-    pub(crate) fn subcommands<'a>(&'a self, path: &[&'a str]) -> Vec<&'a Command> {
-        let known = |command: &&Command| match self.invoked_as {
-            InvokedAs::Original => original::has_command(&[path, &[command.get_name()]].concat()),
-            InvokedAs::Ours | InvokedAs::Service { .. } => !command.is_hide_set(),
-        };
-        self.leaf(path)
-            .command
-            .get_subcommands()
-            .filter(known)
-            .collect()
+        let command = self.leaf(path).command.find_subcommand(word);
+        command.map(Command::get_name)
     }
 }
 
@@ -102,42 +92,42 @@ impl<'a> Leaf<'a> {
         self.command
     }
 
+    /// Whether this is a group of commands.
+    pub(crate) fn is_group(&self) -> bool {
+        self.command.has_subcommands()
+    }
+
     /// All options by all their long names, hidden ones included.
     pub(crate) fn spellings(&self) -> Vec<Spelling<'a>> {
-        let options = self
-            .command
-            .get_arguments()
-            .filter(|option| is_ours(option));
-        options
-            .flat_map(|option| {
-                let aliases = option.get_all_aliases().unwrap_or_default();
-                let names = option.get_long().into_iter().chain(aliases);
-                names.map(move |name| Spelling { name, option })
-            })
-            .filter(|spelling| self.has(spelling.name))
-            .collect()
+        let options = self.options();
+        let spellings = options.flat_map(|option| {
+            let aliases = option.get_all_aliases().unwrap_or_default();
+            let names = option.get_long().into_iter().chain(aliases);
+            names.map(move |name| Spelling { name, option })
+        });
+        spellings.collect()
     }
 
     /// The option called `name`, a long name or a letter.
     pub(crate) fn option(&self, name: &str) -> Option<&'a Arg> {
-        let by_name = || {
-            let mut spellings = self.spellings().into_iter();
-            spellings.find(|spelling| spelling.name == name)
-        };
+        let mut spellings = self.spellings().into_iter();
+        let by_name = spellings.find(|spelling| spelling.name == name);
         let by_letter = || {
-            let mut options = self
-                .command
-                .get_arguments()
-                .filter(|option| is_ours(option));
-            options.find(|option| {
-                let mut letter = [0; 4];
-                let short = option
-                    .get_short()
-                    .map(|short| short.encode_utf8(&mut letter));
-                short.is_some_and(|short| short == name) && self.has(name)
-            })
+            let is_it = |short: char| name.chars().eq([short]);
+            self.options().find(|it| it.get_short().is_some_and(is_it))
         };
-        by_name().map(|spelling| spelling.option).or_else(by_letter)
+        by_name.map(|spelling| spelling.option).or_else(by_letter)
+    }
+
+    /// All options, without the ones that are dealt with before clap.
+    fn options(&self) -> impl Iterator<Item = &'a Arg> + use<'a> {
+        self.command.get_arguments().filter(|argument| {
+            let dealt_with = matches!(
+                argument.get_action(),
+                ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+            );
+            !argument.is_positional() && !dealt_with
+        })
     }
 
     /// Whether words after the options are passed over.
@@ -147,29 +137,31 @@ impl<'a> Leaf<'a> {
 
     /// Whether options may stand behind arguments.
     pub(crate) fn mixes_options_and_arguments(&self) -> bool {
-        match self.invoked_as {
-            InvokedAs::Original => false,
-            InvokedAs::Ours | InvokedAs::Service { .. } => !self.ignores_arguments(),
-        }
+        self.invoked_as != InvokedAs::Original && !self.ignores_arguments()
     }
 
     /// How the command is called, as in `cts task create`.
     pub(crate) fn call(&self) -> String {
+        let name = self.invoked_as.name();
         match self.invoked_as {
-            InvokedAs::Service { name, .. } => name.to_owned(),
-            InvokedAs::Ours | InvokedAs::Original => {
-                [&[self.invoked_as.name()], self.path.as_slice()]
-                    .concat()
-                    .join(" ")
-            }
+            InvokedAs::Service { .. } => name.to_owned(),
+            _ => [&[name], self.path.as_slice()].concat().join(" "),
         }
     }
+}
 
-    fn has(&self, name: &str) -> bool {
-        match self.invoked_as {
-            InvokedAs::Original => original::has_option(&self.path, name),
-            InvokedAs::Ours | InvokedAs::Service { .. } => true,
-        }
+/// The definitions with the names that help and errors show.
+fn prepared(command: Command, invoked_as: InvokedAs) -> Command {
+    let name = invoked_as.name();
+    let mut root = command.name(name).bin_name(name);
+    root.build();
+    root = with_one_help(root);
+    match invoked_as {
+        InvokedAs::Service { command, .. } => root.mut_subcommand(command, |command| {
+            let usage = format!("{name} [OPTIONS]");
+            command.bin_name(name).override_usage(usage)
+        }),
+        _ => root,
     }
 }
 
@@ -178,15 +170,6 @@ fn with_one_help(command: Command) -> Command {
     command
         .mut_arg("help", |help| help.help("Print help"))
         .mut_subcommands(with_one_help)
-}
-
-/// Not an argument without a name, nor one that is dealt with before clap.
-fn is_ours(option: &Arg) -> bool {
-    let dealt_with = matches!(
-        option.get_action(),
-        ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
-    );
-    !option.is_positional() && !dealt_with
 }
 
 /// Whether it is on or off. The word behind such an option is not its value.

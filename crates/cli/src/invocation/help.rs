@@ -28,8 +28,9 @@ pub(super) fn unknown_command(definitions: &Definitions, word: Option<&str>) -> 
     let Some(word) = word.filter(|_| definitions.invoked_as() == InvokedAs::Ours) else {
         return page;
     };
-    let commands = definitions.subcommands(&[]);
-    let meant = nearest(word, commands.iter().map(|command| command.get_name()));
+    let root = definitions.leaf(&[]);
+    let commands = root.command().get_subcommands();
+    let meant = nearest(word, commands.map(clap::Command::get_name));
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
     format!("error: there is no command {word:?}{meant}\n\n{page}")
 }

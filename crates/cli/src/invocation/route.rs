@@ -94,7 +94,7 @@ pub(super) fn find(definitions: &Definitions, mut words: Vec<OsString>) -> Route
     {
         return Route::ShellFiles(edit);
     }
-    if !definitions.subcommands(&path).is_empty() {
+    if definitions.leaf(&path).is_group() {
         let help = help::page(definitions, &path);
         return Route::Answer(Answer::complaint(help, EXIT_GROUP));
     }

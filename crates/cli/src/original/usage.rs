@@ -13,19 +13,19 @@ use crate::invocation::invoked_as::InvokedAs;
 /// Usage of the program, of a group of commands, or of a command.
 pub(crate) fn page(definitions: &Definitions, leaf: &Leaf<'_>) -> String {
     match leaf.path() {
-        [] => program(definitions),
-        path if definitions.subcommands(path).is_empty() => command(leaf),
-        path => format!(
+        [] => program(definitions, leaf),
+        _ if !leaf.is_group() => command(leaf),
+        _ => format!(
             "This is a group of commands: one of them has to follow.\n\n\
              Usage: {} <command> [options] [arguments]\n\nCommands:\n\n{}",
             leaf.call(),
-            listing::commands(&definitions.subcommands(path))
+            listing::commands(leaf.command())
         ),
     }
 }
 
-fn program(definitions: &Definitions) -> String {
-    let commands = listing::commands(&definitions.subcommands(&[]));
+fn program(definitions: &Definitions, root: &Leaf<'_>) -> String {
+    let commands = listing::commands(root.command());
     let start = definitions.leaf(&["start"]);
     format!(
         "Usage: {} [--version] [--help] <command> [options]\n\n\

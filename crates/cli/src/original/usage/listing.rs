@@ -11,9 +11,9 @@ const WIDTH: usize = 80;
 const INDENT: &str = "    ";
 
 /// One line each: name and what it is for.
-pub(super) fn commands(commands: &[&Command]) -> String {
-    let mut rows: Vec<(&str, String)> = commands
-        .iter()
+pub(super) fn commands(group: &Command) -> String {
+    let mut rows: Vec<(&str, String)> = group
+        .get_subcommands()
         .map(|command| {
             let about = command.get_about().map(ToString::to_string);
             (command.get_name(), about.unwrap_or_default())
