@@ -57,20 +57,17 @@ pub(crate) fn read(invoked_as: InvokedAs, words: Vec<OsString>) -> Request {
         Route::ShellFiles(edit) => Request::ShellFiles(edit),
         Route::Command { path, words } => {
             let leaf = definitions.leaf(&path);
-            match parse(&definitions, &leaf, &words) {
-                Ok((command, notice)) => start::check(&definitions, command, notice),
-                Err(answer) => Request::Answer(answer),
-            }
+            parse(&definitions, &leaf, &words).unwrap_or_else(Request::Answer)
         }
     }
 }
 
-/// The command, and the notice about its words.
+/// The command, and the notices about its words.
 fn parse(
     definitions: &Definitions,
     leaf: &Leaf<'_>,
     words: &[OsString],
-) -> Result<(Command, String), Answer> {
+) -> Result<Request, Answer> {
     let read = words::read(leaf, words)
         .map_err(|error| help::bad_options(definitions, leaf, words, &error))?;
     let mut spelling: Vec<OsString> = vec![definitions.name().into()];
@@ -86,5 +83,9 @@ fn parse(
     let arguments = parsed.map_err(|error| help::refused(definitions, leaf, &error))?;
     let silent = definitions.invoked_as() == InvokedAs::Original;
     let notice = if silent { String::new() } else { read.notice };
-    Ok((arguments.command, notice))
+    let warning = start::check(definitions, &arguments.command)?;
+    Ok(Request::Run {
+        command: Box::new(arguments.command),
+        notice: notice + &warning,
+    })
 }

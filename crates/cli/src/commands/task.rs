@@ -30,20 +30,26 @@ use std::future::{pending, ready};
 use std::io::{stderr, stdin, stdout};
 use std::pin::pin;
 
+use cts_api_client::ErrorForm;
 use cts_runtime::ProcessEnv;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub use self::ui::on_one_line;
 
-use self::session::{ExitStatus, Session};
+use self::session::{ExitStatus, Session, Style};
 use self::ui::{Input, Ui};
 use crate::arguments::{Import, RunsCommand, TaskCommand};
 use crate::exit_code::EXIT_INTERRUPTED;
 
 /// Runs `cts task` and returns the exit code (docs/cli.md#exit-codes). Prints everything itself.
 pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
-    converse(process_env, async |mut session| {
+    let style = match command {
+        TaskCommand::Create(_) | TaskCommand::Delete(_) => Style::Original(ErrorForm::New),
+        TaskCommand::Enable(_) | TaskCommand::Disable(_) => Style::Original(ErrorForm::Legacy),
+        _ => Style::Ours,
+    };
+    converse(process_env, style, async |mut session| {
         task(command, &mut session).await
     })
     .await
@@ -51,15 +57,21 @@ pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
 
 /// Runs `cts runs` and returns the exit code. Prints everything itself.
 pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
-    converse(process_env, async |mut session| {
-        runs::run(&mut session, command).await
-    })
+    converse(
+        process_env,
+        Style::Ours,
+        async |mut session| match command {
+            RunsCommand::List(options) => runs::list(&mut session, options).await,
+            RunsCommand::Show { query, id } => runs::show(&mut session, &query, &id).await,
+            RunsCommand::Cancel(options) => cancel::run(&mut session, &options).await,
+        },
+    )
     .await
 }
 
 /// Runs `cts import` and returns the exit code. Prints everything itself.
 pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
-    converse(process_env, async |mut session| {
+    converse(process_env, Style::Ours, async |mut session| {
         import::run(&mut session, &command).await
     })
     .await
@@ -68,7 +80,7 @@ pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
 /// Asks whether to do the announced action; `Err` is the exit code if no answer comes.
 pub async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u8> {
     let mut approved = false;
-    let code = converse(process_env, async |mut session| {
+    let code = converse(process_env, Style::Ours, async |mut session| {
         session.ui.info(question);
         approved = prompt::ask(&mut session, "Cancelled").await?;
         Ok(())
@@ -84,6 +96,7 @@ pub async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u
 /// goes on with what it got before.
 async fn converse(
     process_env: &ProcessEnv,
+    style: Style,
     command: impl AsyncFnOnce(Session<'_>) -> Result<(), ExitStatus>,
 ) -> u8 {
     // Where the signal cannot be caught, it ends the process.
@@ -99,7 +112,12 @@ async fn converse(
     let input = Input::new(stdin());
     let ui = Ui::new(&mut stdout, &mut stderr, input, passed_on.clone());
     let conversation = async {
-        let result = command(Session { ui, process_env }).await;
+        let session = Session {
+            ui,
+            process_env,
+            style,
+        };
+        let result = command(session).await;
         result.map_or_else(ExitStatus::exit_code, |()| 0)
     };
     until_interrupted(conversation, interrupted, &passed_on).await

@@ -2,34 +2,25 @@
 
 use super::answer::Answer;
 use super::definitions::Definitions;
-use super::{Request, help};
-use crate::arguments::{Command, ServiceCommand, Start};
+use super::help;
+use crate::arguments::{Command, ServiceCommand};
 use crate::exit_code::EXIT_MISSING;
 
-/// Answers a `start` without a configuration, and warns of the old form.
-pub(super) fn check(definitions: &Definitions, command: Command, mut notice: String) -> Request {
-    if let Command::Service(ServiceCommand::Start(Start {
-        service,
-        deprecated_start_up,
-        ..
-    })) = &command
-    {
-        match (service.configuration.paths.is_empty(), *deprecated_start_up) {
-            (true, true) => {
-                return Request::Answer(Answer {
-                    stdout: help::page(definitions, &[]),
-                    stderr: String::new(),
-                    code: EXIT_MISSING,
-                });
-            }
-            (true, false) => return Request::Answer(without_configuration(definitions.name())),
-            (false, true) => notice.push_str(&deprecated(definitions.name())),
-            (false, false) => {}
-        }
-    }
-    Request::Run {
-        command: Box::new(command),
-        notice,
+/// The warning of the old form, or the answer to a `start` without a configuration; other commands pass.
+pub(super) fn check(definitions: &Definitions, command: &Command) -> Result<String, Answer> {
+    let Command::Service(ServiceCommand::Start(start)) = command else {
+        return Ok(String::new());
+    };
+    let lacks_configuration = start.service.configuration.paths.is_empty();
+    match (lacks_configuration, start.deprecated_start_up) {
+        (true, true) => Err(Answer {
+            stdout: help::page(definitions, &[]),
+            stderr: String::new(),
+            code: EXIT_MISSING,
+        }),
+        (true, false) => Err(without_configuration(definitions.name())),
+        (false, true) => Ok(deprecated(definitions.name())),
+        (false, false) => Ok(String::new()),
     }
 }
 

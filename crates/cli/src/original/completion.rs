@@ -1,13 +1,12 @@
 //! Completion for a shell that calls the program with the line in `COMP_LINE` (docs/cli.md#completion).
 
+mod files;
 mod line;
 #[cfg(test)]
 mod tests;
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 
-use clap_complete::engine::{PathCompleter, ValueCompleter as _};
 use cts_runtime::ProcessEnv;
 
 use self::line::Line;
@@ -33,7 +32,7 @@ pub(crate) fn answer(process_env: &ProcessEnv) -> Option<Answer> {
     let definitions = Definitions::new(InvokedAs::Original);
     let mut candidates = match wanted(&definitions, &line) {
         Wanted::Words(words) => words,
-        Wanted::Paths(is_wanted) => paths(line.last, is_wanted, &process_env.current_dir),
+        Wanted::Files(kind) => files::candidates(kind, line.last, &process_env.current_dir),
         Wanted::Tasks(state) => task_names(state, process_env),
     };
     candidates.retain(|candidate| candidate.starts_with(line.last));
@@ -46,8 +45,8 @@ pub(crate) fn answer(process_env: &ProcessEnv) -> Option<Answer> {
 enum Wanted {
     /// One of these.
     Words(Vec<String>),
-    /// A directory, or a path that this accepts.
-    Paths(fn(&Path) -> bool),
+    /// A path.
+    Files(files::Kind),
     /// The name of a task.
     Tasks(TaskState),
 }
@@ -110,29 +109,9 @@ fn options<'a>(leaf: &Leaf<'a>) -> Vec<&'a str> {
 /// Words that can follow an option.
 fn value(option: &str) -> Wanted {
     match option {
-        "config-file" | "task-file" => Wanted::Paths(|path| {
-            let extension = path.extension();
-            extension.is_some_and(|extension| extension == "hcl" || extension == "json")
-        }),
-        "config-dir" | "ca-path" => Wanted::Paths(Path::is_dir),
-        "ca-cert" | "client-cert" | "client-key" => Wanted::Paths(Path::is_file),
+        "config-file" | "task-file" => Wanted::Files(files::Kind::Configuration),
+        "config-dir" | "ca-path" => Wanted::Files(files::Kind::Directory),
+        "ca-cert" | "client-cert" | "client-key" => Wanted::Files(files::Kind::Any),
         _ => Wanted::Words(Vec::new()),
     }
-}
-
-/// Paths that begin like `word`; hidden ones only if it has the dot.
-fn paths(word: &str, is_wanted: fn(&Path) -> bool, current_dir: &Path) -> Vec<String> {
-    let completer = PathCompleter::any()
-        .filter(is_wanted)
-        .current_dir(current_dir);
-    let has_dot = word
-        .rsplit('/')
-        .next()
-        .is_some_and(|name| name.starts_with('.'));
-    let candidates = completer.complete(OsStr::new(word)).into_iter();
-    let candidates = candidates.filter(|candidate| has_dot || !candidate.is_hide_set());
-    let paths =
-        candidates.filter_map(|candidate| candidate.get_value().to_str().map(str::to_owned));
-    // The current directory itself is no candidate of the original.
-    paths.filter(|path| path != ".").collect()
 }

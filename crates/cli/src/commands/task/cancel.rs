@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::prompt::ask;
 use super::runs::{failed, summary, unknown};
-use super::session::{Details, ExitStatus, Session, pause};
+use super::session::{ExitStatus, Session, pause};
 use crate::arguments::{Cancel, Output};
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
     let Cancel { query, id, .. } = options;
-    let client = session.client(&query.client, Details::Stderr)?;
+    let client = session.client(&query.client)?;
     if options.force && !options.auto_approve && !is_approved(session, id).await? {
         return Ok(());
     }

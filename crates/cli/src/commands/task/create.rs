@@ -1,15 +1,15 @@
 //! `cts task create` (docs/cli.md#cts-task).
 
-use cts_api_client::{ApiClient, ErrorForm};
+use cts_api_client::ApiClient;
 
 use super::prompt::{Action, approve_plan};
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::task_file;
 use crate::arguments::Create;
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Create) -> Result<(), ExitStatus> {
     let file = task_file::read(session, options.task_file.as_deref())?;
-    let client = session.client(&options.client, Details::Stdout)?;
+    let client = session.client(&options.client)?;
     let name = file.name.as_str();
 
     session
@@ -22,7 +22,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Create) -> Result<(
         .await;
     let inspected = inspected.map_err(|error| {
         let headline = format!("Error: unable to generate plan for '{name}'");
-        session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
+        session.refused(&headline, &error)
     })?;
     let request = ApiClient::create_request(&file.request);
     let ui = &mut session.ui;
@@ -47,7 +47,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Create) -> Result<(
     let created = session.say_what_is_waited_for(&client, name, created).await;
     let created = created.map_err(|error| {
         let headline = format!("Error: unable to create '{name}'");
-        session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
+        session.refused(&headline, &error)
     })?;
     session.ui.info(&format!("Task '{name}' created"));
     session

@@ -1,9 +1,9 @@
 //! `cts task delete` (docs/cli.md#cts-task).
 
-use cts_api_client::{ApiClient, CallError, ErrorForm};
+use cts_api_client::{ApiClient, CallError};
 
 use super::prompt::{Action, approve};
-use super::session::{Details, ExitStatus, Session, pause};
+use super::session::{ExitStatus, Session, pause};
 use crate::arguments::Delete;
 
 /// Fate of the infrastructure.
@@ -21,7 +21,7 @@ enum End {
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Delete) -> Result<(), ExitStatus> {
     let name = session.one_name("delete", &options.names)?;
-    let client = session.client(&options.client, Details::Stdout)?;
+    let client = session.client(&options.client)?;
     let end = end_of(&client, name, options.retain).await;
     if !options.auto_approve && !is_approved(session, &client, name, end).await? {
         return Ok(());
@@ -33,7 +33,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Delete) -> Result<(
     client
         .delete_task(name, end == End::IsRetained)
         .await
-        .map_err(|error| session.refused(&headline, &error, ErrorForm::New, Details::Stdout))?;
+        .map_err(|error| session.refused(&headline, &error))?;
     session.ui.info(&if matches!(end, End::IsDestroyed | End::GoesOn) {
         format!(
             "'{name}' has been marked for deletion: its infrastructure is destroyed, and it goes when that has succeeded."
@@ -46,7 +46,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Delete) -> Result<(
     }
     wait_until_gone(&client, name).await.map_err(|error| {
         let headline = format!("Error: unable to see whether '{name}' is gone");
-        session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
+        session.refused(&headline, &error)
     })?;
     session.ui.info(&format!("'{name}' has been deleted."));
     Ok(())
@@ -118,7 +118,7 @@ async fn show_plan(
     let plan = client.plan_destruction(name).await;
     let plan = plan.map_err(|error| {
         let headline = format!("Error: unable to generate plan for '{name}'");
-        session.refused(&headline, &error, ErrorForm::New, Details::Stdout)
+        session.refused(&headline, &error)
     })?;
     session.ui.output(&plan.plan);
     session.ui.output("");

@@ -1,9 +1,7 @@
 //! `cts task enable` (docs/cli.md#cts-task).
 
-use cts_api_client::ErrorForm;
-
 use super::prompt::{Action, approve_plan};
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use crate::arguments::Enable;
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Enable) -> Result<(), ExitStatus> {
@@ -13,10 +11,9 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Enable) -> Result<(
         .info(&format!("Inspecting the changes for enabling '{name}'"));
     session.ui.output("Generating the plan...");
     session.ui.output("");
-    let client = session.client(&options.client, Details::Stdout)?;
-    let refused = |session: &mut Session<'_>, headline: &str, error| {
-        session.refused(headline, &error, ErrorForm::Legacy, Details::Stdout)
-    };
+    let client = session.client(&options.client)?;
+    let refused =
+        |session: &mut Session<'_>, headline: &str, error| session.refused(headline, &error);
 
     let inspection = session
         .unless_busy(&client, options.wait, name, async || {

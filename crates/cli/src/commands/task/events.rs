@@ -3,14 +3,14 @@
 use cts_api_client::Event;
 use serde_json::json;
 
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::table::table;
 use super::time_text::{duration, local};
 use crate::arguments::{OneTask, Output};
 
 pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = task;
-    let client = session.client(&query.client, Details::Stderr)?;
+    let client = session.client(&query.client)?;
     let status = client
         .task_status(name)
         .await

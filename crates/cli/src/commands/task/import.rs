@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use self::compare::differences;
 use self::report::{Imported, Outcome, Report};
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::ui::on_one_line;
 use crate::arguments::{Import, SourceOptions};
 
 pub(super) async fn run(session: &mut Session<'_>, import: &Import) -> Result<(), ExitStatus> {
-    let here = session.client(&import.query.client, Details::Stderr)?;
+    let here = session.client(&import.query.client)?;
     let source = source(session, &import.source)?;
     if source.is_plain_over_network() {
         session.ui.warning(
@@ -76,7 +76,7 @@ fn source(session: &mut Session<'_>, options: &SourceOptions) -> Result<ApiClien
     let (settings, _no_warnings) = ClientSettings::resolve(&options.into(), &BTreeMap::new());
     ApiClient::new(&settings).map_err(|error| {
         let headline = "Error: unable to create a client for the source";
-        session.fail(headline, &Chain(&error).to_string(), Details::Stderr)
+        session.fail(headline, &Chain(&error).to_string())
     })
 }
 
@@ -87,7 +87,7 @@ async fn tasks(
 ) -> Result<Vec<Task>, ExitStatus> {
     client.tasks().await.map_err(|error| {
         let headline = format!("Error: unable to {what}");
-        session.call_failed(&headline, &error, ErrorForm::New, Details::Stderr)
+        session.call_failed(&headline, &error)
     })
 }
 

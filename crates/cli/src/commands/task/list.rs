@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cts_api_client::{CallError, ErrorForm, Task, TaskStatus};
+use cts_api_client::{CallError, Task, TaskStatus};
 use serde_json::{Map, Value, json};
 
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::table::table;
 use crate::arguments::{Output, QueryOptions};
 
@@ -13,12 +13,12 @@ use crate::arguments::{Output, QueryOptions};
 const NOT_KNOWN: &str = "unknown";
 
 pub(super) async fn run(session: &mut Session<'_>, query: &QueryOptions) -> Result<(), ExitStatus> {
-    let client = session.client(&query.client, Details::Stderr)?;
+    let client = session.client(&query.client)?;
     let answers =
         async { Ok::<_, CallError>((client.tasks().await?, client.task_statuses().await?)) };
     let (tasks, statuses) = answers.await.map_err(|error| {
         let headline = "Error: unable to list the tasks";
-        session.call_failed(headline, &error, ErrorForm::New, Details::Stderr)
+        session.call_failed(headline, &error)
     })?;
     let text = match query.output {
         Output::Json => document(&tasks, &statuses),

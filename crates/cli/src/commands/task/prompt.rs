@@ -1,6 +1,6 @@
 //! Asking before something is done (docs/cli.md#the-prompt).
 
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 
 /// Action on a task that needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) async fn ask(session: &mut Session<'_>, cancelled: &str) -> Result<bo
         }
         Err(error) => {
             let headline = format!("Error asking for approval: {error}");
-            Err(session.fail(&headline, "", Details::Stdout))
+            Err(session.fail(&headline, ""))
         }
     }
 }

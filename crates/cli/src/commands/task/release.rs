@@ -3,7 +3,7 @@
 use cts_api_client::{Hold, Loss};
 use serde_json::json;
 
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::table::table;
 use super::time_text::local;
 use super::ui::on_one_line;
@@ -14,7 +14,7 @@ const SHOWN: usize = 10;
 
 pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = task;
-    let client = session.client(&query.client, Details::Stderr)?;
+    let client = session.client(&query.client)?;
     let released = async {
         // Only the losses that are shown are released: if more is lost in between, the user decides again.
         let seen = client.task_status(name).await?.hold;

@@ -5,7 +5,7 @@ use cts_core::Chain;
 use serde_json::json;
 
 use super::runs::summary;
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::show::last_run;
 use super::table::sheet;
 use super::watch::Watch;
@@ -18,7 +18,7 @@ pub(super) async fn run(
     options: &arguments::Run,
 ) -> Result<(), ExitStatus> {
     let (output, name) = (options.query.output, options.name.as_str());
-    let client = session.client(&options.query.client, Details::Stderr)?;
+    let client = session.client(&options.query.client)?;
     let failed =
         |session: &mut Session<'_>, error: CallError| session.unanswered("run", name, &error);
 
@@ -29,7 +29,7 @@ pub(super) async fn run(
     if !task.enabled {
         let headline = format!("Error: '{name}' is disabled");
         let hint = format!("`cts task enable {name}` enables it and runs it");
-        return Err(session.fail(&headline, &hint, Details::Stderr));
+        return Err(session.fail(&headline, &hint));
     }
     let before = client
         .task_status(name)

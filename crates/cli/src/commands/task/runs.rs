@@ -1,28 +1,20 @@
 //! `cts runs`: the runs of all tasks, and what one of them did.
 
 use clap::ValueEnum as _;
-use cts_api_client::{CallError, ErrorForm, ResourceCounts, Run, RunDetails, RunOutput, RunQuery};
+use cts_api_client::{CallError, ResourceCounts, Run, RunDetails, RunOutput, RunQuery};
 use serde_json::json;
 
-use super::cancel;
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
 use super::time_text::{duration, local, milliseconds};
-use crate::arguments::{ListRuns, Output, QueryOptions, RunsCommand};
+use crate::arguments::{ListRuns, Output, QueryOptions};
 
 /// Steps in the order in which they are taken.
 const PHASES: [&str; 6] = ["queue", "render", "init", "validate", "plan", "apply"];
 
-pub(super) async fn run(session: &mut Session<'_>, command: RunsCommand) -> Result<(), ExitStatus> {
-    match command {
-        RunsCommand::List(options) => list(session, options).await,
-        RunsCommand::Show { query, id } => show(session, &query, &id).await,
-        RunsCommand::Cancel(options) => cancel::run(session, &options).await,
-    }
-}
-
-async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
-    let client = session.client(&options.query.client, Details::Stderr)?;
+/// Runs `cts runs list`.
+pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
+    let client = session.client(&options.query.client)?;
     let status = options.status.and_then(|status| status.to_possible_value());
     let query = RunQuery {
         task: options.task,
@@ -53,8 +45,13 @@ async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitSt
     Ok(())
 }
 
-async fn show(session: &mut Session<'_>, query: &QueryOptions, id: &str) -> Result<(), ExitStatus> {
-    let client = session.client(&query.client, Details::Stderr)?;
+/// Runs `cts runs show`.
+pub(super) async fn show(
+    session: &mut Session<'_>,
+    query: &QueryOptions,
+    id: &str,
+) -> Result<(), ExitStatus> {
+    let client = session.client(&query.client)?;
     let run = client.run(id).await.map_err(|error| {
         if error.is_not_found() {
             return unknown(session, id);
@@ -72,12 +69,12 @@ async fn show(session: &mut Session<'_>, query: &QueryOptions, id: &str) -> Resu
 pub(super) fn unknown(session: &mut Session<'_>, id: &str) -> ExitStatus {
     let headline = format!("Error: there is no run '{id}'");
     let hint = "`cts runs list` shows the runs that there are";
-    session.fail(&headline, hint, Details::Stderr)
+    session.fail(&headline, hint)
 }
 
 pub(super) fn failed(session: &mut Session<'_>, what: &str, error: &CallError) -> ExitStatus {
     let headline = format!("Error: unable to {what}");
-    session.call_failed(&headline, error, ErrorForm::New, Details::Stderr)
+    session.call_failed(&headline, error)
 }
 
 fn row(run: &Run) -> [String; 7] {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use cts_api_client::{ApiClient, CallError, ClientSettings, ErrorForm};
 use cts_core::Chain;
+use cts_runtime::ProcessEnv;
 
 use super::ui::Ui;
 use crate::arguments::ClientOptions;
 use crate::exit_code::{EXIT_GENERAL, EXIT_MISSING};
-use cts_runtime::ProcessEnv;
 
 /// Between two polls of something that is waited for.
 const LOOK: Duration = Duration::from_millis(500);
@@ -28,19 +28,20 @@ impl ExitStatus {
     }
 }
 
-/// Where the explanation of a failure is written.
+/// Whose command it is, which decides how a failure is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Details {
-    /// On standard output, as the original does.
-    Stdout,
-    /// On standard error.
-    Stderr,
+pub(super) enum Style {
+    /// A command of the original: on standard output, with its form of a refusal.
+    Original(ErrorForm),
+    /// A cts-only command: on standard error, because its standard output belongs to its result.
+    Ours,
 }
 
 /// One command at work.
 pub(super) struct Session<'a> {
     pub(super) ui: Ui<'a>,
     pub(super) process_env: &'a ProcessEnv,
+    pub(super) style: Style,
 }
 
 impl Session<'_> {
@@ -73,11 +74,7 @@ impl Session<'_> {
     }
 
     /// A client for what the options and the environment say.
-    pub(super) fn client(
-        &mut self,
-        options: &ClientOptions,
-        details: Details,
-    ) -> Result<ApiClient, ExitStatus> {
+    pub(super) fn client(&mut self, options: &ClientOptions) -> Result<ApiClient, ExitStatus> {
         let environment = self.process_env.text_environment();
         let (settings, warnings) = ClientSettings::resolve(&options.into(), &environment);
         for warning in warnings {
@@ -85,15 +82,15 @@ impl Session<'_> {
         }
         ApiClient::new(&settings).map_err(|error| {
             let detail = Chain(&error).to_string();
-            self.fail("Error: unable to create client", &detail, details)
+            self.fail("Error: unable to create client", &detail)
         })
     }
 
     /// Reports a failure; there need not be a detail.
-    pub(super) fn fail(&mut self, headline: &str, detail: &str, details: Details) -> ExitStatus {
+    pub(super) fn fail(&mut self, headline: &str, detail: &str) -> ExitStatus {
         self.ui.error(headline);
         if !detail.is_empty() {
-            self.explain(detail, details);
+            self.explain(detail);
         }
         ExitStatus(EXIT_GENERAL)
     }
@@ -107,33 +104,25 @@ impl Session<'_> {
         ExitStatus(EXIT_MISSING)
     }
 
-    /// Reports a call that failed, in the form that the original's command has. The hint about a cts-only
-    /// command is left out under the original's name, which does not have that command.
-    pub(super) fn refused(
-        &mut self,
-        headline: &str,
-        error: &CallError,
-        form: ErrorForm,
-        details: Details,
-    ) -> ExitStatus {
-        let printed = self.call_failed(headline, error, form, details);
+    /// Reports a call that failed. The hint about a cts-only command is left out under the original's name,
+    /// which does not have that command.
+    pub(super) fn refused(&mut self, headline: &str, error: &CallError) -> ExitStatus {
+        let printed = self.call_failed(headline, error);
         if error.is_not_found() && self.process_env.program == OURS {
-            self.explain(LIST_HINT, details);
+            self.explain(LIST_HINT);
         }
         printed
     }
 
     /// Reports a call that failed and that was about no task in particular.
-    pub(super) fn call_failed(
-        &mut self,
-        headline: &str,
-        error: &CallError,
-        form: ErrorForm,
-        details: Details,
-    ) -> ExitStatus {
-        let printed = self.fail(headline, &error.report(form), details);
+    pub(super) fn call_failed(&mut self, headline: &str, error: &CallError) -> ExitStatus {
+        let form = match self.style {
+            Style::Original(form) => form,
+            Style::Ours => ErrorForm::New,
+        };
+        let printed = self.fail(headline, &error.report(form));
         if let Some(hint) = error.hint() {
-            self.explain(hint, details);
+            self.explain(hint);
         }
         printed
     }
@@ -142,10 +131,9 @@ impl Session<'_> {
     pub(super) fn unanswered(&mut self, what: &str, name: &str, error: &CallError) -> ExitStatus {
         if error.is_not_found() {
             let headline = format!("Error: there is no task '{name}'");
-            return self.fail(&headline, LIST_HINT, Details::Stderr);
+            return self.fail(&headline, LIST_HINT);
         }
-        let headline = format!("Error: unable to {what} '{name}'");
-        self.call_failed(&headline, error, ErrorForm::New, Details::Stderr)
+        self.call_failed(&format!("Error: unable to {what} '{name}'"), error)
     }
 
     /// Makes a call about a task and, if `wait`ing is wanted, again until the task is not busy. Until the
@@ -186,10 +174,10 @@ impl Session<'_> {
         }
     }
 
-    fn explain(&mut self, text: &str, details: Details) {
-        match details {
-            Details::Stdout => self.ui.detail(text),
-            Details::Stderr => self.ui.note(text),
+    fn explain(&mut self, text: &str) {
+        match self.style {
+            Style::Original(_) => self.ui.detail(text),
+            Style::Ours => self.ui.note(text),
         }
     }
 }

@@ -6,14 +6,14 @@ use serde_json::json;
 use super::events::result;
 use super::list::{trigger, with_status, yes_or_no};
 use super::release::held;
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::table::sheet;
 use super::time_text::{duration, local};
 use crate::arguments::{OneTask, Output};
 
 pub(super) async fn run(session: &mut Session<'_>, wanted: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = wanted;
-    let client = session.client(&query.client, Details::Stderr)?;
+    let client = session.client(&query.client)?;
     let answers =
         async { Ok::<_, CallError>((client.task(name).await?, client.task_status(name).await?)) };
     let (task, status) = answers

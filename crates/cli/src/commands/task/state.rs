@@ -4,7 +4,7 @@ use cts_api_client::{KnownState, StateDecision, StatePlace};
 use serde_json::json;
 
 use super::prompt::ask;
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use super::table::sheet;
 use super::time_text::local;
 use super::ui::on_one_line;
@@ -21,7 +21,7 @@ fn decision(options: &State) -> Option<StateDecision<'_>> {
 
 pub(super) async fn run(session: &mut Session<'_>, options: &State) -> Result<(), ExitStatus> {
     let State { query, name, .. } = options;
-    let client = session.client(&query.client, Details::Stderr)?;
+    let client = session.client(&query.client)?;
     let state = client.terraform_state(name).await;
     let mut state = state.map_err(|error| session.unanswered("show the state of", name, &error))?;
     if let Some(decision) = decision(options) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use cts_config::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};
 use cts_core::Chain;
 
-use super::session::{Details, ExitStatus, Session};
+use super::session::{ExitStatus, Session};
 use crate::configuration::in_context;
 
 const HEADLINE: &str = "Error: unable to create request";
@@ -26,13 +26,13 @@ pub(super) fn read(session: &mut Session<'_>, file: Option<&Path>) -> Result<Tas
     let task = in_context(session.process_env, |context| load_task_file(file, context));
     let task = task.map_err(|error| match error {
         TaskFileError::Problems(report) => {
-            let printed = session.fail(HEADLINE, "", Details::Stdout);
+            let printed = session.fail(HEADLINE, "");
             session.ui.block(&report.render());
             printed
         }
         TaskFileError::Deprecated(uses) => {
             let detail = format!("{} uses the syntax of configuration files:", file.display());
-            let printed = session.fail(HEADLINE, &detail, Details::Stdout);
+            let printed = session.fail(HEADLINE, &detail);
             for used in uses {
                 session.ui.output(&suggestion(&used));
             }
@@ -40,7 +40,7 @@ pub(super) fn read(session: &mut Session<'_>, file: Option<&Path>) -> Result<Tas
         }
         other @ (TaskFileError::NoTask | TaskFileError::SeveralTasks(_)) => {
             let detail = format!("{}: {}", file.display(), Chain(&other));
-            session.fail(HEADLINE, &detail, Details::Stdout)
+            session.fail(HEADLINE, &detail)
         }
     })?;
     if !task.warnings.is_empty() {

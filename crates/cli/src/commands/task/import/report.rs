@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::compare::Difference;
 use crate::arguments::Output;
-use crate::commands::task::session::{Details, ExitStatus, Session};
+use crate::commands::task::session::{ExitStatus, Session};
 use crate::commands::task::table::table;
 
 /// All tasks of the source, in its order.
@@ -127,7 +127,7 @@ impl Report {
         }
         let all = self.tasks.len();
         let headline = format!("Error: not here as at the source: {missing} of {all}");
-        Err(session.fail(&headline, "", Details::Stderr))
+        Err(session.fail(&headline, ""))
     }
 
     fn rows(&self) -> String {
