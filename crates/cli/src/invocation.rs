@@ -41,7 +41,7 @@ pub(crate) enum Request {
     ShellFiles(Edit),
     /// A command.
     Run {
-        /// It.
+        /// The command.
         command: Box<Command>,
         /// Text for standard error before the command; may be empty.
         notice: String,

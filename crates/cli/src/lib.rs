@@ -45,10 +45,10 @@ use self::commands::{cluster, config, task, workers};
 use self::invocation::answer::Answer;
 use self::invocation::{Request, version};
 
-/// What is left of a command line after [`run`].
+/// Result of [`run`]: the work of a command line that is left to the composition root.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Nothing: the process ends with this exit code.
+    /// None: the process ends with this exit code.
     Ended(u8),
     /// A service, or a pass over the tasks.
     Service {
@@ -89,25 +89,19 @@ pub fn run(
         Request::ShellFiles(edit) => {
             Outcome::Ended(original::install::answer(edit, called, words, process_env).give())
         }
-        Request::Run { command, notice } => match *command {
-            Command::Service(command) => Outcome::Service {
-                command: Box::new(command),
-                notice,
-            },
-            command => {
-                Answer::complaint(notice, 0).give();
-                run_command(command, process_env)
-            }
-        },
+        Request::Run { command, notice } => run_command(*command, notice, process_env),
     }
 }
 
-fn run_command(command: Command, process_env: &ProcessEnv) -> Outcome {
+fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Outcome {
+    if !matches!(command, Command::Service(_)) {
+        Answer::complaint(notice.as_str(), 0).give();
+    }
     let ended = match command {
         Command::Service(command) => {
             return Outcome::Service {
                 command: Box::new(command),
-                notice: String::new(),
+                notice,
             };
         }
         Command::Scheduler(command) => return Outcome::Scheduler(command),

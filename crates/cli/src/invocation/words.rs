@@ -29,7 +29,7 @@ pub(super) enum OptionError {
     /// The command has no such option.
     #[error("flag provided but not defined: -{0}")]
     Unknown(String),
-    /// It can only be on or off.
+    /// The option can only be on or off.
     #[error("invalid boolean value {value:?} for -{name}: parse error")]
     Boolean {
         /// The option.

@@ -7,7 +7,6 @@ mod schema;
 
 pub(crate) use self::place::{Source, source};
 
-use self::place::Target;
 use self::place_error::PlaceError;
 use crate::failure::Failure;
 use cts_cli::{Migrate, say};
@@ -21,21 +20,21 @@ pub(crate) async fn run(command: Migrate, process_env: &ProcessEnv) -> Result<u8
         .map(|from| place::file(from, process_env))
         .transpose()?;
     match (source, place::target(&command, process_env)?) {
-        (None, Target::Server(settings)) => {
+        (None, Source::Server(settings)) => {
             schema::bring_up_to_date(&settings, dry_run, output).await?;
         }
-        (Some(file), Target::Server(settings)) => {
+        (Some(file), Source::Server(settings)) => {
             let boot = process_env.boot.as_deref();
             moving::run(&file, boot, &settings, dry_run, output).await?;
         }
-        (None, Target::File) => {
+        (None, Source::File(_)) => {
             say(
                 "the configuration names no database: the SQLite file in the working directory \
                  is brought up to date by `cts start`",
             );
             schema::nothing(dry_run, output)?;
         }
-        (Some(_), Target::File) => return Err(PlaceError::NoDatabase.into()),
+        (Some(_), Source::File(_)) => return Err(PlaceError::NoDatabase.into()),
     }
     Ok(0)
 }

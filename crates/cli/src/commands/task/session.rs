@@ -28,12 +28,12 @@ impl ExitStatus {
     }
 }
 
-/// Whose command it is, which decides how a failure is explained.
+/// How a command explains its failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// A command of the original: on standard output, with its form of a refusal.
+    /// As the original: on standard output, with its form of a refusal.
     Original(ErrorForm),
-    /// A cts-only command: on standard error, because its standard output belongs to its result.
+    /// As every cts-only command: on standard error, because standard output belongs to the result.
     Ours,
 }
 
