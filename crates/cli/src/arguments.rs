@@ -16,7 +16,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 pub use self::config::{Apply, Diff, StoredConfigCommand};
 pub(crate) use self::config::{ConfigCommand, DumpFormat};
 pub use self::options::{ApiAddress, Configuration, LogLines, Output, OutputOption, Schedulers};
-pub(crate) use self::options::{ClientOptions, QueryOptions, SourceOptions};
+pub(crate) use self::options::{ClientOptions, QueryOptions, SourceOptions, is_configuration_file};
 pub use self::scheduler::{ClusterCommand, SchedulerCommand, SchedulerPlace, WorkersCommand};
 pub use self::services::{
     Gateway, Scheduler, ServiceCommand, ServiceOptions, Start, Watcher, Worker,

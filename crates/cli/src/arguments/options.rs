@@ -1,10 +1,11 @@
 //! Options that several commands have.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::engine::{ArgValueCompleter, PathCompleter};
 use serde_json::Value;
 
 /// How a command prints its result.
@@ -51,7 +52,8 @@ pub struct Configuration {
         long = "config-file",
         visible_alias = "config-dir",
         value_name = "PATH",
-        value_parser = path()
+        value_parser = path(),
+        add = ArgValueCompleter::new(configuration_files())
     )]
     pub paths: Vec<PathBuf>,
 }
@@ -159,6 +161,17 @@ impl From<&SourceOptions> for cts_api_client::ClientOptions {
             ssl_verify: options.from_ssl_verify,
         }
     }
+}
+
+/// Completes directories and files of configuration.
+pub(super) fn configuration_files() -> PathCompleter {
+    PathCompleter::any().filter(is_configuration_file)
+}
+
+/// Whether the name of a file is that of a file of configuration.
+pub(crate) fn is_configuration_file(path: &Path) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|extension| extension == "hcl" || extension == "json")
 }
 
 /// Accepts the empty path too: it does not exist, which is another mistake than a forgotten value.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 
-use super::options::{ClientOptions, QueryOptions, SourceOptions, path};
+use super::options::{ClientOptions, QueryOptions, SourceOptions, configuration_files, path};
 
 /// `cts task`.
 ///
@@ -75,7 +76,7 @@ pub(crate) struct Create {
     #[command(flatten)]
     pub(crate) client: ClientOptions,
     /// File (.hcl or .json) with exactly one `task` block. Required.
-    #[arg(long, value_name = "FILE", value_parser = path())]
+    #[arg(long, value_name = "FILE", value_parser = path(), add = ArgValueCompleter::new(configuration_files()))]
     pub(crate) task_file: Option<PathBuf>,
     /// Do not ask.
     #[arg(long)]

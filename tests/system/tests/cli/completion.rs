@@ -87,12 +87,15 @@ async fn tasks_are_offered_by_their_state() {
 async fn commands_options_and_values_are_offered() {
     let mut place = Place::new();
     place.write("conf/cts.hcl", "");
+    place.write("conf/cts.pem", "");
     for (line, expected) in [
         ("cts sta", &["start"][..]),
         ("cts task li", &["list"]),
         ("cts start --config-d", &["--config-dir"]),
         ("cts start -config-d", &["--config-dir"]),
         ("cts start -config-file con", &["conf/"]),
+        ("cts start -config-file conf/", &["conf/cts.hcl"]),
+        ("cts task create -task-file conf/", &["conf/cts.hcl"]),
         ("cts start -log-format j", &["json"]),
         ("cts completion b", &["bash"]),
         ("cts task show we", &[]),

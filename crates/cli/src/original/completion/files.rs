@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::arguments::is_configuration_file;
+
 /// Which files are wanted. Directories always are: the way may lead through them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -33,10 +35,7 @@ pub(super) fn candidates(kind: Kind, word: &str, current_dir: &Path) -> Vec<Stri
                 return Some(format!("{directory}{name}/"));
             }
             let is_wanted = match kind {
-                Kind::Configuration => {
-                    let extension = Path::new(&name).extension();
-                    extension.is_some_and(|extension| extension == "hcl" || extension == "json")
-                }
+                Kind::Configuration => is_configuration_file(Path::new(&name)),
                 Kind::Directory => false,
                 Kind::Any => true,
             };
