@@ -1,6 +1,7 @@
 //! Where the API is.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use reqwest::Url;
 
@@ -85,6 +86,14 @@ impl Address {
     /// Whether answers come over TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.0.scheme() == "https"
+    }
+
+    /// Whether requests leave this machine without TLS.
+    pub(crate) fn is_plain_over_network(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let is_local = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
+        !self.is_secure() && !is_local
     }
 
     /// The address of an endpoint: a prefix of the address is kept, and each of `segments` is one segment of

@@ -61,6 +61,11 @@ impl ApiClient {
         self.address.to_string()
     }
 
+    /// Whether requests leave this machine without TLS.
+    pub fn is_plain_over_network(&self) -> bool {
+        self.address.is_plain_over_network()
+    }
+
     /// All tasks as configured, in the server's order (docs/rest.md#reading-tasks).
     ///
     /// # Errors

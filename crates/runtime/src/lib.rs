@@ -1,10 +1,11 @@
-//! The life of a process: shutdown, supervised tasks, signals and the log.
+//! The life of a process: its surroundings, shutdown, supervised tasks, signals and the log.
 //!
-//! The crate knows no service. Signals and the log are process-wide, so only an executable asks for them; a
-//! library gets a cancellation token and spawns on [`Tasks`].
+//! The crate knows no service. Surroundings, signals and the log are process-wide, so only an executable asks for
+//! them; a library gets a cancellation token and spawns on [`Tasks`].
 #![warn(missing_docs)]
 
 mod log;
+mod process_env;
 mod signals;
 mod tasks;
 
@@ -12,5 +13,6 @@ pub use log::{
     LONGEST_DATAGRAM, LogError, LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogError,
     SyslogSettings, init_log, visible,
 };
+pub use process_env::ProcessEnv;
 pub use signals::StopSignals;
 pub use tasks::{TaskFailure, Tasks};

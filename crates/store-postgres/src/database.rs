@@ -47,8 +47,9 @@ pub struct PostgresDatabase {
     version: version::Version,
 }
 
-/// Connects, and refuses a schema that does not fit this program: [`crate::SchemaError`] is then the source of the
-/// [`StoreError::Open`]. Fails within some seconds if the database does not answer.
+/// Connects, and refuses a schema that does not fit this program.
+///
+/// [`crate::SchemaError`] is then the source of the [`StoreError::Open`]. Fails within some seconds if the database does not answer.
 pub async fn connect(settings: &Settings) -> Result<PostgresStore, StoreError> {
     let target = Target::new(settings)?;
     schema::check(&target).await?;

@@ -192,9 +192,10 @@ fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
     matches!(failure, Some(StoreError::Database { .. }))
 }
 
-/// Whether Postgres has undone the call because it collided with a second call: a serialization failure, a
-/// deadlock, or one of the unique indexes that are the safety net. Nothing of the call has happened, so it
-/// can be repeated.
+/// Whether Postgres has undone the call because it collided with a second call.
+///
+/// Signs are a serialization failure, a deadlock, and one of the unique indexes that are the safety net. Nothing
+/// of the call has happened, so it can be repeated.
 pub fn is_repeatable<T>(answer: &Result<T, impl Failure>) -> bool {
     let Err(failure) = answer else { return false };
     let Some(StoreError::Database { source, .. }) = failure.store() else {

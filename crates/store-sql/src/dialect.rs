@@ -46,14 +46,8 @@ impl Dialect {
                 rest = after;
                 break;
             };
-            match self.word(word, arguments) {
-                Some(replacement) => expanded.push_str(&replacement),
-                None => {
-                    expanded.push('{');
-                    expanded.push_str(word);
-                    expanded.push('}');
-                }
-            }
+            let replacement = self.word(word, arguments);
+            expanded.push_str(&replacement.unwrap_or_else(|| format!("{{{word}}}")));
             rest = after;
         }
         expanded.push_str(rest);

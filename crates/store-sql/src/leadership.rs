@@ -8,9 +8,10 @@ use cts_store::{LeaderError, Member, MemberState, StoreError};
 
 use crate::{Connection, sql};
 
-/// Key of the advisory lock of leadership: shared by writers in the name of the leader, exclusive for a
-/// change of the leader. The lock queues fairly, while waiters for one row that is written often may deadlock
-/// among themselves.
+/// Key of the advisory lock of leadership.
+///
+/// Writers in the name of the leader share it; a change of the leader has it alone. The lock queues fairly, while
+/// waiters for one row that is written often may deadlock among themselves.
 pub const LOCK: i64 = 0x6374_735f_6c65_6164;
 
 /// Makes sure that `leader` leads until the transaction ends, and returns the time.
@@ -60,7 +61,7 @@ pub async fn members(
                 id: row.key().to_owned(),
                 incarnation: row.id("incarnation")?,
                 service_name: row.text("service_name")?.to_owned(),
-                address: row.text("address")?.to_owned(),
+                address: row.text_if_any("address")?.map(str::to_owned),
             },
             silent_for: row.span("silent_for")?,
             leader: row.flag("leader")?,

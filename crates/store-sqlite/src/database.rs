@@ -70,7 +70,9 @@ pub async fn open(
 }
 
 /// Opens an existing file with the schema of this program, whether another process has it open or not, for
-/// independent single calls. Otherwise [`FileError`](crate::FileError) is the source of the
+/// independent single calls.
+///
+/// Otherwise [`FileError`](crate::FileError) is the source of the
 /// [`StoreError::Open`].
 pub async fn attach(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteStore, StoreError> {
     Ok(SqlStore::new(SqliteDatabase {

@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cts_config::{BackendRefusal, ConfigError, KeyFileError};
+use cts_cli::{CommandError, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say};
+use cts_config::{BackendRefusal, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
+use cts_core::Chain;
 use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
 use cts_runtime::{SyslogError, TaskFailure};
 use cts_scheduler::RunError;
@@ -25,12 +27,9 @@ pub enum Failure {
     /// The key of the cluster cannot be read.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// Neither `-config-file` nor `-config-dir` was given.
-    #[error("cannot start without a configuration")]
-    NoConfiguration,
-    /// The configuration has problems, which are listed.
-    #[error("the configuration cannot be used")]
-    Configuration(#[source] ConfigError),
+    /// The command line cannot be used, or its configuration.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// The configuration cannot be used for Consul.
     #[error("the settings for Consul cannot be used")]
     ConsulSettings(#[source] SettingsError),
@@ -131,7 +130,7 @@ pub enum Failure {
     },
     /// The database cannot be used.
     #[error("the database cannot be used")]
-    Store(#[source] StoreError),
+    Store(#[from] StoreError),
     /// The scheduler cannot be prepared.
     #[error(transparent)]
     Scheduler(#[from] RunError),
@@ -161,12 +160,22 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Prints the reason on standard error and gives the exit code.
+    pub(crate) fn report(&self) -> u8 {
+        match self {
+            Self::Command(error) => error.report(),
+            other => {
+                say(&format!("error: {}", Chain(other)));
+                other.exit_code()
+            }
+        }
+    }
+
     /// The exit code.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::NoConfiguration => 13,
-            Self::Configuration(_)
-            | Self::ConsulSettings(_)
+            Self::Command(error) => error.exit_code(),
+            Self::ConsulSettings(_)
             | Self::VaultSettings(_)
             | Self::Key(_)
             | Self::Consul { .. }
@@ -180,8 +189,8 @@ impl Failure {
             | Self::Address(_)
             | Self::Place(_)
             | Self::UnknownTask { .. }
-            | Self::NoLeader { .. } => 15,
-            Self::Engine(_) => 16,
+            | Self::NoLeader { .. } => EXIT_UNUSABLE,
+            Self::Engine(_) => EXIT_TERRAFORM,
             Self::Locked { .. }
             | Self::Path { .. }
             | Self::Store(_)
@@ -193,29 +202,11 @@ impl Failure {
             | Self::Handover(_)
             | Self::Temporary(_)
             | Self::Pass { .. }
-            | Self::Part(_) => 11,
+            | Self::Part(_) => EXIT_GENERAL,
             Self::PassCut { .. } => EXIT_SLOW_END,
         }
     }
 }
 
-/// A group of commands was called without one of them, or the files of shells could not be changed.
-pub(crate) const EXIT_GROUP: u8 = 1;
-
-/// Anything that has no code of its own.
-pub(crate) const EXIT_GENERAL: u8 = 11;
-
-/// An option or argument is missing.
-pub(crate) const EXIT_MISSING: u8 = 13;
-
-/// The arguments cannot be parsed.
-pub(crate) const EXIT_USAGE: u8 = 14;
-
-/// The command does not exist.
-pub(crate) const EXIT_UNKNOWN_COMMAND: u8 = 127;
-
-/// An end by a signal that takes longer has its own exit code.
+/// An end by a signal that takes longer has its own exit code, [`EXIT_SLOW_END`].
 pub(crate) const GRACEFUL_END: Duration = Duration::from_secs(10);
-
-/// The end by a signal took longer than [`GRACEFUL_END`].
-pub(crate) const EXIT_SLOW_END: u8 = 12;

@@ -8,18 +8,14 @@
 //! Read `entry` and `program` (from the arguments to the exit code), then `services` or `commands`.
 #![warn(missing_docs)]
 
-mod cli;
 mod commands;
-mod configuration;
 mod entry;
 mod failure;
-mod output;
 mod private_environment;
-mod process_env;
 mod program;
 mod services;
 
+pub use cts_runtime::ProcessEnv;
 pub use failure::Failure;
-pub use process_env::ProcessEnv;
 pub use program::run_program;
 pub use services::embedded::{Embedded, Sockets, StartMode, StartOptions};

@@ -6,23 +6,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use cts_cli::{
+    ApiAddress, CommandError, EXIT_SLOW_END, EXIT_USAGE, Gateway, LogLines, Scheduler,
+    ServiceCommand, Start, Watcher, Worker, load, say,
+};
 use cts_config::Config;
 use cts_core::Chain;
-use cts_runtime::{LogError, LogFormat, StopSignals, init_log};
+use cts_runtime::{LogError, LogFormat, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::arguments::Command;
-use crate::cli::groups::{ApiAddress, LogLines};
 use crate::commands::pass::{self, ProgressLines};
-use crate::configuration::load;
 use crate::entry::{Service, enter};
-use crate::failure::{EXIT_SLOW_END, EXIT_USAGE, Failure, GRACEFUL_END};
-use crate::output::{fail, say};
+use crate::failure::{Failure, GRACEFUL_END};
 use crate::private_environment::refuse_inspection;
-use crate::process_env::ProcessEnv;
 use crate::services::connections::{Links, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::wiring::GUARD_COMMAND;
@@ -43,13 +42,13 @@ pub fn run_program() -> ExitCode {
         mut process_env,
         readable,
         runtime,
-    } = match enter(&called, words, inspection) {
+    } = match enter(&called, &words, inspection) {
         Ok(service) => service,
         Err(code) => return ExitCode::from(code),
     };
     process_env.raise_descriptors();
     // A worker drains, and takes the time that it needs.
-    let has_to_hurry = !matches!(command, Command::Worker { .. });
+    let has_to_hurry = !matches!(command, ServiceCommand::Worker(_));
     let shutdown = CancellationToken::new();
     let began_to_end = runtime.block_on(async {
         let mut end = None;
@@ -83,7 +82,7 @@ pub fn run_program() -> ExitCode {
 /// line of that, in the configured form and places.
 fn end_with(failure: &Failure) -> u8 {
     if !tracing::dispatcher::has_been_set() {
-        return fail(failure);
+        return failure.report();
     }
     tracing::error!(target: "cli", "{}", Chain(failure));
     failure.exit_code()
@@ -106,17 +105,17 @@ fn guard(worker: Option<&OsString>) -> ExitCode {
 }
 
 async fn run(
-    command: Command,
+    command: ServiceCommand,
     process_env: &ProcessEnv,
     readable: Vec<String>,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let configuration = command.configuration();
-    let Some(configuration) = configuration.filter(|named| !named.paths.is_empty()) else {
-        return Err(Failure::NoConfiguration);
-    };
-    let config = load(configuration, process_env)?;
-    let log_format = match command.log_lines() {
+    let options = command.options();
+    if options.configuration.paths.is_empty() {
+        return Err(CommandError::NoConfiguration.into());
+    }
+    let config = load(&options.configuration, process_env)?;
+    let log_format = match options.log_format {
         LogLines::Text => LogFormat::Text,
         LogLines::Json => LogFormat::Json,
     };
@@ -160,8 +159,8 @@ async fn run(
 }
 
 /// Some options of the original are understood, and do nothing here.
-fn warn_of_idle_options(command: &Command) {
-    let Command::Start { client_type, .. } = command else {
+fn warn_of_idle_options(command: &ServiceCommand) {
+    let ServiceCommand::Start(Start { client_type, .. }) = command else {
         return;
     };
     if client_type
@@ -174,20 +173,18 @@ fn warn_of_idle_options(command: &Command) {
 
 /// Which pass over the tasks was asked for instead of a daemon; to inspect beats to run once
 /// (docs/cli.md#start).
-fn pass_mode(command: &Command) -> Option<StartMode> {
+fn pass_mode(command: &ServiceCommand) -> Option<StartMode> {
     match command {
-        Command::Start {
-            inspect,
-            inspect_task,
-            ..
-        } if *inspect || !inspect_task.is_empty() => Some(StartMode::Inspect),
-        Command::Start { once: true, .. } => Some(StartMode::Once),
+        ServiceCommand::Start(start) if start.inspect || !start.inspect_task.is_empty() => {
+            Some(StartMode::Inspect)
+        }
+        ServiceCommand::Start(Start { once: true, .. }) => Some(StartMode::Once),
         _ => None,
     }
 }
 
 async fn begin(
-    command: Command,
+    command: ServiceCommand,
     config: Config,
     process_env: &ProcessEnv,
     lines: Option<ProgressLines>,
@@ -195,72 +192,60 @@ async fn begin(
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let end = shutdown.clone();
-    if let (
-        Some(mode),
-        Command::Start {
-            inspect_task,
-            reset_storage,
-            ..
-        },
-    ) = (pass_mode(&command), &command)
-    {
-        let beginning = StartOptions {
+    if let (Some(mode), ServiceCommand::Start(start)) = (pass_mode(&command), &command) {
+        let options = StartOptions {
             mode,
-            reset_storage: *reset_storage,
+            reset_storage: start.reset_storage,
         };
-        let pass = pass::run(beginning, inspect_task, config, process_env, lines, end);
+        let pass = pass::run(
+            options,
+            &start.inspect_task,
+            config,
+            process_env,
+            lines,
+            end,
+        );
         return Box::pin(pass).await;
     }
     let config = &config;
     match command {
-        Command::Start {
-            api,
-            grpc_address,
-            reset_storage,
-            ..
-        } => {
-            let beginning = StartOptions {
+        ServiceCommand::Start(start) => {
+            let options = StartOptions {
                 mode: StartMode::Daemon,
-                reset_storage,
+                reset_storage: start.reset_storage,
             };
             let links = Links::new(&config.services).await?;
             let sockets = Sockets {
-                api: Some(listen_for_api(&api, config).await?),
-                grpc: match grpc_address {
+                api: Some(listen_for_api(&start.api, config).await?),
+                grpc: match start.grpc_address {
                     Some(address) => Some(links.listen(address).await?),
                     None => None,
                 },
             };
             let prepared = tokio::select! {
-                prepared = Embedded::prepare(config, process_env, sockets, beginning) => prepared?,
+                prepared = Embedded::prepare(config, process_env, sockets, options) => prepared?,
                 // Nothing has begun that would have to be finished.
                 () = shutdown.cancelled() => return Ok(()),
             };
             prepared.run(end).await
         }
-        Command::Watcher { grpc_address, .. } => {
+        ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
             single::run_watcher(config, process_env, grpc_address, end).await
         }
-        Command::Scheduler {
+        ServiceCommand::Scheduler(Scheduler {
             grpc_address,
             watchers,
             ..
-        } => {
-            Box::pin(single::run_scheduler(
-                config,
-                process_env,
-                &watchers,
-                grpc_address,
-                end,
-            ))
-            .await
+        }) => {
+            let running = single::run_scheduler(config, process_env, &watchers, grpc_address, end);
+            Box::pin(running).await
         }
-        Command::Worker {
+        ServiceCommand::Worker(Worker {
             grpc_address,
             schedulers,
             working_dir,
             ..
-        } => {
+        }) => {
             single::run_worker(
                 config,
                 process_env,
@@ -272,27 +257,16 @@ async fn begin(
             )
             .await
         }
-        Command::Gateway {
+        ServiceCommand::Gateway(Gateway {
             api,
             grpc_address,
             schedulers,
             ..
-        } => {
+        }) => {
             let api = listen_for_api(&api, config).await?;
             let schedulers = &schedulers.schedulers;
             single::run_gateway(config, process_env, schedulers, api, grpc_address, end).await
         }
-        // Over before a service is begun.
-        Command::Task(_)
-        | Command::Import(_)
-        | Command::Runs(_)
-        | Command::Config(_)
-        | Command::Workers(_)
-        | Command::Cluster(_)
-        | Command::Migrate(_)
-        | Command::Archive(_)
-        | Command::Completion { .. }
-        | Command::Man { .. } => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use cts_store::{Hint, Store as _, StoreError};
-use cts_store_postgres::{PoolerError, PostgresStore, migrate};
+use cts_store_postgres::{PoolerError, migrate};
 use cts_testkit::{PgBouncer, Postgres};
 use futures::StreamExt as _;
 use tokio::time::timeout;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use cts_core::ArchiveId;
 use cts_store::Store as _;
 use cts_store_conformance::spec;
-use cts_store_postgres::PostgresStore;
 use cts_testkit::History;
 use uuid::Uuid;
 

@@ -9,7 +9,7 @@ use cts_store::transfer::{Export, Import as _, NotEmpty, Table, copy};
 use cts_store::{Claim, Store, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
 use cts_store_conformance::{claim, task};
-use cts_store_postgres::{PostgresExport, PostgresImport, PostgresStore, check_empty};
+use cts_store_postgres::{PostgresExport, PostgresImport, check_empty};
 use cts_store_sqlite::SqliteExport;
 
 use self::file::{BOOT, FileFixture};

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cts_store::Store as _;
 use cts_store_conformance::spec;
-use cts_store_postgres::{PostgresStore, Settings, migrate};
+use cts_store_postgres::{Settings, migrate};
 use cts_testkit::{History, Postgres, PostgresSettings, eventually};
 use sqlx::{Connection as _, PgConnection};
 

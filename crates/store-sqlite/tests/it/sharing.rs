@@ -4,7 +4,6 @@ use cts_core::TaskOrigin;
 use cts_core::runs::RunStatus;
 use cts_store::Store as _;
 use cts_store_conformance::{Scene, bytes_of, claim, input, spec, stored_input, task};
-use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, SqliteFixture};
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use cts_store::{LogLine, LogStream, Retention};
 use cts_store_conformance::Scene;
-use cts_store_sqlite::SqliteStore;
 
 use crate::fixture::{BOOT, ManualClock, SqliteFixture, file_in, raw};
 

@@ -1,19 +1,15 @@
 //! `cts archive`: what resets of the storage have removed, read from the database itself.
 
+use cts_cli::{ArchiveCommand, Output, load, print};
 use cts_core::ArchiveId;
-use cts_store::{Archive, ArchivedRow, Store as _};
+use cts_runtime::ProcessEnv;
+use cts_store::{Archive, ArchivedRow, Store as _, StoreError};
 use cts_store_postgres::PostgresStore;
 use cts_store_sqlite::SqliteExport;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::Archives;
-use crate::cli::groups::Output;
 use crate::commands::migrate::{Source, source};
-use crate::commands::workers::print;
-use crate::configuration::load;
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
-use crate::services::database;
 
 /// Rows read at once.
 const PAGE: u32 = 500;
@@ -26,65 +22,60 @@ enum Reader {
 
 impl Reader {
     async fn open(source: Source, process_env: &ProcessEnv) -> Result<Self, Failure> {
-        match source {
+        match source.existing()? {
             Source::File(path) => {
-                let path = std::fs::canonicalize(&path)
-                    .map_err(|source| Failure::Path { path, source })?;
-                let file = SqliteExport::open(&path, process_env.boot.as_deref()).await;
-                Ok(Self::File(file.map_err(Failure::Store)?))
+                let boot = process_env.boot.as_deref();
+                Ok(Self::File(SqliteExport::open(&path, boot).await?))
             }
             Source::Server(settings) => {
-                let store = cts_store_postgres::connect(&settings).await;
-                Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)))
+                let store = cts_store_postgres::connect(&settings).await?;
+                Ok(Self::Server(Box::new(store)))
             }
         }
     }
 
-    async fn archives(&mut self) -> Result<Vec<Archive>, Failure> {
-        let archives = match self {
+    async fn archives(&mut self) -> Result<Vec<Archive>, StoreError> {
+        match self {
             Self::File(file) => file.archives().await,
             Self::Server(store) => store.archives().await,
-        };
-        archives.map_err(Failure::Store)
+        }
     }
 
-    async fn rows(&mut self, id: ArchiveId, after: u64) -> Result<Vec<ArchivedRow>, Failure> {
-        let rows = match self {
+    async fn rows(&mut self, id: ArchiveId, after: u64) -> Result<Vec<ArchivedRow>, StoreError> {
+        match self {
             Self::File(file) => file.archived_rows(id, after, PAGE).await,
             Self::Server(store) => store.archived_rows(id, after, PAGE).await,
-        };
-        rows.map_err(Failure::Store)
+        }
     }
 }
 
-/// Runs the command. Nothing is changed, so it may run while cts works.
-pub(crate) async fn run(command: Archives, process_env: &ProcessEnv) -> Result<(), Failure> {
+/// Runs the command and returns the exit code. Nothing is changed, so it may run while cts works.
+pub(crate) async fn run(command: ArchiveCommand, process_env: &ProcessEnv) -> Result<u8, Failure> {
     let place = match &command {
-        Archives::List { place, .. } | Archives::Show { place, .. } => place,
+        ArchiveCommand::List { place, .. } | ArchiveCommand::Show { place, .. } => place,
     };
     let configured = if place.configuration.paths.is_empty() {
         None
     } else {
-        let config = load(&place.configuration, process_env)?;
-        Some(match &config.database {
-            Some(database) => Source::Server(database::settings(database)),
-            None => Source::File(config.working_dir.join(database::FILE)),
-        })
+        Some(Source::configured(&load(
+            &place.configuration,
+            process_env,
+        )?))
     };
     let source = source(place.store.as_deref(), configured, process_env)?;
     let mut reader = Reader::open(source, process_env).await?;
     match command {
-        Archives::List { output, .. } => list(&mut reader, output).await,
-        Archives::Show { id, output, .. } => show(&mut reader, &id, output).await,
+        ArchiveCommand::List { output, .. } => {
+            let archives = reader.archives().await?;
+            print(
+                &output
+                    .output
+                    .text(|| table(&archives), || document(&archives)),
+            )?;
+        }
+        ArchiveCommand::Show { id, output, .. } => show(&mut reader, &id, output.output).await?,
     }
-}
-
-async fn list(reader: &mut Reader, output: Output) -> Result<(), Failure> {
-    let archives = reader.archives().await?;
-    print(&match output {
-        Output::Table => table(&archives),
-        Output::Json => format!("{:#}\n", document(&archives)),
-    })
+    Ok(0)
 }
 
 fn table(archives: &[Archive]) -> String {

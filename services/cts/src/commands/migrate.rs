@@ -7,34 +7,34 @@ mod schema;
 
 pub(crate) use self::place::{Source, source};
 
-use self::place::Target;
 use self::place_error::PlaceError;
-use crate::cli::arguments::Migrate;
 use crate::failure::Failure;
-use crate::output::say;
-use crate::process_env::ProcessEnv;
+use cts_cli::{Migrate, say};
+use cts_runtime::ProcessEnv;
 
-/// Runs the command. Signals are not handled: ending the process undoes everything that is not committed.
-pub(crate) async fn run(command: Migrate, process_env: &ProcessEnv) -> Result<(), Failure> {
+/// Runs the command and returns the exit code. Signals are not handled: ending the process undoes everything that is not committed.
+pub(crate) async fn run(command: Migrate, process_env: &ProcessEnv) -> Result<u8, Failure> {
+    let (dry_run, output) = (command.dry_run, command.output.output);
     let from = command.from.as_deref();
     let source = from
         .map(|from| place::file(from, process_env))
         .transpose()?;
     match (source, place::target(&command, process_env)?) {
-        (None, Target::Server(settings)) => {
-            schema::bring_up_to_date(&settings, command.dry_run, command.output).await
+        (None, Source::Server(settings)) => {
+            schema::bring_up_to_date(&settings, dry_run, output).await?;
         }
-        (Some(file), Target::Server(settings)) => {
+        (Some(file), Source::Server(settings)) => {
             let boot = process_env.boot.as_deref();
-            moving::run(&file, boot, &settings, command.dry_run, command.output).await
+            moving::run(&file, boot, &settings, dry_run, output).await?;
         }
-        (None, Target::File) => {
+        (None, Source::File(_)) => {
             say(
                 "the configuration names no database: the SQLite file in the working directory \
                  is brought up to date by `cts start`",
             );
-            schema::nothing(command.dry_run, command.output)
+            schema::nothing(dry_run, output)?;
         }
-        (Some(_), Target::File) => Err(PlaceError::NoDatabase.into()),
+        (Some(_), Source::File(_)) => return Err(PlaceError::NoDatabase.into()),
     }
+    Ok(0)
 }

@@ -17,6 +17,7 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, GetRunRequest, Run, RunStatus};
+use cts_runtime::ProcessEnv;
 use cts_scheduler::RunRequests;
 use cts_store::StoredTask;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -26,7 +27,6 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 
 use progress::{EndedTask, Progress};

@@ -6,8 +6,7 @@ use std::num::NonZeroU32;
 use cts_config::{ClientLimit as ConfiguredLimit, Config};
 use cts_gateway::Limits;
 use cts_listen::{ClientLimit, ClientLimiter};
-
-use crate::process_env::ProcessEnv;
+use cts_runtime::ProcessEnv;
 
 /// The part of the descriptors of a process that the connections of one listener may take. There are two listeners at
 /// most.

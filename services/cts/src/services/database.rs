@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cts_config::{Config, DatabaseConfig};
+use cts_runtime::ProcessEnv;
 use cts_scheduler::Sharing;
 use cts_store::{Store, StoreError};
 use cts_store_postgres::{PostgresStore, Settings};
@@ -13,7 +14,6 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::lock::{DirectoryLock, Use};
 
 /// Name of the database in the working directory; no task can have it, for it has a dot.
@@ -46,14 +46,13 @@ impl Database {
             if let Some(password) = process_env.environment.get(OsStr::new(PASSWORD)) {
                 settings.url = with_password(&settings.url, password);
             }
-            let store = cts_store_postgres::connect(&settings).await;
-            return Ok(Self::Server(Box::new(store.map_err(Failure::Store)?)));
+            let store = cts_store_postgres::connect(&settings).await?;
+            return Ok(Self::Server(Box::new(store)));
         }
         let lock = DirectoryLock::take(&config.working_dir, Use::Database)?;
         let path = config.working_dir.join(FILE);
-        let store = open_file(&path, process_env).await;
         Ok(Self::File {
-            store: store.map_err(Failure::Store)?,
+            store: open_file(&path, process_env).await?,
             _lock: lock,
         })
     }
@@ -65,9 +64,8 @@ impl Database {
             .tempdir()
             .map_err(Failure::Temporary)?;
         let path = directory.path().join(FILE);
-        let store = open_file(&path, process_env).await;
         Ok(Self::Temporary {
-            store: store.map_err(Failure::Store)?,
+            store: open_file(&path, process_env).await?,
             _directory: directory,
         })
     }

@@ -9,7 +9,7 @@ use cts_config::Config;
 use cts_gateway::Gateway;
 use cts_listen::ClientLimiter;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport, memory_transports};
-use cts_runtime::Tasks;
+use cts_runtime::{ProcessEnv, Tasks};
 use cts_scheduler::{Mode, RunRequests, Scheduler};
 use cts_store::StoredTask;
 use cts_watcher::Watcher;
@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::client_limits::services_limiter;
 use crate::services::connections::Links;
 use crate::services::database::Database;
@@ -174,8 +173,7 @@ impl Embedded {
 
     /// The tasks that are stored now.
     pub(crate) async fn tasks(&self) -> Result<Vec<StoredTask>, Failure> {
-        let tasks = self.database.store().tasks().await;
-        tasks.map_err(Failure::Store)
+        Ok(self.database.store().tasks().await?)
     }
 
     /// The way to the scheduler's services, which answer once this runs.

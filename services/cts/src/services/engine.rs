@@ -10,11 +10,11 @@ use std::time::Duration;
 use cts_config::{Config, TerraformDriver};
 use cts_core::Chain;
 use cts_releases::{InstallLock, Limits, Release, ReleaseKeys, Releases, Source, vendor_site};
+use cts_runtime::ProcessEnv;
 use cts_terraform::{Executable, FindError, is_tested};
 use semver::Version;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 pub(crate) use crate::services::engine::error::EngineError;
 use crate::services::engine::error::InstallError;
 

@@ -17,7 +17,7 @@ use cts_core::settings::ClusterKey;
 use cts_core::{Capabilities, Engine, Incarnation, TaskSpec, WorkerId, WorkerRecord};
 use cts_gateway::{Gateway, Mode};
 use cts_handlers::WebhookSettings;
-use cts_runtime::{LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogSettings};
+use cts_runtime::{LogFormat, LogLevel, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{
@@ -31,7 +31,6 @@ use secrecy::ExposeSecret as _;
 use uuid::Uuid;
 
 use self::blocks::settings_blocks;
-use crate::process_env::ProcessEnv;
 
 /// Longest time for an answer of Vault.
 const LONGEST_VAULT_ANSWER: Duration = Duration::from_secs(20);

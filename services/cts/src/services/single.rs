@@ -6,14 +6,13 @@ use std::path::PathBuf;
 
 use cts_config::Config;
 use cts_rpc::Endpoints;
-use cts_runtime::Tasks;
+use cts_runtime::{ProcessEnv, Tasks};
 use cts_watcher::Watcher;
 use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::client_limits::services_limiter;
 use crate::services::connections::Links;
 use crate::services::database::Database;

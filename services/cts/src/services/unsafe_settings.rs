@@ -5,23 +5,21 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use cts_cli::{Gateway, ServiceCommand, Start};
 use cts_config::{Config, LogLevel};
-
-use crate::cli::arguments::Command;
-use crate::process_env::ProcessEnv;
+use cts_runtime::ProcessEnv;
 
 /// May be read by everybody on the machine.
 const READABLE_BY_OTHERS: u32 = 0o004;
 
 /// Logs one warning for each thing that is not safe. `readable` holds those found before the log began.
 pub(crate) fn warn(
-    command: &Command,
+    command: &ServiceCommand,
     config: &Config,
     process_env: &ProcessEnv,
     readable: Vec<String>,
 ) {
-    let files = command.configuration().map(|named| &*named.paths);
-    let files = files.unwrap_or_default().iter();
+    let files = command.options().configuration.paths.iter();
     let files = files.map(|path| process_env.current_dir.join(path));
     let mut found = readable;
     found.extend(of_settings(Uses::of(command), config));
@@ -50,16 +48,16 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(command: &Command) -> Self {
+    fn of(command: &ServiceCommand) -> Self {
         let nothing = Self::default();
         match command {
-            Command::Start {
+            ServiceCommand::Start(Start {
                 api,
                 once,
                 inspect,
                 inspect_task,
                 ..
-            } => Self {
+            }) => Self {
                 consul: true,
                 vault: true,
                 database: true,
@@ -70,29 +68,28 @@ impl Uses {
                     && inspect_task.is_empty()
                     && is_reachable(api.bind_address),
             },
-            Command::Watcher { .. } => Self {
+            ServiceCommand::Watcher(_) => Self {
                 consul: true,
                 services: true,
                 ..nothing
             },
-            Command::Scheduler { .. } => Self {
+            ServiceCommand::Scheduler(_) => Self {
                 database: true,
                 services: true,
                 ..nothing
             },
-            Command::Worker { .. } => Self {
+            ServiceCommand::Worker(_) => Self {
                 consul: true,
                 vault: true,
                 terraform: true,
                 services: true,
                 ..nothing
             },
-            Command::Gateway { api, .. } => Self {
+            ServiceCommand::Gateway(Gateway { api, .. }) => Self {
                 services: true,
                 open_api: is_reachable(api.bind_address),
                 ..nothing
             },
-            _ => nothing,
         }
     }
 }

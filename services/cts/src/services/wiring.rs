@@ -14,6 +14,7 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
+use cts_runtime::ProcessEnv;
 use cts_scheduler::{
     Dependencies as SchedulerDependencies, Identities as _, NextTick, RandomIdentities, Scheduler,
 };
@@ -27,7 +28,6 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
 use crate::services::lock::{DirectoryLock, Use};

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 use tokio_util::task::TaskTracker;
 
-use crate::cli::calls::{BOTH, ORIGINAL, OURS, Place};
+use crate::cli::calls::{ORIGINAL, OURS, Place};
 
 /// A server with two tasks, one of them disabled.
 async fn tasks() -> (SocketAddr, AbortOnDropHandle<()>) {
@@ -29,11 +29,26 @@ async fn tasks() -> (SocketAddr, AbortOnDropHandle<()>) {
     (address, AbortOnDropHandle::new(serving))
 }
 
-async fn completed(place: &mut Place, name: &str, line: &str) -> String {
+/// Candidates of the original's name for a line.
+async fn completed(place: &mut Place, line: &str) -> String {
     place.set("COMP_LINE", line);
-    let called = place.call(name, &["-version", "whatever"]).await;
+    let called = place.call(ORIGINAL, &["-version", "whatever"]).await;
     assert_eq!((called.code, called.stderr.as_str()), (0, ""), "{line}");
     called.stdout
+}
+
+/// Candidates of `cts` for the last word of a line.
+async fn offered(place: &mut Place, line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    place.set("CTS_COMPLETE", "bash");
+    place.set("_CLAP_COMPLETE_INDEX", &(words.len() - 1).to_string());
+    let called = place
+        .call(OURS, &[&["--"], words.as_slice()].concat())
+        .await;
+    assert_eq!((called.code, called.stderr.as_str()), (0, ""), "{line}");
+    let mut candidates: Vec<String> = called.stdout.lines().map(str::to_owned).collect();
+    candidates.sort_unstable();
+    candidates
 }
 
 #[tokio::test]
@@ -41,54 +56,76 @@ async fn tasks_are_offered_by_their_state() {
     let (address, _serving) = tasks().await;
     let mut place = Place::new();
     place.set("CTS_ADDRESS", &format!("http://{address}"));
-    for name in BOTH {
-        for (command, expected) in [
-            ("delete", "weather\nweb\n"),
-            ("enable", "weather\n"),
-            ("disable", "web\n"),
-        ] {
-            let line = format!("{name} task {command} -ssl-verify we");
-            assert_eq!(completed(&mut place, name, &line).await, expected, "{line}");
-        }
+    for (command, expected) in [
+        ("delete", &["weather", "web"][..]),
+        ("enable", &["weather"]),
+        ("disable", &["web"]),
+    ] {
+        let line = format!("cts task {command} we");
+        assert_eq!(offered(&mut place, &line).await, expected, "{line}");
     }
-    assert_eq!(
-        completed(&mut place, OURS, "cts task show ").await,
-        "weather\nweb\n"
-    );
+    for line in ["cts task show we", "cts runs list -task we"] {
+        assert_eq!(
+            offered(&mut place, line).await,
+            ["weather", "web"],
+            "{line}"
+        );
+    }
+    let mut place = Place::new();
+    place.set("CTS_ADDRESS", &format!("http://{address}"));
+    for (command, expected) in [
+        ("delete", "weather\nweb\n"),
+        ("enable", "weather\n"),
+        ("disable", "web\n"),
+    ] {
+        let line = format!("{ORIGINAL} task {command} -ssl-verify we");
+        assert_eq!(completed(&mut place, &line).await, expected, "{line}");
+    }
 }
 
 #[tokio::test]
-async fn the_line_decides_and_not_the_words() {
+async fn commands_options_and_values_are_offered() {
     let mut place = Place::new();
-    for name in BOTH {
-        assert_eq!(completed(&mut place, name, "whatever sta").await, "start\n");
+    place.write("conf/cts.hcl", "");
+    place.write("conf/cts.pem", "");
+    for (line, expected) in [
+        ("cts sta", &["start"][..]),
+        ("cts task li", &["list"]),
+        ("cts start --config-d", &["--config-dir"]),
+        ("cts start -config-d", &["--config-dir"]),
+        ("cts start -config-file con", &["conf/"]),
+        ("cts start -config-file conf/", &["conf/cts.hcl"]),
+        ("cts task create -task-file conf/", &["conf/cts.hcl"]),
+        ("cts start -log-format j", &["json"]),
+        ("cts completion b", &["bash"]),
+        ("cts task show we", &[]),
+    ] {
+        assert_eq!(offered(&mut place, line).await, expected, "{line}");
     }
-    assert_eq!(completed(&mut place, ORIGINAL, "x task li").await, "");
-    assert_eq!(completed(&mut place, OURS, "x task li").await, "list\n");
 }
 
 #[tokio::test]
-async fn an_empty_line_is_no_question() {
+async fn the_line_of_the_original_decides_and_not_the_words() {
     let mut place = Place::new();
+    assert_eq!(completed(&mut place, "whatever sta").await, "start\n");
+    assert_eq!(completed(&mut place, "x task li").await, "");
+    let called = place.call(OURS, &["-version"]).await;
+    assert!(called.stdout.starts_with("cts v"), "{}", called.stdout);
     place.set("COMP_LINE", "");
     let called = place.call(ORIGINAL, &["-version"]).await;
-    assert!(
-        called.stdout.starts_with("consul-terraform-sync v"),
-        "{}",
-        called.stdout
-    );
+    let version = "consul-terraform-sync v";
+    assert!(called.stdout.starts_with(version), "{}", called.stdout);
 }
 
 #[tokio::test]
 async fn installing_and_removing_exclude_each_other() {
     let place = Place::new();
-    for name in BOTH {
-        let words = ["-autocomplete-install", "--autocomplete-uninstall"];
-        let called = place.call(name, &words).await;
-        assert_eq!((called.code, called.stdout.as_str()), (1, ""));
-        let line = format!("{name} -autocomplete-install --autocomplete-uninstall");
-        assert!(called.stderr.contains(&line), "{}", called.stderr);
-    }
+    let words = ["-autocomplete-install", "--autocomplete-uninstall"];
+    let called = place.call(ORIGINAL, &words).await;
+    assert_eq!((called.code, called.stdout.as_str()), (1, ""));
+    let line = format!("{ORIGINAL} -autocomplete-install --autocomplete-uninstall");
+    assert!(called.stderr.contains(&line), "{}", called.stderr);
+    assert_eq!(place.call(OURS, &words).await.code, 14);
 }
 
 #[tokio::test]
@@ -98,19 +135,19 @@ async fn bash_completes_with_our_script_and_with_the_line_of_the_original() {
     let ours = place.call(OURS, &["completion", "bash"]).await;
     assert_eq!(ours.code, 0);
     place.write("cts.bash", &ours.stdout);
-    // As readline does: set the words, the line and the cursor, then call the function or command.
+    // As readline does: set the words and the cursor, then call the function or command.
     let script = "\
         PATH=$PWD/bin:/usr/bin:/bin; source cts.bash\n\
-        COMP_LINE='cts start -config-d'; COMP_POINT=${#COMP_LINE}\n\
-        _cts_complete cts; echo \"${COMPREPLY[*]}\"\n\
-        COMP_LINE='cts start -config-dir c'; COMP_POINT=${#COMP_LINE}\n\
-        _cts_complete cts; echo \"${COMPREPLY[*]}\"\n";
+        COMP_WORDS=(cts start -config-d); COMP_CWORD=2\n\
+        _clap_complete_cts cts -config-d start; echo \"${COMPREPLY[*]}\"\n\
+        COMP_WORDS=(cts start -config-dir co); COMP_CWORD=3\n\
+        _clap_complete_cts cts co -config-dir; echo \"${COMPREPLY[*]}\"\n";
     let called = place
         .call_program("/bin/bash".as_ref(), &["-c", script])
         .await;
     assert_eq!(
         (called.stdout.as_str(), called.stderr.as_str()),
-        ("-config-dir\nconf/\n", "")
+        ("--config-dir\nconf/\n", "")
     );
     let original = "\
         complete -C $PWD/bin/consul-terraform-sync consul-terraform-sync\n\
@@ -128,7 +165,7 @@ async fn there_is_a_script_for_each_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let called = place.call(OURS, &["completion", shell]).await;
         assert_eq!((called.code, called.stderr.as_str()), (0, ""));
-        assert!(called.stdout.contains("COMP_LINE"), "{}", called.stdout);
+        assert!(called.stdout.contains("CTS_COMPLETE"), "{}", called.stdout);
     }
     assert_eq!(place.call(OURS, &["completion", "csh"]).await.code, 14);
     assert_eq!(place.call(OURS, &["completion"]).await.code, 13);

@@ -50,7 +50,10 @@ async fn every_command_has_a_help_text() {
         for command in commands(&place, name).await {
             let words: Vec<&str> = command.iter().map(String::as_str).collect();
             let help = help(&place, name, &words).await;
-            assert_said!(format!("help-{name}-{}", command.join("-")), help.stdout);
+            // Under our name the pages are clap's.
+            if name == ORIGINAL || words == ["start"] {
+                assert_said!(format!("help-{name}-{}", command.join("-")), help.stdout);
+            }
         }
     }
 }

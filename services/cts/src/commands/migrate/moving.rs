@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cts_cli::{Output, print};
 use cts_store::transfer::{Counts, Export as _, Table, copy};
 use cts_store_postgres::{
     AppliedMigration, PostgresImport, Settings, check_empty, migrate, pending,
@@ -13,8 +14,6 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::schema;
-use crate::cli::groups::Output;
-use crate::commands::workers::print;
 use crate::failure::Failure;
 use crate::services::lock::{DirectoryLock, Use};
 
@@ -37,22 +36,22 @@ pub(super) async fn run(
         .parent()
         .map(|directory| DirectoryLock::take(directory, Use::Database))
         .transpose()?;
-    let source = SqliteExport::open(&file, boot).await;
-    let mut source = source.map_err(Failure::Store)?;
-    check_empty(settings).await.map_err(Failure::Store)?;
+    let mut source = SqliteExport::open(&file, boot).await?;
+    check_empty(settings).await?;
     let (migrations, counts) = if dry_run {
-        let migrations = pending(settings).await.map_err(Failure::Store)?;
-        let counts = source.counts().await.map_err(Failure::Store)?;
+        let migrations = pending(settings).await?;
+        let counts = source.counts().await?;
         (migrations, counts)
     } else {
-        let migrations = migrate(settings).await.map_err(Failure::Store)?;
+        let migrations = migrate(settings).await?;
         (migrations, fill(&mut source, settings).await?)
     };
-    source.close().await.map_err(Failure::Store)?;
-    print(&match output {
-        Output::Table => table(&migrations, &counts, dry_run),
-        Output::Json => format!("{:#}\n", document(&migrations, &counts, dry_run)),
-    })
+    source.close().await?;
+    print(&output.text(
+        || table(&migrations, &counts, dry_run),
+        || document(&migrations, &counts, dry_run),
+    ))?;
+    Ok(())
 }
 
 /// The file, which must be there: neither it nor its directory is made here.
@@ -73,17 +72,14 @@ fn existing(file: &Path) -> Result<PathBuf, Failure> {
 }
 
 async fn fill(source: &mut SqliteExport, settings: &Settings) -> Result<Counts, Failure> {
-    let expected = source.counts().await.map_err(Failure::Store)?;
-    let import = PostgresImport::begin(settings).await;
-    let mut import = Box::new(import.map_err(Failure::Store)?);
+    let expected = source.counts().await?;
+    let mut import = Box::new(PostgresImport::begin(settings).await?);
     let mut progress = Progress::new(expected);
     let counts = copy(source, &mut *import, |table, rows| {
         progress.show(table, rows);
     })
-    .await;
-    let counts = counts.map_err(Failure::Store)?;
-    let committed = cts_store::transfer::Import::commit(import).await;
-    committed.map_err(Failure::Store)?;
+    .await?;
+    cts_store::transfer::Import::commit(import).await?;
     Ok(counts)
 }
 

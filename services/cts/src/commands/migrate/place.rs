@@ -3,14 +3,14 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use cts_cli::{Migrate, load};
+use cts_config::Config;
+use cts_runtime::ProcessEnv;
 use cts_store_postgres::Settings;
 use secrecy::SecretString;
 
 use super::place_error::{PlaceError, VARIABLE};
-use crate::cli::arguments::Migrate;
-use crate::configuration::load;
 use crate::failure::Failure;
-use crate::process_env::ProcessEnv;
 use crate::services::database;
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
@@ -18,16 +18,7 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 /// A migration uses one connection.
 const CONNECTIONS: u32 = 1;
 
-/// The database that is brought up to date, or written to.
-#[derive(Debug)]
-pub(super) enum Target {
-    /// Postgres.
-    Server(Settings),
-    /// There is a configuration, and it uses a file.
-    File,
-}
-
-/// A store that is read.
+/// A store.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// A file of the embedded mode.
@@ -36,59 +27,68 @@ pub(crate) enum Source {
     Server(Settings),
 }
 
+impl Source {
+    /// The store of a configuration.
+    pub(crate) fn configured(config: &Config) -> Self {
+        match &config.database {
+            Some(database) => Self::Server(database::settings(database)),
+            None => Self::File(config.working_dir.join(database::FILE)),
+        }
+    }
+
+    /// Requires that a file exists, and makes its path canonical.
+    pub(crate) fn existing(self) -> Result<Self, Failure> {
+        match self {
+            Self::File(path) => std::fs::canonicalize(&path)
+                .map(Self::File)
+                .map_err(|source| Failure::Path { path, source }),
+            server @ Self::Server(_) => Ok(server),
+        }
+    }
+}
+
 /// The store named with `--store`, else the configured one, else the one of the environment.
 pub(crate) fn source(
     named: Option<&str>,
     configured: Option<Source>,
     process_env: &ProcessEnv,
 ) -> Result<Source, PlaceError> {
-    let server = |url| {
-        Source::Server(Settings {
-            url,
-            max_connections: CONNECTIONS,
-            ca_cert: None,
-        })
-    };
     match (named, configured) {
         (Some(store), _) if store.starts_with("sqlite:") => {
             file(store, process_env).map(Source::File)
         }
         (Some(store), _) => postgres(store, "--store").map(server),
         (None, Some(configured)) => Ok(configured),
-        (None, None) => match of_environment(process_env)? {
-            Some(url) => Ok(server(url)),
-            None => Err(PlaceError::NoStore),
-        },
+        (None, None) => of_environment(process_env)?.ok_or(PlaceError::NoStore),
     }
 }
 
-/// `--to`, else the database of the configuration, else the one of the environment alone.
-pub(super) fn target(command: &Migrate, process_env: &ProcessEnv) -> Result<Target, Failure> {
+/// The database that is brought up to date, or written to: `--to`, else that of the configuration, else the one
+/// of the environment alone. A configuration may use a file.
+pub(super) fn target(command: &Migrate, process_env: &ProcessEnv) -> Result<Source, Failure> {
     let configured = if command.configuration.paths.is_empty() {
         None
     } else {
-        Some(load(&command.configuration, process_env)?.database)
+        let config = load(&command.configuration, process_env)?;
+        Some(Source::configured(&config))
     };
-    let url = match &command.to {
-        Some(to) => Some(postgres(to, "--to")?),
-        None if configured.is_none() => of_environment(process_env)?,
-        None => None,
-    };
-    let settings = match (url, configured) {
-        (Some(url), Some(Some(config))) => Settings {
-            url,
-            ..database::settings(&config)
-        },
-        (Some(url), _) => Settings {
-            url,
-            max_connections: CONNECTIONS,
-            ca_cert: None,
-        },
-        (None, Some(Some(config))) => database::settings(&config),
-        (None, Some(None)) => return Ok(Target::File),
-        (None, None) => return Err(PlaceError::NoDatabase.into()),
-    };
-    Ok(Target::Server(settings))
+    let named = command.to.as_deref().map(|to| postgres(to, "--to"));
+    match (named.transpose()?, configured) {
+        (Some(url), Some(Source::Server(settings))) => {
+            Ok(Source::Server(Settings { url, ..settings }))
+        }
+        (Some(url), _) => Ok(server(url)),
+        (None, Some(configured)) => Ok(configured),
+        (None, None) => Ok(of_environment(process_env)?.ok_or(PlaceError::NoDatabase)?),
+    }
+}
+
+fn server(url: SecretString) -> Source {
+    Source::Server(Settings {
+        url,
+        max_connections: CONNECTIONS,
+        ca_cert: None,
+    })
 }
 
 /// The path of `--from`; relative ones are relative to the current directory.
@@ -99,12 +99,13 @@ pub(super) fn file(from: &str, process_env: &ProcessEnv) -> Result<PathBuf, Plac
     }
 }
 
-fn of_environment(process_env: &ProcessEnv) -> Result<Option<SecretString>, PlaceError> {
+fn of_environment(process_env: &ProcessEnv) -> Result<Option<Source>, PlaceError> {
     let given = process_env.environment.get(OsStr::new(VARIABLE));
     let Some(given) = given.filter(|given| !given.is_empty()) else {
         return Ok(None);
     };
-    postgres(given.to_str().unwrap_or_default(), VARIABLE).map(Some)
+    let url = postgres(given.to_str().unwrap_or_default(), VARIABLE)?;
+    Ok(Some(server(url)))
 }
 
 fn postgres(url: &str, place: &'static str) -> Result<SecretString, PlaceError> {
@@ -122,7 +123,7 @@ fn postgres(url: &str, place: &'static str) -> Result<SecretString, PlaceError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::groups::{Configuration, Output};
+    use cts_cli::{Configuration, Output, OutputOption};
     use cts_core::SystemClock;
     use secrecy::ExposeSecret as _;
     use std::sync::Arc;
@@ -147,14 +148,16 @@ mod tests {
             from: None,
             to: to.map(str::to_owned),
             dry_run: false,
-            output: Output::Table,
+            output: OutputOption {
+                output: Output::Table,
+            },
         }
     }
 
     fn chosen(to: Option<&str>, variable: &str) -> Result<String, String> {
         match target(&command(to), &process_env(variable)) {
-            Ok(Target::Server(settings)) => Ok(settings.url.expose_secret().to_owned()),
-            Ok(Target::File) => Err("a file".to_owned()),
+            Ok(Source::Server(settings)) => Ok(settings.url.expose_secret().to_owned()),
+            Ok(Source::File(_)) => Err("a file".to_owned()),
             Err(failure) => Err(failure.to_string()),
         }
     }

@@ -1,10 +1,9 @@
 //! Bringing the schema up to date.
 
+use cts_cli::{Output, print};
 use cts_store_postgres::{AppliedMigration, Settings, migrate, pending};
 use serde_json::{Value, json};
 
-use crate::cli::groups::Output;
-use crate::commands::workers::print;
 use crate::failure::Failure;
 
 /// Applies what is missing, or only reports it.
@@ -14,23 +13,21 @@ pub(super) async fn bring_up_to_date(
     output: Output,
 ) -> Result<(), Failure> {
     let migrations = if dry_run {
-        pending(settings).await
+        pending(settings).await?
     } else {
-        migrate(settings).await
+        migrate(settings).await?
     };
-    let migrations = migrations.map_err(Failure::Store)?;
-    print(&match output {
-        Output::Table => lines(&migrations, dry_run),
-        Output::Json => format!("{:#}\n", document(&migrations, dry_run)),
-    })
+    print(&output.text(
+        || lines(&migrations, dry_run),
+        || document(&migrations, dry_run),
+    ))?;
+    Ok(())
 }
 
 /// Prints that no schema has to be migrated; with `-o json` that is an empty list.
 pub(super) fn nothing(dry_run: bool, output: Output) -> Result<(), Failure> {
-    match output {
-        Output::Table => Ok(()),
-        Output::Json => print(&format!("{:#}\n", document(&[], dry_run))),
-    }
+    print(&output.text(String::new, || document(&[], dry_run)))?;
+    Ok(())
 }
 
 /// One line for each migration.

@@ -21,7 +21,7 @@ async fn one_name_is_needed() {
         let said = Call::cts(&["task", command]).run().await;
         assert_eq!(said.code, Some(13), "{said}");
         assert_eq!(said.stdout, "", "{said}");
-        assert!(said.stderr.contains("None was given."), "{said}");
+        assert!(said.stderr.contains("<TASK NAME>"), "{said}");
     }
 }
 

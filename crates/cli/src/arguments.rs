@@ -1,0 +1,94 @@
+//! The one definition of commands and options. Parser, help, completion and manual pages come from it.
+//!
+//! How words become options is not clap's business, see `invocation`.
+
+mod config;
+mod options;
+mod scheduler;
+mod services;
+mod stores;
+mod task;
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
+
+pub use self::config::{Apply, Diff, StoredConfigCommand};
+pub(crate) use self::config::{ConfigCommand, DumpFormat};
+pub use self::options::{ApiAddress, Configuration, LogLines, Output, OutputOption, Schedulers};
+pub(crate) use self::options::{ClientOptions, QueryOptions, SourceOptions, is_configuration_file};
+pub use self::scheduler::{ClusterCommand, SchedulerCommand, SchedulerPlace, WorkersCommand};
+pub use self::services::{
+    Gateway, Scheduler, ServiceCommand, ServiceOptions, Start, Watcher, Worker,
+};
+pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
+pub(crate) use self::task::{
+    Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
+    RunsCommand, State, TaskCommand,
+};
+
+/// Watches a Consul catalog and runs Terraform modules when the services they depend on change.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cts",
+    version = concat!("v", env!("CARGO_PKG_VERSION")),
+    disable_version_flag = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Print the version.
+    #[arg(short = 'v', long, action = ArgAction::Version)]
+    version: Option<bool>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(flatten)]
+    Service(ServiceCommand),
+    /// Look at, create, change and run the tasks of a running cts.
+    #[command(subcommand)]
+    Task(TaskCommand),
+    /// Create the tasks of another running instance here too.
+    #[command(after_help = "Example:\n\n    \
+        $ cts import --from http://old.example:8558 --disabled\n    \
+        TASK  RESULT   DETAILS\n    \
+        web   created")]
+    Import(Import),
+    /// Look at the runs of a running cts, and cancel them.
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// Check or show a configuration without running it.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    #[command(flatten)]
+    Scheduler(SchedulerCommand),
+    #[command(flatten)]
+    Store(StoreCommand),
+    /// Print a script that makes a shell complete commands, options and names of tasks.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print a manual page, or write all of them into a directory.
+    Man {
+        /// The command, as in `task create`; without one the page of cts itself.
+        #[arg(value_name = "COMMAND")]
+        page: Vec<String>,
+        /// Write every page into this directory, which must exist.
+        #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+        directory: Option<PathBuf>,
+    },
+}
+
+/// A shell that can complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// GNU Bash.
+    Bash,
+    /// Z shell.
+    Zsh,
+    /// Fish.
+    Fish,
+}

@@ -1,0 +1,73 @@
+//! The commands that use a store without a running cts.
+
+use clap::{Args, Subcommand};
+
+use super::options::{Configuration, OutputOption};
+
+/// A command that uses a store.
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Bring the schema of the Postgres database up to date, or move everything from one store to another.
+    Migrate(Migrate),
+    /// Read what `-reset-storage` has removed.
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
+}
+
+/// `cts migrate`.
+#[derive(Debug, Args)]
+pub struct Migrate {
+    /// Names the database.
+    #[command(flatten)]
+    pub configuration: Configuration,
+    /// Store to read: sqlite:PATH of a cts.db. Without it only the schema is brought up to date.
+    #[arg(long, value_name = "STORE")]
+    pub from: Option<String>,
+    /// Store to write: postgres://… Default: the database of the configuration, or `CTS_DATABASE_URL`.
+    #[arg(long, value_name = "STORE")]
+    pub to: Option<String>,
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How the result is printed.
+    #[command(flatten)]
+    pub output: OutputOption,
+}
+
+/// `cts archive`.
+#[derive(Debug, Subcommand)]
+pub enum ArchiveCommand {
+    /// List the archives, the newest first.
+    List {
+        /// The store.
+        #[command(flatten)]
+        place: StorePlace,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputOption,
+    },
+    /// Print the rows of an archive, one a line, as they were stored.
+    Show {
+        /// The store.
+        #[command(flatten)]
+        place: StorePlace,
+        /// Id of the archive; the beginning is enough if only one archive has it.
+        #[arg(value_name = "ID")]
+        id: String,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputOption,
+    },
+}
+
+/// Which store is read.
+#[derive(Debug, Args)]
+pub struct StorePlace {
+    /// Names the store.
+    #[command(flatten)]
+    pub configuration: Configuration,
+    /// Store to read: sqlite:PATH of a cts.db, or postgres://… Default: that of the configuration, or
+    /// `CTS_DATABASE_URL`.
+    #[arg(long, value_name = "STORE")]
+    pub store: Option<String>,
+}

@@ -1,0 +1,272 @@
+//! The arguments of `cts task`, `cts runs` and `cts import` (docs/cli.md#options-of-all-of-them, #cts-task).
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
+
+use super::options::{ClientOptions, QueryOptions, SourceOptions, configuration_files, path};
+
+/// `cts task`.
+///
+/// The commands of the original take lists of names, because a wrong number of them has a text of its own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskCommand {
+    /// Create a task in a running cts: show the request and the plan, ask, create and run.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task create -task-file=web.hcl\n    \
+        ==> Inspecting the changes for creating 'web'\n    \
+        ...\n    \
+        Enter a value: yes\n    \
+        ...\n    \
+        ==> Task 'web' created")]
+    Create(Create),
+    /// Delete a task. Its infrastructure stays, unless the task says otherwise.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task delete -auto-approve web\n    \
+        ==> Marking 'web' for deletion\n    \
+        ==> 'web' has been marked for deletion. It goes as soon as it does not run.")]
+    Delete(Delete),
+    /// Enable a task: show the plan and, if there are changes, ask and run.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task enable web\n    \
+        ==> Inspecting the changes for enabling 'web'\n    \
+        ...\n    \
+        Enter a value: yes\n    \
+        ...\n    \
+        ==> 'web' enable complete!")]
+    Enable(Enable),
+    /// Disable a task, so that it does not run when its condition is met.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task disable web\n    \
+        ==> Waiting to disable 'web'...\n\n    \
+        ==> 'web' disable complete!")]
+    Disable(Disable),
+    /// List the tasks of a running cts with their status.
+    List(QueryOptions),
+    /// Show one task: configuration, status and its last run.
+    Show(OneTask),
+    /// List the last runs of a task, newest first.
+    Events(OneTask),
+    /// Let a task go on that a guard holds back, because services have lost most of their instances.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task release web\n    \
+        'web' is released and runs with what is left:\n    \
+        SERVICE  INSTANCES  APPLIED\n    \
+        api      2          9")]
+    Release(OneTask),
+    /// Show by what the Terraform state of a task is known, or decide with which state it goes on.
+    #[command(after_help = "Examples:\n\n    \
+        $ cts task state web\n    \
+        Name      web\n    \
+        Lineage   0b6ac7e1-8f5c-1f4b-6ad0-6f0a7d9f3c55\n    \
+        Serial    12\n    \
+        Moves     1\n    \
+        Recorded  2026-02-03 10:15:30\n    \
+        $ cts task state -keep=old web\n    \
+        $ cts task state -from=earlier-name web")]
+    State(State),
+    /// Run an enabled task now, whatever its condition says, and tell how it went.
+    Run(Run),
+}
+
+/// `cts task create`.
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// File (.hcl or .json) with exactly one `task` block. Required.
+    #[arg(long, value_name = "FILE", value_parser = path(), add = ArgValueCompleter::new(configuration_files()))]
+    pub(crate) task_file: Option<PathBuf>,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+}
+
+/// `cts task delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Leave the infrastructure as it is, whatever the task says, also if it is being destroyed.
+    #[arg(long)]
+    pub(crate) retain: bool,
+    /// Wait until the task is gone.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+/// `cts task enable`.
+#[derive(Debug, Args)]
+pub(crate) struct Enable {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// If the task runs, wait until it does not, instead of failing.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+/// `cts task disable`.
+#[derive(Debug, Args)]
+pub(crate) struct Disable {
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+/// `cts task state`.
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Which of two states is kept, after a run was refused because of both.
+    #[arg(long, value_name = "WHICH", conflicts_with = "from")]
+    pub(crate) keep: Option<KeptState>,
+    /// Take the state of the task that had this name, and is gone.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) from: Option<String>,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) name: String,
+}
+
+/// `cts task run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Show the run as it goes on: its status, what Terraform says, and in the end what it did.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// If the task runs already, wait until that run is over, instead of failing.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) name: String,
+}
+
+/// One task and how the answer about it is printed.
+#[derive(Debug, Args)]
+pub(crate) struct OneTask {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) name: String,
+}
+
+/// `cts runs`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List the runs of a running cts, newest first.
+    List(ListRuns),
+    /// Show one run: its status, how long its steps took, what it changed and what went wrong.
+    Show {
+        #[command(flatten)]
+        query: QueryOptions,
+        /// Id of the run, as `cts runs list` shows it.
+        #[arg(value_name = "RUN ID")]
+        id: String,
+    },
+    /// Cancel a run: one that waits is withdrawn, one that runs is stopped. It is not tried again before something
+    /// changes.
+    #[command(after_help = "Example:\n\n    \
+        $ cts runs cancel 0197a000-0000-7000-8000-000000000001\n    \
+        run 0197a000-0000-7000-8000-000000000001 of 'web' is cancelled, its status is failed")]
+    Cancel(Cancel),
+}
+
+/// `cts runs list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListRuns {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Only runs of this task.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task: Option<String>,
+    /// Only runs of this status.
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<RunStatus>,
+    /// No more runs than so many, at most 1000.
+    #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
+}
+
+/// `cts runs cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// End Terraform at once, with which its state may be lost: needed when it has not stopped within 30 seconds.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Do not wait until the run has ended.
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// Id of the run, as `cts runs list` shows it.
+    #[arg(value_name = "RUN ID")]
+    pub(crate) id: String,
+}
+
+/// A status that runs are picked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunStatus {
+    /// Waits for a worker.
+    Queued,
+    /// A worker is at it.
+    Running,
+    /// Applied, planned, checked or destroyed.
+    Succeeded,
+    /// Every attempt failed.
+    Failed,
+    /// Ended because it had become pointless.
+    Cancelled,
+}
+
+/// Which of two states is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeptState {
+    /// That of the old backend.
+    Old,
+    /// What is in the new backend.
+    New,
+}
+
+/// `cts import`.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Create every task disabled, so that only the source works on the infrastructure until it is stopped.
+    #[arg(long)]
+    pub(crate) disabled: bool,
+    /// Replace a task that is here already and is different.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+}

@@ -1,0 +1,7 @@
+//! The commands that end by themselves, one file or folder each.
+
+pub(crate) mod cluster;
+pub(crate) mod config;
+mod scheduler_call;
+pub(crate) mod task;
+pub(crate) mod workers;

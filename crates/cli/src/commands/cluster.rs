@@ -1,0 +1,115 @@
+//! `cts cluster`: the members, and which of them have a configuration that is not in force.
+
+use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+use cts_proto::cluster::v1::{
+    GetConfigurationRequest, GetConfigurationResponse, MemberConfiguration, TaskDifference,
+    TaskDifferenceKind,
+};
+use cts_rpc::convert::timestamp_from_wire;
+use serde_json::{Value, json};
+use tonic::transport::Channel;
+
+use crate::arguments::Output;
+use crate::commands::scheduler_call::answered;
+use crate::commands::task::table as columns;
+use crate::error::CommandError;
+use crate::output::print;
+
+/// Number of tasks that one line of the table names.
+const NAMED: usize = 5;
+
+/// Runs `cts cluster status`.
+pub(crate) async fn status(scheduler: &Channel, output: Output) -> Result<(), CommandError> {
+    let answer = answered(async {
+        ClusterServiceClient::new(scheduler.clone())
+            .get_configuration(GetConfigurationRequest {})
+            .await
+    });
+    let configuration = answer.await?.into_inner();
+    print(&output.text(|| table(&configuration), || document(&configuration)))
+}
+
+fn table(configuration: &GetConfigurationResponse) -> String {
+    let rows = configuration.members.iter().map(|member| {
+        [
+            member.id.clone(),
+            member.address.clone().unwrap_or_default(),
+            if member.leader { "yes" } else { "no" }.to_owned(),
+            standing(member).to_owned(),
+            differences(member),
+        ]
+    });
+    let header = ["ID", "ADDRESS", "LEADER", "CONFIGURATION", "DIFFERENCES"];
+    let in_force = configuration.in_force.as_ref().map_or_else(
+        || "no configuration is in force yet".to_owned(),
+        |in_force| {
+            let at = timestamp_from_wire(in_force.decided_at.as_ref());
+            let since = at.map_or_else(String::new, |at| format!(" since {}", at.to_rfc3339()));
+            format!(
+                "configuration {} with {} tasks is in force{since}, decided by {}",
+                in_force.number,
+                in_force.task_names.len(),
+                in_force.decided_by
+            )
+        },
+    );
+    format!("{}\n{in_force}\n", columns::table(header, rows))
+}
+
+fn standing(member: &MemberConfiguration) -> &'static str {
+    match (&member.digest, member.in_force) {
+        (None, _) => "not registered",
+        (Some(_), true) => "in force",
+        (Some(_), false) => "not in force",
+    }
+}
+
+fn differences(member: &MemberConfiguration) -> String {
+    let named = member.differences.iter().take(NAMED);
+    let named: Vec<String> = named
+        .map(|difference| format!("{} ({})", difference.task_name, kind(difference)))
+        .collect();
+    let list = named.join(", ");
+    match member.differences.len().saturating_sub(NAMED) {
+        0 => list,
+        more => format!("{list} and {more} more"),
+    }
+}
+
+fn kind(difference: &TaskDifference) -> &'static str {
+    match difference.kind() {
+        TaskDifferenceKind::Added => "added",
+        TaskDifferenceKind::Changed => "changed",
+        TaskDifferenceKind::Removed => "removed",
+        TaskDifferenceKind::Unspecified => "unknown",
+    }
+}
+
+fn document(configuration: &GetConfigurationResponse) -> Value {
+    let time = |at: Option<&_>| timestamp_from_wire(at).map(|at| at.to_rfc3339());
+    let members = configuration.members.iter().map(|member| {
+        let differences = member.differences.iter().map(
+            |difference| json!({"task_name": difference.task_name, "difference": kind(difference)}),
+        );
+        json!({
+            "id": member.id,
+            "address": member.address,
+            "leader": member.leader,
+            "digest": member.digest,
+            "in_force": member.in_force,
+            "differences": differences.collect::<Vec<_>>(),
+            "settings": member.settings,
+            "registered_at": time(member.registered_at.as_ref()),
+        })
+    });
+    let in_force = configuration.in_force.as_ref().map(|in_force| {
+        json!({
+            "number": in_force.number,
+            "digest": in_force.digest,
+            "decided_by": in_force.decided_by,
+            "decided_at": time(in_force.decided_at.as_ref()),
+            "tasks": in_force.task_names,
+        })
+    });
+    json!({"in_force": in_force, "members": members.collect::<Vec<_>>()})
+}

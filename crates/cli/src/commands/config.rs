@@ -1,0 +1,89 @@
+//! `cts config validate` and `dump`: a configuration without running anything. Consul and Terraform are not
+//! contacted.
+
+use std::path::PathBuf;
+
+use cts_config::{ConfigError, Report, Severity};
+use cts_runtime::ProcessEnv;
+use serde_json::json;
+
+use crate::arguments::DumpFormat;
+use crate::configuration::{in_context, refuse_no_configuration};
+use crate::error::CommandError;
+use crate::exit_code::{EXIT_MISSING, EXIT_UNUSABLE};
+use crate::output::{print, say};
+
+/// Runs `validate` and returns the exit code. Problems go to standard error unless they are the result.
+pub(crate) fn validate(
+    paths: &[PathBuf],
+    as_json: bool,
+    process_env: &ProcessEnv,
+) -> Result<u8, CommandError> {
+    if paths.is_empty() && !as_json {
+        return Ok(refuse_no_configuration("validate"));
+    }
+    let report = in_context(process_env, |context| cts_config::check(paths, context));
+    let valid = report.count(Severity::Error) == 0;
+    if as_json {
+        let document = json!({ "valid": valid, "problems": report });
+        print(&format!("{document:#}\n"))?;
+    } else {
+        if !report.is_empty() {
+            say(&report.render());
+        }
+        if valid {
+            print(verdict(&report))?;
+        }
+    }
+    Ok(match valid {
+        true => 0,
+        false if paths.is_empty() => EXIT_MISSING,
+        false => EXIT_UNUSABLE,
+    })
+}
+
+fn verdict(report: &Report) -> &'static str {
+    if report.count(Severity::Unsupported) == 0 {
+        "The configuration is valid.\n"
+    } else {
+        "The configuration is valid, but this version of cts cannot run all of it yet.\n"
+    }
+}
+
+/// Runs `dump` and returns the exit code.
+pub(crate) fn dump(
+    paths: &[PathBuf],
+    format: DumpFormat,
+    process_env: &ProcessEnv,
+) -> Result<u8, CommandError> {
+    if paths.is_empty() {
+        return Ok(refuse_no_configuration("dump"));
+    }
+    let loaded = match in_context(process_env, |context| cts_config::load(paths, context)) {
+        Ok(loaded) => loaded,
+        Err(ConfigError::Problems(report) | ConfigError::Unsupported(report)) => {
+            say(&report.render());
+            return Ok(EXIT_UNUSABLE);
+        }
+        Err(error) => {
+            if let ConfigError::NothingFound(warnings) = &error
+                && !warnings.is_empty()
+            {
+                say(&warnings.render());
+            }
+            say(&format!("error: {error}"));
+            return Ok(EXIT_UNUSABLE);
+        }
+    };
+    for report in [&loaded.warnings, &loaded.unsupported] {
+        if !report.is_empty() {
+            say(&report.render());
+        }
+    }
+    let text = match format {
+        DumpFormat::Hcl => cts_config::dump(&loaded.config),
+        DumpFormat::Json => format!("{:#}", cts_config::dump_json(&loaded.config)),
+    };
+    print(&format!("{}\n", text.trim_end()))?;
+    Ok(0)
+}

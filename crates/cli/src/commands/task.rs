@@ -1,0 +1,185 @@
+//! `cts task`, `cts runs` and `cts import`: tasks and runs of a running cts, through its API.
+//!
+//! The commands of the original have its flows, streams and exit codes, under whatever name the program was
+//! invoked (docs/cli.md#cts-task). `list`, `show`, `events`, `release`, `state` and `run` are cts-only, and
+//! so is `cts runs`: their result alone is on standard output, everything else on standard error.
+
+mod cancel;
+mod create;
+mod delete;
+mod disable;
+mod enable;
+mod events;
+mod import;
+mod list;
+mod prompt;
+mod release;
+mod run_now;
+mod runs;
+mod session;
+mod show;
+mod state;
+pub(crate) mod table;
+mod task_file;
+mod time_text;
+mod ui;
+mod waiting;
+mod watch;
+
+use std::future::{pending, ready};
+use std::io::{stderr, stdin, stdout};
+use std::pin::pin;
+
+use cts_api_client::ErrorForm;
+use cts_runtime::ProcessEnv;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+pub use self::ui::on_one_line;
+
+use self::session::{ExitStatus, Session, Style};
+use self::ui::{Input, Ui};
+use crate::arguments::{Import, RunsCommand, TaskCommand};
+use crate::exit_code::EXIT_INTERRUPTED;
+
+/// Runs `cts task` and returns the exit code (docs/cli.md#exit-codes). Prints everything itself.
+pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
+    let style = match command {
+        TaskCommand::Create(_) | TaskCommand::Delete(_) => Style::Original(ErrorForm::New),
+        TaskCommand::Enable(_) | TaskCommand::Disable(_) => Style::Original(ErrorForm::Legacy),
+        _ => Style::Ours,
+    };
+    converse(process_env, style, async |mut session| {
+        task(command, &mut session).await
+    })
+    .await
+}
+
+/// Runs `cts runs` and returns the exit code. Prints everything itself.
+pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
+    converse(
+        process_env,
+        Style::Ours,
+        async |mut session| match command {
+            RunsCommand::List(options) => runs::list(&mut session, options).await,
+            RunsCommand::Show { query, id } => runs::show(&mut session, &query, &id).await,
+            RunsCommand::Cancel(options) => cancel::run(&mut session, &options).await,
+        },
+    )
+    .await
+}
+
+/// Runs `cts import` and returns the exit code. Prints everything itself.
+pub(crate) async fn import(command: Import, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, Style::Ours, async |mut session| {
+        import::run(&mut session, &command).await
+    })
+    .await
+}
+
+/// Asks whether to do the announced action; `Err` is the exit code if no answer comes.
+pub async fn confirm(question: &str, process_env: &ProcessEnv) -> Result<bool, u8> {
+    let mut approved = false;
+    let code = converse(process_env, Style::Ours, async |mut session| {
+        session.ui.info(question);
+        approved = prompt::ask(&mut session, "Cancelled").await?;
+        Ok(())
+    })
+    .await;
+    match code {
+        0 => Ok(approved),
+        code => Err(code),
+    }
+}
+
+/// Ctrl-C ends the command; at a prompt that is a refusal, which has its own text and exit code. The server
+/// goes on with what it got before.
+async fn converse(
+    process_env: &ProcessEnv,
+    style: Style,
+    command: impl AsyncFnOnce(Session<'_>) -> Result<(), ExitStatus>,
+) -> u8 {
+    // Where the signal cannot be caught, it ends the process.
+    let signals = signal(SignalKind::interrupt());
+    let interrupted = async {
+        match signals {
+            Ok(mut signals) => drop(signals.recv().await),
+            Err(_not_caught) => pending().await,
+        }
+    };
+    let (mut stdout, mut stderr) = (stdout(), stderr());
+    let passed_on = CancellationToken::new();
+    let input = Input::new(stdin());
+    let ui = Ui::new(&mut stdout, &mut stderr, input, passed_on.clone());
+    let conversation = async {
+        let session = Session {
+            ui,
+            process_env,
+            style,
+        };
+        let result = command(session).await;
+        result.map_or_else(ExitStatus::exit_code, |()| 0)
+    };
+    until_interrupted(conversation, interrupted, &passed_on).await
+}
+
+/// The exit code of a conversation, or the one of its interruption. Only one listens to the signal, and
+/// passes it on: of two, either might get it first.
+async fn until_interrupted(
+    conversation: impl Future<Output = u8>,
+    interrupted: impl Future<Output = ()>,
+    passed_on: &CancellationToken,
+) -> u8 {
+    let mut conversation = pin!(conversation);
+    tokio::select! {
+        biased;
+        code = &mut conversation => return code,
+        () = interrupted => passed_on.cancel(),
+    }
+    // A prompt answers at once, and nothing else does.
+    tokio::select! {
+        biased;
+        code = conversation => code,
+        () = ready(()) => EXIT_INTERRUPTED,
+    }
+}
+
+async fn task(command: TaskCommand, session: &mut Session<'_>) -> Result<(), ExitStatus> {
+    match command {
+        TaskCommand::Create(options) => create::run(session, &options).await,
+        TaskCommand::Delete(options) => delete::run(session, &options).await,
+        TaskCommand::Enable(options) => enable::run(session, &options).await,
+        TaskCommand::Disable(options) => disable::run(session, &options).await,
+        TaskCommand::List(query) => list::run(session, &query).await,
+        TaskCommand::Show(task) => show::run(session, &task).await,
+        TaskCommand::Events(task) => events::run(session, &task).await,
+        TaskCommand::Release(task) => release::run(session, &task).await,
+        TaskCommand::State(options) => state::run(session, &options).await,
+        TaskCommand::Run(options) => run_now::run(session, &options).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn interrupted(
+        conversation: impl Future<Output = u8>,
+        passed_on: &CancellationToken,
+    ) -> u8 {
+        until_interrupted(conversation, ready(()), passed_on).await
+    }
+
+    #[tokio::test]
+    async fn a_prompt_answers_an_interrupt_and_anything_else_is_ended_by_it() {
+        let passed_on = CancellationToken::new();
+        let prompt = async {
+            passed_on.cancelled().await;
+            11
+        };
+        assert_eq!(interrupted(prompt, &passed_on).await, 11);
+        let passed_on = CancellationToken::new();
+        assert_eq!(interrupted(pending(), &passed_on).await, EXIT_INTERRUPTED);
+        assert_eq!(interrupted(ready(0), &passed_on).await, 0);
+    }
+}

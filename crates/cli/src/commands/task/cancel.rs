@@ -1,0 +1,80 @@
+//! `cts runs cancel`.
+
+use cts_api_client::{ApiClient, Run};
+use serde_json::json;
+
+use super::prompt::ask;
+use super::runs::{failed, summary, unknown};
+use super::session::{ExitStatus, Session, pause};
+use crate::arguments::{Cancel, Output};
+
+pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(), ExitStatus> {
+    let Cancel { query, id, .. } = options;
+    let client = session.client(&query.client)?;
+    if options.force && !options.auto_approve && !is_approved(session, id).await? {
+        return Ok(());
+    }
+    let run = client
+        .cancel_run(id, options.force)
+        .await
+        .map_err(|error| {
+            if error.is_not_found() {
+                return unknown(session, id);
+            }
+            failed(session, "cancel the run", &error)
+        })?;
+    let run = if run.status == "running" && !options.detach {
+        ended(session, &client, run).await?
+    } else {
+        run
+    };
+    session.ui.note(&what_became_of(&run));
+    session.ui.result(&match query.output {
+        Output::Json => format!("{:#}\n", json!(run)),
+        Output::Table => summary(&run),
+    });
+    Ok(())
+}
+
+async fn is_approved(session: &mut Session<'_>, id: &str) -> Result<bool, ExitStatus> {
+    let ui = &mut session.ui;
+    ui.info(&format!(
+        "Do you want to end Terraform in run {id} by force?"
+    ));
+    ui.output(" - It is terminated at once, and killed 5 seconds later.");
+    ui.output(" - STATE MAY BE LOST: what it has made and not written down is unknown to Terraform from then on.");
+    ui.output(" - The lock of the state may stay behind.");
+    ask(session, "Cancelled nothing").await
+}
+
+/// Waits until the run has ended or is put back, and reports, once for each reason, why that takes time.
+async fn ended(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    mut run: Run,
+) -> Result<Run, ExitStatus> {
+    let mut said = String::new();
+    while run.status == "running" {
+        if !run.waiting_for.is_empty() && run.waiting_for != said {
+            let text = format!("run {} waits for {}", run.id, run.waiting_for);
+            session.ui.note(&text);
+            said.clone_from(&run.waiting_for);
+        }
+        pause().await;
+        let answer = client.run(&run.id).await;
+        run = answer.map_err(|error| failed(session, "see how the run ends", &error))?;
+    }
+    Ok(run)
+}
+
+fn what_became_of(run: &Run) -> String {
+    let (id, task) = (&run.id, &run.task_name);
+    match run.status.as_str() {
+        "running" => format!("run {id} of '{task}' is being stopped"),
+        "queued" if run.kind == "destroy" => format!(
+            "the destruction of '{task}' is suspended: `cts task delete {task}` goes on with it, and with -retain what is left stays"
+        ),
+        "succeeded" => format!("run {id} of '{task}' had succeeded before it stopped"),
+        status => format!("run {id} of '{task}' is cancelled, its status is {status}"),
+    }
+}

@@ -1,0 +1,76 @@
+//! Asking before something is done (docs/cli.md#the-prompt).
+
+use super::session::{ExitStatus, Session};
+
+/// Action on a task that needs approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Creating,
+    Deleting,
+    Enabling,
+}
+
+impl Action {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Creating => "creating",
+            Self::Deleting => "deleting",
+            Self::Enabling => "enabling",
+        }
+    }
+}
+
+/// Asks whether to carry out the plan above.
+pub(super) async fn approve_plan(
+    session: &mut Session<'_>,
+    action: Action,
+    name: &str,
+) -> Result<bool, ExitStatus> {
+    let (doing, verb) = match action {
+        Action::Creating => ("Creating", "create and run"),
+        Action::Enabling | Action::Deleting => ("Enabling", "enable and run"),
+    };
+    let ui = &mut session.ui;
+    ui.info(&format!(
+        "{doing} the task will perform what is described above."
+    ));
+    ui.output(&format!("Do you want to {verb} '{name}'?"));
+    ui.output(" - This action cannot be undone.");
+    ui.output(
+        " - The actions of Terraform may differ from those above if the monitored services have changed.",
+    );
+    approve(session, action, name).await
+}
+
+/// Asks. Only `yes` is a yes; a refusal has been shown when this returns.
+pub(super) async fn approve(
+    session: &mut Session<'_>,
+    action: Action,
+    name: &str,
+) -> Result<bool, ExitStatus> {
+    let cancelled = format!("Cancelled {} task '{name}'", action.word());
+    ask(session, &cancelled).await
+}
+
+/// Asks, with `cancelled` as the message for declining.
+pub(super) async fn ask(session: &mut Session<'_>, cancelled: &str) -> Result<bool, ExitStatus> {
+    let ui = &mut session.ui;
+    ui.output("");
+    ui.output("Only 'yes' will be accepted to approve; 'no' or an empty line rejects.");
+    ui.output("");
+    let answer = ui.ask("Enter a value:").await;
+    match answer {
+        Ok(answer) => {
+            ui.output("");
+            if answer == "yes" {
+                return Ok(true);
+            }
+            ui.output(cancelled);
+            Ok(false)
+        }
+        Err(error) => {
+            let headline = format!("Error asking for approval: {error}");
+            Err(session.fail(&headline, ""))
+        }
+    }
+}

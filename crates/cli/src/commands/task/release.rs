@@ -1,0 +1,67 @@
+//! `cts task release`.
+
+use cts_api_client::{Hold, Loss};
+use serde_json::json;
+
+use super::session::{ExitStatus, Session};
+use super::table::table;
+use super::time_text::local;
+use super::ui::on_one_line;
+use crate::arguments::{OneTask, Output};
+
+/// Services that `show` names; JSON has all.
+const SHOWN: usize = 10;
+
+pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(), ExitStatus> {
+    let OneTask { query, name } = task;
+    let client = session.client(&query.client)?;
+    let released = async {
+        // Only the losses that are shown are released: if more is lost in between, the user decides again.
+        let seen = client.task_status(name).await?.hold;
+        let seen = seen.map_or_else(Vec::new, |hold| hold.losses);
+        client.release_task(name, &seen).await
+    };
+    let hold = released
+        .await
+        .map_err(|error| session.unanswered("release", name, &error))?;
+    match (query.output, hold) {
+        (Output::Json, hold) => {
+            let document = json!({ "task": name, "released": hold.is_some(), "hold": hold });
+            session.ui.result(&format!("{document:#}\n"));
+        }
+        (Output::Table, None) => session.ui.note(&format!("'{name}' is not held")),
+        (Output::Table, Some(hold)) => {
+            session
+                .ui
+                .note(&format!("'{name}' is released and runs with what is left:"));
+            let text = table(
+                ["SERVICE", "INSTANCES", "APPLIED"],
+                hold.losses.iter().map(row),
+            );
+            session.ui.result(&text);
+        }
+    }
+    Ok(())
+}
+
+fn row(loss: &Loss) -> [String; 3] {
+    [
+        loss.service.clone(),
+        loss.now.to_string(),
+        loss.applied.to_string(),
+    ]
+}
+
+/// Since when a task is held, and why.
+pub(super) fn held(hold: &Hold) -> String {
+    let mut lines = vec![format!("since {}", local(hold.since))];
+    lines.extend(hold.losses.iter().take(SHOWN).map(|loss| {
+        let service = on_one_line(&loss.service);
+        format!("{service}: {} of {} instances", loss.now, loss.applied)
+    }));
+    let more = hold.losses.len().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.push(format!("and {more} more services"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,190 @@
+//! `cts runs`: the runs of all tasks, and what one of them did.
+
+use clap::ValueEnum as _;
+use cts_api_client::{CallError, ResourceCounts, Run, RunDetails, RunOutput, RunQuery};
+use serde_json::json;
+
+use super::session::{ExitStatus, Session};
+use super::table::{sheet, table};
+use super::time_text::{duration, local, milliseconds};
+use crate::arguments::{ListRuns, Output, QueryOptions};
+
+/// Steps in the order in which they are taken.
+const PHASES: [&str; 6] = ["queue", "render", "init", "validate", "plan", "apply"];
+
+/// Runs `cts runs list`.
+pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
+    let client = session.client(&options.query.client)?;
+    let status = options.status.and_then(|status| status.to_possible_value());
+    let query = RunQuery {
+        task: options.task,
+        status: status.map(|status| status.get_name().to_owned()),
+        limit: Some(options.limit),
+    };
+    let runs = client.runs(&query).await;
+    let runs = runs.map_err(|error| failed(session, "list runs", &error))?;
+    match options.query.output {
+        Output::Json => {
+            let document = json!({ "runs": runs.runs });
+            session.ui.result(&format!("{document:#}\n"));
+        }
+        Output::Table if runs.runs.is_empty() => session.ui.note("There are no such runs."),
+        Output::Table => {
+            let header = [
+                "ID",
+                "TASK",
+                "KIND",
+                "STATUS",
+                "QUEUED",
+                "TOOK",
+                "RESOURCES",
+            ];
+            session.ui.result(&table(header, runs.runs.iter().map(row)));
+        }
+    }
+    Ok(())
+}
+
+/// Runs `cts runs show`.
+pub(super) async fn show(
+    session: &mut Session<'_>,
+    query: &QueryOptions,
+    id: &str,
+) -> Result<(), ExitStatus> {
+    let client = session.client(&query.client)?;
+    let run = client.run(id).await.map_err(|error| {
+        if error.is_not_found() {
+            return unknown(session, id);
+        }
+        failed(session, "show the run", &error)
+    })?;
+    let text = match query.output {
+        Output::Json => format!("{:#}\n", json!(run)),
+        Output::Table => summary(&run),
+    };
+    session.ui.result(&text);
+    Ok(())
+}
+
+pub(super) fn unknown(session: &mut Session<'_>, id: &str) -> ExitStatus {
+    let headline = format!("Error: there is no run '{id}'");
+    let hint = "`cts runs list` shows the runs that there are";
+    session.fail(&headline, hint)
+}
+
+pub(super) fn failed(session: &mut Session<'_>, what: &str, error: &CallError) -> ExitStatus {
+    let headline = format!("Error: unable to {what}");
+    session.call_failed(&headline, error)
+}
+
+fn row(run: &Run) -> [String; 7] {
+    let resources = run.details.as_ref().and_then(|details| details.resources);
+    [
+        run.id.clone(),
+        run.task_name.clone(),
+        run.kind.clone(),
+        run.status.clone(),
+        run.queued_at.map(local).unwrap_or_default(),
+        took(run).unwrap_or_default(),
+        resources.map(counts).unwrap_or_default(),
+    ]
+}
+
+/// From the first attempt to the end.
+fn took(run: &Run) -> Option<String> {
+    Some(duration(run.finished_at? - run.started_at?))
+}
+
+/// `+1 ~2 -3`, followed by the number of imported resources.
+fn counts(counts: ResourceCounts) -> String {
+    let ResourceCounts {
+        added,
+        changed,
+        destroyed,
+        imported,
+    } = counts;
+    let text = format!("+{added} ~{changed} -{destroyed}");
+    match imported {
+        0 => text,
+        imported => format!("{text}, {imported} imported"),
+    }
+}
+
+/// All of a run, for people.
+pub(super) fn summary(run: &Run) -> String {
+    let mut entries = vec![
+        ("Run", run.id.clone()),
+        ("Task", run.task_name.clone()),
+        ("Kind", run.kind.clone()),
+        ("Status", run.status.clone()),
+        ("Attempts", run.attempts.to_string()),
+    ];
+    let optional = [
+        ("Waits for", run.waiting_for.clone()),
+        ("Queued", run.queued_at.map(local).unwrap_or_default()),
+        ("Began", run.started_at.map(local).unwrap_or_default()),
+        ("Took", took(run).unwrap_or_default()),
+    ];
+    entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
+    if let Some(details) = &run.details {
+        entries.extend(did(details));
+    }
+    if !run.error.is_empty() {
+        entries.push(("Error", run.error.clone()));
+    }
+    sheet(entries)
+}
+
+/// Results of its last attempt.
+fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
+    let known = PHASES.iter().filter_map(|phase| {
+        let took = details.phases_ms.get(*phase)?;
+        Some(format!("{phase} {}", milliseconds(*took)))
+    });
+    let changes = details.changes.iter();
+    let mut changes: Vec<_> = changes
+        .map(|change| format!("{} {}", change.action, change.address))
+        .collect();
+    more(&mut changes, details.more_changes);
+    let diagnostics = details.diagnostics.iter();
+    let mut diagnostics: Vec<_> = diagnostics
+        .map(|it| {
+            let place = match (it.file.as_str(), it.line) {
+                ("", _) => String::new(),
+                (file, None) => format!(" ({file})"),
+                (file, Some(line)) => format!(" ({file}:{line})"),
+            };
+            format!("{}: {}{place}", it.severity, it.summary)
+        })
+        .collect();
+    more(&mut diagnostics, details.more_diagnostics);
+    let outputs: Vec<_> = details.outputs.iter().map(output).collect();
+    let entries = [
+        ("Steps", known.collect::<Vec<_>>().join(", ")),
+        (
+            "Resources",
+            details.resources.map(counts).unwrap_or_default(),
+        ),
+        ("Changes", changes.join("\n")),
+        ("Diagnostics", diagnostics.join("\n")),
+        ("Outputs", outputs.join("\n")),
+    ];
+    let entries = entries.into_iter();
+    entries.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// `name = value`, the value as JSON.
+fn output(output: &RunOutput) -> String {
+    let RunOutput { name, other } = output;
+    match other.get("value") {
+        Some(value) => format!("{name} = {value}"),
+        None if other.contains_key("too_long") => format!("{name} (too long to be kept)"),
+        None => format!("{name} (sensitive)"),
+    }
+}
+
+fn more(lines: &mut Vec<String>, count: u64) {
+    if count > 0 {
+        lines.push(format!("and {count} more"));
+    }
+}

@@ -1,0 +1,120 @@
+//! `cts task state`.
+
+use cts_api_client::{KnownState, StateDecision, StatePlace};
+use serde_json::json;
+
+use super::prompt::ask;
+use super::session::{ExitStatus, Session};
+use super::table::sheet;
+use super::time_text::local;
+use super::ui::on_one_line;
+use crate::arguments::{KeptState, Output, State};
+
+/// The decision that the options give.
+fn decision(options: &State) -> Option<StateDecision<'_>> {
+    let keep = options.keep.map(|keep| match keep {
+        KeptState::Old => StateDecision::Keep("old"),
+        KeptState::New => StateDecision::Keep("new"),
+    });
+    keep.or_else(|| options.from.as_deref().map(StateDecision::From))
+}
+
+pub(super) async fn run(session: &mut Session<'_>, options: &State) -> Result<(), ExitStatus> {
+    let State { query, name, .. } = options;
+    let client = session.client(&query.client)?;
+    let state = client.terraform_state(name).await;
+    let mut state = state.map_err(|error| session.unanswered("show the state of", name, &error))?;
+    if let Some(decision) = decision(options) {
+        if !options.auto_approve && !is_approved(session, &state, decision).await? {
+            return Ok(());
+        }
+        let decided = client.decide_terraform_state(name, decision).await;
+        state = decided
+            .map_err(|error| session.unanswered("decide about the state of", name, &error))?;
+        session.ui.note(&format!(
+            "It is decided; the next run of '{name}' carries it out"
+        ));
+    }
+    let text = match query.output {
+        Output::Table => sheet(entries(&state)),
+        Output::Json => format!("{:#}\n", json!(state)),
+    };
+    session.ui.result(&text);
+    Ok(())
+}
+
+async fn is_approved(
+    session: &mut Session<'_>,
+    state: &KnownState,
+    decision: StateDecision<'_>,
+) -> Result<bool, ExitStatus> {
+    let name = &state.task;
+    let (question, consequences) = match decision {
+        StateDecision::Keep("old") => (
+            format!("Do you want '{name}' to go on with the state of the old backend?"),
+            [
+                "What the new backend has for the task is overwritten, whatever it is.",
+                "Resources that only that state knows are not destroyed, and are managed by nothing.",
+            ],
+        ),
+        StateDecision::Keep(_) => (
+            format!("Do you want '{name}' to go on with what is in the new backend?"),
+            [
+                "The state of the old backend stays there, and is not looked at any more.",
+                "Resources that only that state knows are not destroyed, and may be made again.",
+            ],
+        ),
+        StateDecision::From(earlier) => (
+            format!("Do you want '{name}' to take the state of the earlier task '{earlier}'?"),
+            [
+                "It is pushed to the workspace of the task, which must have none; the old workspace keeps its own.",
+                "No task may be called by the earlier name any more, or both manage the same resources.",
+            ],
+        ),
+    };
+    for (key, text) in entries(state) {
+        session.ui.output(&format!("{key}: {}", on_one_line(&text)));
+    }
+    session.ui.info(&question);
+    for consequence in consequences {
+        session.ui.output(&format!(" - {consequence}"));
+    }
+    ask(session, &format!("Nothing is decided about '{name}'")).await
+}
+
+fn entries(state: &KnownState) -> Vec<(&'static str, String)> {
+    let mut entries = vec![("Name", state.task.clone())];
+    match &state.state {
+        None => entries.push(("State", "nothing is known yet".to_owned())),
+        Some(known) => {
+            entries.push(("Lineage", known.lineage.clone()));
+            entries.push(("Serial", known.serial.to_string()));
+            entries.push(("Moves", known.moves.to_string()));
+            entries.extend(known.recorded_at.map(|at| ("Recorded", local(at))));
+        }
+    }
+    entries.extend(state.keep.clone().map(|keep| ("Keeps", keep)));
+    entries.extend(state.from.clone().map(|from| ("Takes that of", from)));
+    if let Some(conflict) = &state.conflict {
+        entries.push(("Refused", conflict.reason.clone()));
+        entries.extend(conflict.at.map(|at| ("Since", local(at))));
+        let old = conflict.old.as_ref();
+        entries.push(("Old", old.map_or("not known".to_owned(), place)));
+        let new = conflict.new.as_ref();
+        entries.push(("New", new.map_or("not known".to_owned(), place)));
+    }
+    entries
+}
+
+fn place(place: &StatePlace) -> String {
+    let StatePlace {
+        backend, workspace, ..
+    } = place;
+    let resources = place.resources;
+    let resources = resources.map_or_else(String::new, |number| format!(", {number} resources"));
+    let state = match (&place.lineage, place.serial) {
+        (Some(lineage), Some(serial)) => format!("lineage {lineage}, serial {serial}{resources}"),
+        _ => "no state".to_owned(),
+    };
+    format!("backend {backend}, workspace {workspace}: {state}")
+}

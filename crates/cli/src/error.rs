@@ -1,0 +1,70 @@
+//! Why a command ends without its result.
+
+use std::io;
+use std::path::PathBuf;
+
+use cts_config::ConfigError;
+use cts_core::Chain;
+
+use crate::exit_code::{EXIT_GENERAL, EXIT_MISSING, EXIT_UNUSABLE};
+use crate::output::say;
+
+/// A command ends without its result.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// Neither `-config-file` nor `-config-dir` was given.
+    #[error("cannot start without a configuration")]
+    NoConfiguration,
+    /// The configuration has problems, which are listed.
+    #[error("the configuration cannot be used")]
+    Configuration(#[source] ConfigError),
+    /// A scheduler did not do what was asked.
+    #[error("{0}")]
+    Call(String),
+    /// A file or directory cannot be used.
+    #[error("cannot use {}", path.display())]
+    Path {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The process cannot find out about itself, or cannot write its result.
+    #[error("cannot read the process's surroundings")]
+    ProcessEnv(#[source] io::Error),
+}
+
+impl CommandError {
+    /// The exit code (docs/cli.md#exit-codes).
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoConfiguration => EXIT_MISSING,
+            Self::Configuration(_) => EXIT_UNUSABLE,
+            Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => EXIT_GENERAL,
+        }
+    }
+
+    /// Prints the error on standard error and gives the exit code.
+    pub fn report(&self) -> u8 {
+        match self {
+            Self::Configuration(ConfigError::Problems(report)) => say(&report.render()),
+            Self::Configuration(ConfigError::Unsupported(report)) => {
+                say(&report.render());
+                say(&format!("error: {}", Chain(self)));
+            }
+            Self::Configuration(ConfigError::NothingFound(warnings)) => {
+                if !warnings.is_empty() {
+                    say(&warnings.render());
+                }
+                say(&format!("error: {}", Chain(self)));
+            }
+            Self::NoConfiguration => say("error: no configuration was given\n\
+                 Name a file or directory: -config-file cts.hcl"),
+            Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => {
+                say(&format!("error: {}", Chain(self)));
+            }
+        }
+        self.exit_code()
+    }
+}

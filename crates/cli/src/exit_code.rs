@@ -1,0 +1,31 @@
+//! The exit codes of the program (docs/cli.md#exit-codes).
+
+/// A group of commands was called without one of them, or the files of shells could not be changed.
+pub const EXIT_GROUP: u8 = 1;
+
+/// The stored tasks differ from the configuration.
+pub const EXIT_DIFFERENT: u8 = 2;
+
+/// Anything that has no code of its own.
+pub const EXIT_GENERAL: u8 = 11;
+
+/// The end by a signal took too long, or left tasks undone.
+pub const EXIT_SLOW_END: u8 = 12;
+
+/// An option or argument is missing.
+pub const EXIT_MISSING: u8 = 13;
+
+/// The arguments cannot be parsed.
+pub const EXIT_USAGE: u8 = 14;
+
+/// The configuration cannot be used, or Consul, or files of TLS.
+pub const EXIT_UNUSABLE: u8 = 15;
+
+/// Terraform is missing and cannot be installed, or is unsuitable.
+pub const EXIT_TERRAFORM: u8 = 16;
+
+/// The command does not exist.
+pub const EXIT_UNKNOWN_COMMAND: u8 = 127;
+
+/// Ended by Ctrl-C: the code that a shell reports for a program that the signal has ended.
+pub const EXIT_INTERRUPTED: u8 = 130;

@@ -1,0 +1,84 @@
+//! Help, and complaints about a command line: by clap, or for the original's name by its usage pages
+//! (docs/cli.md#options-and-arguments).
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+
+use super::answer::Answer;
+use super::definitions::{Definitions, Leaf};
+use super::invoked_as::InvokedAs;
+use super::nearest::nearest;
+use super::words::OptionError;
+use crate::exit_code::{EXIT_MISSING, EXIT_USAGE};
+use crate::original::usage;
+
+/// Help for the program, a group of commands or a command.
+pub(super) fn page(definitions: &Definitions, path: &[&str]) -> String {
+    let leaf = definitions.leaf(path);
+    if definitions.invoked_as() == InvokedAs::Original {
+        return usage::page(definitions, &leaf);
+    }
+    leaf.command().clone().render_help().to_string()
+}
+
+/// For standard error, because no command is called `word`.
+pub(super) fn unknown_command(definitions: &Definitions, word: Option<&str>) -> String {
+    let page = page(definitions, &[]);
+    let Some(word) = word.filter(|_| definitions.invoked_as() == InvokedAs::Ours) else {
+        return page;
+    };
+    let root = definitions.leaf(&[]);
+    let commands = root.command().get_subcommands();
+    let meant = nearest(word, commands.map(clap::Command::get_name));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
+    format!("error: there is no command {word:?}{meant}\n\n{page}")
+}
+
+/// Because the options behind a command cannot be read.
+pub(super) fn bad_options(
+    definitions: &Definitions,
+    leaf: &Leaf<'_>,
+    words: &[OsString],
+    error: &OptionError,
+) -> Answer {
+    if definitions.invoked_as() == InvokedAs::Original {
+        return usage::complaint(definitions, leaf, words, &error.to_string());
+    }
+    let tip = match error {
+        OptionError::Unknown(name) => {
+            let spellings = leaf.spellings();
+            let shown = spellings
+                .iter()
+                .filter(|spelling| !spelling.option.is_hide_set());
+            nearest(name, shown.map(|spelling| spelling.name))
+                .map_or_else(String::new, |meant| format!("\n\n  did you mean -{meant}?"))
+        }
+        _ => String::new(),
+    };
+    let usage = leaf.command().clone().render_usage();
+    let complaint = format!(
+        "error: {error}{tip}\n\n{usage}\n\nFor more information, try '{} --help'.\n",
+        leaf.call()
+    );
+    Answer::complaint(complaint, EXIT_USAGE)
+}
+
+/// Because clap does not accept what the options and arguments say.
+pub(super) fn refused(definitions: &Definitions, leaf: &Leaf<'_>, error: &clap::Error) -> Answer {
+    let code = match error.kind() {
+        // Unknown options have been reported already, so this is an argument too many.
+        ErrorKind::MissingRequiredArgument | ErrorKind::UnknownArgument => EXIT_MISSING,
+        _ => EXIT_USAGE,
+    };
+    let text = error.render().to_string();
+    if definitions.invoked_as() != InvokedAs::Original {
+        return Answer::complaint(text, code);
+    }
+    let first = text.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    Answer {
+        code,
+        ..usage::complaint(definitions, leaf, &[], first)
+    }
+}

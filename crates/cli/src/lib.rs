@@ -1,0 +1,152 @@
+//! The command line: commands and options, and the commands that need neither a store nor a service of this
+//! process.
+//!
+//! One executable has several names ([`InvokedAs`]). [`run`] reads the words of a process and answers them: help,
+//! completion, manual pages, checks of a configuration, and the commands that are clients of a running cts. Work
+//! for the composition root is returned as an [`Outcome`].
+//!
+//! Read `arguments` (every command and option), then `invocation` (how words become a command), then `commands`.
+//! `original` is for the name `consul-terraform-sync` alone.
+#![warn(missing_docs)]
+
+mod arguments;
+mod commands;
+mod completion;
+mod configuration;
+mod error;
+mod exit_code;
+mod invocation;
+mod manual;
+mod original;
+mod output;
+mod task_names;
+
+use std::ffi::{OsStr, OsString};
+
+use cts_runtime::ProcessEnv;
+use tokio::runtime::Runtime;
+use tonic::transport::Channel;
+
+pub use self::arguments::{
+    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, Diff, Gateway, LogLines,
+    Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace, Schedulers,
+    ServiceCommand, ServiceOptions, Start, StoreCommand, StorePlace, StoredConfigCommand, Watcher,
+    Worker, WorkersCommand,
+};
+pub use self::commands::task::{confirm, on_one_line};
+pub use self::configuration::{load, refuse_no_configuration};
+pub use self::error::CommandError;
+pub use self::exit_code::*;
+pub use self::invocation::invoked_as::InvokedAs;
+pub use self::output::{print, say};
+
+use self::arguments::{Command, ConfigCommand, DumpFormat};
+use self::commands::{cluster, config, task, workers};
+use self::invocation::answer::Answer;
+use self::invocation::{Request, version};
+
+/// Result of [`run`]: the work of a command line that is left to the composition root.
+#[derive(Debug)]
+pub enum Outcome {
+    /// None: the process ends with this exit code.
+    Ended(u8),
+    /// A service, or a pass over the tasks.
+    Service {
+        /// The command.
+        command: Box<ServiceCommand>,
+        /// For standard error before the command begins; may be empty.
+        notice: String,
+    },
+    /// A command for [`call_scheduler`], which needs a connection.
+    Scheduler(SchedulerCommand),
+    /// A command that uses a store.
+    Store(StoreCommand),
+    /// A command that compares a configuration with a store.
+    StoredConfig(StoredConfigCommand),
+}
+
+/// Reads and answers the words behind the name that the program was called by. `terraform` is the range of
+/// supported versions, for the text of the version.
+pub fn run(
+    called: &OsStr,
+    words: &[OsString],
+    terraform: &str,
+    process_env: &ProcessEnv,
+) -> Outcome {
+    let invoked_as = InvokedAs::of(called);
+    let completed = match invoked_as {
+        InvokedAs::Original => original::completion::answer(process_env),
+        InvokedAs::Ours | InvokedAs::Service { .. } => completion::answer(words, process_env),
+    };
+    if let Some(answer) = completed {
+        return Outcome::Ended(answer.give());
+    }
+    match invocation::read(invoked_as, words.to_vec()) {
+        Request::Answer(answer) => Outcome::Ended(answer.give()),
+        Request::Version => {
+            Outcome::Ended(Answer::printed(version::text(invoked_as.name(), terraform)).give())
+        }
+        Request::ShellFiles(edit) => {
+            Outcome::Ended(original::install::answer(edit, called, words, process_env).give())
+        }
+        Request::Run { command, notice } => run_command(*command, notice, process_env),
+    }
+}
+
+fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Outcome {
+    if !matches!(command, Command::Service(_)) {
+        Answer::complaint(notice.as_str(), 0).give();
+    }
+    let ended = match command {
+        Command::Service(command) => {
+            return Outcome::Service {
+                command: Box::new(command),
+                notice,
+            };
+        }
+        Command::Scheduler(command) => return Outcome::Scheduler(command),
+        Command::Store(command) => return Outcome::Store(command),
+        Command::Config(ConfigCommand::Stored(command)) => return Outcome::StoredConfig(command),
+        Command::Config(ConfigCommand::Validate {
+            configuration,
+            json,
+        }) => config::validate(&configuration.paths, json, process_env),
+        Command::Config(ConfigCommand::Dump {
+            configuration,
+            output,
+            json,
+        }) => {
+            let format = if json { DumpFormat::Json } else { output };
+            config::dump(&configuration.paths, format, process_env)
+        }
+        Command::Task(command) => wait_for(task::run(command, process_env)),
+        Command::Runs(command) => wait_for(task::runs(command, process_env)),
+        Command::Import(command) => wait_for(task::import(command, process_env)),
+        Command::Completion { shell } => completion::print_script(shell),
+        Command::Man { page, directory } => manual::run(&page, directory.as_deref(), process_env),
+    };
+    Outcome::Ended(ended.unwrap_or_else(|error| error.report()))
+}
+
+fn wait_for(running: impl Future<Output = u8>) -> Result<u8, CommandError> {
+    let runtime = Runtime::new().map_err(CommandError::ProcessEnv)?;
+    Ok(runtime.block_on(running))
+}
+
+/// Runs a command of [`Outcome::Scheduler`].
+pub async fn call_scheduler(
+    command: &SchedulerCommand,
+    scheduler: &Channel,
+) -> Result<(), CommandError> {
+    match command {
+        SchedulerCommand::Workers(WorkersCommand::List { output, .. }) => {
+            workers::list(scheduler, output.output).await
+        }
+        SchedulerCommand::Workers(WorkersCommand::Drain { ids, wait, .. }) => {
+            workers::drain(scheduler, ids, *wait).await
+        }
+        SchedulerCommand::Cluster(ClusterCommand::Status { output, .. }) => {
+            cluster::status(scheduler, output.output).await
+        }
+    }
+}

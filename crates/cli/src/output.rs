@@ -1,0 +1,20 @@
+//! Output of commands for the user who started them.
+
+use std::io::{self, Write as _};
+
+use crate::error::CommandError;
+
+/// Writes a message to standard error.
+pub fn say(text: &str) {
+    drop(writeln!(io::stderr(), "{}", text.trim_end()));
+}
+
+/// Writes a result to standard output. A missing reader is not a failure.
+pub fn print(text: &str) -> Result<(), CommandError> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CommandError::ProcessEnv(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,156 @@
+//! `cts config apply`: puts a configuration in force, in the database itself. Any leader brings it into the tasks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_cli::{Apply, confirm, load, print, refuse_no_configuration, say};
+use cts_config::Config;
+use cts_core::{ConfigurationFingerprint, TaskSpec};
+use cts_runtime::ProcessEnv;
+use cts_scheduler::NamedBy;
+use cts_store::{AppliedConfiguration, ConfigurationInForce, Store};
+
+use super::diff::{Comparison, compare, not_encoded, place, text};
+use crate::commands::migrate::Source;
+use crate::failure::Failure;
+use crate::services::settings::{Shape, declared};
+
+/// Workers that have been silent for longer say nothing about the shape.
+const WORKERS_SEEN: Duration = Duration::from_hours(1);
+
+/// Runs the command and returns the exit code. May be run while cts works.
+pub(super) async fn run(apply: &Apply, process_env: &ProcessEnv) -> Result<u8, Failure> {
+    if apply.configuration.paths.is_empty() {
+        return Ok(refuse_no_configuration("apply"));
+    }
+    let config = load(&apply.configuration, process_env)?;
+    let place = place(&config, apply.store.as_deref(), process_env)?;
+    let comparison = compare(&config, &place, apply.prune, process_env).await?;
+    print(&text(&comparison))?;
+    if comparison.is_equal() && comparison.is_in_force {
+        print("There is nothing to apply.\n")?;
+        return Ok(0);
+    }
+    if !apply.auto_approve {
+        let question = "Do you want the tasks to become what the configuration says?";
+        match confirm(question, process_env).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(0),
+            Err(code) => return Ok(code),
+        }
+    }
+    match place {
+        Source::File(path) => {
+            let store = cts_store_sqlite::attach(&path, Arc::clone(&process_env.clock)).await?;
+            let applied = put_in_force(&store, &config, &comparison, apply, true, process_env);
+            let applied = applied.await;
+            store.close().await;
+            applied
+        }
+        Source::Server(settings) => {
+            let store = cts_store_postgres::connect(&settings).await?;
+            let applied = put_in_force(&store, &config, &comparison, apply, false, process_env);
+            let applied = applied.await;
+            store.close().await;
+            applied
+        }
+    }
+}
+
+async fn put_in_force(
+    store: &dyn Store,
+    config: &Config,
+    comparison: &Comparison,
+    apply: &Apply,
+    alone: bool,
+    process_env: &ProcessEnv,
+) -> Result<u8, Failure> {
+    let in_force = store.configuration_in_force().await?;
+    let shape = if alone {
+        Shape::Embedded
+    } else {
+        shape(store, config, in_force.as_ref()).await?
+    };
+    let (tasks, modules) = declared(config, shape);
+    let stored = store.tasks().await?;
+    let tasks = modules.pack(store, &tasks, &stored, NamedBy::File).await?;
+    let wanted = AppliedConfiguration {
+        configuration: cts_store::Configuration {
+            fingerprint: ConfigurationFingerprint::of(&tasks).map_err(not_encoded)?,
+            tasks,
+            settings: BTreeMap::new(),
+        },
+        decided_by: format!("cts config apply on {}", process_env.hostname),
+        number: comparison.number(),
+        prune: apply.prune,
+    };
+    let completed = wanted.completed(in_force.as_ref()).map_err(not_encoded)?;
+    if let Some(completed) = completed {
+        require_modules(&config.tasks, &completed.tasks)?;
+    }
+    let decided = store.put_in_force(&wanted).await?;
+    let Some(number) = decided else {
+        return Err(Failure::Call(
+            "another configuration has taken effect since the tasks were compared; nothing is changed"
+                .to_owned(),
+        ));
+    };
+    say(&format!(
+        "Configuration {number} is in force. The leader brings it into the tasks; without one, the next start does."
+    ));
+    Ok(0)
+}
+
+/// Whether modules go to workers as bundles: as the workers say, or else what is in force.
+async fn shape(
+    store: &dyn Store,
+    config: &Config,
+    in_force: Option<&ConfigurationInForce>,
+) -> Result<Shape, Failure> {
+    let workers = store.workers(WORKERS_SEEN).await?;
+    let of_workers = workers
+        .iter()
+        .map(|state| state.worker.capabilities.bundles)
+        .reduce(|one, other| one || other);
+    let tasks = in_force.map_or(&[][..], |in_force| &in_force.tasks);
+    let of_tasks = || {
+        let mut local = tasks.iter().filter(|task| is_local(task));
+        local.next().map(|task| task.requirement.bundle)
+    };
+    let bundles = match of_workers.or_else(of_tasks) {
+        Some(bundles) => bundles,
+        None if config.tasks.iter().any(is_local) => {
+            return Err(Failure::Call(
+                "no worker has been seen yet, so it is not known whether local modules have to be packed: start the workers first"
+                    .to_owned(),
+            ));
+        }
+        None => false,
+    };
+    Ok(if bundles {
+        Shape::Cluster
+    } else {
+        Shape::Embedded
+    })
+}
+
+fn is_local(task: &TaskSpec) -> bool {
+    std::path::Path::new(&task.definition.module_source).is_absolute()
+}
+
+/// Refuses modules that cannot be packed, or that have changed since they were compared.
+fn require_modules(compared: &[TaskSpec], packed: &[TaskSpec]) -> Result<(), Failure> {
+    for (compared, packed) in compared.iter().zip(packed) {
+        let (before, now) = (&compared.definition, &packed.definition);
+        let lacks = packed.requirement.bundle && now.bundle.is_none();
+        if lacks || before.module_digest.is_some() && before.module_digest != now.module_digest {
+            return Err(Failure::Call(format!(
+                "the module {} of task {} cannot be packed for the workers, or has changed just now",
+                now.module,
+                packed.name()
+            )));
+        }
+    }
+    Ok(())
+}

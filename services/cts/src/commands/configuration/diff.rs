@@ -1,0 +1,92 @@
+//! `cts config diff`: how the tasks of a configuration differ from the stored ones, read from the database
+//! itself.
+
+mod compare;
+mod members;
+mod show;
+
+use cts_cli::{Diff, EXIT_DIFFERENT, load, print, refuse_no_configuration};
+use cts_config::Config;
+use cts_runtime::ProcessEnv;
+use cts_store::StoreError;
+use cts_store::transfer::Export;
+use cts_store_postgres::PostgresExport;
+use cts_store_sqlite::SqliteExport;
+use tokio_stream::StreamExt as _;
+
+pub(super) use self::compare::Comparison;
+use self::compare::{InForce, Stored};
+pub(super) use self::show::text;
+use crate::commands::migrate::{Source, source};
+use crate::failure::Failure;
+
+/// Runs the command and returns the exit code. Nothing is changed, so it may run while cts works.
+pub(super) async fn run(diff: &Diff, process_env: &ProcessEnv) -> Result<u8, Failure> {
+    if diff.configuration.paths.is_empty() {
+        return Ok(refuse_no_configuration("diff"));
+    }
+    let config = load(&diff.configuration, process_env)?;
+    let place = place(&config, diff.store.as_deref(), process_env)?;
+    let comparison = compare(&config, &place, false, process_env).await?;
+    let output = diff.output.output;
+    print(&output.text(|| show::text(&comparison), || show::document(&comparison)))?;
+    Ok(if comparison.is_equal() {
+        0
+    } else {
+        EXIT_DIFFERENT
+    })
+}
+
+/// The store that is named, or else that of the configuration. A file must be there.
+pub(super) fn place(
+    config: &Config,
+    store: Option<&str>,
+    process_env: &ProcessEnv,
+) -> Result<Source, Failure> {
+    source(store, Some(Source::configured(config)), process_env)?.existing()
+}
+
+/// With `prune`, tasks of the API that the configuration does not name are to go.
+pub(super) async fn compare(
+    config: &Config,
+    place: &Source,
+    prune: bool,
+    process_env: &ProcessEnv,
+) -> Result<Comparison, Failure> {
+    let stored = match place {
+        Source::File(path) => {
+            let boot = process_env.boot.as_deref();
+            stored(SqliteExport::open(path, boot).await?).await?
+        }
+        Source::Server(settings) => stored(PostgresExport::begin(settings).await?).await?,
+    };
+    Comparison::of(&config.tasks, &stored, prune).map_err(not_encoded)
+}
+
+/// The stored tasks at one moment. Tasks that are being created or deleted are left out.
+async fn stored(mut export: impl Export) -> Result<Stored, StoreError> {
+    let configurations: Result<Vec<_>, _> = export.configurations().collect().await;
+    let in_force = configurations?.into_iter().next().map(|row| InForce {
+        number: row.number,
+        decided_by: row.decided_by,
+        decided_at: row.decided_at,
+        fingerprint: serde_json::from_str(&row.fingerprint).ok(),
+    });
+    let deleted: Result<Vec<_>, _> = export.deleted_tasks().collect().await;
+    let tasks: Result<Vec<_>, _> = export.tasks().collect().await;
+    Ok(Stored {
+        tasks: tasks?,
+        deleted: deleted?
+            .into_iter()
+            .map(|row| (row.name, row.configured))
+            .collect(),
+        in_force,
+    })
+}
+
+pub(super) fn not_encoded(error: serde_json::Error) -> Failure {
+    Failure::Store(StoreError::Database {
+        operation: "encode a task",
+        source: error.into(),
+    })
+}

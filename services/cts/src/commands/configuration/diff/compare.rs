@@ -1,0 +1,144 @@
+//! Compares the tasks of a configuration with the stored ones.
+
+use std::collections::BTreeMap;
+
+use cts_core::{ConfigurationFingerprint, Digest, TaskName, TaskOrigin, TaskSpec};
+use cts_store::transfer::TaskRow;
+
+use super::members::{Member, differences};
+
+/// The tasks and the configuration in force of a store.
+#[derive(Debug)]
+pub(super) struct Stored {
+    /// In their order.
+    pub(super) tasks: Vec<TaskRow>,
+    /// Tasks of the configuration that the API has deleted: names and declarations.
+    pub(super) deleted: BTreeMap<TaskName, Digest>,
+    pub(super) in_force: Option<InForce>,
+}
+
+/// The configuration in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InForce {
+    pub(super) number: u64,
+    pub(super) decided_by: String,
+    /// In microseconds since 1970.
+    pub(super) decided_at: i64,
+    /// `None` if a different program wrote it.
+    pub(super) fingerprint: Option<ConfigurationFingerprint>,
+}
+
+/// Everything that is not the same.
+#[derive(Debug)]
+pub(in crate::commands::configuration) struct Comparison {
+    pub(super) in_force: Option<InForce>,
+    /// Whether the configuration itself is in force.
+    pub(in crate::commands::configuration) is_in_force: bool,
+    /// Tasks of the configuration in its order, then the ones that are only stored.
+    pub(super) tasks: Vec<(TaskName, Difference)>,
+}
+
+/// How one task differs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Difference {
+    /// Only the configuration has it.
+    Added {
+        /// The API has deleted it, and its declaration in the configuration is still the one from before the
+        /// deletion.
+        deleted: bool,
+    },
+    /// Only the store has it.
+    Stored(TaskOrigin),
+    /// Only the store has it, from the API, and it is to go.
+    Pruned,
+    /// Both have it.
+    Changed {
+        /// Where the stored one was declared last.
+        origin: TaskOrigin,
+        /// The declaration in the configuration is the one that took effect last, so the API has changed the
+        /// task.
+        by_api: bool,
+        members: Vec<Member>,
+    },
+}
+
+impl Difference {
+    /// Whether it counts as a difference: a task that was made over the API is kept by every configuration.
+    const fn counts(&self) -> bool {
+        !matches!(self, Self::Stored(TaskOrigin::Api))
+    }
+}
+
+impl Comparison {
+    /// With `prune`, tasks of the API that the configuration does not name are to go.
+    pub(super) fn of(
+        configured: &[TaskSpec],
+        stored: &Stored,
+        prune: bool,
+    ) -> Result<Self, serde_json::Error> {
+        let mut left: BTreeMap<&TaskName, &TaskRow> = stored
+            .tasks
+            .iter()
+            .map(|row| (row.spec.name(), row))
+            .collect();
+        let mut tasks = Vec::new();
+        for task in configured {
+            let name = task.name();
+            let declaration = task.declaration()?;
+            let difference = match left.remove(name) {
+                None => Some(Difference::Added {
+                    deleted: stored.deleted.get(name) == Some(&declaration),
+                }),
+                Some(row) => changed(task, declaration, row)?,
+            };
+            tasks.extend(difference.map(|difference| (name.clone(), difference)));
+        }
+        let only_stored = stored.tasks.iter().filter_map(|row| {
+            let name = row.spec.name();
+            let difference = match row.origin {
+                TaskOrigin::Api if prune => Difference::Pruned,
+                origin => Difference::Stored(origin),
+            };
+            left.contains_key(name).then(|| (name.clone(), difference))
+        });
+        tasks.extend(only_stored);
+        let own = ConfigurationFingerprint::of(configured)?;
+        let in_force = stored.in_force.clone();
+        let fingerprint = in_force
+            .as_ref()
+            .and_then(|in_force| in_force.fingerprint.as_ref());
+        Ok(Self {
+            is_in_force: fingerprint.is_some_and(|fingerprint| fingerprint.agrees_with(&own)),
+            in_force,
+            tasks,
+        })
+    }
+
+    /// Number of the configuration that is in force; zero for none.
+    pub(in crate::commands::configuration) fn number(&self) -> u64 {
+        self.in_force.as_ref().map_or(0, |in_force| in_force.number)
+    }
+
+    pub(in crate::commands::configuration) fn is_equal(&self) -> bool {
+        !self.tasks.iter().any(|(_, difference)| difference.counts())
+    }
+}
+
+fn changed(
+    task: &TaskSpec,
+    declaration: Digest,
+    row: &TaskRow,
+) -> Result<Option<Difference>, serde_json::Error> {
+    let members = differences(&row.spec, task)?;
+    if members.is_empty() && row.origin == TaskOrigin::Config {
+        return Ok(None);
+    }
+    let same = row.origin == TaskOrigin::Config && row.configured == Some(declaration);
+    // Files of its module are not declared: they have changed since.
+    let declared = members.iter().any(|member| !member.is_content());
+    Ok(Some(Difference::Changed {
+        origin: row.origin,
+        by_api: same && declared,
+        members,
+    }))
+}

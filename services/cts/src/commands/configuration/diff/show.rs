@@ -1,0 +1,141 @@
+//! The comparison as text, and as JSON.
+
+use chrono::DateTime;
+use cts_cli::on_one_line;
+use cts_core::TaskOrigin;
+use cts_core::hidden::{HIDDEN, shown};
+use serde_json::{Value, json};
+
+use super::compare::{Comparison, Difference, InForce};
+use super::members::Member;
+
+/// Characters of a value that the text shows.
+const SHOWN: usize = 120;
+
+/// A line for each task, with one for each of its members below.
+pub(in crate::commands::configuration) fn text(comparison: &Comparison) -> String {
+    let tasks = comparison.tasks.iter().map(|(name, difference)| {
+        let (sign, what) = headline(difference);
+        let members = members(difference).iter().map(line);
+        format!("{sign} {name}: {what}\n{}", members.collect::<String>())
+    });
+    let tasks: String = tasks.collect();
+    let verdict = if comparison.is_equal() {
+        "The stored tasks are as configured.\n"
+    } else {
+        "The stored tasks are not as configured.\n"
+    };
+    format!("{tasks}{verdict}{}", in_force(comparison.in_force.as_ref()))
+}
+
+const fn headline(difference: &Difference) -> (char, &'static str) {
+    match difference {
+        Difference::Added { deleted: false } => ('+', "only in the configuration"),
+        Difference::Added { deleted: true } => (
+            '+',
+            "only in the configuration; deleted over the API, which lasts until the configuration says something else",
+        ),
+        Difference::Stored(TaskOrigin::Config) => ('-', "only stored, by an earlier configuration"),
+        Difference::Stored(TaskOrigin::Api) => (' ', "only stored, made over the API; it stays"),
+        Difference::Pruned => ('-', "only stored, made over the API"),
+        Difference::Changed {
+            origin: TaskOrigin::Api,
+            ..
+        } => ('~', "the stored one was made over the API"),
+        Difference::Changed { by_api: true, .. } => (
+            '~',
+            "changed over the API, which lasts until the configuration says something else",
+        ),
+        Difference::Changed { by_api: false, .. } => ('~', "changed in the configuration"),
+    }
+}
+
+fn members(difference: &Difference) -> &[Member] {
+    match difference {
+        Difference::Changed { members, .. } => members,
+        _ => &[],
+    }
+}
+
+fn line(member: &Member) -> String {
+    let Member {
+        name,
+        stored,
+        configured,
+    } = member;
+    let (stored, configured) = (shown(last(name), stored), shown(last(name), configured));
+    let name = on_one_line(name);
+    if stored == configured {
+        return format!("    {name}: changed {HIDDEN}\n");
+    }
+    format!("    {name}: {} -> {}\n", short(&stored), short(&configured))
+}
+
+/// The name of a member without the names of the blocks around it.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// The beginning of a value in one line.
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::Null => "none".to_owned(),
+        value => value.to_string(),
+    };
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", on_one_line(&shown))
+}
+
+fn in_force(in_force: Option<&InForce>) -> String {
+    let Some(in_force) = in_force else {
+        return "No configuration is in force yet.\n".to_owned();
+    };
+    let since = since(in_force).map_or_else(String::new, |at| format!(" since {at}"));
+    format!(
+        "Configuration {} is in force{since}, decided by {}.\n",
+        in_force.number,
+        on_one_line(&in_force.decided_by)
+    )
+}
+
+fn since(in_force: &InForce) -> Option<String> {
+    DateTime::from_timestamp_micros(in_force.decided_at).map(|at| at.to_rfc3339())
+}
+
+pub(super) fn document(comparison: &Comparison) -> Value {
+    let tasks = comparison.tasks.iter().map(|(name, difference)| {
+        let (kind, origin, over_api) = match difference {
+            Difference::Added { deleted } => ("added", None, *deleted),
+            Difference::Stored(origin) => ("stored", Some(*origin), false),
+            Difference::Pruned => ("stored", Some(TaskOrigin::Api), false),
+            Difference::Changed { origin, by_api, .. } => ("changed", Some(*origin), *by_api),
+        };
+        let members = members(difference).iter().map(|member| {
+            json!({
+                "member": member.name,
+                "stored": shown(last(&member.name), &member.stored),
+                "configured": shown(last(&member.name), &member.configured),
+            })
+        });
+        json!({
+            "name": name.as_str(),
+            "difference": kind,
+            "origin": origin.map(TaskOrigin::as_str),
+            "over_api": over_api,
+            "members": members.collect::<Vec<_>>(),
+        })
+    });
+    let in_force = comparison.in_force.as_ref().map(|in_force| {
+        json!({
+            "number": in_force.number,
+            "decided_by": in_force.decided_by,
+            "decided_at": since(in_force),
+        })
+    });
+    json!({
+        "equal": comparison.is_equal(),
+        "in_force": in_force,
+        "tasks": tasks.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,37 @@
+//! The connection of the commands that call a scheduler.
+
+use cts_cli::{SchedulerCommand, SchedulerPlace, call_scheduler, load};
+use cts_config::{Config, ServicesConfig};
+use cts_runtime::{ProcessEnv, Tasks};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+use crate::services::connections::Links;
+
+/// Runs the command with a channel to the schedulers that the options or the configuration name.
+pub(crate) async fn run(
+    command: SchedulerCommand,
+    process_env: &ProcessEnv,
+) -> Result<u8, Failure> {
+    let place = command.place();
+    let services = services(place, process_env)?;
+    let links = Links::new(&services).await?;
+    let end = CancellationToken::new();
+    let tasks = Tasks::new(end.clone());
+    let scheduler = links
+        .schedulers(&place.schedulers.schedulers, &tasks, &end)?
+        .channel();
+    let result = call_scheduler(&command, &scheduler).await;
+    end.cancel();
+    tasks.wait().await?;
+    result?;
+    Ok(0)
+}
+
+fn services(place: &SchedulerPlace, process_env: &ProcessEnv) -> Result<ServicesConfig, Failure> {
+    if place.configuration.paths.is_empty() {
+        return Ok(ServicesConfig::default());
+    }
+    let Config { services, .. } = load(&place.configuration, process_env)?;
+    Ok(services)
+}
