@@ -33,3 +33,6 @@ pub(crate) use terraform_state::StateAnswer;
 /// An answer without content, for success.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct EmptyAnswer {}
+
+#[cfg(test)]
+mod tests;

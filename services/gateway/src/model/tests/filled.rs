@@ -1,0 +1,419 @@
+//! Messages with every member set, and messages whose parts are empty.
+
+use std::collections::BTreeMap;
+
+use cts_proto::cluster::v1::{
+    ConfigurationInForce, GetConfigurationResponse, MemberConfiguration, TaskDifference,
+    TaskDifferenceKind, WorkerDifference,
+};
+use cts_proto::log::v1::{LogLine, LogStream, ReadLogResponse};
+use cts_proto::run::v1::run_output::Value;
+use cts_proto::run::v1::{
+    Diagnostic, DiagnosticSeverity, FollowRunsResponse, GetQueueResponse, KnownState,
+    ListRunsResponse, PhaseTimes, Planned, ResourceAction, ResourceChange, ResourceCounts, Run,
+    RunDetails, RunKind, RunOutput, RunStatus, StateAt, StateConflict, StateKeep, TerraformState,
+    WaitingRuns,
+};
+use cts_proto::task::v1::{
+    Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss, ObservedView,
+    Obstacle, ObstacleKind, TaskPhase, TaskState, TaskStatus, ViewProblem,
+};
+use prost_types::{Duration, Timestamp};
+
+/// Id of a run, as schemas require it.
+const RUN: &str = "0197a000-0000-7000-8000-000000000001";
+
+fn at(seconds: i64, nanos: i32) -> Option<Timestamp> {
+    Some(Timestamp {
+        seconds: 1_770_110_130 + seconds,
+        nanos,
+    })
+}
+
+fn time(seconds: i64, nanos: i32) -> Option<Duration> {
+    Some(Duration { seconds, nanos })
+}
+
+pub(super) fn queue() -> GetQueueResponse {
+    GetQueueResponse {
+        queued: 7,
+        ready: 5,
+        running: 4,
+        oldest_ready: time(93, 900_000_000),
+        slots: u64::MAX,
+        waiting: vec![
+            WaitingRuns {
+                reason: "there is <no> worker".into(),
+                runs: 2,
+                oldest: time(93, 900_000_000),
+                task_name: "edge".into(),
+            },
+            WaitingRuns::default(),
+        ],
+    }
+}
+
+pub(super) fn configuration() -> GetConfigurationResponse {
+    let difference = |task: &str, kind: TaskDifferenceKind| TaskDifference {
+        task_name: task.into(),
+        kind: kind.into(),
+    };
+    GetConfigurationResponse {
+        in_force: Some(ConfigurationInForce {
+            number: 2,
+            digest: "d1".into(),
+            decided_by: "cts-a".into(),
+            decided_at: at(0, 0),
+            task_names: vec!["edge".into(), "web".into()],
+        }),
+        members: vec![MemberConfiguration {
+            id: "cts-b".into(),
+            address: Some("b:8558".into()),
+            leader: true,
+            digest: Some("d2".into()),
+            in_force: true,
+            differences: vec![
+                difference("a", TaskDifferenceKind::Added),
+                difference("b", TaskDifferenceKind::Changed),
+                difference("c", TaskDifferenceKind::Removed),
+                difference("d", TaskDifferenceKind::Unspecified),
+            ],
+            settings: BTreeMap::from([("session_ttl".into(), "15s".into())]),
+            registered_at: at(1, 500_000_000),
+        }],
+        workers: vec![WorkerDifference {
+            id: "w-1".into(),
+            host: "w".into(),
+            blocks: vec!["provider aws.east".into()],
+        }],
+    }
+}
+
+pub(super) fn empty_members() -> GetConfigurationResponse {
+    GetConfigurationResponse {
+        in_force: Some(ConfigurationInForce::default()),
+        members: vec![
+            MemberConfiguration {
+                differences: vec![TaskDifference {
+                    kind: 77,
+                    ..TaskDifference::default()
+                }],
+                ..MemberConfiguration::default()
+            },
+            MemberConfiguration {
+                address: Some(String::new()),
+                digest: Some(String::new()),
+                ..MemberConfiguration::default()
+            },
+        ],
+        workers: vec![WorkerDifference::default()],
+    }
+}
+
+pub(super) fn details() -> RunDetails {
+    let change = |action: i32| ResourceChange {
+        address: "module.dns.local_file.zone".into(),
+        action,
+    };
+    let output = |name: &str, value| RunOutput {
+        name: name.into(),
+        value,
+    };
+    let actions = [
+        ResourceAction::Create,
+        ResourceAction::Update,
+        ResourceAction::Delete,
+        ResourceAction::Replace,
+        ResourceAction::Import,
+        ResourceAction::Unspecified,
+    ];
+    RunDetails {
+        resources: Some(ResourceCounts {
+            added: 1,
+            changed: 2,
+            destroyed: 3,
+            imported: 4,
+        }),
+        phases: Some(PhaseTimes {
+            render: time(0, 1_999_999),
+            init: time(1, 0),
+            validate: time(0, 0),
+            plan: time(-1, 0),
+            apply: time(4, 5_000_000),
+            queue: time(i64::MAX, 0),
+        }),
+        changes: actions
+            .map(i32::from)
+            .into_iter()
+            .chain([77])
+            .map(change)
+            .collect(),
+        more_changes: 5,
+        diagnostics: vec![
+            Diagnostic {
+                severity: DiagnosticSeverity::Error.into(),
+                summary: "Invalid <value>".into(),
+                detail: "It must be\nsomething else.".into(),
+                address: "module.dns.local_file.zone".into(),
+                file: "dns/main.tf".into(),
+                line: 7,
+                snippet: "x = 1".into(),
+            },
+            Diagnostic {
+                severity: DiagnosticSeverity::Warning.into(),
+                ..Diagnostic::default()
+            },
+            Diagnostic::default(),
+        ],
+        more_diagnostics: 6,
+        outputs: vec![
+            output("text", Some(Value::Json("\"10.0.0.1\"".into()))),
+            output(
+                "object",
+                Some(Value::Json(r#"{"b":[1,2.5e300,null],"a":{}}"#.into())),
+            ),
+            output("nothing", Some(Value::Json("null".into()))),
+            output("unreadable", Some(Value::Json("{".into()))),
+            output("secret", Some(Value::Sensitive(true))),
+            output("long", Some(Value::TooLong(true))),
+            output("unknown", None),
+        ],
+    }
+}
+
+pub(super) fn run() -> Run {
+    Run {
+        id: RUN.into(),
+        task_name: "dns".into(),
+        kind: RunKind::DestroyPlan.into(),
+        no_retry: true,
+        status: RunStatus::Succeeded.into(),
+        attempts: 2,
+        error: "could not apply & so on".into(),
+        plan: Some(Planned {
+            text: "Plan: 1 to add\n".into(),
+            changes_present: true,
+        }),
+        queued_at: at(0, 0),
+        started_at: at(1, 123_456_789),
+        finished_at: at(2, 500_000_000),
+        waiting_for: "a worker".into(),
+        details: Some(details()),
+    }
+}
+
+pub(super) fn empty_details() -> Run {
+    Run {
+        kind: 77,
+        status: 77,
+        plan: Some(Planned::default()),
+        queued_at: at(0, -1),
+        details: Some(RunDetails {
+            resources: Some(ResourceCounts::default()),
+            phases: None,
+            outputs: vec![RunOutput::default()],
+            ..RunDetails::default()
+        }),
+        ..Run::default()
+    }
+}
+
+pub(super) fn runs() -> ListRunsResponse {
+    let of = |kind: RunKind, status: RunStatus| Run {
+        id: RUN.into(),
+        kind: kind.into(),
+        status: status.into(),
+        ..Run::default()
+    };
+    ListRunsResponse {
+        runs: vec![
+            run(),
+            of(RunKind::Apply, RunStatus::Queued),
+            of(RunKind::Plan, RunStatus::Running),
+            of(RunKind::Check, RunStatus::Failed),
+            of(RunKind::Destroy, RunStatus::Cancelled),
+        ],
+        next_page_token: "p2".into(),
+    }
+}
+
+pub(super) fn explanation() -> Explanation {
+    let obstacle = |kind: i32| Obstacle {
+        kind,
+        text: "the next attempt is not due".into(),
+        until: at(5, 0),
+    };
+    let obstacles = [
+        ObstacleKind::Disabled,
+        ObstacleKind::Deleting,
+        ObstacleKind::InputIncomplete,
+        ObstacleKind::Buffering,
+        ObstacleKind::Running,
+        ObstacleKind::NotDue,
+        ObstacleKind::NoCapableWorker,
+        ObstacleKind::NoFreeSlot,
+        ObstacleKind::NoLeader,
+        ObstacleKind::ViewUnreadable,
+        ObstacleKind::Held,
+        ObstacleKind::GroupBusy,
+        ObstacleKind::StateConflict,
+        ObstacleKind::Unspecified,
+    ];
+    Explanation {
+        task_name: "dns".into(),
+        revision: 3,
+        enabled: true,
+        phase: TaskPhase::Ready.into(),
+        as_of: at(0, 0),
+        views: vec![ObservedView {
+            name: "services: web".into(),
+            complete: true,
+            revision: 7,
+            changed_at: at(1, 0),
+            triggers: true,
+            problem: Some(ViewProblem {
+                text: "cannot reach consul".into(),
+                since: at(1, 0),
+                next_try: at(2, 0),
+                last_answer: at(0, 50_000_000),
+            }),
+        }],
+        buffered_until: at(2, 0),
+        next_tick: at(6, 0),
+        last_decision: Some(Decision {
+            kind: DecisionKind::SkippedUnchanged.into(),
+            at: at(4, 0),
+            run_id: RUN.into(),
+            text: "the input is the one that was applied last".into(),
+        }),
+        current_run: Some(run()),
+        last_run: Some(run()),
+        obstacles: obstacles.map(i32::from).into_iter().map(obstacle).collect(),
+    }
+}
+
+pub(super) fn empty_parts() -> Explanation {
+    Explanation {
+        views: vec![
+            ObservedView::default(),
+            ObservedView {
+                problem: Some(ViewProblem::default()),
+                ..ObservedView::default()
+            },
+        ],
+        last_decision: Some(Decision::default()),
+        current_run: Some(Run::default()),
+        obstacles: vec![Obstacle::default()],
+        ..Explanation::default()
+    }
+}
+
+pub(super) fn hold() -> Hold {
+    Hold {
+        since: at(0, 120_000_000),
+        losses: vec![Loss {
+            service: "web".into(),
+            applied: 4,
+            now: 1,
+        }],
+    }
+}
+
+pub(super) fn state() -> KnownTerraformState {
+    let place = |backend: &str, resources| StateAt {
+        backend: backend.into(),
+        workspace: "web".into(),
+        state: Some(TerraformState {
+            lineage: "l-2".into(),
+            serial: 4,
+            resources,
+        }),
+    };
+    KnownTerraformState {
+        known: Some(KnownState {
+            lineage: "l-1".into(),
+            serial: 3,
+            moves: 2,
+            moved_serial: Some(1),
+            keep: StateKeep::Old.into(),
+            from: "former".into(),
+        }),
+        recorded_at: at(0, 0),
+        conflict: Some(StateConflict {
+            reason: "both have resources".into(),
+            old: Some(place("consul", Some(9))),
+            new: Some(place("local", None)),
+        }),
+        conflict_at: at(1, 0),
+    }
+}
+
+/// Known data before the first report, and a conflict between an empty place and one that was not read.
+pub(super) fn empty_state() -> KnownTerraformState {
+    KnownTerraformState {
+        known: Some(KnownState {
+            keep: StateKeep::New.into(),
+            ..KnownState::default()
+        }),
+        conflict: Some(StateConflict {
+            old: Some(StateAt::default()),
+            ..StateConflict::default()
+        }),
+        ..KnownTerraformState::default()
+    }
+}
+
+pub(super) fn task_state() -> TaskState {
+    TaskState {
+        task_name: "web".into(),
+        status: TaskStatus::Errored.into(),
+        enabled: true,
+        providers: vec!["dns".into()],
+        services: vec!["api".into()],
+        event_count: 1,
+        events: vec![Event {
+            id: "e-1".into(),
+            task_name: "web".into(),
+            run_id: RUN.into(),
+            success: false,
+            start_time: at(0, 0),
+            end_time: at(1, 1),
+            error: Some("exit status 1".into()),
+            providers: vec!["dns".into()],
+            services: vec!["api".into()],
+            source: "./m".into(),
+            resources: Some(ResourceCounts {
+                added: 1,
+                changed: 2,
+                destroyed: 3,
+                imported: 4,
+            }),
+        }],
+        hold: Some(hold()),
+    }
+}
+
+pub(super) fn change() -> FollowRunsResponse {
+    FollowRunsResponse {
+        run_id: RUN.into(),
+        task_name: "dns".into(),
+        status: RunStatus::Running.into(),
+        at: at(0, 0),
+        kind: RunKind::Apply.into(),
+    }
+}
+
+pub(super) fn log() -> ReadLogResponse {
+    let line = |stream: i32, text: &str| LogLine {
+        stream,
+        text: text.into(),
+    };
+    ReadLogResponse {
+        position: 3,
+        lines: vec![
+            line(LogStream::Stdout.into(), "Plan: 1 to <add>"),
+            line(LogStream::Stderr.into(), "é \"x\""),
+            line(0, ""),
+        ],
+    }
+}
