@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cts_proto::run::v1::GetQueueResponse;
+use cts_proto::task::v1::Loss;
 use reqwest::{Client, Method, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -12,8 +14,8 @@ use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
     CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection,
-    KnownState, Loss, OverallStatus, Queue, ReleaseAnswer, StateDecision, Task, TaskAnswer,
-    TaskPlan, TaskStatus, TasksAnswer, UpdateAnswer,
+    KnownState, OverallStatus, ReleaseAnswer, StateDecision, Task, TaskAnswer, TaskPlan,
+    TaskStatus, TasksAnswer, UpdateAnswer,
 };
 use crate::settings::ClientSettings;
 use crate::tls;
@@ -119,7 +121,7 @@ impl ApiClient {
     /// # Errors
     ///
     /// See [`CallError`]. Other programs with this API do not have it.
-    pub async fn queue(&self) -> Result<Queue, CallError> {
+    pub async fn queue(&self) -> Result<GetQueueResponse, CallError> {
         self.get(self.address.endpoint(&["queue"])).await
     }
 

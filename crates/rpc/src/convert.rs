@@ -9,10 +9,12 @@ mod journal;
 mod run;
 mod state;
 mod task;
-mod time;
 mod view;
 mod worker;
 
+pub use cts_proto::time::{
+    duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire,
+};
 pub use delta::{append_part, delta_from_wire, delta_to_wire};
 pub use details::{details_from_wire, details_to_wire};
 pub use draft::{draft_from_wire, draft_to_wire};
@@ -33,7 +35,6 @@ pub use task::{
     event_from_wire, event_to_wire, hold_to_wire, loss_from_wire, phase_to_wire, task_from_spec,
     task_status_from_wire, task_status_to_wire,
 };
-pub use time::{duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire};
 pub use view::{subscribe_to_wire, views_from_wire};
 pub use worker::{capabilities_from_wire, capabilities_to_wire, worker_from_wire, worker_to_wire};
 

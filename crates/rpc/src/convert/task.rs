@@ -13,8 +13,8 @@ use hcl::format::{Format as _, Formatter};
 
 use super::details::{counts_from_wire, counts_to_wire};
 use super::draft::draft_to_wire;
-use super::time::{timestamp_from_wire, timestamp_to_wire};
 use super::{ConversionError, invalid};
+use super::{timestamp_from_wire, timestamp_to_wire};
 
 /// A stored task for the wire. Its revision and its phase are for the caller to add.
 pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {

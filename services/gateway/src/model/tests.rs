@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use chrono::FixedOffset;
 use cts_proto::cluster::v1::GetConfigurationResponse;
+use cts_proto::json::{KnownState, LocalTime, in_local_time};
 use cts_proto::log::v1::ReadLogResponse;
 use cts_proto::run::v1::{FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
 use cts_proto::task::v1::{Explanation, Hold, KnownTerraformState, TaskState, TaskStatus};
 use serde::Serialize;
 
 use super::*;
-use crate::options::LocalTime;
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
 
@@ -27,62 +27,48 @@ fn id() -> RequestId {
 }
 
 fn text(answer: &impl Serialize) -> String {
-    String::from_utf8(json::line(answer)).unwrap()
+    String::from_utf8(in_local_time(&local_time(), || json::line(answer))).unwrap()
 }
 
-fn queue(queue: &GetQueueResponse) -> String {
-    text(&QueueAnswer::new(queue, id()))
-}
-
-fn configuration(configuration: &GetConfigurationResponse) -> String {
-    text(&ConfigurationAnswer::new(
-        configuration,
-        &*local_time(),
-        id(),
-    ))
-}
-
-fn runs(page: &ListRunsResponse) -> String {
-    let runs = page.runs.iter();
-    text(&RunsAnswer {
+fn id_first(message: impl Serialize) -> String {
+    text(&IdFirst {
         request_id: id(),
-        runs: runs
-            .map(|run| RunObject::new(run, &*local_time()))
-            .collect(),
-        next: &page.next_page_token,
+        message,
     })
 }
 
-fn run(run: &Run) -> String {
+fn id_last(message: impl Serialize) -> String {
+    text(&IdLast {
+        message,
+        request_id: id(),
+    })
+}
+
+fn run(run: Run) -> String {
     text(&RunAnswer {
         request_id: id(),
-        run: RunObject::new(run, &*local_time()),
+        run,
     })
 }
 
-fn explanation(explanation: &Explanation) -> String {
-    text(&ExplanationAnswer::new(explanation, &*local_time(), id()))
+fn explanation(explanation: Explanation) -> String {
+    text(&ExplanationAnswer {
+        request_id: id(),
+        explanation,
+    })
 }
 
-fn released(hold: Option<&Hold>) -> String {
-    text(&ReleasedAnswer::new(hold, &*local_time(), id()))
+fn released(hold: Option<Hold>) -> String {
+    text(&ReleasedAnswer::new(hold, id()))
 }
 
-fn state(state: &KnownTerraformState) -> String {
-    text(&StateAnswer::new("web", state, &*local_time(), id()))
+fn state(state: KnownTerraformState) -> String {
+    id_first(KnownState::new("web".to_owned(), state))
 }
 
 fn status(state: &TaskState) -> String {
-    let status = TaskStatusAnswer::new(state, &*local_time());
+    let status = TaskStatusAnswer::new(state);
     text(&TaskStatusesAnswer::from_iter([status.unwrap()]))
-}
-
-fn change(change: &FollowRunsResponse) -> String {
-    text(&RunChange::new(change, &*local_time()))
-}
-
-fn log(part: &ReadLogResponse) -> String {
-    text(&LogLines::from(part))
 }
 
 #[test]
@@ -92,43 +78,43 @@ fn bodies_of_own_answers_stay_as_they_are() {
         ..TaskState::default()
     };
     let bodies = [
-        ("queue", queue(&filled::queue())),
-        ("empty queue", queue(&GetQueueResponse::default())),
-        ("configuration", configuration(&filled::configuration())),
+        ("queue", id_last(filled::queue())),
+        ("empty queue", id_last(GetQueueResponse::default())),
+        ("configuration", id_last(filled::configuration())),
         (
             "empty configuration",
-            configuration(&GetConfigurationResponse::default()),
+            id_last(GetConfigurationResponse::default()),
         ),
         (
             "configuration of empty members",
-            configuration(&filled::empty_members()),
+            id_last(filled::empty_members()),
         ),
-        ("runs", runs(&filled::runs())),
-        ("empty runs", runs(&ListRunsResponse::default())),
-        ("run", run(&filled::run())),
-        ("empty run", run(&Run::default())),
-        ("run of empty details", run(&filled::empty_details())),
-        ("explanation", explanation(&filled::explanation())),
-        ("empty explanation", explanation(&Explanation::default())),
+        ("runs", id_first(filled::runs())),
+        ("empty runs", id_first(ListRunsResponse::default())),
+        ("run", run(filled::run())),
+        ("empty run", run(Run::default())),
+        ("run of empty details", run(filled::empty_details())),
+        ("explanation", explanation(filled::explanation())),
+        ("empty explanation", explanation(Explanation::default())),
         (
             "explanation of empty parts",
-            explanation(&filled::empty_parts()),
+            explanation(filled::empty_parts()),
         ),
-        ("released", released(Some(&filled::hold()))),
+        ("released", released(Some(filled::hold()))),
         (
             "released from nothing known",
-            released(Some(&Hold::default())),
+            released(Some(Hold::default())),
         ),
         ("not released", released(None)),
-        ("state", state(&filled::state())),
-        ("empty state", state(&KnownTerraformState::default())),
-        ("state of empty parts", state(&filled::empty_state())),
+        ("state", state(filled::state())),
+        ("empty state", state(KnownTerraformState::default())),
+        ("state of empty parts", state(filled::empty_state())),
         ("status", status(&filled::task_state())),
         ("empty status", status(&unknown)),
-        ("change", change(&filled::change())),
-        ("empty change", change(&FollowRunsResponse::default())),
-        ("log", log(&filled::log())),
-        ("empty log", log(&ReadLogResponse::default())),
+        ("change", text(&filled::change())),
+        ("empty change", text(&FollowRunsResponse::default())),
+        ("log", text(&filled::log())),
+        ("empty log", text(&ReadLogResponse::default())),
     ];
     let mut all = String::new();
     for (name, body) in bodies {

@@ -3,11 +3,13 @@
 
 use axum::response::Response;
 use cts_core::state::StateDecision;
+use cts_proto::json::KnownState;
+use cts_proto::task::v1::KnownTerraformState;
 use http::{HeaderMap, StatusCode};
 
 use crate::model::{
-    AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer,
-    ReplacedAnswer, StateAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
+    AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, IdFirst, InspectedAnswer, ReleasedAnswer,
+    ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
 use crate::options::LocalTime;
 use crate::problem::{Change, Family, Problem};
@@ -186,8 +188,8 @@ pub(crate) async fn release(
         .release(name, seen)
         .await
         .map_err(|error| Problem::unchanged(&error, Change::Release, name, id))?;
-    let answer = ReleasedAnswer::new(hold.as_ref(), &**local_time, id);
-    Ok(json::answer(StatusCode::OK, &answer))
+    let answer = ReleasedAnswer::new(hold, id);
+    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
 /// Known data of the Terraform state of the task `name`.
@@ -201,8 +203,7 @@ pub(crate) async fn terraform_state(
         .terraform_state(name)
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
-    let answer = StateAnswer::new(name, &state, &**local_time, id);
-    Ok(json::answer(StatusCode::OK, &answer))
+    Ok(state_answer(name, state, local_time, id))
 }
 
 /// Reads a decision about a Terraform state.
@@ -222,8 +223,20 @@ pub(crate) async fn decide_state(
         .decide_state(name, decision)
         .await
         .map_err(|error| Problem::unchanged(&error, Change::DecideState, name, id))?;
-    let answer = StateAnswer::new(name, &state, &**local_time, id);
-    Ok(json::answer(StatusCode::OK, &answer))
+    Ok(state_answer(name, state, local_time, id))
+}
+
+fn state_answer(
+    name: &str,
+    state: KnownTerraformState,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Response {
+    let answer = IdFirst {
+        request_id: id,
+        message: KnownState::new(name.to_owned(), state),
+    };
+    json::answer_in(local_time, StatusCode::OK, &answer)
 }
 
 /// Switches the task `name` on or off. An update that the scheduler declines has the new family's body, every

@@ -1,12 +1,13 @@
 //! `cts task release`.
 
-use cts_api_client::{Hold, Loss};
+use cts_api_client::Hold;
+use cts_proto::task::v1::Loss;
 use serde_json::json;
 
 use super::arguments::ServerOptions;
 use super::session::{Details, ExitStatus, Session};
 use super::table::table;
-use super::time_text::local;
+use super::time_text::{local, moment};
 use super::ui::on_one_line;
 use crate::cli::groups::Output;
 
@@ -23,7 +24,7 @@ pub(super) async fn run(
     let released = async {
         // Only the losses that are shown are released: if more is lost in between, the user decides again.
         let seen = client.task_status(name).await?.hold;
-        let seen = seen.map_or_else(Vec::new, |hold| hold.losses);
+        let seen = seen.map_or_else(Vec::new, |hold| hold.losses.clone());
         client.release_task(name, &seen).await
     };
     let hold = released
@@ -59,7 +60,8 @@ fn row(loss: &Loss) -> [String; 3] {
 
 /// Since when a task is held, and why.
 pub(super) fn held(hold: &Hold) -> String {
-    let mut lines = vec![format!("since {}", local(hold.since))];
+    let since = moment(hold.since).map(|at| format!("since {}", local(at)));
+    let mut lines: Vec<_> = since.into_iter().collect();
     lines.extend(hold.losses.iter().take(SHOWN).map(|loss| {
         let service = on_one_line(&loss.service);
         format!("{service}: {} of {} instances", loss.now, loss.applied)
