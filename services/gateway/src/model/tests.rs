@@ -1,6 +1,8 @@
 //! The bodies of cts's own answers, to the byte: from messages with every member set, and from empty ones.
 
 mod filled;
+mod schemas;
+mod sparse;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -71,53 +73,88 @@ fn status(state: &TaskState) -> String {
     text(&TaskStatusesAnswer::from_iter([status.unwrap()]))
 }
 
-#[test]
-fn bodies_of_own_answers_stay_as_they_are() {
+/// An example of a body: its name, its schema in the `OpenAPI` document, and the body.
+type Example = (&'static str, &'static str, String);
+
+/// Examples of all own answers. Bodies that the document does not describe, and bodies of messages that no
+/// scheduler sends, have no schema.
+fn examples() -> Vec<Example> {
     let unknown = TaskState {
         status: TaskStatus::Unknown.into(),
         ..TaskState::default()
     };
-    let bodies = [
-        ("queue", id_last(filled::queue())),
-        ("empty queue", id_last(GetQueueResponse::default())),
-        ("configuration", id_last(filled::configuration())),
+    let no_queue = GetQueueResponse::default();
+    let no_configuration = GetConfigurationResponse::default();
+    let no_explanation = Explanation::default();
+    let nothing_known = KnownTerraformState::default();
+    let mut examples = vec![
+        ("queue", "Queue", id_last(filled::queue())),
+        ("empty queue", "Queue", id_last(no_queue)),
+        (
+            "configuration",
+            "ConfigurationAnswer",
+            id_last(filled::configuration()),
+        ),
         (
             "empty configuration",
-            id_last(GetConfigurationResponse::default()),
+            "ConfigurationAnswer",
+            id_last(no_configuration),
         ),
         (
             "configuration of empty members",
-            id_last(filled::empty_members()),
+            "ConfigurationAnswer",
+            id_last(sparse::members()),
         ),
-        ("runs", id_first(filled::runs())),
-        ("empty runs", id_first(ListRunsResponse::default())),
-        ("run", run(filled::run())),
-        ("empty run", run(Run::default())),
-        ("run of empty details", run(filled::empty_details())),
-        ("explanation", explanation(filled::explanation())),
-        ("empty explanation", explanation(Explanation::default())),
+        ("runs", "RunsAnswer", id_first(filled::runs())),
+        (
+            "empty runs",
+            "RunsAnswer",
+            id_first(ListRunsResponse::default()),
+        ),
+        ("run", "RunAnswer", run(filled::run())),
+        ("empty run", "RunAnswer", run(Run::default())),
+        ("run of empty details", "RunAnswer", run(sparse::details())),
+        (
+            "empty explanation",
+            "ExplanationAnswer",
+            explanation(no_explanation),
+        ),
         (
             "explanation of empty parts",
-            explanation(filled::empty_parts()),
+            "ExplanationAnswer",
+            explanation(sparse::parts()),
         ),
-        ("released", released(Some(filled::hold()))),
+        ("released", "ReleasedAnswer", released(Some(filled::hold()))),
         (
             "released from nothing known",
+            "",
             released(Some(Hold::default())),
         ),
-        ("not released", released(None)),
-        ("state", state(filled::state())),
-        ("empty state", state(KnownTerraformState::default())),
-        ("state of empty parts", state(filled::empty_state())),
-        ("status", status(&filled::task_state())),
-        ("empty status", status(&unknown)),
-        ("change", text(&filled::change())),
-        ("empty change", text(&FollowRunsResponse::default())),
-        ("log", text(&filled::log())),
-        ("empty log", text(&ReadLogResponse::default())),
+        ("not released", "ReleasedAnswer", released(None)),
+        ("state", "StateAnswer", state(filled::state())),
+        ("empty state", "StateAnswer", state(nothing_known)),
+        (
+            "state of empty parts",
+            "StateAnswer",
+            state(sparse::state()),
+        ),
+        ("status", "", status(&filled::task_state())),
+        ("empty status", "", status(&unknown)),
+        ("change", "", text(&filled::change())),
+        ("empty change", "", text(&FollowRunsResponse::default())),
+        ("log", "", text(&filled::log())),
+        ("empty log", "", text(&ReadLogResponse::default())),
     ];
+    let explanations =
+        filled::explanations().map(|it| ("explanation", "ExplanationAnswer", explanation(it)));
+    examples.extend(explanations);
+    examples
+}
+
+#[test]
+fn bodies_of_own_answers_stay_as_they_are() {
     let mut all = String::new();
-    for (name, body) in bodies {
+    for (name, _, body) in examples() {
         write!(all, "{name}: {body}").unwrap();
     }
     insta::assert_snapshot!(all);

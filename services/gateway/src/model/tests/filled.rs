@@ -1,4 +1,4 @@
-//! Messages with every member set, and messages whose parts are empty.
+//! Messages with every member set, and with every word of an enumeration.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use cts_proto::cluster::v1::{
     ConfigurationInForce, GetConfigurationResponse, MemberConfiguration, TaskDifference,
     TaskDifferenceKind, WorkerDifference,
 };
+use cts_proto::json::Word;
 use cts_proto::log::v1::{LogLine, LogStream, ReadLogResponse};
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{
@@ -23,7 +24,12 @@ use prost_types::{Duration, Timestamp};
 /// Id of a run, as schemas require it.
 const RUN: &str = "0197a000-0000-7000-8000-000000000001";
 
-fn at(seconds: i64, nanos: i32) -> Option<Timestamp> {
+/// Every value of an enumeration.
+fn every<E: Word>() -> impl Iterator<Item = i32> {
+    (0..100).filter(|value| E::try_from(*value).is_ok())
+}
+
+pub(super) fn at(seconds: i64, nanos: i32) -> Option<Timestamp> {
     Some(Timestamp {
         seconds: 1_770_110_130 + seconds,
         nanos,
@@ -32,6 +38,15 @@ fn at(seconds: i64, nanos: i32) -> Option<Timestamp> {
 
 fn time(seconds: i64, nanos: i32) -> Option<Duration> {
     Some(Duration { seconds, nanos })
+}
+
+const fn counts() -> ResourceCounts {
+    ResourceCounts {
+        added: 1,
+        changed: 2,
+        destroyed: 3,
+        imported: 4,
+    }
 }
 
 pub(super) fn queue() -> GetQueueResponse {
@@ -54,9 +69,9 @@ pub(super) fn queue() -> GetQueueResponse {
 }
 
 pub(super) fn configuration() -> GetConfigurationResponse {
-    let difference = |task: &str, kind: TaskDifferenceKind| TaskDifference {
-        task_name: task.into(),
-        kind: kind.into(),
+    let difference = |kind| TaskDifference {
+        task_name: "edge".into(),
+        kind,
     };
     GetConfigurationResponse {
         in_force: Some(ConfigurationInForce {
@@ -72,12 +87,7 @@ pub(super) fn configuration() -> GetConfigurationResponse {
             leader: true,
             digest: Some("d2".into()),
             in_force: true,
-            differences: vec![
-                difference("a", TaskDifferenceKind::Added),
-                difference("b", TaskDifferenceKind::Changed),
-                difference("c", TaskDifferenceKind::Removed),
-                difference("d", TaskDifferenceKind::Unspecified),
-            ],
+            differences: every::<TaskDifferenceKind>().map(difference).collect(),
             settings: BTreeMap::from([("session_ttl".into(), "15s".into())]),
             registered_at: at(1, 500_000_000),
         }],
@@ -89,29 +99,8 @@ pub(super) fn configuration() -> GetConfigurationResponse {
     }
 }
 
-pub(super) fn empty_members() -> GetConfigurationResponse {
-    GetConfigurationResponse {
-        in_force: Some(ConfigurationInForce::default()),
-        members: vec![
-            MemberConfiguration {
-                differences: vec![TaskDifference {
-                    kind: 77,
-                    ..TaskDifference::default()
-                }],
-                ..MemberConfiguration::default()
-            },
-            MemberConfiguration {
-                address: Some(String::new()),
-                digest: Some(String::new()),
-                ..MemberConfiguration::default()
-            },
-        ],
-        workers: vec![WorkerDifference::default()],
-    }
-}
-
-pub(super) fn details() -> RunDetails {
-    let change = |action: i32| ResourceChange {
+fn details() -> RunDetails {
+    let change = |action| ResourceChange {
         address: "module.dns.local_file.zone".into(),
         action,
     };
@@ -119,21 +108,8 @@ pub(super) fn details() -> RunDetails {
         name: name.into(),
         value,
     };
-    let actions = [
-        ResourceAction::Create,
-        ResourceAction::Update,
-        ResourceAction::Delete,
-        ResourceAction::Replace,
-        ResourceAction::Import,
-        ResourceAction::Unspecified,
-    ];
     RunDetails {
-        resources: Some(ResourceCounts {
-            added: 1,
-            changed: 2,
-            destroyed: 3,
-            imported: 4,
-        }),
+        resources: Some(counts()),
         phases: Some(PhaseTimes {
             render: time(0, 1_999_999),
             init: time(1, 0),
@@ -142,12 +118,7 @@ pub(super) fn details() -> RunDetails {
             apply: time(4, 5_000_000),
             queue: time(i64::MAX, 0),
         }),
-        changes: actions
-            .map(i32::from)
-            .into_iter()
-            .chain([77])
-            .map(change)
-            .collect(),
+        changes: every::<ResourceAction>().chain([77]).map(change).collect(),
         more_changes: 5,
         diagnostics: vec![
             Diagnostic {
@@ -202,63 +173,34 @@ pub(super) fn run() -> Run {
     }
 }
 
-pub(super) fn empty_details() -> Run {
-    Run {
-        kind: 77,
-        status: 77,
-        plan: Some(Planned::default()),
-        queued_at: at(0, -1),
-        details: Some(RunDetails {
-            resources: Some(ResourceCounts::default()),
-            phases: None,
-            outputs: vec![RunOutput::default()],
-            ..RunDetails::default()
-        }),
-        ..Run::default()
-    }
-}
-
 pub(super) fn runs() -> ListRunsResponse {
-    let of = |kind: RunKind, status: RunStatus| Run {
-        id: RUN.into(),
-        kind: kind.into(),
-        status: status.into(),
+    let kinds = every::<RunKind>().map(|kind| Run {
+        kind,
+        status: RunStatus::Queued.into(),
+        ..Run::default()
+    });
+    let statuses = every::<RunStatus>().map(|status| Run {
+        kind: RunKind::Apply.into(),
+        status,
+        ..Run::default()
+    });
+    let without_findings = Run {
+        details: Some(RunDetails::default()),
         ..Run::default()
     };
+    let single = [run(), without_findings].into_iter();
     ListRunsResponse {
-        runs: vec![
-            run(),
-            of(RunKind::Apply, RunStatus::Queued),
-            of(RunKind::Plan, RunStatus::Running),
-            of(RunKind::Check, RunStatus::Failed),
-            of(RunKind::Destroy, RunStatus::Cancelled),
-        ],
+        runs: single.chain(kinds).chain(statuses).collect(),
         next_page_token: "p2".into(),
     }
 }
 
 pub(super) fn explanation() -> Explanation {
-    let obstacle = |kind: i32| Obstacle {
+    let obstacle = |kind| Obstacle {
         kind,
         text: "the next attempt is not due".into(),
         until: at(5, 0),
     };
-    let obstacles = [
-        ObstacleKind::Disabled,
-        ObstacleKind::Deleting,
-        ObstacleKind::InputIncomplete,
-        ObstacleKind::Buffering,
-        ObstacleKind::Running,
-        ObstacleKind::NotDue,
-        ObstacleKind::NoCapableWorker,
-        ObstacleKind::NoFreeSlot,
-        ObstacleKind::NoLeader,
-        ObstacleKind::ViewUnreadable,
-        ObstacleKind::Held,
-        ObstacleKind::GroupBusy,
-        ObstacleKind::StateConflict,
-        ObstacleKind::Unspecified,
-    ];
     Explanation {
         task_name: "dns".into(),
         revision: 3,
@@ -288,24 +230,24 @@ pub(super) fn explanation() -> Explanation {
         }),
         current_run: Some(run()),
         last_run: Some(run()),
-        obstacles: obstacles.map(i32::from).into_iter().map(obstacle).collect(),
+        obstacles: every::<ObstacleKind>().map(obstacle).collect(),
     }
 }
 
-pub(super) fn empty_parts() -> Explanation {
-    Explanation {
-        views: vec![
-            ObservedView::default(),
-            ObservedView {
-                problem: Some(ViewProblem::default()),
-                ..ObservedView::default()
-            },
-        ],
-        last_decision: Some(Decision::default()),
-        current_run: Some(Run::default()),
-        obstacles: vec![Obstacle::default()],
+/// Explanations in every phase and after every decision.
+pub(super) fn explanations() -> impl Iterator<Item = Explanation> {
+    let phases = every::<TaskPhase>().map(|phase| Explanation {
+        phase,
+        ..explanation()
+    });
+    let decisions = every::<DecisionKind>().map(|kind| Explanation {
+        last_decision: Some(Decision {
+            kind,
+            ..Decision::default()
+        }),
         ..Explanation::default()
-    }
+    });
+    phases.chain(decisions)
 }
 
 pub(super) fn hold() -> Hold {
@@ -348,21 +290,6 @@ pub(super) fn state() -> KnownTerraformState {
     }
 }
 
-/// Known data before the first report, and a conflict between an empty place and one that was not read.
-pub(super) fn empty_state() -> KnownTerraformState {
-    KnownTerraformState {
-        known: Some(KnownState {
-            keep: StateKeep::New.into(),
-            ..KnownState::default()
-        }),
-        conflict: Some(StateConflict {
-            old: Some(StateAt::default()),
-            ..StateConflict::default()
-        }),
-        ..KnownTerraformState::default()
-    }
-}
-
 pub(super) fn task_state() -> TaskState {
     TaskState {
         task_name: "web".into(),
@@ -382,12 +309,7 @@ pub(super) fn task_state() -> TaskState {
             providers: vec!["dns".into()],
             services: vec!["api".into()],
             source: "./m".into(),
-            resources: Some(ResourceCounts {
-                added: 1,
-                changed: 2,
-                destroyed: 3,
-                imported: 4,
-            }),
+            resources: Some(counts()),
         }],
         hold: Some(hold()),
     }
