@@ -19,7 +19,7 @@ use crate::request::run_mode::RunMode;
 use crate::request::state_decision;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
-use crate::scheduler_client::{CallError, TaskChangeClient, TaskClient};
+use crate::scheduler_client::{ChangeError, Reason, TaskChangeClient, TaskClient};
 use crate::transport::body::BodyError;
 use crate::transport::etag;
 use crate::transport::json;
@@ -82,31 +82,28 @@ fn no_duration(text: &str) -> Problem {
 
 /// Creates a task, or inspects what would be created.
 pub(crate) async fn create(
-    questions: &TaskClient,
     changes: &TaskChangeClient,
     request: TaskRequest,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    let name = request.task.name.clone();
-    if let Some(text) = &request.bad_duration {
-        // That the name is in use goes before it.
-        return Err(match questions.task(&name).await {
-            Ok(_task) => Problem::task_exists(&name),
-            Err(CallError::NoSuchTask) => no_duration(text),
-            Err(error) => Problem::unanswered(&error, None, id),
-        });
-    }
     let mode = request.mode;
-    let echo = (mode == RunMode::Inspect).then(|| request.task.clone());
-    let changed = changes
-        .create(request.task, mode)
-        .await
-        .map_err(|error| Problem::unchanged(&error, Change::Create(mode), &name, id))?;
-    if let Some(echo) = echo {
+    let mut task = request.task.clone();
+    if request.bad_duration.is_some() {
+        // No scheduler accepts a task without a module, and each reports first that a name is in use.
+        task.module.clear();
+    }
+    let changed = changes.create(task, mode).await;
+    let changed = changed.map_err(|error| match (&error, &request.bad_duration) {
+        (ChangeError::Declined { reason, .. }, Some(text)) if *reason == Reason::Invalid => {
+            no_duration(text)
+        }
+        _ => Problem::unchanged(&error, Change::Create(mode), &request.task.name, id),
+    })?;
+    if mode == RunMode::Inspect {
         let answer = InspectedAnswer {
             request_id: id,
             run: TaskPlanObject::of(changed.plan.as_ref(), SKIPPED),
-            task: TaskObject::echo(&echo, request.sent),
+            task: TaskObject::echo(&request.task, request.sent),
         };
         return Ok(json::answer(StatusCode::OK, &answer));
     }
