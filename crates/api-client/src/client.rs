@@ -368,7 +368,7 @@ fn redirects() -> redirect::Policy {
 }
 
 /// `name`, if it can stand in a path. These cannot: the path would be that of something else.
-fn usable(name: &str) -> Result<&str, CallError> {
+pub(crate) fn usable(name: &str) -> Result<&str, CallError> {
     match name {
         "" | "." | ".." => Err(CallError::UnusableName {
             name: name.to_owned(),

@@ -5,7 +5,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::call::{Body, open, transport_failed};
-use crate::client::ApiClient;
+use crate::client::{ApiClient, usable};
 use crate::error::{CallError, beginning};
 use crate::model::{Run, RunAnswer, RunPage};
 
@@ -94,16 +94,6 @@ impl ApiClient {
             secure: self.address.is_secure(),
             received: Vec::new(),
         })
-    }
-}
-
-/// `id`, if it can stand in a path as what it is.
-fn usable(id: &str) -> Result<&str, CallError> {
-    match id {
-        "" | "." | ".." => Err(CallError::UnusableName {
-            name: id.to_owned(),
-        }),
-        id => Ok(id),
     }
 }
 
