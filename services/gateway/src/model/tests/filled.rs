@@ -29,15 +29,15 @@ fn every<E: Word>() -> impl Iterator<Item = i32> {
     (0..100).filter(|value| E::try_from(*value).is_ok())
 }
 
-pub(super) fn at(seconds: i64, nanos: i32) -> Option<Timestamp> {
-    Some(Timestamp {
+pub(super) const fn at(seconds: i64, nanos: i32) -> Timestamp {
+    Timestamp {
         seconds: 1_770_110_130 + seconds,
         nanos,
-    })
+    }
 }
 
-fn time(seconds: i64, nanos: i32) -> Option<Duration> {
-    Some(Duration { seconds, nanos })
+const fn time(seconds: i64, nanos: i32) -> Duration {
+    Duration { seconds, nanos }
 }
 
 const fn counts() -> ResourceCounts {
@@ -54,13 +54,13 @@ pub(super) fn queue() -> GetQueueResponse {
         queued: 7,
         ready: 5,
         running: 4,
-        oldest_ready: time(93, 900_000_000),
+        oldest_ready: Some(time(93, 900_000_000)),
         slots: u64::MAX,
         waiting: vec![
             WaitingRuns {
                 reason: "there is <no> worker".into(),
                 runs: 2,
-                oldest: time(93, 900_000_000),
+                oldest: Some(time(93, 900_000_000)),
                 task_name: "edge".into(),
             },
             WaitingRuns::default(),
@@ -78,7 +78,7 @@ pub(super) fn configuration() -> GetConfigurationResponse {
             number: 2,
             digest: "d1".into(),
             decided_by: "cts-a".into(),
-            decided_at: at(0, 0),
+            decided_at: Some(at(0, 0)),
             task_names: vec!["edge".into(), "web".into()],
         }),
         members: vec![MemberConfiguration {
@@ -89,7 +89,7 @@ pub(super) fn configuration() -> GetConfigurationResponse {
             in_force: true,
             differences: every::<TaskDifferenceKind>().map(difference).collect(),
             settings: BTreeMap::from([("session_ttl".into(), "15s".into())]),
-            registered_at: at(1, 500_000_000),
+            registered_at: Some(at(1, 500_000_000)),
         }],
         workers: vec![WorkerDifference {
             id: "w-1".into(),
@@ -111,12 +111,12 @@ fn details() -> RunDetails {
     RunDetails {
         resources: Some(counts()),
         phases: Some(PhaseTimes {
-            render: time(0, 1_999_999),
-            init: time(1, 0),
-            validate: time(0, 0),
-            plan: time(-1, 0),
-            apply: time(4, 5_000_000),
-            queue: time(i64::MAX, 0),
+            render: Some(time(0, 1_999_999)),
+            init: Some(time(1, 0)),
+            validate: Some(time(0, 0)),
+            plan: Some(time(-1, 0)),
+            apply: Some(time(4, 5_000_000)),
+            queue: Some(time(i64::MAX, 0)),
         }),
         changes: every::<ResourceAction>().chain([77]).map(change).collect(),
         more_changes: 5,
@@ -165,9 +165,9 @@ pub(super) fn run() -> Run {
             text: "Plan: 1 to add\n".into(),
             changes_present: true,
         }),
-        queued_at: at(0, 0),
-        started_at: at(1, 123_456_789),
-        finished_at: at(2, 500_000_000),
+        queued_at: Some(at(0, 0)),
+        started_at: Some(at(1, 123_456_789)),
+        finished_at: Some(at(2, 500_000_000)),
         waiting_for: "a worker".into(),
         details: Some(details()),
     }
@@ -199,32 +199,32 @@ pub(super) fn explanation() -> Explanation {
     let obstacle = |kind| Obstacle {
         kind,
         text: "the next attempt is not due".into(),
-        until: at(5, 0),
+        until: Some(at(5, 0)),
     };
     Explanation {
         task_name: "dns".into(),
         revision: 3,
         enabled: true,
         phase: TaskPhase::Ready.into(),
-        as_of: at(0, 0),
+        as_of: Some(at(0, 0)),
         views: vec![ObservedView {
             name: "services: web".into(),
             complete: true,
             revision: 7,
-            changed_at: at(1, 0),
+            changed_at: Some(at(1, 0)),
             triggers: true,
             problem: Some(ViewProblem {
                 text: "cannot reach consul".into(),
-                since: at(1, 0),
-                next_try: at(2, 0),
-                last_answer: at(0, 50_000_000),
+                since: Some(at(1, 0)),
+                next_try: Some(at(2, 0)),
+                last_answer: Some(at(0, 50_000_000)),
             }),
         }],
-        buffered_until: at(2, 0),
-        next_tick: at(6, 0),
+        buffered_until: Some(at(2, 0)),
+        next_tick: Some(at(6, 0)),
         last_decision: Some(Decision {
             kind: DecisionKind::SkippedUnchanged.into(),
-            at: at(4, 0),
+            at: Some(at(4, 0)),
             run_id: RUN.into(),
             text: "the input is the one that was applied last".into(),
         }),
@@ -252,7 +252,7 @@ pub(super) fn explanations() -> impl Iterator<Item = Explanation> {
 
 pub(super) fn hold() -> Hold {
     Hold {
-        since: at(0, 120_000_000),
+        since: Some(at(0, 120_000_000)),
         losses: vec![Loss {
             service: "web".into(),
             applied: 4,
@@ -280,13 +280,13 @@ pub(super) fn state() -> KnownTerraformState {
             keep: StateKeep::Old.into(),
             from: "former".into(),
         }),
-        recorded_at: at(0, 0),
+        recorded_at: Some(at(0, 0)),
         conflict: Some(StateConflict {
             reason: "both have resources".into(),
             old: Some(place("consul", Some(9))),
             new: Some(place("local", None)),
         }),
-        conflict_at: at(1, 0),
+        conflict_at: Some(at(1, 0)),
     }
 }
 
@@ -303,8 +303,8 @@ pub(super) fn task_state() -> TaskState {
             task_name: "web".into(),
             run_id: RUN.into(),
             success: false,
-            start_time: at(0, 0),
-            end_time: at(1, 1),
+            start_time: Some(at(0, 0)),
+            end_time: Some(at(1, 1)),
             error: Some("exit status 1".into()),
             providers: vec!["dns".into()],
             services: vec!["api".into()],
@@ -320,7 +320,7 @@ pub(super) fn change() -> FollowRunsResponse {
         run_id: RUN.into(),
         task_name: "dns".into(),
         status: RunStatus::Running.into(),
-        at: at(0, 0),
+        at: Some(at(0, 0)),
         kind: RunKind::Apply.into(),
     }
 }

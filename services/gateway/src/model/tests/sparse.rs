@@ -37,7 +37,7 @@ pub(super) fn details() -> Run {
         kind: 77,
         status: 77,
         plan: Some(Planned::default()),
-        queued_at: at(0, -1),
+        queued_at: Some(at(0, -1)),
         details: Some(RunDetails {
             resources: Some(ResourceCounts::default()),
             phases: None,
@@ -75,7 +75,7 @@ pub(super) fn state() -> KnownTerraformState {
             old: Some(StateAt::default()),
             ..StateConflict::default()
         }),
-        conflict_at: at(1, 0),
+        conflict_at: Some(at(1, 0)),
         ..KnownTerraformState::default()
     }
 }
