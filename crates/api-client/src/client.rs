@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cts_proto::run::v1::GetQueueResponse;
+use cts_proto::task::v1::Loss;
 use reqwest::{Client, Method, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -12,8 +14,8 @@ use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
     CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection,
-    KnownState, Loss, OverallStatus, Queue, ReleaseAnswer, StateDecision, Task, TaskAnswer,
-    TaskPlan, TaskStatus, TasksAnswer, UpdateAnswer,
+    KnownState, OverallStatus, ReleaseAnswer, StateDecision, Task, TaskAnswer, TaskPlan,
+    TaskStatus, TasksAnswer, UpdateAnswer,
 };
 use crate::settings::ClientSettings;
 use crate::tls;
@@ -124,7 +126,7 @@ impl ApiClient {
     /// # Errors
     ///
     /// See [`CallError`]. Other programs with this API do not have it.
-    pub async fn queue(&self) -> Result<Queue, CallError> {
+    pub async fn queue(&self) -> Result<GetQueueResponse, CallError> {
         self.get(self.address.endpoint(&["queue"])).await
     }
 
@@ -371,7 +373,7 @@ fn redirects() -> redirect::Policy {
 }
 
 /// `name`, if it can stand in a path. These cannot: the path would be that of something else.
-fn usable(name: &str) -> Result<&str, CallError> {
+pub(crate) fn usable(name: &str) -> Result<&str, CallError> {
     match name {
         "" | "." | ".." => Err(CallError::UnusableName {
             name: name.to_owned(),

@@ -19,10 +19,9 @@ pub use address::AddressError;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
-    BufferPeriod, CreatedTask, Diagnostic, Event, EventError, Health, Hold, InspectedTask,
-    Inspection, KnownState, Loss, OverallStatus, Queue, ResourceChange, ResourceCounts, Run,
-    RunDetails, RunOutput, RunPage, StateConflict, StateDecision, StateIdentity, StatePlace, Task,
-    TaskCounts, TaskPlan, TaskStatus, WaitingRuns,
+    BufferPeriod, CreatedTask, Event, EventError, Health, Hold, InspectedTask, Inspection,
+    KnownState, OverallStatus, Run, RunPage, Sent, StateDecision, Task, TaskCounts, TaskPlan,
+    TaskStatus,
 };
-pub use runs::{FollowedLog, LogLine, LogPart, RunQuery};
+pub use runs::{FollowedLog, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};

@@ -1,8 +1,9 @@
 //! Answers (docs/rest.md). Further members of an answer are kept where its output shows them, and ignored
 //! elsewhere.
+//!
+//! Answers that only cts has are the messages of the scheduler, which read themselves (`cts_proto::json`).
 
-mod run;
-mod state;
+mod sent;
 
 use std::collections::BTreeMap;
 
@@ -10,11 +11,7 @@ use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub(crate) use self::run::RunAnswer;
-pub use self::run::{
-    Diagnostic, ResourceChange, ResourceCounts, Run, RunDetails, RunOutput, RunPage,
-};
-pub use self::state::{KnownState, StateConflict, StateDecision, StateIdentity, StatePlace};
+pub use self::sent::{Hold, KnownState, Run, Sent};
 use crate::error::Refusal;
 
 /// A task as configured (docs/rest.md#task-objects).
@@ -98,26 +95,6 @@ pub struct TaskStatus {
     /// Why its newest data are not applied; cts-only, absent if no shrink limit blocks them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
-}
-
-/// Loss that a shrink limit does not let a task apply (docs/rest.md#releasing-a-task).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Hold {
-    /// Since when.
-    pub since: DateTime<FixedOffset>,
-    /// The services that have lost more instances than the task may lose.
-    pub losses: Vec<Loss>,
-}
-
-/// A service that has lost more instances than it may.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
-    /// Its name.
-    pub service: String,
-    /// Instances in the data that were applied last.
-    pub applied: u32,
-    /// Instances in the data that are held back.
-    pub now: u32,
 }
 
 /// A run that is over.
@@ -259,19 +236,24 @@ pub(crate) struct ErrorAnswer {
     pub(crate) request_id: Option<String>,
 }
 
-/// How much work waits; cts-only.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Queue {
-    /// Runs that no worker takes, by the reason.
-    #[serde(default)]
-    pub waiting: Vec<WaitingRuns>,
+/// A page of runs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RunPage {
+    /// The runs, newest first.
+    pub runs: Vec<Run>,
 }
 
-/// Runs that no worker takes.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct WaitingRuns {
-    /// Why not.
-    pub reason: String,
-    /// The task of the one that has waited longest.
-    pub task_name: String,
+#[derive(Debug, Deserialize)]
+pub(crate) struct RunAnswer {
+    pub(crate) run: Run,
+}
+
+/// Decision about a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateDecision<'a> {
+    /// Which of two states is kept, `old` or `new`.
+    Keep(&'a str),
+    /// The task takes the state of the task that had this name.
+    From(&'a str),
 }

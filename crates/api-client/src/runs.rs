@@ -1,11 +1,11 @@
 //! Runs, and their logs as they grow: cts-only endpoints (docs/rest.md#routes).
 
+use cts_proto::log::v1::ReadLogResponse;
 use reqwest::{Method, Response};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::call::{Body, open, transport_failed};
-use crate::client::ApiClient;
+use crate::client::{ApiClient, usable};
 use crate::error::{CallError, beginning};
 use crate::model::{Run, RunAnswer, RunPage};
 
@@ -21,22 +21,6 @@ pub struct RunQuery {
     pub status: Option<String>,
     /// No more than so many; else the server says.
     pub limit: Option<u32>,
-}
-
-/// A part of a log.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct LogPart {
-    /// Position of its last line, to continue from.
-    pub position: u64,
-    /// Its lines.
-    pub lines: Vec<LogLine>,
-}
-
-/// A line of a log.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct LogLine {
-    /// Its text, without a line break.
-    pub text: String,
 }
 
 /// A log that is followed until its run has ended.
@@ -113,23 +97,13 @@ impl ApiClient {
     }
 }
 
-/// `id`, if it can stand in a path as what it is.
-fn usable(id: &str) -> Result<&str, CallError> {
-    match id {
-        "" | "." | ".." => Err(CallError::UnusableName {
-            name: id.to_owned(),
-        }),
-        id => Ok(id),
-    }
-}
-
 impl FollowedLog {
     /// The next part; `None` if the run has ended and this was all. Dropping the future loses nothing.
     ///
     /// # Errors
     ///
     /// The connection has failed, or it brings something else than a log.
-    pub async fn next(&mut self) -> Result<Option<LogPart>, CallError> {
+    pub async fn next(&mut self) -> Result<Option<ReadLogResponse>, CallError> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
                 let rest = self.received.split_off(end + 1);
@@ -150,7 +124,7 @@ impl FollowedLog {
         }
     }
 
-    fn decode(&self, line: &[u8]) -> Result<LogPart, CallError> {
+    fn decode(&self, line: &[u8]) -> Result<ReadLogResponse, CallError> {
         serde_json::from_slice::<Value>(line)
             .and_then(serde_json::from_value)
             .map_err(|error| self.no_log(error))

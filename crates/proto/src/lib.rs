@@ -1,7 +1,11 @@
-//! Messages, clients and servers generated from `proto/`, and nothing else.
+//! Messages, clients and servers generated from `proto/`, and the form of messages in the REST API ([`json`]).
 //!
 //! The generated files are committed, so that a build needs neither `protoc` nor `buf`. The test
 //! `generated` writes them anew from `proto/` and fails if they were not up to date.
+
+pub mod json;
+pub mod time;
+mod time_text;
 
 /// Watched data of Consul, and its changes.
 pub mod watch {

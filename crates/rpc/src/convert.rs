@@ -9,10 +9,12 @@ mod journal;
 mod run;
 mod state;
 mod task;
-mod time;
 mod view;
 mod worker;
 
+pub use cts_proto::time::{
+    duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire,
+};
 pub use delta::{append_part, delta_from_wire, delta_to_wire};
 pub use details::{details_from_wire, details_to_wire};
 pub use draft::{draft_from_wire, draft_to_wire};
@@ -20,20 +22,18 @@ pub use journal::{journal_from_wire, journal_to_wire};
 pub use run::{
     cancel_order_from_wire, cancel_order_to_wire, kind_of_lease, kind_to_wire, kinds_from_wire,
     known_kinds, lease_epoch, lost_lease_from_wire, lost_lease_to_wire, outcome_from_wire,
-    outcome_to_wire, plan_from_wire, plan_to_wire, run_id, status_to_wire, timeouts_from_wire,
-    timeouts_to_wire, wait_end_from_wire, wait_end_to_wire,
+    outcome_to_wire, plan_to_wire, run_id, status_to_wire, timeouts_from_wire, timeouts_to_wire,
+    wait_end_from_wire, wait_end_to_wire,
 };
 pub use state::{
-    conflict_from_wire, conflict_to_wire, keep_from_wire, keep_to_wire, known_state_from_wire,
-    known_state_to_wire, state_decision_from_wire, state_decision_to_wire, state_record_from_wire,
+    known_state_from_wire, known_state_to_wire, state_decision_from_wire, state_decision_to_wire,
     state_record_to_wire, state_report_from_wire, state_report_to_wire, terraform_state_from_wire,
     terraform_state_to_wire,
 };
 pub use task::{
-    event_from_wire, event_to_wire, hold_to_wire, loss_from_wire, phase_to_wire, task_from_spec,
+    event_to_wire, hold_to_wire, loss_from_wire, phase_to_wire, task_from_spec,
     task_status_from_wire, task_status_to_wire,
 };
-pub use time::{duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire};
 pub use view::{subscribe_to_wire, views_from_wire};
 pub use worker::{capabilities_from_wire, capabilities_to_wire, worker_from_wire, worker_to_wire};
 

@@ -209,7 +209,7 @@ impl App {
         let request = changes::read_creation(mode, &headers, body, self.names)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
-            None => changes::create(&self.tasks, &self.changes, request, id).await,
+            None => changes::create(&self.changes, request, id).await,
         }
     }
 

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, FixedOffset, Utc};
 use cts_listen::ClientLimit;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
+pub use cts_proto::json::LocalTime;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -17,9 +17,6 @@ use uuid::Uuid;
 
 /// Gives each request its id: 128 random bits (docs/rest.md#request-ids-and-the-log).
 pub type RequestIds = Arc<dyn Fn() -> Uuid + Send + Sync>;
-
-/// Moves a moment to the UTC offset that the server's place has at that moment.
-pub type LocalTime = Arc<dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset> + Send + Sync>;
 
 /// Settings that the composition root chooses.
 #[derive(Clone)]

@@ -2,4 +2,3 @@
 
 pub(crate) mod duration_text;
 pub(crate) mod percent;
-pub(crate) mod time_text;

@@ -1,6 +1,16 @@
 //! Calls of the scheduler. Only the ones in `changes` and the cancellation of a run change anything; every
 //! other call may be made twice.
 
+/// A call that can be made again: its client and its request are cloned for each time.
+macro_rules! call {
+    ($caller:ident.$client:ident.$method:ident($request:ident)) => {
+        || {
+            let (mut client, request) = ($caller.$client.clone(), $request.clone());
+            async move { client.$method(request).await }
+        }
+    };
+}
+
 mod changes;
 mod cluster;
 pub(crate) mod run_events;
@@ -118,6 +128,7 @@ where
     }
 }
 
-fn missing(field: &'static str) -> ConversionError {
-    ConversionError::Missing { field }
+/// The value of `field` in an answer.
+fn present<T>(value: Option<T>, field: &'static str) -> Result<T, CallError> {
+    value.ok_or(CallError::Answer(ConversionError::Missing { field }))
 }

@@ -14,6 +14,7 @@ pub struct GetBundleResponse {
     pub chunk: ::prost::alloc::vec::Vec<u8>,
 }
 /// Generated client implementations.
+#[cfg(feature = "grpc")]
 pub mod bundle_service_client {
     #![allow(
         unused_variables,
@@ -133,6 +134,7 @@ pub mod bundle_service_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "grpc")]
 pub mod bundle_service_server {
     #![allow(
         unused_variables,

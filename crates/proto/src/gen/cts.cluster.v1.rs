@@ -47,6 +47,8 @@ pub struct Member {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetConfigurationRequest {}
 /// The task blocks in force, and the ones of the members that live.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetConfigurationResponse {
     /// The configuration in force; absent before the first start.
@@ -60,6 +62,8 @@ pub struct GetConfigurationResponse {
     pub workers: ::prost::alloc::vec::Vec<WorkerDifference>,
 }
 /// A worker that gets no runs of some tasks.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WorkerDifference {
     /// Its id.
@@ -73,6 +77,8 @@ pub struct WorkerDifference {
     pub blocks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The task blocks that took effect last.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ConfigurationInForce {
     /// Increases by one with every decision.
@@ -86,12 +92,19 @@ pub struct ConfigurationInForce {
     pub decided_by: ::prost::alloc::string::String,
     /// Time of the decision.
     #[prost(message, optional, tag = "4")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub decided_at: ::core::option::Option<::prost_types::Timestamp>,
     /// Names of the tasks.
     #[prost(string, repeated, tag = "5")]
+    #[serde(rename = "tasks")]
     pub task_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The configuration of a member.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MemberConfiguration {
     /// Instance id.
@@ -99,12 +112,14 @@ pub struct MemberConfiguration {
     pub id: ::prost::alloc::string::String,
     /// Address that it advertises to others, if any.
     #[prost(string, optional, tag = "2")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: ::core::option::Option<::prost::alloc::string::String>,
     /// Whether it leads.
     #[prost(bool, tag = "3")]
     pub leader: bool,
     /// Digest of its task blocks; absent before it has registered them.
     #[prost(string, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: ::core::option::Option<::prost::alloc::string::String>,
     /// Whether its task blocks are in force.
     #[prost(bool, tag = "5")]
@@ -120,9 +135,15 @@ pub struct MemberConfiguration {
     >,
     /// When it has started.
     #[prost(message, optional, tag = "8")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub registered_at: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// How a task block differs from the one in force.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskDifference {
     /// The task.
@@ -130,6 +151,8 @@ pub struct TaskDifference {
     pub task_name: ::prost::alloc::string::String,
     /// How it differs.
     #[prost(enumeration = "TaskDifferenceKind", tag = "2")]
+    #[serde(rename = "difference")]
+    #[serde(with = "crate::json::Words::<crate::cluster::v1::TaskDifferenceKind>")]
     pub kind: i32,
 }
 /// How a task block differs.
@@ -170,6 +193,7 @@ impl TaskDifferenceKind {
     }
 }
 /// Generated client implementations.
+#[cfg(feature = "grpc")]
 pub mod cluster_service_client {
     #![allow(
         unused_variables,
@@ -316,6 +340,7 @@ pub mod cluster_service_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "grpc")]
 pub mod cluster_service_server {
     #![allow(
         unused_variables,

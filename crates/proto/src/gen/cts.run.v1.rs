@@ -100,6 +100,7 @@ pub struct KnownState {
     pub from: ::prost::alloc::string::String,
 }
 /// A Terraform state that exists, with resources or without.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TerraformState {
     /// Its lineage.
@@ -110,9 +111,12 @@ pub struct TerraformState {
     pub serial: u64,
     /// Number of its resources, if they were counted.
     #[prost(uint64, optional, tag = "3")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: ::core::option::Option<u64>,
 }
 /// Content of a workspace in a backend.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StateAt {
     /// Kind of the backend, such as "consul".
@@ -123,6 +127,7 @@ pub struct StateAt {
     pub workspace: ::prost::alloc::string::String,
     /// The state there; absent if the workspace has none.
     #[prost(message, optional, tag = "3")]
+    #[serde(flatten)]
     pub state: ::core::option::Option<TerraformState>,
 }
 /// Two states between which cts does not decide.
@@ -417,28 +422,38 @@ pub mod complete_run_request {
     }
 }
 /// Results of an attempt, as its worker has read them from Terraform's output, without secrets and bounded.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RunDetails {
     /// Resources that an apply has changed or a plan would change; absent if Terraform came to neither.
     #[prost(message, optional, tag = "1")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: ::core::option::Option<ResourceCounts>,
     /// How long its steps took.
     #[prost(message, optional, tag = "2")]
+    #[serde(rename = "phases_ms")]
+    #[serde(with = "crate::json::or_empty")]
     pub phases: ::core::option::Option<PhaseTimes>,
     /// Resources that were changed, or would be; at most 200, in Terraform's order. Empty in a list of runs.
     #[prost(message, repeated, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub changes: ::prost::alloc::vec::Vec<ResourceChange>,
     /// Number of further changes that were left out.
     #[prost(uint32, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub more_changes: u32,
     /// Errors and warnings, at most 20. Empty in a list of runs.
     #[prost(message, repeated, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub diagnostics: ::prost::alloc::vec::Vec<Diagnostic>,
     /// Number of further diagnostics that were left out.
     #[prost(uint32, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub more_diagnostics: u32,
     /// Outputs of the module that the task names, after an apply; at most 32. Empty in a list of runs.
     #[prost(message, repeated, tag = "7")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub outputs: ::prost::alloc::vec::Vec<RunOutput>,
 }
 /// An output of the module.
@@ -468,6 +483,8 @@ pub mod run_output {
     }
 }
 /// Numbers of resources. A replaced resource counts as added and as destroyed.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ResourceCounts {
     /// Created.
@@ -484,28 +501,38 @@ pub struct ResourceCounts {
     pub imported: u32,
 }
 /// How long the steps of an attempt took; absent for steps that were not begun.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PhaseTimes {
+    /// From queueing to the first attempt. Set by the scheduler.
+    #[prost(message, optional, tag = "6")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
+    pub queue: ::core::option::Option<::prost_types::Duration>,
     /// Everything before Terraform: input, module, values and files.
     #[prost(message, optional, tag = "1")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
     pub render: ::core::option::Option<::prost_types::Duration>,
     /// "init".
     #[prost(message, optional, tag = "2")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
     pub init: ::core::option::Option<::prost_types::Duration>,
     /// "validate".
     #[prost(message, optional, tag = "3")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
     pub validate: ::core::option::Option<::prost_types::Duration>,
     /// "plan".
     #[prost(message, optional, tag = "4")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
     pub plan: ::core::option::Option<::prost_types::Duration>,
     /// "apply".
     #[prost(message, optional, tag = "5")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
     pub apply: ::core::option::Option<::prost_types::Duration>,
-    /// From queueing to the first attempt. Set by the scheduler.
-    #[prost(message, optional, tag = "6")]
-    pub queue: ::core::option::Option<::prost_types::Duration>,
 }
 /// A resource that was changed, or would be.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ResourceChange {
     /// Its address in the root module.
@@ -513,31 +540,40 @@ pub struct ResourceChange {
     pub address: ::prost::alloc::string::String,
     /// Action on the resource.
     #[prost(enumeration = "ResourceAction", tag = "2")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::ResourceAction>")]
     pub action: i32,
 }
 /// An error or a warning of Terraform.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Diagnostic {
     /// How bad it is.
     #[prost(enumeration = "DiagnosticSeverity", tag = "1")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::DiagnosticSeverity>")]
     pub severity: i32,
     /// The error or warning, in one line.
     #[prost(string, tag = "2")]
     pub summary: ::prost::alloc::string::String,
     /// The error or warning at length; may be empty.
     #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub detail: ::prost::alloc::string::String,
     /// The resource that it is about; empty without one.
     #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub address: ::prost::alloc::string::String,
     /// The file that it is about; empty without one.
     #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub file: ::prost::alloc::string::String,
     /// The line of the file, from 1; 0 if unknown.
     #[prost(uint32, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub line: u32,
     /// The lines of the file; may be empty.
     #[prost(string, tag = "7")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub snippet: ::prost::alloc::string::String,
 }
 /// Terraform applied the input.
@@ -551,15 +587,18 @@ pub struct Failed {
     pub error: ::prost::alloc::string::String,
 }
 /// Terraform has planned the changes of an apply.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Planned {
-    /// Terraform's text, without colours; at most 3 MiB. If it is longer, the middle is left out, and a line in
-    /// its place names the omitted length.
-    #[prost(string, tag = "1")]
-    pub text: ::prost::alloc::string::String,
     /// Whether an apply would change anything.
     #[prost(bool, tag = "2")]
     pub changes_present: bool,
+    /// Terraform's text, without colours; at most 3 MiB. If it is longer, the middle is left out, and a line in
+    /// its place names the omitted length.
+    #[prost(string, tag = "1")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub text: ::prost::alloc::string::String,
 }
 /// The task directory is made and valid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -636,6 +675,8 @@ pub struct ListRunsRequest {
     pub page_token: ::prost::alloc::string::String,
 }
 /// A page of runs.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListRunsResponse {
     /// The runs, newest first, without the texts of their plans.
@@ -643,9 +684,13 @@ pub struct ListRunsResponse {
     pub runs: ::prost::alloc::vec::Vec<Run>,
     /// Token of the next page; empty if this is the last.
     #[prost(string, tag = "2")]
+    #[serde(rename = "next")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub next_page_token: ::prost::alloc::string::String,
 }
 /// A run.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Run {
     /// The run.
@@ -656,37 +701,55 @@ pub struct Run {
     pub task_name: ::prost::alloc::string::String,
     /// Kind of the run.
     #[prost(enumeration = "RunKind", tag = "3")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::RunKind>")]
     pub kind: i32,
+    /// Its status.
+    #[prost(enumeration = "RunStatus", tag = "5")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::RunStatus>")]
+    pub status: i32,
     /// Whether it is a requested run with a single attempt.
     #[prost(bool, tag = "4")]
     pub no_retry: bool,
-    /// Its status.
-    #[prost(enumeration = "RunStatus", tag = "5")]
-    pub status: i32,
     /// Attempts so far.
     #[prost(uint32, tag = "6")]
     pub attempts: u32,
     /// Errors of all attempts, the newest first; empty if none has failed, or if a later one succeeded.
     #[prost(string, tag = "7")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub error: ::prost::alloc::string::String,
     /// The plan, if the run is a plan and has succeeded.
     #[prost(message, optional, tag = "8")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: ::core::option::Option<Planned>,
     /// When it was queued.
     #[prost(message, optional, tag = "9")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub queued_at: ::core::option::Option<::prost_types::Timestamp>,
     /// When its first attempt began; absent if it has not.
     #[prost(message, optional, tag = "10")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub started_at: ::core::option::Option<::prost_types::Timestamp>,
     /// When it ended; absent if it has not.
     #[prost(message, optional, tag = "11")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub finished_at: ::core::option::Option<::prost_types::Timestamp>,
     /// Reason of its wait while it is queued, or is leased and waits for something outside of cts, as a text for
     /// display; for a queued run empty in a list, and if the wait is a matter of moments.
     #[prost(string, tag = "14")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub waiting_for: ::prost::alloc::string::String,
     /// Results of its last attempt; absent before the end of one, and if the worker did not report them.
     #[prost(message, optional, tag = "15")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: ::core::option::Option<RunDetails>,
 }
 /// Asks to follow runs.
@@ -697,28 +760,39 @@ pub struct FollowRunsRequest {
     pub task_name: ::prost::alloc::string::String,
 }
 /// A run changed its status.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FollowRunsResponse {
     /// The run.
     #[prost(string, tag = "1")]
+    #[serde(rename = "id")]
     pub run_id: ::prost::alloc::string::String,
     /// The task.
     #[prost(string, tag = "2")]
     pub task_name: ::prost::alloc::string::String,
+    /// Kind of the run.
+    #[prost(enumeration = "RunKind", tag = "5")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::RunKind>")]
+    pub kind: i32,
     /// Its status now.
     #[prost(enumeration = "RunStatus", tag = "3")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::RunStatus>")]
     pub status: i32,
     /// Moment of the change.
     #[prost(message, optional, tag = "4")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
-    /// Kind of the run.
-    #[prost(enumeration = "RunKind", tag = "5")]
-    pub kind: i32,
 }
 /// Asks for the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetQueueRequest {}
 /// How much work waits.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetQueueResponse {
     /// Queued runs of enabled tasks, and plans, checks and requested runs of any, due or not.
@@ -732,6 +806,8 @@ pub struct GetQueueResponse {
     pub running: u64,
     /// How long the oldest ready run has been due; absent without one.
     #[prost(message, optional, tag = "4")]
+    #[serde(rename = "oldest_ready_seconds")]
+    #[serde(with = "crate::json::seconds")]
     pub oldest_ready: ::core::option::Option<::prost_types::Duration>,
     /// Slots of the workers that live and do not drain.
     #[prost(uint64, tag = "5")]
@@ -742,6 +818,8 @@ pub struct GetQueueResponse {
     pub waiting: ::prost::alloc::vec::Vec<WaitingRuns>,
 }
 /// Runs that no worker takes, and that have equal requirements.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WaitingRuns {
     /// Why no worker takes them.
@@ -752,6 +830,8 @@ pub struct WaitingRuns {
     pub runs: u64,
     /// How long the oldest has been due.
     #[prost(message, optional, tag = "3")]
+    #[serde(rename = "oldest_seconds")]
+    #[serde(with = "crate::json::seconds_or_zero")]
     pub oldest: ::core::option::Option<::prost_types::Duration>,
     /// The task of the oldest.
     #[prost(string, tag = "4")]
@@ -1034,6 +1114,7 @@ impl RunStatus {
     }
 }
 /// Generated client implementations.
+#[cfg(feature = "grpc")]
 pub mod run_service_client {
     #![allow(
         unused_variables,
@@ -1515,6 +1596,7 @@ pub mod run_service_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "grpc")]
 pub mod run_service_server {
     #![allow(
         unused_variables,

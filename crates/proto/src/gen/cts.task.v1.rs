@@ -274,16 +274,24 @@ pub struct TaskState {
     pub hold: ::core::option::Option<Hold>,
 }
 /// Data that a shrink limit blocks, because services have lost more instances than the task may lose.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Hold {
     /// Time when the task was blocked.
     #[prost(message, optional, tag = "1")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub since: ::core::option::Option<::prost_types::Timestamp>,
     /// The services; at least one.
     #[prost(message, repeated, tag = "2")]
     pub losses: ::prost::alloc::vec::Vec<Loss>,
 }
 /// A service that has lost more instances than it may.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Loss {
     /// Its name.
@@ -479,6 +487,8 @@ impl TaskStatus {
     }
 }
 /// Why a task ran, or why it does not.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Explanation {
     /// Name of the task.
@@ -492,33 +502,51 @@ pub struct Explanation {
     pub enabled: bool,
     /// Phase between its creation and its deletion.
     #[prost(enumeration = "TaskPhase", tag = "4")]
+    #[serde(with = "crate::json::Words::<crate::task::v1::TaskPhase>")]
     pub phase: i32,
     /// When the leader wrote the data about views, buffering and decisions; absent if it has not yet.
     #[prost(message, optional, tag = "5")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub as_of: ::core::option::Option<::prost_types::Timestamp>,
     /// The views that the task's input is made of.
     #[prost(message, repeated, tag = "6")]
     pub views: ::prost::alloc::vec::Vec<ObservedView>,
     /// End of the buffer period that holds changes back; absent without one.
     #[prost(message, optional, tag = "7")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub buffered_until: ::core::option::Option<::prost_types::Timestamp>,
+    /// When its schedule is due next; absent without a schedule.
+    #[prost(message, optional, tag = "12")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub next_tick: ::core::option::Option<::prost_types::Timestamp>,
     /// Decision about the newest complete input; absent if the task had none.
     #[prost(message, optional, tag = "8")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_decision: ::core::option::Option<Decision>,
     /// The run that is queued or running; absent without one.
     #[prost(message, optional, tag = "9")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub current_run: ::core::option::Option<super::super::run::v1::Run>,
     /// The newest run that has ended; absent without one.
     #[prost(message, optional, tag = "10")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: ::core::option::Option<super::super::run::v1::Run>,
     /// Everything that the task waits for, the most important first; empty if it waits only for a change.
     #[prost(message, repeated, tag = "11")]
     pub obstacles: ::prost::alloc::vec::Vec<Obstacle>,
-    /// When its schedule is due next; absent without a schedule.
-    #[prost(message, optional, tag = "12")]
-    pub next_tick: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// A part of Consul's data that a task's input is made of.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ObservedView {
     /// The watched data, as a text for display.
@@ -527,20 +555,27 @@ pub struct ObservedView {
     /// Whether all of it has been read. Nothing runs before that.
     #[prost(bool, tag = "2")]
     pub complete: bool,
+    /// Whether a change of it runs the task.
+    #[prost(bool, tag = "5")]
+    pub triggers: bool,
     /// Counts the changes seen since it is watched.
     #[prost(uint64, tag = "3")]
     pub revision: u64,
     /// When the last change was seen; absent if none was seen.
     #[prost(message, optional, tag = "4")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub changed_at: ::core::option::Option<::prost_types::Timestamp>,
-    /// Whether a change of it runs the task.
-    #[prost(bool, tag = "5")]
-    pub triggers: bool,
     /// Why changes of it are not seen now; absent while they are.
     #[prost(message, optional, tag = "6")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: ::core::option::Option<ViewProblem>,
 }
 /// Why a view cannot be read. Data that was read before stays in force.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ViewProblem {
     /// The error, in one line.
@@ -548,41 +583,68 @@ pub struct ViewProblem {
     pub text: ::prost::alloc::string::String,
     /// Start of the failures, as far as the leader has seen them.
     #[prost(message, optional, tag = "2")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub since: ::core::option::Option<::prost_types::Timestamp>,
     /// Time of the next try; absent if it is not known. May have passed when this is read.
     #[prost(message, optional, tag = "3")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub next_try: ::core::option::Option<::prost_types::Timestamp>,
     /// When Consul answered about the view last; absent if it is not known.
     #[prost(message, optional, tag = "4")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub last_answer: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// Decision about a complete input.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Decision {
     /// Kind of the decision.
     #[prost(enumeration = "DecisionKind", tag = "1")]
+    #[serde(with = "crate::json::Words::<crate::task::v1::DecisionKind>")]
     pub kind: i32,
     /// Time of the decision.
     #[prost(message, optional, tag = "2")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
     /// The run that was queued or left waiting; empty without one.
     #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub run_id: ::prost::alloc::string::String,
     /// The decision as a text for display.
     #[prost(string, tag = "4")]
     pub text: ::prost::alloc::string::String,
 }
 /// Something that a task waits for.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Obstacle {
     /// Kind of the obstacle.
     #[prost(enumeration = "ObstacleKind", tag = "1")]
+    #[serde(with = "crate::json::Words::<crate::task::v1::ObstacleKind>")]
     pub kind: i32,
     /// The obstacle as a text for display.
     #[prost(string, tag = "2")]
     pub text: ::prost::alloc::string::String,
     /// Time when it ends; absent if it is not known.
     #[prost(message, optional, tag = "3")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub until: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// Decisions about a complete input.
@@ -1037,6 +1099,7 @@ impl DeletionMode {
     }
 }
 /// Generated client implementations.
+#[cfg(feature = "grpc")]
 pub mod task_service_client {
     #![allow(
         unused_variables,
@@ -1509,6 +1572,7 @@ pub mod task_service_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "grpc")]
 pub mod task_service_server {
     #![allow(
         unused_variables,

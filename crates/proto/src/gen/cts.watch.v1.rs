@@ -340,6 +340,7 @@ pub struct ViewFailure {
     pub refused: bool,
 }
 /// Generated client implementations.
+#[cfg(feature = "grpc")]
 pub mod watch_service_client {
     #![allow(
         unused_variables,
@@ -461,6 +462,7 @@ pub mod watch_service_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "grpc")]
 pub mod watch_service_server {
     #![allow(
         unused_variables,

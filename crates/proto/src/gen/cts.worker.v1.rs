@@ -189,6 +189,7 @@ pub struct DrainWorkerRequest {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DrainWorkerResponse {}
 /// Generated client implementations.
+#[cfg(feature = "grpc")]
 pub mod worker_service_client {
     #![allow(
         unused_variables,
@@ -359,6 +360,7 @@ pub mod worker_service_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "grpc")]
 pub mod worker_service_server {
     #![allow(
         unused_variables,

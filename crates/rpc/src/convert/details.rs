@@ -49,7 +49,7 @@ pub(super) const fn counts_to_wire(counts: ResourceCounts) -> proto::ResourceCou
     }
 }
 
-pub(super) const fn counts_from_wire(counts: proto::ResourceCounts) -> ResourceCounts {
+const fn counts_from_wire(counts: proto::ResourceCounts) -> ResourceCounts {
     ResourceCounts {
         added: counts.added,
         changed: counts.changed,

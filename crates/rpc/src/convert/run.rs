@@ -133,7 +133,7 @@ pub fn plan_to_wire(plan: Plan) -> proto::Planned {
 }
 
 /// A plan from the wire, shortened if it is too long.
-pub fn plan_from_wire(plan: proto::Planned) -> Plan {
+fn plan_from_wire(plan: proto::Planned) -> Plan {
     Plan::new(plan.changes_present, plan.text)
 }
 

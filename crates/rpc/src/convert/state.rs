@@ -8,7 +8,7 @@ use cts_core::state::{
 use cts_proto::run::v1 as proto;
 use cts_proto::task::v1 as task;
 
-use super::{ConversionError, invalid, timestamp_from_wire, timestamp_to_wire};
+use super::{ConversionError, invalid, timestamp_to_wire};
 
 /// A state for the wire.
 pub fn terraform_state_to_wire(state: TerraformState) -> proto::TerraformState {
@@ -32,7 +32,7 @@ pub fn terraform_state_from_wire(
 }
 
 /// A decision for the wire.
-pub const fn keep_to_wire(keep: Option<Keep>) -> proto::StateKeep {
+const fn keep_to_wire(keep: Option<Keep>) -> proto::StateKeep {
     match keep {
         None => proto::StateKeep::Unspecified,
         Some(Keep::Old) => proto::StateKeep::Old,
@@ -41,7 +41,7 @@ pub const fn keep_to_wire(keep: Option<Keep>) -> proto::StateKeep {
 }
 
 /// A decision from the wire. One that this version does not know is an error: neither state may be taken by mistake.
-pub fn keep_from_wire(keep: i32) -> Result<Option<Keep>, ConversionError> {
+fn keep_from_wire(keep: i32) -> Result<Option<Keep>, ConversionError> {
     match proto::StateKeep::try_from(keep) {
         Ok(proto::StateKeep::Unspecified) => Ok(None),
         Ok(proto::StateKeep::Old) => Ok(Some(Keep::Old)),
@@ -98,21 +98,6 @@ pub fn state_record_to_wire(record: StateRecord) -> task::KnownTerraformState {
     }
 }
 
-/// Converts the whole record that a task keeps of its state from the wire. A conflict without its time counts
-/// as one of the beginning of time.
-pub fn state_record_from_wire(
-    state: task::KnownTerraformState,
-) -> Result<StateRecord, ConversionError> {
-    let record = known_state_from_wire(state.known)?.unwrap_or_default();
-    let conflict = state.conflict.map(conflict_from_wire).transpose()?;
-    let conflict_at = timestamp_from_wire(state.conflict_at.as_ref()).unwrap_or_default();
-    Ok(StateRecord {
-        conflict: conflict.map(|conflict| (conflict, conflict_at)),
-        recorded_at: timestamp_from_wire(state.recorded_at.as_ref()),
-        ..record
-    })
-}
-
 /// Converts the decision of an operator for the wire.
 pub fn state_decision_to_wire(
     decision: StateDecision,
@@ -145,7 +130,7 @@ pub fn state_decision_from_wire(
 }
 
 /// A conflict for the wire.
-pub fn conflict_to_wire(conflict: StateConflict) -> proto::StateConflict {
+fn conflict_to_wire(conflict: StateConflict) -> proto::StateConflict {
     let at = |at: StateAt| proto::StateAt {
         backend: at.backend,
         workspace: at.workspace,
@@ -159,9 +144,7 @@ pub fn conflict_to_wire(conflict: StateConflict) -> proto::StateConflict {
 }
 
 /// A conflict from the wire, of bounded size.
-pub fn conflict_from_wire(
-    conflict: proto::StateConflict,
-) -> Result<StateConflict, ConversionError> {
+fn conflict_from_wire(conflict: proto::StateConflict) -> Result<StateConflict, ConversionError> {
     let at = |at: Option<proto::StateAt>| {
         let Some(at) = at else { return Ok(None) };
         Ok(Some(StateAt {

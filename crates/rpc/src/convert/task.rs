@@ -5,16 +5,15 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
-    CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, EventConfig, Hold,
-    Loss, TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
+    CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, Hold, Loss,
+    TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
 use hcl::format::{Format as _, Formatter};
 
-use super::details::{counts_from_wire, counts_to_wire};
+use super::details::counts_to_wire;
 use super::draft::draft_to_wire;
-use super::time::{timestamp_from_wire, timestamp_to_wire};
-use super::{ConversionError, invalid};
+use super::timestamp_to_wire;
 
 /// A stored task for the wire. Its revision and its phase are for the caller to add.
 pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
@@ -153,42 +152,6 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         source: event.config.source,
         resources: event.resources.map(counts_to_wire),
     }
-}
-
-/// An event from the wire.
-pub fn event_from_wire(event: proto::Event) -> Result<Event, ConversionError> {
-    let start_time =
-        timestamp_from_wire(event.start_time.as_ref()).ok_or(ConversionError::Missing {
-            field: "Event.start_time",
-        })?;
-    let end_time =
-        timestamp_from_wire(event.end_time.as_ref()).ok_or(ConversionError::Missing {
-            field: "Event.end_time",
-        })?;
-    Ok(Event {
-        id: event
-            .id
-            .parse()
-            .map_err(|_not_a_uuid| invalid("Event.id", &event.id))?,
-        run_id: event
-            .run_id
-            .parse()
-            .map_err(|_not_a_uuid| invalid("Event.run_id", &event.run_id))?,
-        task_name: event
-            .task_name
-            .parse()
-            .map_err(|_not_a_name| invalid("Event.task_name", &event.task_name))?,
-        success: event.success,
-        start_time,
-        end_time,
-        error: event.error,
-        resources: event.resources.map(counts_from_wire),
-        config: EventConfig {
-            providers: event.providers,
-            services: event.services,
-            source: event.source,
-        },
-    })
 }
 
 #[cfg(test)]

@@ -2,18 +2,17 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, FixedOffset, Utc};
 use cts_core::TaskStatus;
 use cts_core::hidden::without_secrets;
+use cts_proto::json;
+use cts_proto::run::v1::ResourceCounts;
 use cts_proto::task::v1 as proto;
 use cts_rpc::ConversionError;
 use cts_rpc::convert::{task_status_from_wire, timestamp_from_wire};
+use prost_types::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::error::ErrorMessage;
-use super::hold::HoldObject;
-use super::run_details::ResourcesObject;
-use crate::original::time_text::TimeText;
 
 /// Numbers of tasks.
 #[derive(Debug, Serialize)]
@@ -102,15 +101,12 @@ pub(crate) struct TaskStatusAnswer<'a> {
     services: &'a [String],
     /// Ours.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hold: Option<HoldObject<'a>>,
+    hold: Option<&'a proto::Hold>,
 }
 
 impl<'a> TaskStatusAnswer<'a> {
-    /// Converts `state`, times shown by `local_time`.
-    pub(crate) fn new(
-        state: &'a proto::TaskState,
-        local_time: &dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset>,
-    ) -> Result<Self, ConversionError> {
+    /// Converts `state`.
+    pub(crate) fn new(state: &'a proto::TaskState) -> Result<Self, ConversionError> {
         Ok(Self {
             task_name: &state.task_name,
             status: status_of(state)?.as_str(),
@@ -122,14 +118,11 @@ impl<'a> TaskStatusAnswer<'a> {
             events: state
                 .events
                 .iter()
-                .map(|event| EventObject::new(event, local_time))
+                .map(EventObject::new)
                 .collect::<Result<_, _>>()?,
             providers: &state.providers,
             services: &state.services,
-            hold: state
-                .hold
-                .as_ref()
-                .map(|hold| HoldObject::new(hold, local_time)),
+            hold: state.hold.as_ref(),
         })
     }
 
@@ -144,8 +137,10 @@ impl<'a> TaskStatusAnswer<'a> {
 struct EventObject<'a> {
     id: &'a str,
     success: bool,
-    start_time: TimeText,
-    end_time: TimeText,
+    #[serde(with = "json::time")]
+    start_time: Option<Timestamp>,
+    #[serde(with = "json::time")]
+    end_time: Option<Timestamp>,
     task_name: &'a str,
     /// Sent as `null` on success.
     error: Option<ErrorMessage<'a>>,
@@ -153,7 +148,7 @@ struct EventObject<'a> {
     /// Ours, and so what follows.
     run_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    resources: Option<ResourcesObject>,
+    resources: Option<ResourceCounts>,
 }
 
 #[derive(Debug, Serialize)]
@@ -164,20 +159,16 @@ struct EventConfigObject<'a> {
 }
 
 impl<'a> EventObject<'a> {
-    fn new(
-        event: &'a proto::Event,
-        local_time: &dyn Fn(DateTime<Utc>) -> DateTime<FixedOffset>,
-    ) -> Result<Self, ConversionError> {
-        let time = |at: Option<&prost_types::Timestamp>, field| {
-            timestamp_from_wire(at)
-                .map(|at| TimeText(local_time(at)))
-                .ok_or(ConversionError::Missing { field })
+    fn new(event: &'a proto::Event) -> Result<Self, ConversionError> {
+        let time = |at: Option<Timestamp>, field| match timestamp_from_wire(at.as_ref()) {
+            Some(_) => Ok(at),
+            None => Err(ConversionError::Missing { field }),
         };
         Ok(Self {
             id: &event.id,
             success: event.success,
-            start_time: time(event.start_time.as_ref(), "Event.start_time")?,
-            end_time: time(event.end_time.as_ref(), "Event.end_time")?,
+            start_time: time(event.start_time, "Event.start_time")?,
+            end_time: time(event.end_time, "Event.end_time")?,
             task_name: &event.task_name,
             error: event
                 .error
@@ -189,7 +180,7 @@ impl<'a> EventObject<'a> {
                 source: without_secrets(&event.source),
             },
             run_id: &event.run_id,
-            resources: event.resources.map(ResourcesObject::from),
+            resources: event.resources,
         })
     }
 }

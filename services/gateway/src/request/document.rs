@@ -18,7 +18,7 @@ pub(crate) const YAML: &str = include_str!("../../openapi.yaml");
 /// The document in JSON.
 pub(crate) const JSON: &str = include_str!("../../openapi.json");
 
-static DOCUMENT: LazyLock<Value> =
+pub(crate) static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(JSON).expect("a test has written it"));
 
 /// The schema `name` of the document.

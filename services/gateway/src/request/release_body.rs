@@ -20,13 +20,7 @@ pub(crate) enum ReleaseBodyError {
 
 #[derive(Deserialize)]
 struct Body {
-    seen: Option<Vec<Seen>>,
-}
-
-#[derive(Deserialize)]
-struct Seen {
-    service: String,
-    now: u32,
+    seen: Option<Vec<Loss>>,
 }
 
 /// The losses of the hold that the caller has seen, if `body` contains them.
@@ -42,16 +36,7 @@ pub(crate) fn seen(body: &[u8]) -> Result<Option<SeenLosses>, ReleaseBodyError> 
     let checked = document::schema("ReleaseRequest").check(&mut value);
     checked.map_err(ReleaseBodyError::Mismatch)?;
     let body: Body = serde_json::from_value(value).map_err(no_json)?;
-    Ok(body.seen.map(|seen| SeenLosses {
-        losses: seen
-            .into_iter()
-            .map(|Seen { service, now }| Loss {
-                service,
-                applied: 0,
-                now,
-            })
-            .collect(),
-    }))
+    Ok(body.seen.map(|losses| SeenLosses { losses }))
 }
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 
 use axum::response::Response;
 use cts_core::state::StateDecision;
+use cts_proto::json::KnownState;
+use cts_proto::task::v1::KnownTerraformState;
 use http::{HeaderMap, StatusCode};
 
 use crate::model::{
-    AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, InspectedAnswer, ReleasedAnswer,
-    ReplacedAnswer, StateAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
+    AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, IdFirst, InspectedAnswer, ReleasedAnswer,
+    ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
 };
 use crate::options::LocalTime;
 use crate::problem::{Change, Family, Problem};
@@ -17,7 +19,7 @@ use crate::request::run_mode::RunMode;
 use crate::request::state_decision;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
-use crate::scheduler_client::{CallError, TaskChangeClient, TaskClient};
+use crate::scheduler_client::{ChangeError, Reason, TaskChangeClient, TaskClient};
 use crate::transport::body::BodyError;
 use crate::transport::etag;
 use crate::transport::json;
@@ -80,31 +82,28 @@ fn no_duration(text: &str) -> Problem {
 
 /// Creates a task, or inspects what would be created.
 pub(crate) async fn create(
-    questions: &TaskClient,
     changes: &TaskChangeClient,
     request: TaskRequest,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    let name = request.task.name.clone();
-    if let Some(text) = &request.bad_duration {
-        // That the name is in use goes before it.
-        return Err(match questions.task(&name).await {
-            Ok(_task) => Problem::task_exists(&name),
-            Err(CallError::NoSuchTask) => no_duration(text),
-            Err(error) => Problem::unanswered(&error, None, id),
-        });
-    }
     let mode = request.mode;
-    let echo = (mode == RunMode::Inspect).then(|| request.task.clone());
-    let changed = changes
-        .create(request.task, mode)
-        .await
-        .map_err(|error| Problem::unchanged(&error, Change::Create(mode), &name, id))?;
-    if let Some(echo) = echo {
+    let mut task = request.task.clone();
+    if request.bad_duration.is_some() {
+        // No scheduler accepts a task without a module, and each reports first that a name is in use.
+        task.module.clear();
+    }
+    let changed = changes.create(task, mode).await;
+    let changed = changed.map_err(|error| match (&error, &request.bad_duration) {
+        (ChangeError::Declined { reason, .. }, Some(text)) if *reason == Reason::Invalid => {
+            no_duration(text)
+        }
+        _ => Problem::unchanged(&error, Change::Create(mode), &request.task.name, id),
+    })?;
+    if mode == RunMode::Inspect {
         let answer = InspectedAnswer {
             request_id: id,
             run: TaskPlanObject::of(changed.plan.as_ref(), SKIPPED),
-            task: TaskObject::echo(&echo, request.sent),
+            task: TaskObject::echo(&request.task, request.sent),
         };
         return Ok(json::answer(StatusCode::OK, &answer));
     }
@@ -186,8 +185,8 @@ pub(crate) async fn release(
         .release(name, seen)
         .await
         .map_err(|error| Problem::unchanged(&error, Change::Release, name, id))?;
-    let answer = ReleasedAnswer::new(hold.as_ref(), &**local_time, id);
-    Ok(json::answer(StatusCode::OK, &answer))
+    let answer = ReleasedAnswer::new(hold, id);
+    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
 /// Known data of the Terraform state of the task `name`.
@@ -201,8 +200,7 @@ pub(crate) async fn terraform_state(
         .terraform_state(name)
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
-    let answer = StateAnswer::new(name, &state, &**local_time, id);
-    Ok(json::answer(StatusCode::OK, &answer))
+    Ok(state_answer(name, state, local_time, id))
 }
 
 /// Reads a decision about a Terraform state.
@@ -222,8 +220,20 @@ pub(crate) async fn decide_state(
         .decide_state(name, decision)
         .await
         .map_err(|error| Problem::unchanged(&error, Change::DecideState, name, id))?;
-    let answer = StateAnswer::new(name, &state, &**local_time, id);
-    Ok(json::answer(StatusCode::OK, &answer))
+    Ok(state_answer(name, state, local_time, id))
+}
+
+fn state_answer(
+    name: &str,
+    state: KnownTerraformState,
+    local_time: &LocalTime,
+    id: RequestId,
+) -> Response {
+    let answer = IdFirst {
+        request_id: id,
+        message: KnownState::new(name.to_owned(), state),
+    };
+    json::answer_in(local_time, StatusCode::OK, &answer)
 }
 
 /// Switches the task `name` on or off. An update that the scheduler declines has the new family's body, every

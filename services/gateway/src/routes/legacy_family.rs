@@ -38,13 +38,12 @@ pub(crate) async fn task_status(
         .state(name, query.include_events)
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
-    let status = TaskStatusAnswer::new(&state, local_time.as_ref())
-        .map_err(|error| not_understood(error, id))?;
+    let status = TaskStatusAnswer::new(&state).map_err(|error| not_understood(error, id))?;
     let answer: TaskStatusesAnswer<'_> = Some(status)
         .filter(|status| status.passes(query.status))
         .into_iter()
         .collect();
-    Ok(json::answer(StatusCode::OK, &answer))
+    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
 fn not_understood(error: ConversionError, id: RequestId) -> Problem {

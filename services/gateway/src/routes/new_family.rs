@@ -3,7 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::model::{ClusterAnswer, ConfigurationAnswer, TaskAnswer, TaskObject, TasksAnswer};
+use crate::model::{ClusterAnswer, IdLast, TaskAnswer, TaskObject, TasksAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::scheduler_client::{ClusterClient, TaskClient};
@@ -39,10 +39,11 @@ pub(crate) async fn configuration(
         .configuration()
         .await
         .map_err(|error| Problem::unanswered(&error, None, id))?;
-    Ok(json::answer(
-        StatusCode::OK,
-        &ConfigurationAnswer::new(&configuration, &**local_time, id),
-    ))
+    let answer = IdLast {
+        message: configuration,
+        request_id: id,
+    };
+    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
 /// All tasks.

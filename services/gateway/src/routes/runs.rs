@@ -4,7 +4,7 @@ use axum::response::Response;
 use cts_proto::run::v1::RunStatus;
 use http::StatusCode;
 
-use crate::model::{ExplanationAnswer, QueueAnswer, RunAnswer, RunObject, RunsAnswer};
+use crate::model::{ExplanationAnswer, IdFirst, IdLast, RunAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::{cancel_body, parameters};
@@ -19,7 +19,11 @@ pub(crate) async fn queue(questions: &RunClient, id: RequestId) -> Result<Respon
         .queue()
         .await
         .map_err(|error| Problem::unanswered(&error, None, id))?;
-    Ok(json::answer(StatusCode::OK, &QueueAnswer::new(&queue, id)))
+    let answer = IdLast {
+        message: queue,
+        request_id: id,
+    };
+    Ok(json::answer(StatusCode::OK, &answer))
 }
 
 /// A page of runs, newest first.
@@ -34,15 +38,11 @@ pub(crate) async fn runs(
         .runs(request)
         .await
         .map_err(|error| Problem::unanswered_run(&error, "", id))?;
-    let runs = page.runs.iter();
-    let answer = RunsAnswer {
+    let answer = IdFirst {
         request_id: id,
-        runs: runs
-            .map(|run| RunObject::new(run, local_time.as_ref()))
-            .collect(),
-        next: &page.next_page_token,
+        message: page,
     };
-    Ok(json::answer(StatusCode::OK, &answer))
+    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
 /// The run `run`.
@@ -58,9 +58,9 @@ pub(crate) async fn run(
         .map_err(|error| Problem::unanswered_run(&error, run, id))?;
     let answer = RunAnswer {
         request_id: id,
-        run: RunObject::new(&found, local_time.as_ref()),
+        run: found,
     };
-    Ok(json::answer(StatusCode::OK, &answer))
+    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
 /// Cancels the run `run`: 202 while its worker stops it, 200 if nothing more is to happen.
@@ -83,9 +83,9 @@ pub(crate) async fn cancel(
     };
     let answer = RunAnswer {
         request_id: id,
-        run: RunObject::new(&cancelled, local_time.as_ref()),
+        run: cancelled,
     };
-    Ok(json::answer(status, &answer))
+    Ok(json::answer_in(local_time, status, &answer))
 }
 
 /// Why the task `name` ran, or why it does not.
@@ -99,6 +99,9 @@ pub(crate) async fn explanation(
         .explanation(name)
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
-    let answer = ExplanationAnswer::new(&explanation, local_time.as_ref(), id);
-    Ok(json::answer(StatusCode::OK, &answer))
+    let answer = ExplanationAnswer {
+        request_id: id,
+        explanation,
+    };
+    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }

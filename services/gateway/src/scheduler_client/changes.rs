@@ -13,7 +13,7 @@ use tonic::transport::Channel;
 use tonic::{ConnectError, Response, Status};
 
 use super::tasks::KnownTask;
-use super::{CALL_LIMIT, CallError, ask, is_lost, missing};
+use super::{CALL_LIMIT, CallError, ask, is_lost, present};
 use crate::request::run_mode::RunMode;
 
 /// A change was not made.
@@ -110,11 +110,7 @@ impl TaskChangeClient {
             task: Some(draft_to_wire(task)),
             run_mode: run_mode(mode).into(),
         };
-        let answer = change(|| {
-            let (mut client, request) = (self.client.clone(), request.clone());
-            async move { client.create_task(request).await }
-        })
-        .await?;
+        let answer = change(call!(self.client.create_task(request))).await?;
         changed(answer.task, answer.plan, "CreateTaskResponse.task")
     }
 
@@ -130,11 +126,7 @@ impl TaskChangeClient {
             enabled: Some(enabled),
             run_mode: run_mode(mode).into(),
         };
-        change(|| {
-            let (mut client, request) = (self.client.clone(), request.clone());
-            async move { client.update_task(request).await }
-        })
-        .await
+        change(call!(self.client.update_task(request))).await
     }
 
     /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any.
@@ -150,11 +142,7 @@ impl TaskChangeClient {
             revision,
             run_mode: run_mode(mode).into(),
         };
-        let answer = change(|| {
-            let (mut client, request) = (self.client.clone(), request.clone());
-            async move { client.replace_task(request).await }
-        })
-        .await?;
+        let answer = change(call!(self.client.replace_task(request))).await?;
         changed(answer.task, None, "ReplaceTaskResponse.task")
     }
 
@@ -165,20 +153,12 @@ impl TaskChangeClient {
         name: &str,
         seen: Option<proto::SeenLosses>,
     ) -> Result<Option<proto::Hold>, ChangeError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.client.clone();
-            let request = proto::ReleaseTaskRequest {
-                name: name.to_owned(),
-                seen: seen.clone(),
-            };
-            async move { client.release_task(request).await }
-        })
-        .await;
-        match answer {
-            Ok(released) => Ok(released.into_inner().hold),
-            Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
-            Err(error) => Err(error.into()),
-        }
+        let request = proto::ReleaseTaskRequest {
+            name: name.to_owned(),
+            seen: seen.clone(),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.client.release_task(request))).await;
+        Ok(with_reason(answer)?.into_inner().hold)
     }
 
     /// Decides which Terraform state the task `name` goes on with. Waits for no run, and is the same if it is repeated.
@@ -191,18 +171,13 @@ impl TaskChangeClient {
             name: name.to_owned(),
             decision: Some(state_decision_to_wire(decision)),
         };
-        let answer = ask(CALL_LIMIT, || {
-            let (mut client, request) = (self.client.clone(), request.clone());
-            async move { client.decide_terraform_state(request).await }
-        })
+        let answer = ask(
+            CALL_LIMIT,
+            call!(self.client.decide_terraform_state(request)),
+        )
         .await;
-        match answer {
-            Ok(decided) => decided.into_inner().state.ok_or_else(|| {
-                CallError::Answer(missing("DecideTerraformStateResponse.state")).into()
-            }),
-            Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
-            Err(error) => Err(error.into()),
-        }
+        let state = with_reason(answer)?.into_inner().state;
+        Ok(present(state, "DecideTerraformStateResponse.state")?)
     }
 
     /// Plans what a deletion of the task `name` would destroy; `None` if nothing was ever applied.
@@ -213,11 +188,7 @@ impl TaskChangeClient {
         let request = proto::PlanTaskDestructionRequest {
             name: name.to_owned(),
         };
-        let answer = change(|| {
-            let (mut client, request) = (self.client.clone(), request.clone());
-            async move { client.plan_task_destruction(request).await }
-        })
-        .await?;
+        let answer = change(call!(self.client.plan_task_destruction(request))).await?;
         Ok(answer.plan)
     }
 
@@ -252,19 +223,21 @@ impl TaskChangeClient {
             }
         })
         .await;
-        match answer {
-            Ok(_deleting) => Ok(()),
-            Err(CallError::Call(status)) if Reason::of(&status).is_some() => {
-                match ChangeError::from(*status) {
-                    ChangeError::Declined {
-                        reason: Reason::Unknown,
-                        ..
-                    } if lost.into_inner() => Ok(()),
-                    declined => Err(declined),
-                }
-            }
-            Err(error) => Err(error.into()),
+        match with_reason(answer) {
+            Err(ChangeError::Declined {
+                reason: Reason::Unknown,
+                ..
+            }) if lost.into_inner() => Ok(()),
+            answer => answer.map(drop),
         }
+    }
+}
+
+/// The answer to a change that was made like a query, or the reason why the scheduler declined it.
+fn with_reason<T>(answer: Result<T, CallError>) -> Result<T, ChangeError> {
+    match answer {
+        Err(CallError::Call(status)) if Reason::of(&status).is_some() => Err((*status).into()),
+        answer => Ok(answer?),
     }
 }
 

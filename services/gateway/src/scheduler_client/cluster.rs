@@ -77,23 +77,14 @@ impl ClusterClient {
 
     /// The configuration in force, and the ones of the members.
     pub(crate) async fn configuration(&self) -> Result<proto::GetConfigurationResponse, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.client.clone();
-            async move {
-                let request = proto::GetConfigurationRequest {};
-                client.get_configuration(request).await
-            }
-        })
-        .await?;
+        let request = proto::GetConfigurationRequest {};
+        let answer = ask(CALL_LIMIT, call!(self.client.get_configuration(request))).await?;
         Ok(answer.into_inner())
     }
 
     async fn get_cluster(&self, limit: Duration) -> Result<proto::GetClusterResponse, CallError> {
-        let answer = ask(limit, || {
-            let mut client = self.client.clone();
-            async move { client.get_cluster(proto::GetClusterRequest {}).await }
-        })
-        .await?;
+        let request = proto::GetClusterRequest {};
+        let answer = ask(limit, call!(self.client.get_cluster(request))).await?;
         Ok(answer.into_inner())
     }
 }

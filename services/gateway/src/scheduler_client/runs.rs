@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
-use super::{CALL_LIMIT, CallError, ask, missing};
+use super::{CALL_LIMIT, CallError, ask, present};
 use crate::request::parameters::RunsQuery;
 
 /// The answer if the called scheduler does not support cancelling runs.
@@ -30,11 +30,8 @@ impl RunClient {
 
     /// How much work waits.
     pub(crate) async fn queue(&self) -> Result<proto::GetQueueResponse, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.runs.clone();
-            async move { client.get_queue(proto::GetQueueRequest {}).await }
-        })
-        .await?;
+        let request = proto::GetQueueRequest {};
+        let answer = ask(CALL_LIMIT, call!(self.runs.get_queue(request))).await?;
         Ok(answer.into_inner())
     }
 
@@ -52,11 +49,7 @@ impl RunClient {
             page_size: query.limit,
             page_token: query.after,
         };
-        let answer = ask(CALL_LIMIT, || {
-            let (mut client, request) = (self.runs.clone(), request.clone());
-            async move { client.list_runs(request).await }
-        })
-        .await;
+        let answer = ask(CALL_LIMIT, call!(self.runs.list_runs(request))).await;
         match answer {
             Ok(answer) => Ok(answer.into_inner()),
             Err(CallError::Call(status)) if status.code() == Code::InvalidArgument => {
@@ -68,18 +61,11 @@ impl RunClient {
 
     /// One run.
     pub(crate) async fn run(&self, id: &str) -> Result<proto::Run, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.runs.clone();
-            let request = proto::GetRunRequest {
-                run_id: id.to_owned(),
-            };
-            async move { client.get_run(request).await }
-        })
-        .await;
-        one(answer)?
-            .into_inner()
-            .run
-            .ok_or(CallError::Answer(missing("GetRunResponse.run")))
+        let request = proto::GetRunRequest {
+            run_id: id.to_owned(),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.runs.get_run(request))).await;
+        present(one(answer)?.into_inner().run, "GetRunResponse.run")
     }
 
     /// Cancels a run, and gives it as it is then. Made once: a call that was lost may have arrived, and a second one
@@ -101,10 +87,7 @@ impl RunClient {
             Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
                 Err(CallError::Refused(EARLIER.to_owned()))
             }
-            answer => one(answer)?
-                .into_inner()
-                .run
-                .ok_or(CallError::Answer(missing("CancelRunResponse.run"))),
+            answer => present(one(answer)?.into_inner().run, "CancelRunResponse.run"),
         }
     }
 
@@ -113,14 +96,10 @@ impl RunClient {
         &self,
         task_name: &str,
     ) -> Result<Streaming<proto::FollowRunsResponse>, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.runs.clone();
-            let request = proto::FollowRunsRequest {
-                task_name: task_name.to_owned(),
-            };
-            async move { client.follow_runs(request).await }
-        })
-        .await?;
+        let request = proto::FollowRunsRequest {
+            task_name: task_name.to_owned(),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.runs.follow_runs(request))).await?;
         Ok(answer.into_inner())
     }
 
@@ -133,17 +112,13 @@ impl RunClient {
         after_position: u64,
         follow: bool,
     ) -> Result<Streaming<log::ReadLogResponse>, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.logs.clone();
-            let request = log::ReadLogRequest {
-                run_id: id.to_owned(),
-                after_position,
-                follow,
-                one_part: true,
-            };
-            async move { client.read_log(request).await }
-        })
-        .await;
+        let request = log::ReadLogRequest {
+            run_id: id.to_owned(),
+            after_position,
+            follow,
+            one_part: true,
+        };
+        let answer = ask(CALL_LIMIT, call!(self.logs.read_log(request))).await;
         Ok(one(answer)?.into_inner())
     }
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use cts_core::TaskStatus;
+use cts_proto::json::{LocalTime, in_local_time};
 use cts_rpc::ConversionError;
 
 use crate::model::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
-use crate::options::LocalTime;
 use crate::request::query::StatusQuery;
 use crate::scheduler_client::single_flight::SingleFlight;
 use crate::scheduler_client::{CallError, TaskClient};
@@ -123,9 +123,9 @@ impl Inner {
                 let states = self.questions.states(status, include_events).await?;
                 let answer: TaskStatusesAnswer<'_> = states
                     .iter()
-                    .map(|state| TaskStatusAnswer::new(state, self.local_time.as_ref()))
+                    .map(TaskStatusAnswer::new)
                     .collect::<Result<_, ConversionError>>()?;
-                Ok(json::line(&answer))
+                Ok(in_local_time(&self.local_time, || json::line(&answer)))
             }
         }
     }

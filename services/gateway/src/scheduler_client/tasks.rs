@@ -8,7 +8,7 @@ use prost::Message;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
-use super::{CALL_LIMIT, CallError, ask, missing};
+use super::{CALL_LIMIT, CallError, ask, present};
 
 /// A task as the scheduler has it.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct KnownTask {
 impl KnownTask {
     /// Converts the task in `field` of an answer.
     pub(super) fn of(task: Option<proto::Task>, field: &'static str) -> Result<Self, CallError> {
-        let task = task.ok_or_else(|| missing(field))?;
+        let task = present(task, field)?;
         Ok(Self {
             revision: task.revision,
             destruction_suspended: task.destruction_suspended,
@@ -61,33 +61,23 @@ impl TaskClient {
 
     /// One task.
     pub(crate) async fn task(&self, name: &str) -> Result<KnownTask, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.client.clone();
-            let request = proto::GetTaskRequest {
-                name: name.to_owned(),
-            };
-            async move { client.get_task(request).await }
-        })
-        .await;
+        let request = proto::GetTaskRequest {
+            name: name.to_owned(),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.client.get_task(request))).await;
         KnownTask::of(one(answer)?.into_inner().task, "GetTaskResponse.task")
     }
 
     /// Why the task ran, or why it does not.
     pub(crate) async fn explanation(&self, name: &str) -> Result<proto::Explanation, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.client.clone();
-            let request = proto::ExplainTaskRequest {
-                name: name.to_owned(),
-            };
-            async move { client.explain_task(request).await }
-        })
-        .await;
-        one(answer)?
-            .into_inner()
-            .explanation
-            .ok_or(CallError::Answer(missing(
-                "ExplainTaskResponse.explanation",
-            )))
+        let request = proto::ExplainTaskRequest {
+            name: name.to_owned(),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.client.explain_task(request))).await;
+        present(
+            one(answer)?.into_inner().explanation,
+            "ExplainTaskResponse.explanation",
+        )
     }
 
     /// Known data of the task's Terraform state.
@@ -95,32 +85,20 @@ impl TaskClient {
         &self,
         name: &str,
     ) -> Result<proto::KnownTerraformState, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.client.clone();
-            let request = proto::GetTerraformStateRequest {
-                name: name.to_owned(),
-            };
-            async move { client.get_terraform_state(request).await }
-        })
-        .await;
-        one(answer)?
-            .into_inner()
-            .state
-            .ok_or(CallError::Answer(missing(
-                "GetTerraformStateResponse.state",
-            )))
+        let request = proto::GetTerraformStateRequest {
+            name: name.to_owned(),
+        };
+        let answer = ask(CALL_LIMIT, call!(self.client.get_terraform_state(request))).await;
+        present(
+            one(answer)?.into_inner().state,
+            "GetTerraformStateResponse.state",
+        )
     }
 
     /// A version that changes whenever a state may have changed.
     pub(crate) async fn version(&self) -> Result<String, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.client.clone();
-            async move {
-                client
-                    .get_task_version(proto::GetTaskVersionRequest {})
-                    .await
-            }
-        });
+        let request = proto::GetTaskVersionRequest {};
+        let answer = ask(CALL_LIMIT, call!(self.client.get_task_version(request)));
         Ok(answer.await?.into_inner().version)
     }
 
@@ -171,19 +149,15 @@ impl TaskClient {
         name: &str,
         include_events: bool,
     ) -> Result<proto::TaskState, CallError> {
-        let answer = ask(CALL_LIMIT, || {
-            let mut client = self.client.clone();
-            let request = proto::GetTaskStateRequest {
-                name: name.to_owned(),
-                include_events,
-            };
-            async move { client.get_task_state(request).await }
-        })
-        .await;
-        one(answer)?
-            .into_inner()
-            .state
-            .ok_or(CallError::Answer(missing("GetTaskStateResponse.state")))
+        let request = proto::GetTaskStateRequest {
+            name: name.to_owned(),
+            include_events,
+        };
+        let answer = ask(CALL_LIMIT, call!(self.client.get_task_state(request))).await;
+        present(
+            one(answer)?.into_inner().state,
+            "GetTaskStateResponse.state",
+        )
     }
 }
 

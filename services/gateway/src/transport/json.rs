@@ -4,6 +4,7 @@ use std::io;
 
 use axum::body::Bytes;
 use axum::response::{IntoResponse as _, Response};
+use cts_proto::json::{LocalTime, in_local_time};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -13,6 +14,15 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// An answer with `value` as its body.
 pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Response {
     (status, [(header::CONTENT_TYPE, JSON)], line(value)).into_response()
+}
+
+/// An answer with `value` as its body, times in `local_time`.
+pub(crate) fn answer_in<T: Serialize>(
+    local_time: &LocalTime,
+    status: StatusCode,
+    value: &T,
+) -> Response {
+    in_local_time(local_time, || answer(status, value))
 }
 
 /// An answer with a body that is made already.

@@ -81,6 +81,9 @@ impl MemoryTasks {
         if self.find(&task.name).is_ok() {
             return Err(declined(Code::AlreadyExists, "exists", "inner text"));
         }
+        if task.module.is_empty() {
+            return Err(declined(Code::InvalidArgument, "invalid", "no module"));
+        }
         Ok(CreateTaskResponse {
             plan: plan(request.run_mode(), task.enabled),
             task: Some(Task {

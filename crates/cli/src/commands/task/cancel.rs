@@ -1,6 +1,8 @@
 //! `cts runs cancel`.
 
 use cts_api_client::{ApiClient, Run};
+use cts_proto::json::Word as _;
+use cts_proto::run::v1::{RunKind, RunStatus};
 use serde_json::json;
 
 use super::prompt::ask;
@@ -23,7 +25,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(
             }
             failed(session, "cancel the run", &error)
         })?;
-    let run = if run.status == "running" && !options.detach {
+    let run = if run.status() == RunStatus::Running && !options.detach {
         ended(session, &client, run).await?
     } else {
         run
@@ -54,7 +56,7 @@ async fn ended(
     mut run: Run,
 ) -> Result<Run, ExitStatus> {
     let mut said = String::new();
-    while run.status == "running" {
+    while run.status() == RunStatus::Running {
         if !run.waiting_for.is_empty() && run.waiting_for != said {
             let text = format!("run {} waits for {}", run.id, run.waiting_for);
             session.ui.note(&text);
@@ -69,12 +71,15 @@ async fn ended(
 
 fn what_became_of(run: &Run) -> String {
     let (id, task) = (&run.id, &run.task_name);
-    match run.status.as_str() {
-        "running" => format!("run {id} of '{task}' is being stopped"),
-        "queued" if run.kind == "destroy" => format!(
+    match run.status() {
+        RunStatus::Running => format!("run {id} of '{task}' is being stopped"),
+        RunStatus::Queued if run.kind() == RunKind::Destroy => format!(
             "the destruction of '{task}' is suspended: `cts task delete {task}` goes on with it, and with -retain what is left stays"
         ),
-        "succeeded" => format!("run {id} of '{task}' had succeeded before it stopped"),
-        status => format!("run {id} of '{task}' is cancelled, its status is {status}"),
+        RunStatus::Succeeded => format!("run {id} of '{task}' had succeeded before it stopped"),
+        status => format!(
+            "run {id} of '{task}' is cancelled, its status is {}",
+            status.word()
+        ),
     }
 }

@@ -1,11 +1,12 @@
 //! `cts task release`.
 
-use cts_api_client::{Hold, Loss};
+use cts_api_client::Hold;
+use cts_proto::task::v1::Loss;
 use serde_json::json;
 
 use super::session::{ExitStatus, Session};
 use super::table::table;
-use super::time_text::local;
+use super::time_text::{local, moment};
 use super::ui::on_one_line;
 use crate::arguments::{OneTask, Output};
 
@@ -18,7 +19,7 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
     let released = async {
         // Only the losses that are shown are released: if more is lost in between, the user decides again.
         let seen = client.task_status(name).await?.hold;
-        let seen = seen.map_or_else(Vec::new, |hold| hold.losses);
+        let seen = seen.map_or_else(Vec::new, |hold| hold.losses.clone());
         client.release_task(name, &seen).await
     };
     let hold = released
@@ -54,7 +55,8 @@ fn row(loss: &Loss) -> [String; 3] {
 
 /// Since when a task is held, and why.
 pub(super) fn held(hold: &Hold) -> String {
-    let mut lines = vec![format!("since {}", local(hold.since))];
+    let since = moment(hold.since).map(|at| format!("since {}", local(at)));
+    let mut lines: Vec<_> = since.into_iter().collect();
     lines.extend(hold.losses.iter().take(SHOWN).map(|loss| {
         let service = on_one_line(&loss.service);
         format!("{service}: {} of {} instances", loss.now, loss.applied)

@@ -1,16 +1,16 @@
 //! `cts runs`: the runs of all tasks, and what one of them did.
 
 use clap::ValueEnum as _;
-use cts_api_client::{CallError, ResourceCounts, Run, RunDetails, RunOutput, RunQuery};
+use cts_api_client::{CallError, Run, RunQuery};
+use cts_proto::json::Word as _;
+use cts_proto::run::v1::run_output::Value;
+use cts_proto::run::v1::{ResourceCounts, RunDetails, RunOutput};
 use serde_json::json;
 
 use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
-use super::time_text::{duration, local, milliseconds};
+use super::time_text::{duration, length, local, moment};
 use crate::arguments::{ListRuns, Output, QueryOptions};
-
-/// Steps in the order in which they are taken.
-const PHASES: [&str; 6] = ["queue", "render", "init", "validate", "plan", "apply"];
 
 /// Runs `cts runs list`.
 pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
@@ -82,9 +82,9 @@ fn row(run: &Run) -> [String; 7] {
     [
         run.id.clone(),
         run.task_name.clone(),
-        run.kind.clone(),
-        run.status.clone(),
-        run.queued_at.map(local).unwrap_or_default(),
+        run.kind().word(),
+        run.status().word(),
+        moment(run.queued_at).map(local).unwrap_or_default(),
         took(run).unwrap_or_default(),
         resources.map(counts).unwrap_or_default(),
     ]
@@ -92,7 +92,7 @@ fn row(run: &Run) -> [String; 7] {
 
 /// From the first attempt to the end.
 fn took(run: &Run) -> Option<String> {
-    Some(duration(run.finished_at? - run.started_at?))
+    Some(duration(moment(run.finished_at)? - moment(run.started_at)?))
 }
 
 /// `+1 ~2 -3`, followed by the number of imported resources.
@@ -115,14 +115,20 @@ pub(super) fn summary(run: &Run) -> String {
     let mut entries = vec![
         ("Run", run.id.clone()),
         ("Task", run.task_name.clone()),
-        ("Kind", run.kind.clone()),
-        ("Status", run.status.clone()),
+        ("Kind", run.kind().word()),
+        ("Status", run.status().word()),
         ("Attempts", run.attempts.to_string()),
     ];
     let optional = [
         ("Waits for", run.waiting_for.clone()),
-        ("Queued", run.queued_at.map(local).unwrap_or_default()),
-        ("Began", run.started_at.map(local).unwrap_or_default()),
+        (
+            "Queued",
+            moment(run.queued_at).map(local).unwrap_or_default(),
+        ),
+        (
+            "Began",
+            moment(run.started_at).map(local).unwrap_or_default(),
+        ),
         ("Took", took(run).unwrap_or_default()),
     ];
     entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
@@ -137,13 +143,20 @@ pub(super) fn summary(run: &Run) -> String {
 
 /// Results of its last attempt.
 fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
-    let known = PHASES.iter().filter_map(|phase| {
-        let took = details.phases_ms.get(*phase)?;
-        Some(format!("{phase} {}", milliseconds(*took)))
-    });
+    let phases = details.phases.unwrap_or_default();
+    let phases = [
+        ("queue", phases.queue),
+        ("render", phases.render),
+        ("init", phases.init),
+        ("validate", phases.validate),
+        ("plan", phases.plan),
+        ("apply", phases.apply),
+    ];
+    let phases = phases.into_iter();
+    let known = phases.filter_map(|(phase, took)| Some(format!("{phase} {}", length(took?))));
     let changes = details.changes.iter();
     let mut changes: Vec<_> = changes
-        .map(|change| format!("{} {}", change.action, change.address))
+        .map(|change| format!("{} {}", change.action().word(), change.address))
         .collect();
     more(&mut changes, details.more_changes);
     let diagnostics = details.diagnostics.iter();
@@ -151,10 +164,10 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
         .map(|it| {
             let place = match (it.file.as_str(), it.line) {
                 ("", _) => String::new(),
-                (file, None) => format!(" ({file})"),
-                (file, Some(line)) => format!(" ({file}:{line})"),
+                (file, 0) => format!(" ({file})"),
+                (file, line) => format!(" ({file}:{line})"),
             };
-            format!("{}: {}{place}", it.severity, it.summary)
+            format!("{}: {}{place}", it.severity().word(), it.summary)
         })
         .collect();
     more(&mut diagnostics, details.more_diagnostics);
@@ -175,15 +188,15 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
 
 /// `name = value`, the value as JSON.
 fn output(output: &RunOutput) -> String {
-    let RunOutput { name, other } = output;
-    match other.get("value") {
-        Some(value) => format!("{name} = {value}"),
-        None if other.contains_key("too_long") => format!("{name} (too long to be kept)"),
-        None => format!("{name} (sensitive)"),
+    let RunOutput { name, value } = output;
+    match value {
+        Some(Value::Json(value)) => format!("{name} = {value}"),
+        Some(Value::TooLong(_)) => format!("{name} (too long to be kept)"),
+        Some(Value::Sensitive(_)) | None => format!("{name} (sensitive)"),
     }
 }
 
-fn more(lines: &mut Vec<String>, count: u64) {
+fn more(lines: &mut Vec<String>, count: u32) {
     if count > 0 {
         lines.push(format!("and {count} more"));
     }

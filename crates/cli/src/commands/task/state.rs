@@ -1,12 +1,13 @@
 //! `cts task state`.
 
-use cts_api_client::{KnownState, StateDecision, StatePlace};
+use cts_api_client::{KnownState, StateDecision};
+use cts_proto::run::v1::{StateAt, TerraformState};
 use serde_json::json;
 
 use super::prompt::ask;
 use super::session::{ExitStatus, Session};
 use super::table::sheet;
-use super::time_text::local;
+use super::time_text::{local, moment};
 use super::ui::on_one_line;
 use crate::arguments::{KeptState, Output, State};
 
@@ -90,14 +91,14 @@ fn entries(state: &KnownState) -> Vec<(&'static str, String)> {
             entries.push(("Lineage", known.lineage.clone()));
             entries.push(("Serial", known.serial.to_string()));
             entries.push(("Moves", known.moves.to_string()));
-            entries.extend(known.recorded_at.map(|at| ("Recorded", local(at))));
+            entries.extend(moment(known.recorded_at).map(|at| ("Recorded", local(at))));
         }
     }
     entries.extend(state.keep.clone().map(|keep| ("Keeps", keep)));
     entries.extend(state.from.clone().map(|from| ("Takes that of", from)));
     if let Some(conflict) = &state.conflict {
         entries.push(("Refused", conflict.reason.clone()));
-        entries.extend(conflict.at.map(|at| ("Since", local(at))));
+        entries.extend(moment(conflict.at).map(|at| ("Since", local(at))));
         let old = conflict.old.as_ref();
         entries.push(("Old", old.map_or("not known".to_owned(), place)));
         let new = conflict.new.as_ref();
@@ -106,15 +107,23 @@ fn entries(state: &KnownState) -> Vec<(&'static str, String)> {
     entries
 }
 
-fn place(place: &StatePlace) -> String {
-    let StatePlace {
-        backend, workspace, ..
+fn place(place: &StateAt) -> String {
+    let StateAt {
+        backend,
+        workspace,
+        state,
     } = place;
-    let resources = place.resources;
-    let resources = resources.map_or_else(String::new, |number| format!(", {number} resources"));
-    let state = match (&place.lineage, place.serial) {
-        (Some(lineage), Some(serial)) => format!("lineage {lineage}, serial {serial}{resources}"),
-        _ => "no state".to_owned(),
+    let state = match state {
+        Some(TerraformState {
+            lineage,
+            serial,
+            resources,
+        }) => {
+            let resources = resources.map(|number| format!(", {number} resources"));
+            let resources = resources.unwrap_or_default();
+            format!("lineage {lineage}, serial {serial}{resources}")
+        }
+        None => "no state".to_owned(),
     };
     format!("backend {backend}, workspace {workspace}: {state}")
 }

@@ -1,6 +1,12 @@
 //! Times and durations for people.
 
 use chrono::{DateTime, FixedOffset, Local, TimeDelta};
+use cts_proto::time::{duration_from_wire, timestamp_from_wire};
+
+/// A moment of an answer, if it is known.
+pub(super) fn moment(at: Option<prost_types::Timestamp>) -> Option<DateTime<FixedOffset>> {
+    timestamp_from_wire(at.as_ref()).map(|at| at.fixed_offset())
+}
 
 /// In the time zone of this process, to the second.
 pub(super) fn local(at: DateTime<FixedOffset>) -> String {
@@ -22,11 +28,10 @@ pub(super) fn duration(span: TimeDelta) -> String {
     }
 }
 
-/// Like [`duration`], from a number of milliseconds.
-pub(super) fn milliseconds(number: u64) -> String {
-    duration(TimeDelta::milliseconds(
-        i64::try_from(number).unwrap_or(i64::MAX / 1_000_000),
-    ))
+/// Like [`duration`], from a duration of an answer.
+pub(super) fn length(time: prost_types::Duration) -> String {
+    let time = TimeDelta::from_std(duration_from_wire(Some(&time)));
+    duration(time.unwrap_or(TimeDelta::MAX))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cts_api_client::{ApiClient, Queue};
+use cts_api_client::ApiClient;
+use cts_proto::run::v1::GetQueueResponse;
 use tokio::time::sleep;
 
 use super::session::Session;
@@ -43,7 +44,7 @@ impl Session<'_> {
 }
 
 /// Why no worker takes the run of a task: its own reason, or the reason that all waiting runs share.
-fn reason(queue: Queue, name: &str) -> Option<String> {
+fn reason(queue: GetQueueResponse, name: &str) -> Option<String> {
     let mut waiting = queue.waiting;
     let own = waiting.iter().position(|runs| runs.task_name == name);
     if let Some(own) = own {
@@ -56,17 +57,19 @@ fn reason(queue: Queue, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use cts_api_client::WaitingRuns;
+    use cts_proto::run::v1::WaitingRuns;
 
     use super::*;
 
-    fn queue(waiting: &[(&str, &str)]) -> Queue {
+    fn queue(waiting: &[(&str, &str)]) -> GetQueueResponse {
         let waiting = waiting.iter().map(|(reason, task)| WaitingRuns {
             reason: (*reason).to_owned(),
             task_name: (*task).to_owned(),
+            ..WaitingRuns::default()
         });
-        Queue {
+        GetQueueResponse {
             waiting: waiting.collect(),
+            ..GetQueueResponse::default()
         }
     }
 

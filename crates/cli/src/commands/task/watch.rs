@@ -1,6 +1,9 @@
 //! `cts task run -watch`: a run as it goes on.
 
-use cts_api_client::{ApiClient, CallError, FollowedLog, LogPart, Run, RunQuery};
+use cts_api_client::{ApiClient, CallError, FollowedLog, Run, RunQuery};
+use cts_proto::json::Word as _;
+use cts_proto::log::v1::ReadLogResponse;
+use cts_proto::run::v1::RunKind;
 
 use super::session::{Session, pause};
 use crate::arguments::Output;
@@ -27,7 +30,7 @@ pub(super) struct Watch<'c> {
 /// An update about the run.
 enum Update {
     Run(Box<Run>),
-    Lines(LogPart),
+    Lines(ReadLogResponse),
     /// The log has been read to its end.
     LogEnded,
 }
@@ -44,7 +47,7 @@ impl<'c> Watch<'c> {
             log: None,
             position: 0,
         };
-        watch.before = watch.newest().await?.into_iter().map(|run| run.id).next();
+        watch.before = watch.newest().await?.first().map(|run| run.id.clone());
         Ok(watch)
     }
 
@@ -126,7 +129,7 @@ impl<'c> Watch<'c> {
         }
     }
 
-    async fn rest_of_log(&mut self, id: &str) -> Result<Option<LogPart>, CallError> {
+    async fn rest_of_log(&mut self, id: &str) -> Result<Option<ReadLogResponse>, CallError> {
         let log = match &mut self.log {
             Some(log) => log,
             none => none.insert(self.client.follow_log(id, self.position).await?),
@@ -175,7 +178,7 @@ impl<'c> Watch<'c> {
     async fn find(&self) -> Result<Option<Run>, CallError> {
         let runs = self.newest().await?.into_iter();
         let mut new = runs.take_while(|run| Some(&run.id) != self.before.as_ref());
-        Ok(new.find(|run| run.kind == "apply" && run.no_retry))
+        Ok(new.find(|run| run.kind() == RunKind::Apply && run.no_retry))
     }
 
     async fn newest(&self) -> Result<Vec<Run>, CallError> {
@@ -200,7 +203,7 @@ impl<'c> Watch<'c> {
                     "" => String::new(),
                     reason => format!(", waits for {reason}"),
                 };
-                let text = format!("run {} is {}{waits}", run.id, run.status);
+                let text = format!("run {} is {}{waits}", run.id, run.status().word());
                 if text != self.shown {
                     say(&text, true);
                     self.shown = text;

@@ -7,12 +7,11 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use cts_core::Chain;
+use cts_proto::json::{LocalTime, in_local_time};
 use cts_proto::run::v1::FollowRunsResponse;
 use futures::StreamExt as _;
 use futures::stream::{once, unfold};
 
-use crate::model::RunChange;
-use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::parameters;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
@@ -54,8 +53,8 @@ pub(crate) async fn events(
         Some((change, follower))
     });
     let changes = changes.filter_map(move |change| {
-        let change = RunChange::new(&change, local_time.as_ref());
-        let event = Event::default().event("run").json_data(&change);
+        let event = Event::default().event("run");
+        let event = in_local_time(&local_time, || event.json_data(&*change));
         async { event.ok().map(Ok) }
     });
     let keep_alive = KeepAlive::new().interval(SIGN_OF_LIFE);

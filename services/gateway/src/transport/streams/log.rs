@@ -10,7 +10,6 @@ use futures::stream::unfold;
 use http::header;
 use tonic::{Status, Streaming};
 
-use crate::model::LogLines;
 use crate::problem::Problem;
 use crate::request::parameters::{self, LogFormat};
 use crate::scheduler_client::RunClient;
@@ -66,7 +65,7 @@ fn written(part: &ReadLogResponse, format: LogFormat) -> Bytes {
                 .collect::<String>()
                 .into()
         }
-        LogFormat::Ndjson => json::line(&LogLines::from(part)).into(),
+        LogFormat::Ndjson => json::line(part).into(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Times of events: RFC 3339 with the zeros at the end of the fraction cut (docs/rest.md#task-status).
+//! Times in answers: RFC 3339 with the zeros at the end of the fraction cut (docs/rest.md#task-status).
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use chrono::{DateTime, FixedOffset, Timelike as _};
 /// A moment that displays and serialises as the API shows it: up to nine digits of fraction, `Z` for
 /// UTC, else the offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TimeText(pub(crate) DateTime<FixedOffset>);
+pub struct TimeText(pub DateTime<FixedOffset>);
 
 impl fmt::Display for TimeText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,8 @@
 //! Generates `src/gen` from `proto/` with a compiler in Rust and fails if that changed anything.
 //! After an edit of a `.proto` file run this test twice: the first run writes, the second passes.
 
+mod json;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,9 +49,12 @@ fn generated_files_are_up_to_date() {
     compiler.include_imports(true).include_source_info(true);
     compiler.open_files(proto_files(&root)).unwrap();
     let descriptors = compiler.file_descriptor_set();
-    tonic_prost_build::configure()
+    let builder = tonic_prost_build::configure()
         .btree_map(".")
-        .out_dir(fresh.path())
+        .client_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
+        .server_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
+        .out_dir(fresh.path());
+    json::with_json(builder, &descriptors)
         .compile_fds(descriptors)
         .unwrap();
     let mut bare = protox::Compiler::new([&root]).unwrap();

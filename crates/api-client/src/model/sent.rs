@@ -1,0 +1,60 @@
+//! Parts of answers that output shows as they were sent.
+
+use std::ops::Deref;
+
+use cts_proto::run::v1::RunStatus;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// A part of an answer: read as `T`, and kept as it was sent, with the members that only newer servers have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent<T> {
+    sent: Value,
+    read: T,
+}
+
+/// A run.
+pub type Run = Sent<cts_proto::run::v1::Run>;
+
+/// Loss that a shrink limit does not let a task apply (docs/rest.md#releasing-a-task).
+pub type Hold = Sent<cts_proto::task::v1::Hold>;
+
+/// Known data of a task's Terraform state (docs/rest.md#the-state-of-a-task).
+pub type KnownState = Sent<cts_proto::json::KnownState>;
+
+impl Run {
+    /// Whether nothing more becomes of it.
+    pub fn has_ended(&self) -> bool {
+        matches!(
+            self.status(),
+            RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled
+        )
+    }
+}
+
+impl<T> Deref for Sent<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.read
+    }
+}
+
+impl<T> Serialize for Sent<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.sent.serialize(to)
+    }
+}
+
+impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for Sent<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut sent = Value::deserialize(from)?;
+        if let Some(members) = sent.as_object_mut() {
+            // Belongs to the answer as a whole.
+            members.remove("request_id");
+        }
+        let read = T::deserialize(&sent).map_err(D::Error::custom)?;
+        Ok(Self { sent, read })
+    }
+}

@@ -1,0 +1,58 @@
+//! Answers of cts-only endpoints: messages of the scheduler, which serialise themselves (`cts_proto::json`), with the
+//! id of the request.
+
+use cts_proto::run::v1::Run;
+use cts_proto::task::v1::{Explanation, Hold};
+use serde::Serialize;
+
+use crate::transport::request_log::RequestId;
+
+/// The id before the members of a message.
+#[derive(Debug, Serialize)]
+pub(crate) struct IdFirst<T> {
+    pub(crate) request_id: RequestId,
+    #[serde(flatten)]
+    pub(crate) message: T,
+}
+
+/// The id after the members of a message.
+#[derive(Debug, Serialize)]
+pub(crate) struct IdLast<T> {
+    #[serde(flatten)]
+    pub(crate) message: T,
+    pub(crate) request_id: RequestId,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunAnswer {
+    pub(crate) request_id: RequestId,
+    pub(crate) run: Run,
+}
+
+/// Why a task ran, or why it does not.
+#[derive(Debug, Serialize)]
+pub(crate) struct ExplanationAnswer {
+    pub(crate) request_id: RequestId,
+    pub(crate) explanation: Explanation,
+}
+
+/// The release of a task (docs/rest.md#releasing-a-task).
+#[derive(Debug, Serialize)]
+pub(crate) struct ReleasedAnswer {
+    request_id: RequestId,
+    released: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<Hold>,
+}
+
+impl ReleasedAnswer {
+    /// With the losses that had blocked the task, if it was blocked.
+    pub(crate) fn new(hold: Option<Hold>, request_id: RequestId) -> Self {
+        Self {
+            request_id,
+            released: hold.is_some(),
+            hold,
+        }
+    }
+}

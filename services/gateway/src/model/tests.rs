@@ -1,0 +1,161 @@
+//! The bodies of cts's own answers, to the byte: from messages with every member set, and from empty ones.
+
+mod filled;
+mod schemas;
+mod sparse;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use chrono::FixedOffset;
+use cts_proto::cluster::v1::GetConfigurationResponse;
+use cts_proto::json::{KnownState, LocalTime, in_local_time};
+use cts_proto::log::v1::ReadLogResponse;
+use cts_proto::run::v1::{FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
+use cts_proto::task::v1::{Explanation, Hold, KnownTerraformState, TaskState, TaskStatus};
+use serde::Serialize;
+
+use super::*;
+use crate::transport::json;
+use crate::transport::request_log::RequestId;
+
+/// One hour ahead of UTC.
+fn local_time() -> LocalTime {
+    Arc::new(|at| at.with_timezone(&FixedOffset::east_opt(3600).unwrap()))
+}
+
+fn id() -> RequestId {
+    RequestId(uuid::Uuid::from_u128(7))
+}
+
+fn text(answer: &impl Serialize) -> String {
+    String::from_utf8(in_local_time(&local_time(), || json::line(answer))).unwrap()
+}
+
+fn id_first(message: impl Serialize) -> String {
+    text(&IdFirst {
+        request_id: id(),
+        message,
+    })
+}
+
+fn id_last(message: impl Serialize) -> String {
+    text(&IdLast {
+        message,
+        request_id: id(),
+    })
+}
+
+fn run(run: Run) -> String {
+    text(&RunAnswer {
+        request_id: id(),
+        run,
+    })
+}
+
+fn explanation(explanation: Explanation) -> String {
+    text(&ExplanationAnswer {
+        request_id: id(),
+        explanation,
+    })
+}
+
+fn released(hold: Option<Hold>) -> String {
+    text(&ReleasedAnswer::new(hold, id()))
+}
+
+fn state(state: KnownTerraformState) -> String {
+    id_first(KnownState::new("web".to_owned(), state))
+}
+
+fn status(state: &TaskState) -> String {
+    let status = TaskStatusAnswer::new(state);
+    text(&TaskStatusesAnswer::from_iter([status.unwrap()]))
+}
+
+/// An example of a body: its name, its schema in the `OpenAPI` document, and the body.
+type Example = (&'static str, &'static str, String);
+
+/// Examples of all own answers. Bodies that the document does not describe, and bodies of messages that no
+/// scheduler sends, have no schema.
+fn examples() -> Vec<Example> {
+    let unknown = TaskState {
+        status: TaskStatus::Unknown.into(),
+        ..TaskState::default()
+    };
+    let no_queue = GetQueueResponse::default();
+    let no_configuration = GetConfigurationResponse::default();
+    let no_explanation = Explanation::default();
+    let nothing_known = KnownTerraformState::default();
+    let mut examples = vec![
+        ("queue", "Queue", id_last(filled::queue())),
+        ("empty queue", "Queue", id_last(no_queue)),
+        (
+            "configuration",
+            "ConfigurationAnswer",
+            id_last(filled::configuration()),
+        ),
+        (
+            "empty configuration",
+            "ConfigurationAnswer",
+            id_last(no_configuration),
+        ),
+        (
+            "configuration of empty members",
+            "ConfigurationAnswer",
+            id_last(sparse::members()),
+        ),
+        ("runs", "RunsAnswer", id_first(filled::runs())),
+        (
+            "empty runs",
+            "RunsAnswer",
+            id_first(ListRunsResponse::default()),
+        ),
+        ("run", "RunAnswer", run(filled::run())),
+        ("empty run", "RunAnswer", run(Run::default())),
+        ("run of empty details", "RunAnswer", run(sparse::details())),
+        (
+            "empty explanation",
+            "ExplanationAnswer",
+            explanation(no_explanation),
+        ),
+        (
+            "explanation of empty parts",
+            "ExplanationAnswer",
+            explanation(sparse::parts()),
+        ),
+        ("released", "ReleasedAnswer", released(Some(filled::hold()))),
+        (
+            "released from nothing known",
+            "",
+            released(Some(Hold::default())),
+        ),
+        ("not released", "ReleasedAnswer", released(None)),
+        ("state", "StateAnswer", state(filled::state())),
+        ("empty state", "StateAnswer", state(nothing_known)),
+        (
+            "state of empty parts",
+            "StateAnswer",
+            state(sparse::state()),
+        ),
+        ("status", "", status(&filled::task_state())),
+        ("empty status", "", status(&unknown)),
+        ("change", "", text(&filled::change())),
+        ("empty change", "", text(&FollowRunsResponse::default())),
+        ("log", "", text(&filled::log())),
+        ("empty log", "", text(&ReadLogResponse::default())),
+    ];
+    let explanations =
+        filled::explanations().map(|it| ("explanation", "ExplanationAnswer", explanation(it)));
+    examples.extend(explanations);
+    examples
+}
+
+#[test]
+fn bodies_of_own_answers_stay_as_they_are() {
+    let mut all = String::new();
+    for (name, _, body) in examples() {
+        write!(all, "{name}: {body}").unwrap();
+    }
+    insta::assert_snapshot!(all);
+}

@@ -1,0 +1,341 @@
+//! Messages with every member set, and with every word of an enumeration.
+
+use std::collections::BTreeMap;
+
+use cts_proto::cluster::v1::{
+    ConfigurationInForce, GetConfigurationResponse, MemberConfiguration, TaskDifference,
+    TaskDifferenceKind, WorkerDifference,
+};
+use cts_proto::json::Word;
+use cts_proto::log::v1::{LogLine, LogStream, ReadLogResponse};
+use cts_proto::run::v1::run_output::Value;
+use cts_proto::run::v1::{
+    Diagnostic, DiagnosticSeverity, FollowRunsResponse, GetQueueResponse, KnownState,
+    ListRunsResponse, PhaseTimes, Planned, ResourceAction, ResourceChange, ResourceCounts, Run,
+    RunDetails, RunKind, RunOutput, RunStatus, StateAt, StateConflict, StateKeep, TerraformState,
+    WaitingRuns,
+};
+use cts_proto::task::v1::{
+    Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss, ObservedView,
+    Obstacle, ObstacleKind, TaskPhase, TaskState, TaskStatus, ViewProblem,
+};
+use prost_types::{Duration, Timestamp};
+
+/// Id of a run, as schemas require it.
+const RUN: &str = "0197a000-0000-7000-8000-000000000001";
+
+/// Every value of an enumeration.
+fn every<E: Word>() -> impl Iterator<Item = i32> {
+    (0..100).filter(|value| E::try_from(*value).is_ok())
+}
+
+pub(super) const fn at(seconds: i64, nanos: i32) -> Timestamp {
+    Timestamp {
+        seconds: 1_770_110_130 + seconds,
+        nanos,
+    }
+}
+
+const fn time(seconds: i64, nanos: i32) -> Duration {
+    Duration { seconds, nanos }
+}
+
+const fn counts() -> ResourceCounts {
+    ResourceCounts {
+        added: 1,
+        changed: 2,
+        destroyed: 3,
+        imported: 4,
+    }
+}
+
+pub(super) fn queue() -> GetQueueResponse {
+    GetQueueResponse {
+        queued: 7,
+        ready: 5,
+        running: 4,
+        oldest_ready: Some(time(93, 900_000_000)),
+        slots: u64::MAX,
+        waiting: vec![
+            WaitingRuns {
+                reason: "there is <no> worker".into(),
+                runs: 2,
+                oldest: Some(time(93, 900_000_000)),
+                task_name: "edge".into(),
+            },
+            WaitingRuns::default(),
+        ],
+    }
+}
+
+pub(super) fn configuration() -> GetConfigurationResponse {
+    let difference = |kind| TaskDifference {
+        task_name: "edge".into(),
+        kind,
+    };
+    GetConfigurationResponse {
+        in_force: Some(ConfigurationInForce {
+            number: 2,
+            digest: "d1".into(),
+            decided_by: "cts-a".into(),
+            decided_at: Some(at(0, 0)),
+            task_names: vec!["edge".into(), "web".into()],
+        }),
+        members: vec![MemberConfiguration {
+            id: "cts-b".into(),
+            address: Some("b:8558".into()),
+            leader: true,
+            digest: Some("d2".into()),
+            in_force: true,
+            differences: every::<TaskDifferenceKind>().map(difference).collect(),
+            settings: BTreeMap::from([("session_ttl".into(), "15s".into())]),
+            registered_at: Some(at(1, 500_000_000)),
+        }],
+        workers: vec![WorkerDifference {
+            id: "w-1".into(),
+            host: "w".into(),
+            blocks: vec!["provider aws.east".into()],
+        }],
+    }
+}
+
+fn details() -> RunDetails {
+    let change = |action| ResourceChange {
+        address: "module.dns.local_file.zone".into(),
+        action,
+    };
+    let output = |name: &str, value| RunOutput {
+        name: name.into(),
+        value,
+    };
+    RunDetails {
+        resources: Some(counts()),
+        phases: Some(PhaseTimes {
+            render: Some(time(0, 1_999_999)),
+            init: Some(time(1, 0)),
+            validate: Some(time(0, 0)),
+            plan: Some(time(-1, 0)),
+            apply: Some(time(4, 5_000_000)),
+            queue: Some(time(i64::MAX, 0)),
+        }),
+        changes: every::<ResourceAction>().chain([77]).map(change).collect(),
+        more_changes: 5,
+        diagnostics: vec![
+            Diagnostic {
+                severity: DiagnosticSeverity::Error.into(),
+                summary: "Invalid <value>".into(),
+                detail: "It must be\nsomething else.".into(),
+                address: "module.dns.local_file.zone".into(),
+                file: "dns/main.tf".into(),
+                line: 7,
+                snippet: "x = 1".into(),
+            },
+            Diagnostic {
+                severity: DiagnosticSeverity::Warning.into(),
+                ..Diagnostic::default()
+            },
+            Diagnostic::default(),
+        ],
+        more_diagnostics: 6,
+        outputs: vec![
+            output("text", Some(Value::Json("\"10.0.0.1\"".into()))),
+            output(
+                "object",
+                Some(Value::Json(r#"{"b":[1,2.5e300,null],"a":{}}"#.into())),
+            ),
+            output("nothing", Some(Value::Json("null".into()))),
+            output("unreadable", Some(Value::Json("{".into()))),
+            output("secret", Some(Value::Sensitive(true))),
+            output("long", Some(Value::TooLong(true))),
+            output("unknown", None),
+        ],
+    }
+}
+
+pub(super) fn run() -> Run {
+    Run {
+        id: RUN.into(),
+        task_name: "dns".into(),
+        kind: RunKind::DestroyPlan.into(),
+        no_retry: true,
+        status: RunStatus::Succeeded.into(),
+        attempts: 2,
+        error: "could not apply & so on".into(),
+        plan: Some(Planned {
+            text: "Plan: 1 to add\n".into(),
+            changes_present: true,
+        }),
+        queued_at: Some(at(0, 0)),
+        started_at: Some(at(1, 123_456_789)),
+        finished_at: Some(at(2, 500_000_000)),
+        waiting_for: "a worker".into(),
+        details: Some(details()),
+    }
+}
+
+pub(super) fn runs() -> ListRunsResponse {
+    let kinds = every::<RunKind>().map(|kind| Run {
+        kind,
+        status: RunStatus::Queued.into(),
+        ..Run::default()
+    });
+    let statuses = every::<RunStatus>().map(|status| Run {
+        kind: RunKind::Apply.into(),
+        status,
+        ..Run::default()
+    });
+    let without_findings = Run {
+        details: Some(RunDetails::default()),
+        ..Run::default()
+    };
+    let single = [run(), without_findings].into_iter();
+    ListRunsResponse {
+        runs: single.chain(kinds).chain(statuses).collect(),
+        next_page_token: "p2".into(),
+    }
+}
+
+pub(super) fn explanation() -> Explanation {
+    let obstacle = |kind| Obstacle {
+        kind,
+        text: "the next attempt is not due".into(),
+        until: Some(at(5, 0)),
+    };
+    Explanation {
+        task_name: "dns".into(),
+        revision: 3,
+        enabled: true,
+        phase: TaskPhase::Ready.into(),
+        as_of: Some(at(0, 0)),
+        views: vec![ObservedView {
+            name: "services: web".into(),
+            complete: true,
+            revision: 7,
+            changed_at: Some(at(1, 0)),
+            triggers: true,
+            problem: Some(ViewProblem {
+                text: "cannot reach consul".into(),
+                since: Some(at(1, 0)),
+                next_try: Some(at(2, 0)),
+                last_answer: Some(at(0, 50_000_000)),
+            }),
+        }],
+        buffered_until: Some(at(2, 0)),
+        next_tick: Some(at(6, 0)),
+        last_decision: Some(Decision {
+            kind: DecisionKind::SkippedUnchanged.into(),
+            at: Some(at(4, 0)),
+            run_id: RUN.into(),
+            text: "the input is the one that was applied last".into(),
+        }),
+        current_run: Some(run()),
+        last_run: Some(run()),
+        obstacles: every::<ObstacleKind>().map(obstacle).collect(),
+    }
+}
+
+/// Explanations in every phase and after every decision.
+pub(super) fn explanations() -> impl Iterator<Item = Explanation> {
+    let phases = every::<TaskPhase>().map(|phase| Explanation {
+        phase,
+        ..explanation()
+    });
+    let decisions = every::<DecisionKind>().map(|kind| Explanation {
+        last_decision: Some(Decision {
+            kind,
+            ..Decision::default()
+        }),
+        ..Explanation::default()
+    });
+    phases.chain(decisions)
+}
+
+pub(super) fn hold() -> Hold {
+    Hold {
+        since: Some(at(0, 120_000_000)),
+        losses: vec![Loss {
+            service: "web".into(),
+            applied: 4,
+            now: 1,
+        }],
+    }
+}
+
+pub(super) fn state() -> KnownTerraformState {
+    let place = |backend: &str, resources| StateAt {
+        backend: backend.into(),
+        workspace: "web".into(),
+        state: Some(TerraformState {
+            lineage: "l-2".into(),
+            serial: 4,
+            resources,
+        }),
+    };
+    KnownTerraformState {
+        known: Some(KnownState {
+            lineage: "l-1".into(),
+            serial: 3,
+            moves: 2,
+            moved_serial: Some(1),
+            keep: StateKeep::Old.into(),
+            from: "former".into(),
+        }),
+        recorded_at: Some(at(0, 0)),
+        conflict: Some(StateConflict {
+            reason: "both have resources".into(),
+            old: Some(place("consul", Some(9))),
+            new: Some(place("local", None)),
+        }),
+        conflict_at: Some(at(1, 0)),
+    }
+}
+
+pub(super) fn task_state() -> TaskState {
+    TaskState {
+        task_name: "web".into(),
+        status: TaskStatus::Errored.into(),
+        enabled: true,
+        providers: vec!["dns".into()],
+        services: vec!["api".into()],
+        event_count: 1,
+        events: vec![Event {
+            id: "e-1".into(),
+            task_name: "web".into(),
+            run_id: RUN.into(),
+            success: false,
+            start_time: Some(at(0, 0)),
+            end_time: Some(at(1, 1)),
+            error: Some("exit status 1".into()),
+            providers: vec!["dns".into()],
+            services: vec!["api".into()],
+            source: "./m".into(),
+            resources: Some(counts()),
+        }],
+        hold: Some(hold()),
+    }
+}
+
+pub(super) fn change() -> FollowRunsResponse {
+    FollowRunsResponse {
+        run_id: RUN.into(),
+        task_name: "dns".into(),
+        status: RunStatus::Running.into(),
+        at: Some(at(0, 0)),
+        kind: RunKind::Apply.into(),
+    }
+}
+
+pub(super) fn log() -> ReadLogResponse {
+    let line = |stream: i32, text: &str| LogLine {
+        stream,
+        text: text.into(),
+    };
+    ReadLogResponse {
+        position: 3,
+        lines: vec![
+            line(LogStream::Stdout.into(), "Plan: 1 to <add>"),
+            line(LogStream::Stderr.into(), "é \"x\""),
+            line(0, ""),
+        ],
+    }
+}
