@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use cts_consul::{ConsulClient, Followers, PollEvent, Query};
+use cts_consul::{ConsulClient, QueryPool, PollEvent, Query};
 use cts_core::{ServiceView, View, ViewId};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -28,7 +28,7 @@ pub(crate) struct Views(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    followers: Followers,
+    pool: QueryPool,
     pollers: TaskTracker,
     stop: CancellationToken,
     options: WatchOptions,
@@ -74,7 +74,7 @@ pub(crate) struct SubscribedView {
 impl Views {
     pub(crate) fn new(client: ConsulClient, options: WatchOptions) -> Self {
         Self(Arc::new(Shared {
-            followers: Followers::new(client),
+            pool: QueryPool::new(client),
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
             options,
@@ -152,7 +152,7 @@ impl Views {
 
     async fn poll(&self, query: &Query, mut publisher: Publisher) {
         let publish = |event: PollEvent| publisher.publish(event, Instant::now());
-        match self.0.followers.follow(query, publish).await {}
+        match self.0.pool.follow(query, publish).await {}
     }
 
     /// The view for one subscriber.

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
 use crate::poll::{PollEvent, poll};
-use crate::query::{Query, Wakeup, WakeupKind};
+use crate::query::{ChangeProbe, ProbeKind, Query};
 
 /// Time for the answers to held queries to come as well.
 const GATHER: Duration = Duration::from_millis(5);
@@ -29,15 +29,15 @@ const REMEMBERED: usize = 512;
 
 /// Scope that one set of cheap queries watches over.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct PlaceKey {
+pub(super) struct ScopeKey {
     is_kv: bool,
     datacenter: String,
     namespace: String,
 }
 
-/// Counts what changes in a place.
+/// Counts what changes in a scope.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ChangeScope {
     /// Rounds of changes; the first is the beginning.
     pub(super) round: watch::Sender<u64>,
     /// Indexes of answers to held queries.
@@ -53,13 +53,13 @@ pub(super) struct ChangeProbes(
 /// A possible change, with its index if the answer to a held query may explain it.
 struct Moved(Option<u64>);
 
-impl PlaceKey {
+impl ScopeKey {
     /// Returns the key of a query; `None` if the query has to be held itself.
     pub(super) fn of(query: &Query) -> Option<Self> {
         let (is_kv, datacenter, namespace) = match query {
             Query::Health { view, .. } => (false, &view.datacenter, &view.namespace),
             Query::Kv(query) => (true, &query.datacenter, &query.namespace),
-            Query::Catalog { .. } | Query::Wakeup(_) => return None,
+            Query::Catalog { .. } | Query::ChangeProbe(_) => return None,
         };
         Some(Self {
             is_kv,
@@ -69,20 +69,20 @@ impl PlaceKey {
     }
 
     /// Number of queries that it takes.
-    pub(super) fn wakeups(&self) -> usize {
+    pub(super) fn probes(&self) -> usize {
         self.kinds().len()
     }
 
-    fn kinds(&self) -> &'static [WakeupKind] {
+    fn kinds(&self) -> &'static [ProbeKind] {
         if self.is_kv {
-            &[WakeupKind::Keys]
+            &[ProbeKind::Keys]
         } else {
-            &[WakeupKind::Services, WakeupKind::Checks, WakeupKind::Nodes]
+            &[ProbeKind::Services, ProbeKind::Checks, ProbeKind::Nodes]
         }
     }
 }
 
-impl Default for Place {
+impl Default for ChangeScope {
     fn default() -> Self {
         Self {
             round: watch::Sender::new(1),
@@ -91,7 +91,7 @@ impl Default for Place {
     }
 }
 
-impl Place {
+impl ChangeScope {
     /// Notes that a held query was answered with this index.
     pub(super) fn answered(&self, index: u64) {
         let mut answered = self.answered.lock();
@@ -111,13 +111,13 @@ impl Place {
 }
 
 impl ChangeProbes {
-    pub(super) fn start(client: ConsulClient, key: &PlaceKey, place: Arc<Place>) -> Self {
+    pub(super) fn start(client: ConsulClient, key: &ScopeKey, scope: Arc<ChangeScope>) -> Self {
         let key = key.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let (moved, moves) = mpsc::unbounded_channel();
             let queries = key.kinds().iter().map(|&kind| {
-                let query = Query::Wakeup(Wakeup {
+                let query = Query::ChangeProbe(ChangeProbe {
                     kind,
                     datacenter: key.datacenter.clone(),
                     namespace: key.namespace.clone(),
@@ -125,7 +125,7 @@ impl ChangeProbes {
                 watch_over(&client, query, kind, moved.clone())
             });
             tokio::select! {
-                never = count(&place, moves) => never,
+                never = count(&scope, moves) => never,
                 _all = join_all(queries) => std::future::pending().await,
             }
         });
@@ -137,14 +137,14 @@ impl ChangeProbes {
 async fn watch_over(
     client: &ConsulClient,
     query: Query,
-    kind: WakeupKind,
+    kind: ProbeKind,
     moved: mpsc::UnboundedSender<Moved>,
 ) -> Infallible {
     poll(client, &query, |event| {
         let at = match event {
             // A node has many services, and only some of them have a held query.
             PollEvent::Snapshot { index, .. } => {
-                matches!(kind, WakeupKind::Services).then_some(index)
+                matches!(kind, ProbeKind::Services).then_some(index)
             }
             // No change can be ruled out any more. The other queries find the changes, or find that Consul
             // cannot be asked.
@@ -168,7 +168,7 @@ async fn watch_over(
 }
 
 /// Counts rounds of changes.
-async fn count(place: &Place, mut moves: mpsc::UnboundedReceiver<Moved>) -> Infallible {
+async fn count(scope: &ChangeScope, mut moves: mpsc::UnboundedReceiver<Moved>) -> Infallible {
     let mut doubtful: Option<Instant> = None;
     loop {
         let moved = tokio::select! {
@@ -177,7 +177,7 @@ async fn count(place: &Place, mut moves: mpsc::UnboundedReceiver<Moved>) -> Infa
         };
         if let Some(Moved(Some(index))) = moved {
             sleep(GATHER).await;
-            if place.explains(index) {
+            if scope.explains(index) {
                 doubtful.get_or_insert_with(|| Instant::now() + DOUBT);
                 continue;
             }
@@ -185,7 +185,7 @@ async fn count(place: &Place, mut moves: mpsc::UnboundedReceiver<Moved>) -> Infa
         doubtful = None;
         // Changes that arrived in between are in the same round.
         while moves.try_recv().is_ok() {}
-        place.next_round();
+        scope.next_round();
     }
 }
 

@@ -177,63 +177,63 @@ mod tests {
     }
 
     fn of(members: u64, slots: usize) -> SlotAllocator {
-        let mut arbiter = SlotAllocator::new(0);
+        let mut allocator = SlotAllocator::new(0);
         for id in 0..members {
-            arbiter.join(id, false);
+            allocator.join(id, false);
         }
-        arbiter.settle(slots);
-        arbiter
+        allocator.settle(slots);
+        allocator
     }
 
-    fn holders(arbiter: &SlotAllocator) -> Vec<MemberId> {
-        let mut ids: Vec<_> = arbiter.holders.iter().map(|(_rank, id)| *id).collect();
+    fn holders(allocator: &SlotAllocator) -> Vec<MemberId> {
+        let mut ids: Vec<_> = allocator.holders.iter().map(|(_rank, id)| *id).collect();
         ids.sort_unstable();
         ids
     }
 
     #[test]
     fn those_that_change_often_get_the_slots() {
-        let mut arbiter = of(10, 2);
+        let mut allocator = of(10, 2);
         for now in 1..20 {
             for id in [3, 7] {
-                arbiter.changed(id, at(now));
+                allocator.changed(id, at(now));
             }
             // Each of the others changes once.
-            arbiter.changed(now % 10, at(now));
-            for id in holders(&arbiter) {
-                arbiter.renew(id);
+            allocator.changed(now % 10, at(now));
+            for id in holders(&allocator) {
+                allocator.renew(id);
             }
         }
-        assert_eq!(holders(&arbiter), [3, 7]);
+        assert_eq!(holders(&allocator), [3, 7]);
     }
 
     #[test]
     fn a_single_change_gives_no_slot_and_a_holder_goes_only_between_two_requests() {
-        let mut arbiter = of(3, 2);
-        let before = holders(&arbiter);
+        let mut allocator = of(3, 2);
+        let before = holders(&allocator);
         let other = (0..3).find(|id| !before.contains(id)).unwrap();
-        arbiter.changed(other, at(100));
-        assert_eq!(arbiter.renew(before[0]), Renewal::GoesOn);
-        arbiter.changed(other, at(200));
-        assert_eq!(holders(&arbiter), before);
-        assert_eq!(arbiter.renew(before[0]), Renewal::MakesRoom(Some(other)));
-        assert_eq!(arbiter.renew(before[1]), Renewal::GoesOn);
+        allocator.changed(other, at(100));
+        assert_eq!(allocator.renew(before[0]), Renewal::GoesOn);
+        allocator.changed(other, at(200));
+        assert_eq!(holders(&allocator), before);
+        assert_eq!(allocator.renew(before[0]), Renewal::MakesRoom(Some(other)));
+        assert_eq!(allocator.renew(before[1]), Renewal::GoesOn);
     }
 
     #[test]
     fn slots_come_and_go_and_what_is_fixed_stays() {
-        let mut arbiter = of(4, 2);
-        arbiter.join(9, true);
-        assert!(arbiter.settle(2).is_empty());
-        let first = holders(&arbiter)[0];
-        assert_eq!(arbiter.renew(first), Renewal::MakesRoom(None));
-        assert_eq!(arbiter.renew(9), Renewal::GoesOn);
-        assert_eq!(holders(&arbiter).len(), 1);
-        assert_eq!(arbiter.settle(100).len(), 3);
-        assert!(!arbiter.has_others());
-        arbiter.leave(9);
-        arbiter.settle(0);
-        assert_eq!(holders(&arbiter).len(), 4);
+        let mut allocator = of(4, 2);
+        allocator.join(9, true);
+        assert!(allocator.settle(2).is_empty());
+        let first = holders(&allocator)[0];
+        assert_eq!(allocator.renew(first), Renewal::MakesRoom(None));
+        assert_eq!(allocator.renew(9), Renewal::GoesOn);
+        assert_eq!(holders(&allocator).len(), 1);
+        assert_eq!(allocator.settle(100).len(), 3);
+        assert!(!allocator.has_others());
+        allocator.leave(9);
+        allocator.settle(0);
+        assert_eq!(holders(&allocator).len(), 4);
     }
 
     proptest! {
@@ -241,35 +241,35 @@ mod tests {
         fn none_is_free_while_one_waits_and_those_between_requests_make_room(
             steps in prop::collection::vec((0..5_u8, 0..12_u64, 0..6_usize), 0..80),
         ) {
-            let mut arbiter = SlotAllocator::new(0);
+            let mut allocator = SlotAllocator::new(0);
             let mut holding = std::collections::BTreeSet::new();
             let mut now = Duration::ZERO;
             let mut slots = 0;
             for (step, id, count) in steps {
                 now += Duration::from_secs(1);
                 match step {
-                    0 if !arbiter.members.contains_key(&id) => arbiter.join(id, false),
+                    0 if !allocator.members.contains_key(&id) => allocator.join(id, false),
                     1 => {
-                        arbiter.leave(id);
+                        allocator.leave(id);
                         holding.remove(&id);
                     }
                     2 => slots = count,
-                    3 => arbiter.changed(id, now),
-                    _ => for id in holders(&arbiter) {
-                        if let Renewal::MakesRoom(other) = arbiter.renew(id) {
+                    3 => allocator.changed(id, now),
+                    _ => for id in holders(&allocator) {
+                        if let Renewal::MakesRoom(other) = allocator.renew(id) {
                             prop_assert!(holding.remove(&id));
                             holding.extend(other);
                         }
                     },
                 }
-                holding.extend(arbiter.settle(slots));
-                prop_assert!(holding.len() >= slots.min(arbiter.members.len()));
-                prop_assert_eq!(holders(&arbiter), holding.iter().copied().collect::<Vec<_>>());
+                holding.extend(allocator.settle(slots));
+                prop_assert!(holding.len() >= slots.min(allocator.members.len()));
+                prop_assert_eq!(holders(&allocator), holding.iter().copied().collect::<Vec<_>>());
             }
-            for id in holders(&arbiter) {
-                arbiter.renew(id);
+            for id in holders(&allocator) {
+                allocator.renew(id);
             }
-            prop_assert!(holders(&arbiter).len() <= slots);
+            prop_assert!(holders(&allocator).len() <= slots);
         }
     }
 }

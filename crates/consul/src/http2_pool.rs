@@ -25,28 +25,28 @@ struct Shared {
     settings: ConsulSettings,
     is_multiplexed: AtomicBool,
     /// Connection for requests before the protocol is known, and over HTTP/1.1.
-    first: Arc<Lane>,
-    lanes: Mutex<Vec<Arc<Lane>>>,
+    first: Arc<Connection>,
+    connections: Mutex<Vec<Arc<Connection>>>,
 }
 
 /// One connection over HTTP/2; any number in the first.
 #[derive(Debug)]
-struct Lane {
+struct Connection {
     client: Client,
     requests: AtomicUsize,
 }
 
-/// A request's place on a connection; held until its answer has been read.
+/// A request's right to a connection; held until its answer has been read.
 #[derive(Debug)]
-pub(crate) struct Ticket(Arc<Lane>);
+pub(crate) struct Http2Permit(Arc<Connection>);
 
 impl Http2Pool {
     pub(crate) fn new(settings: &ConsulSettings, first: Client) -> Self {
         Self(Arc::new(Shared {
             settings: settings.clone(),
             is_multiplexed: AtomicBool::new(false),
-            first: Lane::new(first),
-            lanes: Mutex::default(),
+            first: Connection::new(first),
+            connections: Mutex::default(),
         }))
     }
 
@@ -67,28 +67,36 @@ impl Http2Pool {
     }
 
     /// A client with room for one more request, which may be one that was opened for it.
-    pub(crate) fn ticket(&self) -> Ticket {
+    pub(crate) fn permit(&self) -> Http2Permit {
         if !self.is_multiplexed() {
-            return Ticket::of(&self.0.first);
+            return Http2Permit::of(&self.0.first);
         }
-        let mut lanes = self.0.lanes.lock();
-        let requests = |lane: &&Arc<Lane>| lane.requests.load(Ordering::Relaxed);
-        if let Some(lane) = lanes.iter().find(|lane| requests(lane) < STREAMS) {
-            return Ticket::of(lane);
+        let mut connections = self.0.connections.lock();
+        let requests = |connection: &&Arc<Connection>| connection.requests.load(Ordering::Relaxed);
+        if let Some(connection) = connections
+            .iter()
+            .find(|connection| requests(connection) < STREAMS)
+        {
+            return Http2Permit::of(connection);
         }
-        if lanes.len() < self.most()
+        if connections.len() < self.most()
             // The settings were good enough for the first one; its files may have gone since.
             && let Ok(client) = transport::connect_http2(&self.0.settings)
         {
-            let lane = Lane::new(client);
-            lanes.push(Arc::clone(&lane));
-            return Ticket::of(&lane);
+            let connection = Connection::new(client);
+            connections.push(Arc::clone(&connection));
+            return Http2Permit::of(&connection);
         }
-        Ticket::of(lanes.iter().min_by_key(requests).unwrap_or(&self.0.first))
+        Http2Permit::of(
+            connections
+                .iter()
+                .min_by_key(requests)
+                .unwrap_or(&self.0.first),
+        )
     }
 }
 
-impl Lane {
+impl Connection {
     fn new(client: Client) -> Arc<Self> {
         Arc::new(Self {
             client,
@@ -97,10 +105,10 @@ impl Lane {
     }
 }
 
-impl Ticket {
-    fn of(lane: &Arc<Lane>) -> Self {
-        lane.requests.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(lane))
+impl Http2Permit {
+    fn of(connection: &Arc<Connection>) -> Self {
+        connection.requests.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connection))
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -108,7 +116,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Http2Permit {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }
