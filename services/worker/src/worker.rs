@@ -16,16 +16,16 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::heartbeat::heartbeat;
-use crate::inputs::Contents;
+use crate::calls::heartbeat::heartbeat;
+use crate::calls::inputs::Contents;
+use crate::calls::requests::Requests;
+use crate::calls::scheduler::Scheduler;
 use crate::journal::Journal;
-use crate::leased_run::LeasedRun;
+use crate::lease::leased_run::LeasedRun;
+use crate::lease::work::work_on;
 use crate::options::{Dependencies, Options, ShutdownTokens};
-use crate::requests::Requests;
-use crate::scheduler_calls::Scheduler;
 use crate::shared::{Console, Shared};
 use crate::slots::Slots;
-use crate::work::work_on;
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends the call
 /// once it learns of the drain.

@@ -49,8 +49,8 @@ impl LeasedRun {
                 let asked = self.now();
                 match self.try_to_renew(&mut tries).await {
                     Renewal::Granted(life) => {
-                        let mut keeping = self.lock();
-                        keeping.deadlines = keeping.deadlines.renewed(asked, life);
+                        let mut state = self.lock();
+                        state.deadlines = state.deadlines.renewed(asked, life);
                     }
                     Renewal::Refused => return Err(LeaseEnd::Refused),
                     Renewal::NoAnswer => sleep(tries.pause()).await,
@@ -109,8 +109,8 @@ impl LeasedRun {
                 let asked = self.now();
                 match self.try_to_renew(&mut tries).await {
                     Renewal::Granted(life) => {
-                        let mut keeping = self.lock();
-                        keeping.deadlines = keeping.deadlines.renewed(asked, life);
+                        let mut state = self.lock();
+                        state.deadlines = state.deadlines.renewed(asked, life);
                         in_a_row += 1;
                         break;
                     }

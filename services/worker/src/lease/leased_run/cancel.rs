@@ -22,8 +22,8 @@ const UNKNOWN_PAUSE: Duration = Duration::from_secs(30);
 
 impl LeasedRun {
     /// Stops Terraform by the orders for the run, for as long as the run is at work.
-    pub(crate) async fn obey(&self, stop: &StopSignal) -> Infallible {
-        let (never, _) = tokio::join!(self.carry_out(stop), self.hear());
+    pub(crate) async fn follow_orders(&self, stop: &StopSignal) -> Infallible {
+        let (never, _) = tokio::join!(self.stop_on_order(stop), self.await_orders());
         never
     }
 
@@ -38,7 +38,7 @@ impl LeasedRun {
         });
     }
 
-    async fn carry_out(&self, stop: &StopSignal) -> Infallible {
+    async fn stop_on_order(&self, stop: &StopSignal) -> Infallible {
         let mut ordered = self.ordered.subscribe();
         loop {
             let order = *ordered.borrow_and_update();
@@ -63,7 +63,7 @@ impl LeasedRun {
     }
 
     /// Waits for orders; each call names the order that is known.
-    async fn hear(&self) -> Infallible {
+    async fn await_orders(&self) -> Infallible {
         sleep(FIRST_CALL).await;
         loop {
             let known = *self.ordered.borrow();

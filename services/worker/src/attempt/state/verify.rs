@@ -16,10 +16,11 @@ use cts_terraform::{
     read_directly,
 };
 
+use super::TaskState;
 use super::mismatch::Mismatch;
-use super::{StateError, TaskState};
-use crate::attempt::AttemptError;
-use crate::own_lock::retry_after_unlock;
+use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::own_lock::retry_after_unlock;
+use crate::attempt::state_error::StateError;
 use crate::redaction::Redactor;
 
 /// The states that were found at both places.

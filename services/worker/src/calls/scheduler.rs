@@ -21,9 +21,9 @@ use cts_terraform::{OutputLine, OutputStream};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use crate::attempt::Ended;
-use crate::call_timeout::within;
-use crate::inputs::{Contents, InputError};
+use crate::attempt::ended::Ended;
+use crate::calls::call_timeout::within;
+use crate::calls::inputs::{Contents, InputError};
 use crate::lease::{FrozenInput, Lease};
 
 /// How long one call for a run, or for the end of a wait, waits at the scheduler.

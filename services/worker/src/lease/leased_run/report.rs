@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::LeasedRun;
-use crate::attempt::Ended;
-use crate::log::RunLog;
+use crate::attempt::ended::Ended;
+use crate::lease::run_log::RunLog;
 
 /// How often a lease is renewed for a report that does not arrive although renewals do: more than enough for
 /// a slow database, and an end for a report that can never be stored. Each renewal takes a third of a lease's

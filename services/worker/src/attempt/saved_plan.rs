@@ -3,22 +3,22 @@
 
 use cts_terraform::{Attempt, PlanOutput};
 
-use crate::attempt::AttemptError;
+use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::attempt_report::AttemptReport;
+use crate::attempt::own_lock::retry_after_unlock;
 use crate::gate::{GatedPlan, PendingApproval};
-use crate::leased_run::LeasedRun;
-use crate::own_lock::retry_after_unlock;
-use crate::watched::AttemptReport;
+use crate::lease::leased_run::LeasedRun;
 
 /// Plans, waits and applies.
 pub(crate) async fn apply_saved(
     run: &LeasedRun,
     attempt: &Attempt,
-    watched: &AttemptReport,
+    findings: &AttemptReport,
 ) -> Result<(), AttemptError> {
     let terraform = &run.shared.terraform;
     let saved = retry_after_unlock(run, attempt, || terraform.save_plan(attempt)).await?;
     let (mut plan, output) = saved;
-    let awaited = awaited(run, &output, watched);
+    let awaited = awaited(run, &output, findings);
     // The text of the plan may be long, and so may the wait.
     drop(output);
     if let Some(awaited) = awaited {
@@ -33,17 +33,17 @@ pub(crate) async fn apply_saved(
 fn awaited(
     run: &LeasedRun,
     output: &PlanOutput,
-    watched: &AttemptReport,
+    findings: &AttemptReport,
 ) -> Option<Box<dyn PendingApproval>> {
     let gate = run.shared.gate.as_ref()?;
     if !output.changes_present {
         return None;
     }
-    let text = watched.redactor.redact(&output.text);
+    let text = findings.redactor.redact(&output.text);
     gate.awaited(&GatedPlan {
         run: run.lease.run,
         task: &run.lease.task_name,
         text: &text,
-        resources: watched.planned(),
+        resources: findings.planned(),
     })
 }

@@ -11,8 +11,8 @@ use cts_terraform::{OutputLine, OutputSink, OutputStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::calls::scheduler::Scheduler;
 use crate::lease::Lease;
-use crate::scheduler_calls::Scheduler;
 use crate::shared::Console;
 
 /// How often lines are sent while Terraform runs.

@@ -7,26 +7,8 @@ use cts_core::state::TerraformState;
 use cts_terraform::FoundState;
 
 use super::TaskState;
-use crate::attempt::AttemptError;
-
-/// Terraform has destroyed the resources in the state that it found, but these were not all resources of the
-/// task.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Undestroyed {
-    /// The state is not that of the task.
-    #[error(
-        "{found} in backend {backend:?}, workspace {workspace}, so what the task has made is still there. `cts task \
-         delete -retain {workspace}` deletes the task and leaves it"
-    )]
-    Elsewhere {
-        found: &'static str,
-        backend: String,
-        workspace: String,
-    },
-    /// Resources are left in the state.
-    #[error("{0} resources are left in the state although Terraform has not failed")]
-    Left(u64),
-}
+use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::state_error::Undestroyed;
 
 impl TaskState<'_> {
     /// Judges the outcome of a destruction, and reads the state after it. `lineage` is that of the state

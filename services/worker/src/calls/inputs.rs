@@ -11,7 +11,7 @@ use moka::sync::Cache;
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::call_timeout::within;
+use crate::calls::call_timeout::within;
 use crate::lease::FrozenInput;
 
 /// Most bytes of kept contents, with the additional bytes that each of them needs: the next run often needs

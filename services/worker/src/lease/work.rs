@@ -7,10 +7,11 @@ use cts_core::runs::AttemptOutcome;
 use cts_terraform::StopSignal;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::{Ended, attempt};
-use crate::leased_run::LeasedRun;
-use crate::leased_run::renewal::LeaseEnd;
-use crate::log::RunLog;
+use crate::attempt::attempt;
+use crate::attempt::ended::Ended;
+use crate::lease::leased_run::LeasedRun;
+use crate::lease::leased_run::renewal::LeaseEnd;
+use crate::lease::run_log::RunLog;
 
 /// Works on the run to its end. Returns when the report has arrived or has become pointless.
 pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
@@ -42,7 +43,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
             }
         });
         let mut keeping = std::pin::pin!(run.keep_lease());
-        let mut obeying = std::pin::pin!(run.obey(&order));
+        let mut following = std::pin::pin!(run.follow_orders(&order));
         let mut lost = None;
         let ended = loop {
             tokio::select! {
@@ -52,7 +53,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
                     run.give_up(&order);
                 }
                 ended = &mut work => break ended,
-                never = &mut obeying => match never {},
+                never = &mut following => match never {},
                 () = &mut shipping => {}
             }
         };

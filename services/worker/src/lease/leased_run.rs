@@ -26,9 +26,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::lease::Lease;
+use crate::lease::wait_error::WaitError;
 use crate::shared::Shared;
 use crate::slots::Slot;
-use crate::wait::WaitError;
 
 #[derive(Debug)]
 pub(crate) struct LeasedRun {
@@ -40,7 +40,7 @@ pub(crate) struct LeasedRun {
     waits: AtomicU32,
     /// The slot in which the run is at work; `None` while it waits.
     slot: Mutex<Option<Slot>>,
-    keeping: Mutex<LeaseState>,
+    state: Mutex<LeaseState>,
     /// The current order to stop the run.
     ordered: watch::Sender<Option<CancelOrder>>,
 }
@@ -50,13 +50,13 @@ pub(crate) struct LeasedRun {
 struct LeaseState {
     deadlines: LeaseDeadlines,
     /// The directory in which Terraform may be at work, with its lock.
-    place: Option<Place>,
+    locked: Option<LockedDirectory>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct LockedDirectory {
     directory: TaskDirectory,
-    _turn: OwnedMutexGuard<()>,
+    _lock: OwnedMutexGuard<()>,
 }
 
 impl LeasedRun {
@@ -75,9 +75,9 @@ impl LeasedRun {
             drain,
             waits: AtomicU32::new(0),
             slot: Mutex::new(Some(slot)),
-            keeping: Mutex::new(LeaseState {
+            state: Mutex::new(LeaseState {
                 deadlines,
-                place: None,
+                locked: None,
             }),
             ordered: watch::Sender::default(),
         }
@@ -107,27 +107,29 @@ impl LeasedRun {
     }
 
     /// Terraform is about to be started in `directory`, which this attempt has locked until its end.
-    pub(crate) fn enter(&self, directory: &TaskDirectory, turn: OwnedMutexGuard<()>) {
-        self.lock().place = Some(Place {
+    pub(crate) fn enter(&self, directory: &TaskDirectory, lock: OwnedMutexGuard<()>) {
+        self.lock().locked = Some(LockedDirectory {
             directory: directory.clone(),
-            _turn: turn,
+            _lock: lock,
         });
         self.tell_guard();
     }
 
     /// Terraform is gone.
     pub(crate) fn leave(&self) {
-        let place = self.lock().place.take();
-        if let (Some(guard), Some(place)) = (&self.shared.guard, &place) {
-            guard.release(&place.directory);
+        let locked = self.lock().locked.take();
+        if let (Some(guard), Some(locked)) = (&self.shared.guard, &locked) {
+            guard.release(&locked.directory);
         }
     }
 
     /// The guard acts a little later than this process would.
     fn tell_guard(&self) {
-        let keeping = self.lock();
-        if let (Some(guard), Some(Place { directory, .. })) = (&self.shared.guard, &keeping.place) {
-            let deadlines = keeping.deadlines;
+        let state = self.lock();
+        if let (Some(guard), Some(LockedDirectory { directory, .. })) =
+            (&self.shared.guard, &state.locked)
+        {
+            let deadlines = state.deadlines;
             let rest = deadlines.kill_by().saturating_sub(deadlines.stop_by());
             let stop_at = deadlines.stop_by() + rest / 10;
             guard.hold(
@@ -140,9 +142,11 @@ impl LeasedRun {
 
     /// The lease is lost: Terraform is interrupted, and killed when the time is up.
     pub(crate) fn give_up(&self, order: &StopSignal) {
-        let keeping = self.lock();
-        let kill_by = self.moment(keeping.deadlines.kill_by());
-        if let (Some(guard), Some(Place { directory, .. })) = (&self.shared.guard, &keeping.place) {
+        let state = self.lock();
+        let kill_by = self.moment(state.deadlines.kill_by());
+        if let (Some(guard), Some(LockedDirectory { directory, .. })) =
+            (&self.shared.guard, &state.locked)
+        {
             let rest = kill_by.saturating_duration_since(Instant::now());
             guard.interrupted(directory, Instant::now() + rest * 4 / 5, kill_by);
         }
@@ -154,7 +158,7 @@ impl LeasedRun {
     }
 
     fn lock(&self) -> MutexGuard<'_, LeaseState> {
-        self.keeping.lock()
+        self.state.lock()
     }
 
     fn now(&self) -> Duration {

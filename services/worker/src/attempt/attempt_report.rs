@@ -7,7 +7,7 @@ use cts_core::runs::{ResourceCounts, RunDetails, RunKind, RunOutput};
 use cts_core::state::TerraformState;
 use cts_terraform::{CommandError, CommandFailure, Report};
 
-use crate::attempt::AttemptError;
+use crate::attempt::attempt_error::AttemptError;
 use crate::redaction::Redactor;
 
 /// An attempt whose secrets are known.

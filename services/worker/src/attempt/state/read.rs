@@ -5,7 +5,7 @@ use cts_terraform::{
     Attempt, CommandError, FoundState, ReadState, consul_key, read_consul_value, read_directly,
 };
 
-use crate::leased_run::LeasedRun;
+use crate::lease::leased_run::LeasedRun;
 
 /// The state at the task's place; `is_applied` if a command has named the workspace before.
 pub(super) async fn read(

@@ -3,8 +3,8 @@
 use cts_core::{Chain, LostLease};
 use cts_terraform::{Attempt, CommandError};
 
-use crate::attempt::AttemptError;
-use crate::leased_run::LeasedRun;
+use crate::attempt::attempt_error::AttemptError;
+use crate::lease::leased_run::LeasedRun;
 
 /// Runs a command, and once more if it failed on a lock that could be released.
 pub(crate) async fn retry_after_unlock<T, F>(

@@ -2,7 +2,7 @@
 //! reported afterwards (docs/terraform.md#moving-a-state).
 
 mod destroyed;
-mod mismatch;
+pub(super) mod mismatch;
 mod read;
 mod verify;
 
@@ -12,30 +12,10 @@ use cts_core::runs::RunKind;
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{Backend, Chain};
 use cts_terraform::{Attempt, CommandError, FoundState};
-use tonic::Status;
 
-pub(crate) use destroyed::Undestroyed;
-pub(crate) use mismatch::Mismatch;
-
-use crate::attempt::AttemptError;
-use crate::leased_run::LeasedRun;
+use super::attempt_error::AttemptError;
+use crate::lease::leased_run::LeasedRun;
 use crate::redaction::Redactor;
-
-/// The reason why a run cannot continue with its state.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StateError {
-    /// The state may not be the task's, or a plan came before its move.
-    #[error(transparent)]
-    Mismatch(Box<Mismatch>),
-    /// The previous place of the state cannot be read. Its credentials are not in the text.
-    #[error("the state cannot be read from its old backend {kind:?}: {text}")]
-    Unreadable { kind: String, text: String },
-    /// No scheduler has recorded the change of the state.
-    #[error(
-        "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that"
-    )]
-    Unrecorded(#[source] Status),
-}
 
 /// The state of the task of one attempt.
 pub(crate) struct TaskState<'r> {

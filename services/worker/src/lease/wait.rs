@@ -11,8 +11,9 @@ use cts_terraform::StopSignal;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
-use crate::gate::{PendingApproval, Rejected};
-use crate::leased_run::LeasedRun;
+use super::leased_run::LeasedRun;
+use super::wait_error::WaitError;
+use crate::gate::PendingApproval;
 
 /// Longest time for giving up the condition.
 const GIVE_UP: Duration = Duration::from_secs(10);
@@ -22,24 +23,6 @@ const GROUP_POLL: Duration = Duration::from_secs(1);
 
 /// Longest pause between calls that fail.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
-/// The reason why a run that has waited is not applied.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WaitError {
-    /// The condition that the run waited for will not come.
-    #[error("it waited in vain for {name}")]
-    Rejected {
-        name: String,
-        #[source]
-        lapsed: Rejected,
-    },
-    /// The scheduler has ended the wait and knows what follows.
-    #[error("the wait was ended: {0}")]
-    Ended(WaitEnd),
-    /// The worker drains or stops, or has lost the lease.
-    #[error("stopped while the run waited")]
-    Stopped,
-}
 
 impl LeasedRun {
     /// Waits, and returns when the run may apply, in a slot again.

@@ -6,7 +6,7 @@ use cts_core::{ProviderBlock, RunInput, TaskDefinition};
 use cts_handlers::{AppliedRun, HandlerChain, HandlerRequest};
 use tokio::task::spawn_blocking;
 
-use crate::attempt::AttemptError;
+use crate::attempt::attempt_error::AttemptError;
 use crate::lease::Lease;
 use crate::shared::Shared;
 use crate::values::Resolved;
