@@ -12,8 +12,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::Item;
+use cts_core::{Backoff, Item, Pauses};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
@@ -29,6 +28,9 @@ pub const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
 pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// Pauses after failures in a row.
+const RETRIES: Backoff = Backoff::new(FIRST_RETRY_DELAY, MAX_RETRY_DELAY).with_jitter(1.0);
 
 /// Something became known of a query.
 #[derive(Debug)]
@@ -146,7 +148,7 @@ pub(crate) async fn follow(
 /// A row of failures.
 struct Retries {
     failures: u32,
-    delays: ExponentialBackoff,
+    pauses: Pauses,
     /// Whether the last one may have an end that others see first.
     is_outage: bool,
     /// How often the success of another query has ended a pause.
@@ -155,17 +157,9 @@ struct Retries {
 
 impl Retries {
     fn new() -> Self {
-        // The jitter adds up to the same again, so the cap is twice the largest step.
-        let delays = ExponentialBuilder::new()
-            .with_min_delay(FIRST_RETRY_DELAY)
-            .with_factor(2.0)
-            .with_max_delay(MAX_RETRY_DELAY / 2)
-            .with_jitter()
-            .without_max_times()
-            .build();
         Self {
             failures: 0,
-            delays,
+            pauses: RETRIES.pauses(fastrand::f64),
             is_outage: false,
             woken: 0,
         }
@@ -186,9 +180,7 @@ impl Retries {
             // Only a change of Consul's configuration can help.
             return MAX_RETRY_DELAY;
         }
-        self.delays
-            .next()
-            .map_or(MAX_RETRY_DELAY, |delay| delay.min(MAX_RETRY_DELAY))
+        self.pauses.next_pause()
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod availability;
 mod backend;
+mod backoff;
 mod buffer;
 mod capability;
 mod chain;
@@ -42,6 +43,7 @@ mod journal;
 pub mod lease;
 mod lost_lease;
 mod module_variables;
+mod outage;
 mod phase;
 mod provider;
 mod regexp;
@@ -56,8 +58,9 @@ mod timeouts;
 mod view;
 mod worker;
 
-pub use availability::{Candidate, NoTaker, no_taker};
+pub use availability::{Candidate, UnschedulableReason, unschedulable_reason};
 pub use backend::Backend;
+pub use backoff::{Backoff, Pauses};
 pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, MissingCapability, Requirement};
 pub use chain::Chain;
@@ -94,6 +97,7 @@ pub use input::{Content, FrozenInput, RunInput, ThawError};
 pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use lost_lease::LostLease;
 pub use module_variables::VariableProblem;
+pub use outage::Outage;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};

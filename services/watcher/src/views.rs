@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use cts_consul::{ConsulClient, QueryPool, PollEvent, Query};
+use cts_consul::{ConsulClient, PollEvent, Query, QueryPool};
 use cts_core::{ServiceView, View, ViewId};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};

@@ -59,7 +59,7 @@ impl Leader {
         declared: &[TaskSpec],
         before: &PendingDeletions,
     ) -> Result<PendingDeletions, LeaderError> {
-        let stored = self.store.tasks().await?;
+        let stored = self.context.store.tasks().await?;
         let deleting = stored
             .iter()
             .filter(|task| task.phase == TaskPhase::Deleting);
@@ -76,7 +76,11 @@ impl Leader {
             }
         }
         if now.postponed.len() < before.postponed.len() {
-            let stored = self.store.replace_config_tasks(epoch, declared).await?;
+            let stored = self
+                .context
+                .store
+                .replace_config_tasks(epoch, declared)
+                .await?;
             // After a reset, only the tasks that it still postpones are waited for.
             now.postponed = stored.postponed;
             for spec in declared {
@@ -87,20 +91,20 @@ impl Leader {
                 }
             }
         }
-        self.notifier.tasks_changed();
+        self.context.notifier.tasks_changed();
         Ok(now)
     }
 
     /// Requests the first run of a task that is added later than the others.
     async fn begin_to_run(&self, spec: &TaskSpec) -> Result<(), StoreError> {
-        if !spec.enabled || self.mode == Mode::OnRequest {
+        if !spec.enabled || self.context.mode == Mode::OnRequest {
             return Ok(());
         }
         let change = TaskChange {
-            request: Some((self.identities.run_id(), RunKind::Apply)),
+            request: Some((self.context.identities.run_id(), RunKind::Apply)),
             ..TaskChange::default()
         };
-        match self.store.change_task(spec.name(), &change).await {
+        match self.context.store.change_task(spec.name(), &change).await {
             Ok(_) => Ok(()),
             Err(TaskError::Store(error)) => Err(error),
             // The task was changed or deleted since, with a request of its own.

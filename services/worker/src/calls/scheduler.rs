@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use backon::{ExponentialBuilder, Retryable as _};
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{
-    Capabilities, Chain, Digest, JournalPart, LostLease, RunInput, WorkerId, WorkerRecord,
+    Capabilities, Chain, Digest, JournalPart, LostLease, Outage, RunInput, WorkerId, WorkerRecord,
+    log_failure,
 };
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -18,10 +18,12 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
 use cts_rpc::{ConversionError, convert};
 use cts_terraform::{OutputLine, OutputStream};
+use tokio::time::sleep;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::attempt::ended::Ended;
+use crate::calls::RETRIES;
 use crate::calls::call_timeout::within;
 use crate::calls::inputs::{Contents, InputError};
 use crate::lease::{FrozenInput, Lease};
@@ -256,37 +258,24 @@ impl Scheduler {
             details: details.map(convert::details_to_wire),
             state: state.map(convert::terraform_state_to_wire),
         };
-        let call = || async {
+        let mut pauses = RETRIES.pauses(fastrand::f64);
+        let mut outage = Outage::default();
+        loop {
             let mut runs = self.runs.clone();
-            within(CALL, runs.complete_run(request.clone())).await
-        };
-        let backoff = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_millis(50))
-            .with_max_delay(Duration::from_secs(2))
-            .without_max_times();
-        let mut unanswered = 0_u64;
-        let result = call
-            .retry(backoff)
-            .when(is_worth_another_try)
-            .notify(|status, _wait| {
-                unanswered += 1;
-                // A warning once for each run; later tries are for debugging.
-                if unanswered == 1 {
-                    tracing::warn!(run.id = %lease.run, error = %Chain(status), "the end of a run cannot be reported yet");
-                } else {
-                    tracing::debug!(run.id = %lease.run, error = %Chain(status), "the end of a run cannot be reported yet");
+            match within(CALL, runs.complete_run(request.clone())).await {
+                Err(status) if is_worth_another_try(&status) => {
+                    log_failure!(outage, run.id = %lease.run, error = %Chain(&status), "the end of a run cannot be reported yet");
+                    sleep(pauses.next_pause()).await;
                 }
-            })
-            .await;
-        match result {
-            Err(status) if status.code() == Code::FailedPrecondition && unanswered > 0 => {
-                tracing::warn!(
-                    run.id = %lease.run,
-                    "the lease is over: an earlier report of its end has arrived, or it was taken back"
-                );
-                Ok(())
+                Err(status) if status.code() == Code::FailedPrecondition && outage.is_on() => {
+                    tracing::warn!(
+                        run.id = %lease.run,
+                        "the lease is over: an earlier report of its end has arrived, or it was taken back"
+                    );
+                    return Ok(());
+                }
+                answer => return answer.map(drop),
             }
-            result => result.map(drop),
         }
     }
 

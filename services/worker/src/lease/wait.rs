@@ -4,7 +4,6 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use cts_core::Chain;
 use cts_core::runs::{Resumed, WaitEnd};
 use cts_terraform::StopSignal;
@@ -13,6 +12,7 @@ use tonic::{Code, Status};
 
 use super::leased_run::LeasedRun;
 use super::wait_error::WaitError;
+use crate::calls::RETRIES;
 use crate::gate::PendingApproval;
 
 /// Longest time for giving up the condition.
@@ -20,9 +20,6 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 
 /// Pause between two polls of whether the concurrency group is free.
 const GROUP_POLL: Duration = Duration::from_secs(1);
-
-/// Longest pause between calls that fail.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl LeasedRun {
     /// Waits, and returns when the run may apply, in a slot again.
@@ -119,7 +116,7 @@ async fn answered<T, F>(call: impl Fn() -> F) -> Result<T, WaitError>
 where
     F: Future<Output = Result<T, Status>>,
 {
-    let mut pauses = pauses();
+    let mut pauses = RETRIES.pauses(fastrand::f64);
     loop {
         match call().await {
             Ok(answer) => return Ok(answer),
@@ -128,17 +125,8 @@ where
             }
             Err(status) => {
                 tracing::debug!(error = %Chain(&status), "cannot say that a run waits");
-                sleep(pauses.next().unwrap_or(LONGEST_PAUSE)).await;
+                sleep(pauses.next_pause()).await;
             }
         }
     }
-}
-
-fn pauses() -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(100))
-        .with_max_delay(LONGEST_PAUSE)
-        .with_jitter()
-        .without_max_times()
-        .build()
 }

@@ -13,7 +13,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
 use super::assembly::Assembly;
-use super::{ERROR_SHOWN, StreamError, StreamEvent};
+use super::stream_event::{ERROR_SHOWN, StreamError, StreamEvent};
 use crate::watch::event::WatchError;
 
 /// A stream of complete deltas. The stream ends at any error; a view whose messages do not fit together is

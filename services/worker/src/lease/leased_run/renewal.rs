@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::Chain;
+use cts_core::{Backoff, Chain, Outage, Pauses, log_failure};
 use tokio::time::{sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
@@ -15,8 +15,8 @@ const RENEWAL: Duration = Duration::from_secs(2);
 /// Longest time for finding out whether a late grant is still good.
 const CONFIRMATION: Duration = Duration::from_secs(5);
 
-/// First and longest pause between a failed try and the next.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
+/// Pauses between failed tries.
+const RETRIES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(1));
 
 /// How the lease of an attempt was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl LeasedRun {
                         state.deadlines = state.deadlines.renewed(asked, life);
                     }
                     Renewal::Refused => return Err(LeaseEnd::Refused),
-                    Renewal::NoAnswer => sleep(tries.pause()).await,
+                    Renewal::NoAnswer => sleep(tries.pauses.next_pause()).await,
                 }
             }
             Ok(())
@@ -89,7 +89,7 @@ impl LeasedRun {
                         break;
                     }
                     Ok(Renewal::Refused) => return LeaseEnd::Refused,
-                    Ok(Renewal::NoAnswer) => sleep(tries.pause()).await,
+                    Ok(Renewal::NoAnswer) => sleep(tries.pauses.next_pause()).await,
                     Ok(Renewal::Granted(_)) | Err(_) => return LeaseEnd::Unanswered,
                 }
             }
@@ -117,7 +117,7 @@ impl LeasedRun {
                     Renewal::Refused => return,
                     Renewal::NoAnswer => {
                         in_a_row = 0;
-                        sleep(tries.pause()).await;
+                        sleep(tries.pauses.next_pause()).await;
                     }
                 }
             }
@@ -137,42 +137,34 @@ impl LeasedRun {
             Ok(Err(status)) => Chain(&status).to_string(),
             Err(elapsed) => elapsed.to_string(),
         };
-        tries.failed += 1;
-        // A warning once for each outage; later tries are for debugging.
-        if tries.failed == 1 {
-            tracing::warn!(
-                run.id = %self.lease.run,
-                error = cause,
-                "cannot renew a lease"
-            );
-        } else {
-            tracing::debug!(
-                run.id = %self.lease.run,
-                error = cause,
-                "cannot renew a lease"
-            );
-        }
+        log_failure!(tries.outage, run.id = %self.lease.run, error = cause, "cannot renew a lease");
         Renewal::NoAnswer
     }
 }
 
 /// The failed tries since the last renewal.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Tries {
-    failed: u32,
+    outage: Outage,
+    pauses: Pauses,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self {
+            outage: Outage::default(),
+            pauses: RETRIES.pauses(fastrand::f64),
+        }
+    }
 }
 
 impl Tries {
-    fn pause(&self) -> Duration {
-        let (first, longest) = PAUSES;
-        (first * 2_u32.saturating_pow(self.failed.saturating_sub(1).min(8))).min(longest)
-    }
-
     /// How a lease was lost after these tries.
-    fn end(&self) -> LeaseEnd {
-        match self.failed {
-            0 => LeaseEnd::Stalled,
-            _ => LeaseEnd::Unanswered,
+    const fn end(&self) -> LeaseEnd {
+        if self.outage.is_on() {
+            LeaseEnd::Unanswered
+        } else {
+            LeaseEnd::Stalled
         }
     }
 }

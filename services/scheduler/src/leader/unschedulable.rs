@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Candidate, Chain, NoTaker, Requirement, no_taker};
+use cts_core::{Candidate, Chain, Requirement, UnschedulableReason, unschedulable_reason};
 use cts_store::{Store, StoreError, WaitingRuns, WorkerState};
 use tokio::time::Instant;
 
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 
 /// A run that has been due for so long should have been taken.
-pub(crate) const UNTAKEN_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const UNSCHEDULABLE_AFTER: Duration = Duration::from_secs(5);
 
 /// Time between two polls.
 const EVERY: Duration = Duration::from_secs(5);
@@ -36,16 +36,16 @@ pub(crate) fn candidate(worker: &WorkerState, settings: Option<u64>) -> Candidat
     }
 }
 
-fn why_untaken(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<NoTaker> {
+fn why_unschedulable(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<UnschedulableReason> {
     let workers = workers
         .iter()
         .map(|worker| candidate(worker, runs.settings));
-    no_taker(workers, &runs.requirement)
+    unschedulable_reason(workers, &runs.requirement)
 }
 
 /// Why no worker takes these runs; `None` if that is a matter of moments.
 pub(crate) fn reason(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<String> {
-    match why_untaken(runs, workers) {
+    match why_unschedulable(runs, workers) {
         Some(reason) => Some(reason.to_string()),
         None if runs.oldest >= IDLE_AFTER => {
             Some("a worker that can run it has a free slot and does not ask for runs".to_owned())
@@ -92,17 +92,17 @@ impl Unschedulable {
         let now = Instant::now();
         let since = *self.due_since.get_or_insert(now);
         let looked = self.looked.is_some_and(|looked| now - looked < EVERY);
-        if now - since < UNTAKEN_AFTER || looked {
+        if now - since < UNSCHEDULABLE_AFTER || looked {
             return;
         }
         self.looked = Some(now);
-        if let Err(error) = self.look(now).await {
+        if let Err(error) = self.poll(now).await {
             tracing::debug!(error = %Chain(&error), "cannot see why due runs wait");
         }
     }
 
-    async fn look(&mut self, now: Instant) -> Result<(), StoreError> {
-        let waiting = self.store.waiting_runs(UNTAKEN_AFTER).await?;
+    async fn poll(&mut self, now: Instant) -> Result<(), StoreError> {
+        let waiting = self.store.waiting_runs(UNSCHEDULABLE_AFTER).await?;
         if waiting.is_empty() {
             self.forget(|_requirement| false);
             return Ok(());
@@ -116,17 +116,17 @@ impl Unschedulable {
             return Ok(());
         }
         let workers = self.store.workers(FORGOTTEN_AFTER).await?;
-        let mut untaken = HashMap::new();
+        let mut unschedulable = HashMap::new();
         for runs in waiting {
             // A queue whose workers are busy needs no warning.
-            let busy =
-                why_untaken(&runs, &workers).is_some_and(|reason| NoTaker::ends_by_itself(&reason));
+            let busy = why_unschedulable(&runs, &workers)
+                .is_some_and(|reason| UnschedulableReason::ends_by_itself(&reason));
             if let Some(reason) = reason(&runs, &workers).filter(|_| !busy) {
-                untaken.insert(runs.requirement.clone(), (runs, reason));
+                unschedulable.insert(runs.requirement.clone(), (runs, reason));
             }
         }
-        self.forget(|requirement| untaken.contains_key(requirement));
-        for (requirement, (runs, reason)) in untaken {
+        self.forget(|requirement| unschedulable.contains_key(requirement));
+        for (requirement, (runs, reason)) in unschedulable {
             let logged = self.logged.get(&requirement);
             if logged.is_some_and(|(before, at)| *before == reason && now - *at < AGAIN) {
                 continue;

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::{Condition, CronExpression, TaskDefinition, TaskName};
+use cts_core::{Condition, CronExpression, TaskDefinition};
 
-use super::Planner;
 use crate::options::NextTick;
 
 /// Longest time until the wall clock is looked at again: it may have been set.
@@ -46,7 +45,12 @@ impl CronState {
     /// The next tick is always the first one after the clock, and never later. Without a jump of the clock it
     /// stays the same; if the clock is set back, it is computed again: a clock that was years ahead for a
     /// moment must not silence a task for years.
-    fn look(&mut self, now: Duration, clock: DateTime<Utc>, next_tick: &NextTick) -> bool {
+    pub(super) fn look(
+        &mut self,
+        now: Duration,
+        clock: DateTime<Utc>,
+        next_tick: &NextTick,
+    ) -> bool {
         let ticks = self.next.is_some_and(|next| next <= clock);
         self.next = next_tick.after(&self.cron, clock);
         self.look_at = self.next.map(|next| {
@@ -55,36 +59,6 @@ impl CronState {
             now + wait.min(LOOK)
         });
         ticks
-    }
-}
-
-impl Planner {
-    /// Lets the tasks tick whose time has come. `clock` is the wall clock at `now`.
-    pub(crate) fn tick(&mut self, now: Duration, clock: DateTime<Utc>, next_tick: &NextTick) {
-        let has_ticks = |name: &&TaskName| {
-            let entry = self.tasks.get(*name);
-            entry.is_some_and(|entry| entry.ticks.is_some())
-        };
-        let scheduled: Vec<TaskName> = self.agenda.due(now).filter(has_ticks).cloned().collect();
-        for name in scheduled {
-            let Some(entry) = self.tasks.get_mut(&name) else {
-                continue;
-            };
-            let Some(ticks) = entry.ticks.as_mut() else {
-                continue;
-            };
-            if ticks.look_at.is_some_and(|at| at <= now) {
-                let before = ticks.next;
-                if ticks.look(now, clock, next_tick) {
-                    tracing::debug!(target: "ctrl", task_name = %name, "a scheduled task is due");
-                    entry.changed(now);
-                }
-                if entry.next_tick() != before {
-                    self.changes += 1;
-                }
-                self.agenda.note(&name, entry);
-            }
-        }
     }
 }
 
