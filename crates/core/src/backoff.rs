@@ -21,6 +21,7 @@ impl Backoff {
     }
 
     /// Lengthens each pause at random by up to this share of it. The limit stays.
+    #[must_use]
     pub const fn with_jitter(self, share: f64) -> Self {
         Self {
             jitter: share,
@@ -53,9 +54,11 @@ impl Pauses {
             longest, jitter, ..
         } = self.backoff;
         // Shorter than the limit by the jitter: pauses at the limit differ as well.
-        let step = self.step.min(longest.div_f64(1.0 + jitter));
+        let most = Duration::try_from_secs_f64(longest.as_secs_f64() / (1.0 + jitter));
+        let step = self.step.min(most.unwrap_or(longest));
         self.step = step.saturating_mul(2);
-        step + step.mul_f64(jitter * (self.random)())
+        let more = Duration::try_from_secs_f64(step.as_secs_f64() * jitter * (self.random)());
+        step.saturating_add(more.unwrap_or_default())
     }
 
     /// A try has succeeded: the next pause is as short as the first one.
