@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::sleep;
 
-use crate::command::ChildEnvironment;
+use crate::child_environment::ChildEnvironment;
 
 /// The setting, in a CLI configuration.
 const SETTING: &str = "plugin_cache_dir";

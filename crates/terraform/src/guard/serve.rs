@@ -14,9 +14,9 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
 use tokio::time::Instant;
 
-use crate::command::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::guard::line::Line;
 use crate::guard::watch::{Due, MarkedGroup, Watch};
+use crate::markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::processes::{Environment, each_process, job_group};
 use crate::stop::StopPolicy;
 

@@ -1,4 +1,7 @@
+use semver::Version;
+
 use super::*;
+use crate::step::{Step, Tuning};
 
 fn directory() -> TaskDirectory {
     TaskDirectory::new("sync-tasks/edge", Path::new("/srv/cts"))
