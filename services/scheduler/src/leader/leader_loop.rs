@@ -26,6 +26,7 @@ use crate::leader::leader_context::LeaderContext;
 use crate::leader::mode::Mode;
 use crate::leader::settings::SettingsInForce;
 use crate::leader::term::Term;
+use crate::moment::at;
 use crate::planner::{DueTask, Planner, ViewProblem};
 use crate::watch::{WatchError, WatchEvent, WatchSet};
 
@@ -158,12 +159,5 @@ impl LeaderLoop {
         if let Some(view) = example {
             tracing::warn!(view.id = %view, tasks = waiting, error = problem.text, "tasks wait for data that cannot be read");
         }
-    }
-}
-
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

@@ -16,10 +16,11 @@ use cts_core::{View, ViewDelta, ViewId};
 use cts_rpc::Peer;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::event::{WatchError, WatchEvent};
 use super::watch_stream::{Command, StreamEvent, WatchStream};
+use crate::moment::at;
 
 /// How long views stay away from a watcher whose stream has broken, unless it is the only one.
 const DISTRUST: Duration = Duration::from_secs(2);
@@ -263,13 +264,6 @@ fn weight(peer: &str, view: &ViewId) -> u64 {
     peer.hash(&mut hasher);
     view.as_str().hash(&mut hasher);
     hasher.finish()
-}
-
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]
