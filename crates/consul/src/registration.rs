@@ -119,16 +119,16 @@ pub async fn keep_registered(
     let mut shutdown = pin!(shutdown);
     let limit = loop {
         let pause = {
-            let mut turn = pin!(keeper.turn());
+            let mut check = pin!(keeper.check());
             tokio::select! {
                 () = &mut shutdown => {
                     // Consul may carry out a request after its answer is given up, and so after the
                     // deregistration.
                     let limit = Instant::now() + DEREGISTRATION_LIMIT;
-                    drop(timeout_at(limit, turn).await);
+                    drop(timeout_at(limit, check).await);
                     break limit;
                 }
-                pause = &mut turn => pause,
+                pause = &mut check => pause,
             }
         };
         tokio::select! {
@@ -150,8 +150,8 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Does what is due and gives the time until the next turn.
-    async fn turn(&mut self) -> Duration {
+    /// Does what is due and gives the time until the next check.
+    async fn check(&mut self) -> Duration {
         let (id, namespace) = (self.registration.known_id(), &self.registration.namespace);
         if self.is_known {
             match self.client.has_service(id, namespace).await {

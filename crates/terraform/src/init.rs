@@ -135,11 +135,11 @@ impl Terraform {
         let (limit, key) = Step::Init.timeout(&attempt.timeouts);
         let directory = attempt.directory.path().join(directory);
         let lock = async {
-            let turn = take_lock(&self.plugin_cache, attempt, Step::Init).await?;
+            let held = take_lock(&self.plugin_cache, attempt, Step::Init).await?;
             tokio::select! {
                 biased;
                 () = attempt.stop.cancelled() => Err(failed(attempt, Step::Init, CommandFailure::Cancelled)),
-                lock = CacheLock::acquire(turn, &directory) => Ok(lock),
+                lock = CacheLock::acquire(held, &directory) => Ok(lock),
             }
         };
         timeout(limit, lock).await.unwrap_or_else(|_elapsed| {

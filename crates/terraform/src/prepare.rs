@@ -56,11 +56,11 @@ impl Terraform {
 
         Self::forget_initialisation(attempt)?;
         let shape = SharedInit::shape(attempt, root);
-        let mut _turn = None;
+        let mut _lock = None;
         let mut taken_over = false;
         if let Some(shape) = shape {
             // Kept until this directory can be a source itself.
-            _turn = self.shared_init.turn(shape, attempt).await;
+            _lock = self.shared_init.lock(shape, attempt).await;
             taken_over = self.shared_init.take_over(shape, attempt).await;
         }
         if !taken_over {

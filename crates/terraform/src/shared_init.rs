@@ -76,20 +76,20 @@ impl SharedInit {
     }
 
     /// Waits, for a while, until no other task of the shape is being initialised.
-    pub(crate) async fn turn(
+    pub(crate) async fn lock(
         &self,
         shape: Digest,
         attempt: &Attempt,
     ) -> Option<OwnedMutexGuard<()>> {
-        let turn = {
+        let lock = {
             let mut shapes = self.shapes.lock();
             // Removes the locks that no task holds or waits for.
-            shapes.retain(|_shape, turn| Arc::strong_count(turn) > 1);
+            shapes.retain(|_shape, lock| Arc::strong_count(lock) > 1);
             Arc::clone(shapes.entry(shape).or_default())
         };
         tokio::select! {
             () = attempt.stop.cancelled() => None,
-            turn = timeout(WAIT, turn.lock_owned()) => turn.ok(),
+            lock = timeout(WAIT, lock.lock_owned()) => lock.ok(),
         }
     }
 

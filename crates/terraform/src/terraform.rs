@@ -219,7 +219,7 @@ impl Terraform {
         lock: Option<CacheLock>,
     ) -> Result<Ended, CommandError> {
         let directory = self.directory_lock(attempt);
-        let turn = take_lock(&directory, attempt, step).await?;
+        let directory_lock = take_lock(&directory, attempt, step).await?;
         let events = JsonEvents::of(&self.executable, step, attempt);
         if events.is_some() {
             // Placed after the name of the command: the last argument may be the name of a file.
@@ -249,7 +249,7 @@ impl Terraform {
         let begun = Instant::now();
         let supervise = async move {
             let ended = process::run(job).await;
-            drop((turn, lock));
+            drop((directory_lock, lock));
             ended
         };
         let mut supervised = self.supervisors.spawn(supervise);

@@ -156,8 +156,8 @@ impl Scheduler {
         let is_open = registered.verdict == Verdict::Open;
         // A pass does not go on with runs that were left before.
         if options.mode == Mode::Daemon && !is_open {
-            let hastened = leader.own.retry_failed_now().await;
-            hastened.map_err(RunError::Prepare)?;
+            let retried = leader.own.retry_failed_now().await;
+            retried.map_err(RunError::Prepare)?;
         }
         Ok(Self {
             options,

@@ -48,7 +48,7 @@ pub(crate) struct TaskCommands {
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) modules: Modules,
     pub(crate) reader: TaskReader,
-    /// Turns to read a declaration, [`READINGS`].
+    /// Permits to read a declaration, [`READINGS`].
     pub(crate) readings: Arc<Semaphore>,
     /// Ends all waiting.
     pub(crate) shutdown: CancellationToken,
@@ -221,12 +221,12 @@ impl TaskCommands {
     /// Checks a declaration, and packs its module if workers need that. Reads files.
     async fn read(&self, draft: TaskDraft, stored: &[StoredTask]) -> Result<TaskSpec, Refusal> {
         let reader = self.reader.clone();
-        let turn = Arc::clone(&self.readings).acquire_owned().await;
-        let turn = turn.map_err(|closed| Refusal::Broken(closed.to_string()))?;
+        let permit = Arc::clone(&self.readings).acquire_owned().await;
+        let permit = permit.map_err(|closed| Refusal::Broken(closed.to_string()))?;
         let reading = tokio::task::spawn_blocking(move || {
             let spec = reader.read(&draft);
             // Kept until here, also if the caller has gone.
-            drop(turn);
+            drop(permit);
             spec
         });
         let reading = reading.await;

@@ -102,7 +102,7 @@ async fn try_attempt(
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
-    let turn = order_or(&order, shared.lock_directory(&directory)).await?;
+    let lock = order_or(&order, shared.lock_directory(&directory)).await?;
     adopt(shared, &directory, &order).await?;
 
     let resolved = resolve(
@@ -155,7 +155,7 @@ async fn try_attempt(
         stop: order,
         timeouts: run.lease.timeouts.or(options.timeouts),
     };
-    run.enter(&attempt.directory, turn);
+    run.enter(&attempt.directory, lock);
     let state = TaskState::new(run, &attempt, backend, &redactor, kind)?;
     let how = (kind, definition.plan);
     let outcome = run_terraform((run, &state), &attempt, &root, how, findings).await;

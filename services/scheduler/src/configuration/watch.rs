@@ -8,7 +8,7 @@ use cts_core::{Chain, ConfigurationFingerprint, Incarnation, Verdict};
 use cts_store::{ConfigurationInForce, MemberConfiguration, StoreError};
 use tokio::time::{Instant, sleep};
 
-use super::{LOOK, OwnConfiguration, list_differences};
+use super::{OwnConfiguration, POLL, list_differences};
 
 /// Time between two log lines about a condition that lasts.
 const AGAIN: Duration = Duration::from_hours(1);
@@ -53,7 +53,7 @@ pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
             }
             Err(error) => not_compared(&error),
         }
-        sleep(if open { own.pause() } else { LOOK }).await;
+        sleep(if open { own.pause() } else { POLL }).await;
     }
 }
 

@@ -131,23 +131,23 @@ impl LeaderLoop {
                     watches.again(&view);
                 }
             }
-            WatchEvent::WatchError(views, trouble) => self.note_trouble(&views, &trouble),
+            WatchEvent::Failure(views, error) => self.note_problem(&views, &error),
         }
     }
 
-    fn note_trouble(&mut self, views: &[ViewId], trouble: &WatchError) {
+    fn note_problem(&mut self, views: &[ViewId], error: &WatchError) {
         let now = self.context.clock.now();
         // Durations that a watcher reports may exceed the range of a timestamp.
         let delta = |duration: Duration| TimeDelta::from_std(duration).ok();
         let before = |age: Duration| now.checked_sub_signed(delta(age)?);
         let problem = ViewProblem {
-            text: trouble.text.clone(),
-            refused: trouble.refused,
-            since: before(trouble.lasts).unwrap_or(now),
-            next_try: trouble
+            text: error.text.clone(),
+            refused: error.refused,
+            since: before(error.lasts).unwrap_or(now),
+            next_try: error
                 .retry_after
                 .and_then(|wait| now.checked_add_signed(delta(wait)?)),
-            last_answer: trouble.since_answer.and_then(before),
+            last_answer: error.since_answer.and_then(before),
         };
         let (mut waiting, mut example) = (0, None);
         for view in views {

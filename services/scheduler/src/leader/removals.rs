@@ -16,7 +16,7 @@ use crate::leader::Leader;
 use crate::leader::mode::Mode;
 
 /// Time between two reads of the tasks.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(1);
 
 /// Time between two log lines about the tasks that are waited for.
 const REMINDER: Duration = Duration::from_mins(1);
@@ -41,8 +41,8 @@ impl Leader {
                     "waiting for the active runs of removed tasks to end; declared tasks of the same names are stored then"
                 );
             }
-            sleep(LOOK).await;
-            match self.look_at_removals(epoch, declared, &unfinished).await {
+            sleep(POLL).await;
+            match self.poll_removals(epoch, declared, &unfinished).await {
                 Ok(now) => unfinished = now,
                 Err(LeaderError::Store(error)) => {
                     tracing::warn!(error = %Chain(&error), "cannot see whether removed tasks are gone, trying again");
@@ -53,7 +53,7 @@ impl Leader {
         Ok(())
     }
 
-    async fn look_at_removals(
+    async fn poll_removals(
         &self,
         epoch: LeaderEpoch,
         declared: &[TaskSpec],

@@ -69,7 +69,7 @@ impl SettingsKeeper {
         let mut outage = Outage::default();
         loop {
             let epoch = term.in_force().await;
-            match self.look(epoch).await {
+            match self.compare(epoch).await {
                 Ok(()) => drop(outage.works()),
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
@@ -87,7 +87,7 @@ impl SettingsKeeper {
         }
     }
 
-    async fn look(&mut self, epoch: LeaderEpoch) -> Result<(), LeaderError> {
+    async fn compare(&mut self, epoch: LeaderEpoch) -> Result<(), LeaderError> {
         let mut used = self.used_scopes();
         let generations = self.context.store.settings().await?;
         let workers = self.context.store.workers(FORGOTTEN_AFTER).await?;

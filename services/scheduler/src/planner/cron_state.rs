@@ -8,7 +8,7 @@ use cts_core::{Condition, CronExpression, TaskDefinition};
 use crate::options::NextTick;
 
 /// Longest time until the wall clock is looked at again: it may have been set.
-const LOOK: Duration = Duration::from_mins(1);
+const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Ticks of a task. Ticks that pass unseen are never made up for.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct CronState {
     /// The next tick; `None` before the first look at the clock, and after the last tick.
     pub(super) next: Option<DateTime<Utc>>,
     /// When to look at the clock again.
-    pub(super) look_at: Option<Duration>,
+    pub(super) read_at: Option<Duration>,
 }
 
 impl CronState {
@@ -30,7 +30,7 @@ impl CronState {
             Ok(cron) => Some(Self {
                 cron,
                 next: None,
-                look_at: Some(Duration::ZERO),
+                read_at: Some(Duration::ZERO),
             }),
             Err(error) => {
                 // Tasks are checked before they are stored.
@@ -45,7 +45,7 @@ impl CronState {
     /// The next tick is always the first one after the clock, and never later. Without a jump of the clock it
     /// stays the same; if the clock is set back, it is computed again: a clock that was years ahead for a
     /// moment must not silence a task for years.
-    pub(super) fn look(
+    pub(super) fn read_clock(
         &mut self,
         now: Duration,
         clock: DateTime<Utc>,
@@ -53,10 +53,10 @@ impl CronState {
     ) -> bool {
         let ticks = self.next.is_some_and(|next| next <= clock);
         self.next = next_tick.after(&self.cron, clock);
-        self.look_at = self.next.map(|next| {
+        self.read_at = self.next.map(|next| {
             // Not in the past, because it is later than the clock.
             let wait = (next - clock).to_std().unwrap_or_default();
-            now + wait.min(LOOK)
+            now + wait.min(CLOCK_INTERVAL)
         });
         ticks
     }
@@ -73,7 +73,7 @@ mod tests {
         CronState {
             cron: CronExpression::parse(cron).unwrap(),
             next: None,
-            look_at: Some(Duration::ZERO),
+            read_at: Some(Duration::ZERO),
         }
     }
 
@@ -82,12 +82,12 @@ mod tests {
         let mut ticks = ticks("0 * * * *");
         let next_tick = NextTick::of(Utc);
         let ahead = Utc.with_ymd_and_hms(2036, 5, 1, 7, 30, 0).unwrap();
-        assert!(!ticks.look(Duration::ZERO, ahead, &next_tick));
+        assert!(!ticks.read_clock(Duration::ZERO, ahead, &next_tick));
         let right = Utc.with_ymd_and_hms(2026, 5, 1, 7, 30, 0).unwrap();
-        assert!(!ticks.look(LOOK, right, &next_tick));
+        assert!(!ticks.read_clock(CLOCK_INTERVAL, right, &next_tick));
         let next = Utc.with_ymd_and_hms(2026, 5, 1, 8, 0, 0).unwrap();
         assert_eq!(ticks.next, Some(next));
-        assert!(ticks.look(2 * LOOK, next, &next_tick));
+        assert!(ticks.read_clock(2 * CLOCK_INTERVAL, next, &next_tick));
     }
 
     proptest! {
@@ -105,15 +105,15 @@ mod tests {
                 let before = ticks.next;
                 if jumps {
                     clock += chrono::TimeDelta::seconds(seconds);
-                } else if let Some(look_at) = ticks.look_at {
-                    clock += chrono::TimeDelta::from_std(look_at.saturating_sub(now)).unwrap();
-                    now = look_at;
+                } else if let Some(read_at) = ticks.read_at {
+                    clock += chrono::TimeDelta::from_std(read_at.saturating_sub(now)).unwrap();
+                    now = read_at;
                 }
-                let ticked = ticks.look(now, clock, &next_tick);
+                let ticked = ticks.read_clock(now, clock, &next_tick);
                 prop_assert_eq!(ticked, before.is_some_and(|next| next <= clock));
                 let fresh = next_tick.after(&ticks.cron, clock);
                 prop_assert!(ticks.next.is_some() && ticks.next <= fresh);
-                prop_assert!(ticks.look_at <= Some(now + LOOK));
+                prop_assert!(ticks.read_at <= Some(now + CLOCK_INTERVAL));
                 if !jumps && !ticked && before.is_some() {
                     prop_assert_eq!(ticks.next, before);
                 }

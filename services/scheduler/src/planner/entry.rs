@@ -225,7 +225,7 @@ impl Entry {
 
     /// When the next action for this task is due.
     pub(super) fn next(&self) -> Option<Duration> {
-        let look = self.ticks.as_ref().and_then(|ticks| ticks.look_at);
+        let look = self.ticks.as_ref().and_then(|ticks| ticks.read_at);
         let look = look.filter(|_| self.is_active());
         let others = self.due_at().into_iter().chain(self.next_request());
         others.chain(look).min()

@@ -23,9 +23,9 @@ impl Planner {
             let Some(ticks) = entry.ticks.as_mut() else {
                 continue;
             };
-            if ticks.look_at.is_some_and(|at| at <= now) {
+            if ticks.read_at.is_some_and(|at| at <= now) {
                 let before = ticks.next;
-                if ticks.look(now, clock, next_tick) {
+                if ticks.read_clock(now, clock, next_tick) {
                     tracing::debug!(target: "ctrl", task_name = %name, "a scheduled task is due");
                     entry.changed(now);
                 }

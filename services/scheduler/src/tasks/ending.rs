@@ -23,7 +23,7 @@ impl TaskCommands {
         // Before the first poll, so that no end is missed.
         let mut notifier = self.notifier.follow();
         loop {
-            match self.look(run).await {
+            match self.find_end(run).await {
                 Ok(Some(end)) => return Ok(end),
                 Ok(None) => {}
                 Err(error) => {
@@ -38,7 +38,7 @@ impl TaskCommands {
         }
     }
 
-    async fn look(&self, run: RunId) -> Result<Option<RunEnd>, StoreError> {
+    async fn find_end(&self, run: RunId) -> Result<Option<RunEnd>, StoreError> {
         // A request becomes a run, never the other way round.
         let request = self.store.request(run).await?;
         if let Some(request) = request {

@@ -103,9 +103,9 @@ impl WatchSet {
             StreamEvent::Delta(view, delta) => self
                 .counts(&watcher, &view, &delta)
                 .then_some(WatchEvent::Delta(view, delta)),
-            StreamEvent::Failure(view, trouble) => {
+            StreamEvent::Failure(view, error) => {
                 let is_owner = self.owners.get(&view) == Some(&watcher);
-                is_owner.then(|| WatchEvent::WatchError(vec![view], trouble))
+                is_owner.then(|| WatchEvent::Failure(vec![view], error))
             }
             StreamEvent::Broken(error) => {
                 let owned = self.owners.iter().filter(|(_, owner)| **owner == watcher);
@@ -113,7 +113,7 @@ impl WatchSet {
                 let text = format!("the watcher {watcher} cannot be followed: {error}");
                 self.distrusted.insert(watcher, Instant::now() + DISTRUST);
                 self.assign();
-                (!views.is_empty()).then(|| WatchEvent::WatchError(views, WatchError::new(text)))
+                (!views.is_empty()).then(|| WatchEvent::Failure(views, WatchError::new(text)))
             }
         }
     }
@@ -177,9 +177,8 @@ impl WatchSet {
         let ids = self.views.iter().map(View::id);
         let unowned: Vec<ViewId> = ids.filter(|id| !self.owners.contains_key(id)).collect();
         if !unowned.is_empty() {
-            let trouble = WatchError::new("no watcher can be reached");
-            self.pending
-                .push_back(WatchEvent::WatchError(unowned, trouble));
+            let error = WatchError::new("no watcher can be reached");
+            self.pending.push_back(WatchEvent::Failure(unowned, error));
         }
     }
 

@@ -95,7 +95,7 @@ impl LeasedRun {
 
     /// Waits for a slot to continue in.
     pub(crate) async fn take_slot(&self) -> Result<(), WaitError> {
-        let slot = self.shared.slots.take_back().await;
+        let slot = self.shared.slots.reclaim().await;
         // Slots exist for as long as the worker lives.
         let slot = slot.map_err(|_closed| WaitError::Stopped)?;
         *self.lock_slot() = Some(slot);

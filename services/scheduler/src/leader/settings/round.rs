@@ -93,14 +93,14 @@ impl Round {
     pub(super) fn decide(
         &mut self,
         absences: &mut AbsentSince,
-        patience: SettingsTimeouts,
+        timeouts: SettingsTimeouts,
         now: Instant,
     ) {
         let current: Vec<usize> = (0..self.generations.len())
             .filter(|&place| self.generations[place].in_force)
             .collect();
         for place in current {
-            self.decide_about(place, absences, patience, now);
+            self.decide_about(place, absences, timeouts, now);
         }
         for worker in &self.workers {
             let Some(reported) = &worker.worker.settings else {
@@ -119,7 +119,7 @@ impl Round {
         &mut self,
         place: usize,
         absences: &mut AbsentSince,
-        patience: SettingsTimeouts,
+        timeouts: SettingsTimeouts,
         now: Instant,
     ) {
         let current = &self.generations[place];
@@ -134,7 +134,7 @@ impl Round {
             .iter()
             .filter(|known| known.scope == current.scope && !known.in_force)
             .collect();
-        match decide_settings(current, &earlier, &reported, absent, patience) {
+        match decide_settings(current, &earlier, &reported, absent, timeouts) {
             SettingsDecision::Keep | SettingsDecision::Wait => {}
             SettingsDecision::Disagree(blocks) => {
                 self.disagreements.insert(current.scope.clone(), blocks);

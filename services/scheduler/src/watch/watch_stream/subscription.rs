@@ -97,7 +97,7 @@ impl Subscription {
                         .is_current(&failure.view_id, failure.subscription_id) =>
                 {
                     let id = ViewId::new(failure.view_id.as_str());
-                    return Ok(StreamEvent::Failure(id, trouble(&failure)));
+                    return Ok(StreamEvent::Failure(id, watch_error(&failure)));
                 }
                 Some(Event::Failure(_of_an_older_subscription)) => {}
                 None => {}
@@ -121,7 +121,7 @@ impl Subscription {
 }
 
 /// The reason why a watcher cannot read a view, of bounded length.
-fn trouble(failure: &proto::ViewFailure) -> WatchError {
+fn watch_error(failure: &proto::ViewFailure) -> WatchError {
     WatchError {
         text: excerpt(&failure.message, ERROR_SHOWN),
         refused: failure.refused,

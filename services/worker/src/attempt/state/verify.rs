@@ -50,7 +50,7 @@ impl TaskState<'_> {
             Terraform::set_verified(self.attempt, identity, known.moves)?;
             return Ok(None);
         }
-        let seen = self.look(origin).await?;
+        let seen = self.read_both(origin).await?;
         match self.decide(seen.target.as_ref(), &seen.source) {
             Decision::GoOn(state) => {
                 let lineage = state.as_ref().map(|state| state.lineage.clone());
@@ -133,7 +133,7 @@ impl TaskState<'_> {
     }
 
     /// Reads the state at the task's place, and at the other place if that matters.
-    async fn look(&self, origin: Option<StateOrigin>) -> Result<Seen, AttemptError> {
+    async fn read_both(&self, origin: Option<StateOrigin>) -> Result<Seen, AttemptError> {
         let found = self.read().await?;
         let known = self.known.known.as_ref();
         // Terraform makes such a state by itself if a workspace is only named, or a push is cut off.
