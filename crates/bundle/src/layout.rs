@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::failure::PackFailure;
-use crate::pack::Packing;
+use crate::packing::Packing;
 use crate::references::local_sources;
 
 /// The directories of a bundle. All paths are absolute and free of `.` and `..`, which are resolved by

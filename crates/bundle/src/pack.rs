@@ -14,7 +14,7 @@ use crate::content::ContentHasher;
 use crate::failure::{PackError, PackFailure};
 use crate::layout::Layout;
 use crate::limits::Limits;
-use crate::roots::Roots;
+use crate::packing::Packing;
 use crate::walk::{Found, walk};
 
 /// Compression level: the point where more time hardly makes text smaller.
@@ -54,18 +54,6 @@ pub struct BundleIdentity {
     pub root: PathBuf,
     /// As [`Bundle::module`].
     pub module: PathBuf,
-}
-
-/// How modules are packed.
-#[derive(Debug, Clone)]
-pub struct Packing {
-    /// Excluded directories, as absolute paths. The working directory of tasks is among them; otherwise a
-    /// module in the directory around it would change with every run.
-    pub excluded: Vec<PathBuf>,
-    /// Directories in which all packed files must lie.
-    pub roots: Roots,
-    /// Bounds of the bundle.
-    pub limits: Limits,
 }
 
 /// Packs the module in `module_directory`, an absolute path, with the directories that its module calls lead

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use cts_core::blocks::{depth, each};
 use hcl::{Body, Expression};
 use serde_json::Value;
 
@@ -85,21 +86,6 @@ fn source_in_line(line: &str) -> Option<String> {
     Some(source.to_owned())
 }
 
-/// How deep brackets are nested, those in texts and comments counted, too.
-fn depth(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut deepest = 0;
-    for byte in text.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
 fn sources_in_json(text: &str, sources: &mut Vec<String>) {
     let Ok(document) = serde_json::from_str::<Value>(text) else {
         return;
@@ -115,13 +101,6 @@ fn sources_in_json(text: &str, sources: &mut Vec<String>) {
             }
         }
     }
-}
-
-/// The elements of an array, or the value itself: in JSON syntax one block can be written either way.
-pub(crate) fn each(value: &Value) -> impl Iterator<Item = &Value> {
-    let elements = value.as_array().map_or(&[][..], Vec::as_slice);
-    let single = (!value.is_array()).then_some(value);
-    elements.iter().chain(single)
 }
 
 #[cfg(test)]

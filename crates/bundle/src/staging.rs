@@ -9,10 +9,7 @@ use cts_core::Digest;
 use tempfile::TempDir;
 
 use crate::limits::Limits;
-use crate::unpack::{UnpackError, unpack_into};
-
-/// Mode of directories, equal to that of task directories.
-const DIRECTORY_MODE: u32 = 0o750;
+use crate::unpack::{DIRECTORY_MODE, UnpackError, create_directory, unpack_into};
 
 /// Names of directories that are being filled or removed start with this.
 pub(crate) const STAGING_PREFIX: &str = ".staging-";
@@ -47,6 +44,18 @@ impl Staged {
     }
 }
 
+/// Unpacks `bytes` as the new directory `into`, an absolute path, and returns the hash of the unpacked
+/// content, which is [`crate::Bundle::hash`] of an unchanged archive.
+///
+/// The directory appears complete or not at all. An existing directory that is not empty stays as it is: a
+/// directory that is named by its hash has the same content. Blocks while it writes.
+pub fn unpack(bytes: &[u8], into: &Path, limits: &Limits) -> Result<Digest, UnpackError> {
+    let beside = into.parent().unwrap_or(Path::new("/"));
+    let staged = Staged::unpack(bytes, beside, limits)?;
+    staged.publish(into)?;
+    Ok(staged.hash)
+}
+
 /// An empty temporary directory in `beside`, which is created if needed.
 pub(crate) fn staging_directory(beside: &Path) -> io::Result<TempDir> {
     DirBuilder::new()
@@ -57,12 +66,4 @@ pub(crate) fn staging_directory(beside: &Path) -> io::Result<TempDir> {
         .prefix(STAGING_PREFIX)
         .permissions(Permissions::from_mode(DIRECTORY_MODE))
         .tempdir_in(beside)
-}
-
-/// Creates one directory, without its parents.
-pub(crate) fn create_directory(path: &Path) -> Result<(), UnpackError> {
-    DirBuilder::new()
-        .mode(DIRECTORY_MODE)
-        .create(path)
-        .map_err(UnpackError::write(path))
 }

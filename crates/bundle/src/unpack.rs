@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -16,7 +16,9 @@ use zstd::stream::read::Decoder;
 
 use crate::content::ContentHasher;
 use crate::limits::Limits;
-use crate::staging::{Staged, create_directory};
+
+/// Mode of directories, equal to that of task directories.
+pub(crate) const DIRECTORY_MODE: u32 = 0o750;
 
 /// Mode of unpacked files, equal to that of files in task directories.
 const FILE_MODE: u32 = 0o640;
@@ -82,16 +84,12 @@ impl UnpackError {
     }
 }
 
-/// Unpacks `bytes` as the new directory `into`, an absolute path, and returns the hash of the unpacked
-/// content, which is [`crate::Bundle::hash`] of an unchanged archive.
-///
-/// The directory appears complete or not at all. An existing directory that is not empty stays as it is: a
-/// directory that is named by its hash has the same content. Blocks while it writes.
-pub fn unpack(bytes: &[u8], into: &Path, limits: &Limits) -> Result<Digest, UnpackError> {
-    let beside = into.parent().unwrap_or(Path::new("/"));
-    let staged = Staged::unpack(bytes, beside, limits)?;
-    staged.publish(into)?;
-    Ok(staged.hash)
+/// Creates one directory, without its parents.
+pub(crate) fn create_directory(path: &Path) -> Result<(), UnpackError> {
+    DirBuilder::new()
+        .mode(DIRECTORY_MODE)
+        .create(path)
+        .map_err(UnpackError::write(path))
 }
 
 pub(crate) fn unpack_into(

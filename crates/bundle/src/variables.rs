@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use cts_core::blocks::each;
 use serde_json::Value;
 
-use crate::references::{each, parsed, read_text};
+use crate::references::{parsed, read_text};
 
 /// Most bytes of a file; a larger file is not searched for variables.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::PackFailure;
 use crate::layout::Layout;
-use crate::pack::Packing;
+use crate::packing::Packing;
 
 /// One entry to pack.
 #[derive(Debug)]

@@ -13,17 +13,14 @@ use serde_json::Value;
 use crate::answer;
 use crate::error::{ConsulError, SettingsError};
 use crate::health::UnreadableInstance;
-use crate::lanes::Http2Pool;
+use crate::http2_pool::Http2Pool;
 use crate::query::{Query, path_segment};
 use crate::recovery::Recovery;
-use crate::settings::ConsulSettings;
+use crate::settings::{ConsulSettings, WAIT_TIME};
 use crate::transport;
 
 /// Longest time for an answer that Consul has no reason to hold back.
 const PLAIN_DEADLINE: Duration = Duration::from_mins(2);
-/// How long Consul is asked to hold a blocking query; it adds up to a sixteenth. An agent's own default may be longer
-/// than we wait.
-pub(crate) const HOLD: Duration = Duration::from_mins(5);
 /// Bytes of a refusal's body that are kept for its message.
 const BODY_SHOWN: usize = 4096;
 
@@ -33,7 +30,7 @@ const BODY_SHOWN: usize = 4096;
 pub struct ConsulClient {
     client: Client,
     /// Connections that queries use.
-    lanes: Http2Pool,
+    http2_pool: Http2Pool,
     base: String,
     basic_auth: Option<(String, SecretString)>,
     namespace: Option<String>,
@@ -62,7 +59,7 @@ impl ConsulClient {
         let (client, base) = transport::connect(settings)?;
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         Ok(Self {
-            lanes: Http2Pool::new(settings, client.clone()),
+            http2_pool: Http2Pool::new(settings, client.clone()),
             client,
             base,
             basic_auth: settings.basic_auth.clone(),
@@ -84,29 +81,29 @@ impl ConsulClient {
 
     /// Most connections that queries are to take.
     pub(crate) fn most_connections(&self) -> usize {
-        self.lanes.most()
+        self.http2_pool.most()
     }
 
     /// Whether many requests share a connection, as the last answers have shown.
     pub(crate) fn is_multiplexed(&self) -> bool {
-        self.lanes.is_multiplexed()
+        self.http2_pool.is_multiplexed()
     }
 
     /// Reads all items of the query (docs/runs.md#views-and-blocking-queries). With `index` 0 Consul answers at
     /// once, with at least everything that it has confirmed; otherwise when its index has passed `index` or its
     /// own wait is over.
     pub async fn read(&self, query: &Query, index: u64) -> Result<Answer, ConsulError> {
-        self.read_held(query, index, HOLD).await
+        self.read_blocking(query, index, WAIT_TIME).await
     }
 
     /// Reads as `read` does; Consul is asked to hold the query no longer than this.
-    pub(crate) async fn read_held(
+    pub(crate) async fn read_blocking(
         &self,
         query: &Query,
         index: u64,
-        hold: Duration,
+        wait_time: Duration,
     ) -> Result<Answer, ConsulError> {
-        self.ask(query, index, hold, 0).await
+        self.ask(query, index, wait_time, 0).await
     }
 
     /// Reads the current items. If the index of the answer is `known`, the answer is not decoded and has no
@@ -116,9 +113,9 @@ impl ConsulClient {
         query: &Query,
         known: u64,
     ) -> Result<Answer, ConsulError> {
-        let answer = self.ask(query, 0, HOLD, known).await?;
+        let answer = self.ask(query, 0, WAIT_TIME, known).await?;
         match answer.index {
-            Some(index) if index < known => self.ask(query, 0, HOLD, 0).await,
+            Some(index) if index < known => self.ask(query, 0, WAIT_TIME, 0).await,
             _ => Ok(answer),
         }
     }
@@ -127,7 +124,7 @@ impl ConsulClient {
         &self,
         query: &Query,
         index: u64,
-        hold: Duration,
+        wait_time: Duration,
         known: u64,
     ) -> Result<Answer, ConsulError> {
         let path = query.path()?;
@@ -135,7 +132,7 @@ impl ConsulClient {
         parameters.push(("ns", self.namespace_or(query.namespace()).to_owned()));
         if index > 0 {
             parameters.push(("index", index.to_string()));
-            parameters.push(("wait", format!("{}s", hold.as_secs())));
+            parameters.push(("wait", format!("{}s", wait_time.as_secs())));
         } else if known == 0 {
             // A leader that has just been elected may have read only a part of its log, and would show what there was
             // by then. With an index it answers when it has got further.
@@ -146,10 +143,10 @@ impl ConsulClient {
             .map(|(key, value)| (*key, value.as_str()))
             .collect();
         let deadline = (index == 0).then_some(PLAIN_DEADLINE);
-        let ticket = self.lanes.ticket();
-        let request = ticket.client().get(self.url(&path, &parameters));
+        let permit = self.http2_pool.permit();
+        let request = permit.client().get(self.url(&path, &parameters));
         let answer = self.answer(request, deadline).await?;
-        self.lanes.note(&answer);
+        self.http2_pool.note(&answer);
         let is_missing = query.may_be_missing() && answer.status() == StatusCode::NOT_FOUND;
         let answer = if is_missing {
             answer

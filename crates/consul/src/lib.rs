@@ -4,7 +4,7 @@
 //! The crate knows nothing of tasks, subscribers or gRPC: it yields Consul's data, reduced to what a module can
 //! see, and errors.
 //!
-//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`Followers`] follows any number
+//! Start with [`ConsulSettings`] and [`ConsulClient`]; [`QueryPool`] follows any number
 //! of queries, [`poll`] one. [`keep_registered`]
 //! makes the program itself known there.
 #![warn(missing_docs)]
@@ -14,13 +14,14 @@ mod answer;
 mod catalog;
 mod client;
 mod error;
-mod followers;
 mod health;
+mod http2_pool;
 mod kv;
-mod lanes;
 mod leader;
 mod poll;
 mod query;
+mod query_pool;
+mod query_slot;
 mod recovery;
 mod registration;
 mod settings;
@@ -29,9 +30,9 @@ mod transport;
 pub use address::is_plain_over_network;
 pub use client::{Answer, ConsulClient};
 pub use error::{ConsulError, SettingsError};
-pub use followers::Followers;
 pub use health::UnreadableInstance;
 pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll};
 pub use query::Query;
+pub use query_pool::QueryPool;
 pub use registration::{DEREGISTRATION_LIMIT, REGISTRATION_LOOK, Registration, keep_registered};
 pub use settings::{ConsulSettings, TlsSettings};

@@ -12,15 +12,14 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::Item;
+use cts_core::{Backoff, Item, Pauses};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
-use crate::followers::{QuerySlot, Standing};
 use crate::health::UnreadableInstance;
 use crate::query::Query;
+use crate::query_slot::{OwnSlot, Permit, QuerySlot};
 use crate::recovery::Listener;
 
 /// Least time between the starts of two requests of one query.
@@ -29,6 +28,9 @@ pub const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
 pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// Pauses after failures in a row.
+const RETRIES: Backoff = Backoff::new(FIRST_RETRY_DELAY, MAX_RETRY_DELAY).with_jitter(1.0);
 
 /// Something became known of a query.
 #[derive(Debug)]
@@ -63,14 +65,14 @@ pub async fn poll(
     query: &Query,
     on_event: impl FnMut(PollEvent),
 ) -> Infallible {
-    follow(client, query, QuerySlot::Own, on_event).await
+    follow(client, query, OwnSlot, on_event).await
 }
 
-/// Follows as `poll` does, and asks when `seat` has the right to.
+/// Follows as `poll` does, and asks when `slot` has the right to.
 pub(crate) async fn follow(
     client: &ConsulClient,
     query: &Query,
-    mut seat: QuerySlot,
+    mut slot: impl QuerySlot,
     mut on_event: impl FnMut(PollEvent),
 ) -> Infallible {
     // Index of the last answer, 0 if no answer counts.
@@ -79,22 +81,24 @@ pub(crate) async fn follow(
     let mut polls = false;
     let mut others = client.recovery.listener();
     loop {
-        let standing = seat.standing().await;
+        let permit = slot.permit().await;
         others.begin();
         let started = Instant::now();
         // Boxed: a request under way is large, and of thousands of followers most have none.
-        let answer = match &standing {
-            Standing::Reads(_turn) => Box::pin(client.read_again(query, index)).await,
-            Standing::Holds(hold) => Box::pin(client.read_held(query, index, *hold)).await,
+        let answer = match &permit {
+            Permit::Read(_permit) => Box::pin(client.read_again(query, index)).await,
+            Permit::Block(wait_time) => {
+                Box::pin(client.read_blocking(query, index, *wait_time)).await
+            }
         };
         match answer {
             Ok(answer) => {
                 if std::mem::replace(&mut retries, Retries::new()).is_outage {
                     client.recovery.answered();
                 }
-                let is_whole = index == 0 || matches!(standing, Standing::Reads(_));
+                let is_whole = index == 0 || matches!(permit, Permit::Read(_));
                 let is_new = answer.index.is_none_or(|at| at != index);
-                seat.answered(&standing, answer.index, is_new && index > 0);
+                slot.answered(&permit, answer.index, is_new && index > 0);
                 match answer.index {
                     // Consul was restored or replaced; the next answer is complete.
                     Some(at) if at < index && !is_whole => index = 0,
@@ -109,7 +113,7 @@ pub(crate) async fn follow(
                     }
                     _the_same => {}
                 }
-                if answer.index.is_none() && matches!(standing, Standing::Holds(_)) {
+                if answer.index.is_none() && matches!(permit, Permit::Block(_)) {
                     if !std::mem::replace(&mut polls, true) {
                         tracing::warn!(
                             query = %query,
@@ -119,14 +123,14 @@ pub(crate) async fn follow(
                     }
                     sleep_until(started + client.poll_interval).await;
                 }
-                if let Standing::Reads(turn) = standing {
-                    turn.end().await;
+                if let Permit::Read(permit) = permit {
+                    permit.end().await;
                 }
             }
             Err(error) => {
-                drop(standing);
+                drop(permit);
                 index = 0;
-                seat.failed();
+                slot.failed();
                 let retry_after = retries.next_delay(&error);
                 retries.is_outage = error.is_outage();
                 on_event(PollEvent::Failure {
@@ -144,7 +148,7 @@ pub(crate) async fn follow(
 /// A row of failures.
 struct Retries {
     failures: u32,
-    delays: ExponentialBackoff,
+    pauses: Pauses,
     /// Whether the last one may have an end that others see first.
     is_outage: bool,
     /// How often the success of another query has ended a pause.
@@ -153,17 +157,9 @@ struct Retries {
 
 impl Retries {
     fn new() -> Self {
-        // The jitter adds up to the same again, so the cap is twice the largest step.
-        let delays = ExponentialBuilder::new()
-            .with_min_delay(FIRST_RETRY_DELAY)
-            .with_factor(2.0)
-            .with_max_delay(MAX_RETRY_DELAY / 2)
-            .with_jitter()
-            .without_max_times()
-            .build();
         Self {
             failures: 0,
-            delays,
+            pauses: RETRIES.pauses(fastrand::f64),
             is_outage: false,
             woken: 0,
         }
@@ -184,9 +180,7 @@ impl Retries {
             // Only a change of Consul's configuration can help.
             return MAX_RETRY_DELAY;
         }
-        self.delays
-            .next()
-            .map_or(MAX_RETRY_DELAY, |delay| delay.min(MAX_RETRY_DELAY))
+        self.pauses.next_pause()
     }
 }
 

@@ -33,19 +33,19 @@ pub enum Query {
     /// `/v1/kv/<path>`.
     Kv(KvQuery),
     /// Reports that something has changed, without showing the change. The answer has no items.
-    Wakeup(Wakeup),
+    ChangeProbe(ChangeProbe),
 }
 
 /// A cheap query that Consul answers when anything of its kind has changed in a datacenter and namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Wakeup {
-    pub(crate) kind: WakeupKind,
+pub struct ChangeProbe {
+    pub(crate) kind: ProbeKind,
     pub(crate) datacenter: String,
     pub(crate) namespace: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum WakeupKind {
+pub(crate) enum ProbeKind {
     /// Names, tags, ports and addresses of instances.
     Services,
     /// States of checks.
@@ -56,7 +56,7 @@ pub(crate) enum WakeupKind {
     Keys,
 }
 
-impl WakeupKind {
+impl ProbeKind {
     /// Fails unless the body is what Consul answers with, whatever is in it.
     #[expect(
         clippy::zero_sized_map_values,
@@ -101,11 +101,11 @@ impl Query {
             }
             Self::Catalog { .. } => "/v1/catalog/services".to_owned(),
             Self::Kv(query) => format!("/v1/kv/{}", key_path(query)?),
-            Self::Wakeup(wakeup) => match wakeup.kind {
-                WakeupKind::Services => "/v1/catalog/services",
-                WakeupKind::Checks => "/v1/health/state/any",
-                WakeupKind::Nodes => "/v1/catalog/nodes",
-                WakeupKind::Keys => "/v1/kv/",
+            Self::ChangeProbe(probe) => match probe.kind {
+                ProbeKind::Services => "/v1/catalog/services",
+                ProbeKind::Checks => "/v1/health/state/any",
+                ProbeKind::Nodes => "/v1/catalog/nodes",
+                ProbeKind::Keys => "/v1/kv/",
             }
             .to_owned(),
         })
@@ -135,18 +135,18 @@ impl Query {
                 let recurse = if query.recurse { "true" } else { "" };
                 (&query.datacenter, vec![("recurse", recurse.to_owned())])
             }
-            Self::Wakeup(wakeup) => {
+            Self::ChangeProbe(probe) => {
                 // Nothing is like this, so the answers are empty.
-                let own = match wakeup.kind {
-                    WakeupKind::Services => Vec::new(),
-                    WakeupKind::Checks => vec![("filter", "Status == \"-\"".to_owned())],
-                    WakeupKind::Nodes => vec![("filter", "Node == \"-/-\"".to_owned())],
-                    WakeupKind::Keys => vec![
+                let own = match probe.kind {
+                    ProbeKind::Services => Vec::new(),
+                    ProbeKind::Checks => vec![("filter", "Status == \"-\"".to_owned())],
+                    ProbeKind::Nodes => vec![("filter", "Node == \"-/-\"".to_owned())],
+                    ProbeKind::Keys => vec![
                         ("keys", "true".to_owned()),
                         ("separator", SHORT_LIST.to_owned()),
                     ],
                 };
-                (&wakeup.datacenter, own)
+                (&probe.datacenter, own)
             }
         };
         parameters.push(("dc", datacenter.clone()));
@@ -158,7 +158,7 @@ impl Query {
             Self::Health { view, .. } => &view.namespace,
             Self::Catalog { namespace, .. } => namespace,
             Self::Kv(query) => &query.namespace,
-            Self::Wakeup(wakeup) => &wakeup.namespace,
+            Self::ChangeProbe(probe) => &probe.namespace,
         }
     }
 
@@ -166,7 +166,7 @@ impl Query {
     pub(crate) fn may_be_missing(&self) -> bool {
         match self {
             Self::Kv(_) => true,
-            Self::Wakeup(wakeup) => wakeup.kind == WakeupKind::Keys,
+            Self::ChangeProbe(probe) => probe.kind == ProbeKind::Keys,
             Self::Health { .. } | Self::Catalog { .. } => false,
         }
     }
@@ -186,8 +186,8 @@ impl Query {
             }
             Self::Catalog { .. } => Ok((catalog::decode(body)?, Vec::new())),
             Self::Kv(_) => Ok((kv::decode(body)?, Vec::new())),
-            Self::Wakeup(wakeup) => {
-                wakeup.kind.check(body)?;
+            Self::ChangeProbe(probe) => {
+                probe.kind.check(body)?;
                 Ok((Vec::new(), Vec::new()))
             }
         }
@@ -202,7 +202,7 @@ impl fmt::Display for Query {
             Self::Catalog { .. } => f.write_str("names of services"),
             Self::Kv(query) if query.recurse => write!(f, "keys below {:?}", query.path),
             Self::Kv(query) => write!(f, "key {:?}", query.path),
-            Self::Wakeup(wakeup) => write!(f, "changes of {:?}", wakeup.kind),
+            Self::ChangeProbe(probe) => write!(f, "changes of {:?}", probe.kind),
         }
     }
 }
@@ -265,12 +265,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wakeup_is_an_answer_of_its_kind() {
+    fn a_probe_is_an_answer_of_its_kind() {
         for (kind, right) in [
-            (WakeupKind::Services, r#"{"web":[]}"#),
-            (WakeupKind::Checks, "[]"),
-            (WakeupKind::Nodes, "[]"),
-            (WakeupKind::Keys, r#"["a/"]"#),
+            (ProbeKind::Services, r#"{"web":[]}"#),
+            (ProbeKind::Checks, "[]"),
+            (ProbeKind::Nodes, "[]"),
+            (ProbeKind::Keys, r#"["a/"]"#),
         ] {
             assert!(kind.check(right.as_bytes()).is_ok(), "{kind:?}");
             for wrong in ["", "null", "[", "{", "7", "<html></html>"] {

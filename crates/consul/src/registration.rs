@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use cts_core::{Backoff, Outage, Pauses};
 use reqwest::Url;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -104,28 +104,31 @@ pub async fn keep_registered(
     look: Duration,
     shutdown: impl Future<Output = ()>,
 ) {
+    let first = FIRST_RETRY_DELAY.min(look);
     let mut keeper = Keeper {
         client,
         registration,
         look,
-        delays: delays(look),
-        complaint: None,
+        pauses: Backoff::new(first, look)
+            .with_jitter(1.0)
+            .pauses(fastrand::f64),
+        outage: Outage::default(),
         is_known: false,
         may_be_there: false,
     };
     let mut shutdown = pin!(shutdown);
     let limit = loop {
         let pause = {
-            let mut turn = pin!(keeper.turn());
+            let mut check = pin!(keeper.check());
             tokio::select! {
                 () = &mut shutdown => {
                     // Consul may carry out a request after its answer is given up, and so after the
                     // deregistration.
                     let limit = Instant::now() + DEREGISTRATION_LIMIT;
-                    drop(timeout_at(limit, turn).await);
+                    drop(timeout_at(limit, check).await);
                     break limit;
                 }
-                pause = &mut turn => pause,
+                pause = &mut check => pause,
             }
         };
         tokio::select! {
@@ -136,30 +139,19 @@ pub async fn keep_registered(
     keeper.say_goodbye(limit).await;
 }
 
-fn delays(longest: Duration) -> ExponentialBackoff {
-    ExponentialBuilder::new()
-        .with_min_delay(FIRST_RETRY_DELAY.min(longest))
-        .with_factor(2.0)
-        .with_max_delay(longest)
-        .with_jitter()
-        .without_max_times()
-        .build()
-}
-
 struct Keeper<'a> {
     client: &'a ConsulClient,
     registration: &'a Registration,
     look: Duration,
-    delays: ExponentialBackoff,
-    /// Error that was logged last, if no success came since.
-    complaint: Option<String>,
+    pauses: Pauses,
+    outage: Outage,
     is_known: bool,
     may_be_there: bool,
 }
 
 impl Keeper<'_> {
-    /// Does what is due and gives the time until the next turn.
-    async fn turn(&mut self) -> Duration {
+    /// Does what is due and gives the time until the next check.
+    async fn check(&mut self) -> Duration {
         let (id, namespace) = (self.registration.known_id(), &self.registration.namespace);
         if self.is_known {
             match self.client.has_service(id, namespace).await {
@@ -188,8 +180,8 @@ impl Keeper<'_> {
             Ok(()) => {
                 tracing::info!(id, name = self.registration.name, "registered with consul");
                 self.is_known = true;
-                self.complaint = None;
-                self.delays = delays(self.look);
+                self.outage.works();
+                self.pauses.reset();
                 self.look
             }
             Err(error) => {
@@ -198,16 +190,14 @@ impl Keeper<'_> {
                     self.may_be_there = earlier;
                     return self.look;
                 }
-                self.delays
-                    .next()
-                    .map_or(self.look, |delay| delay.min(self.look))
+                self.pauses.next_pause()
             }
         }
     }
 
     fn complain(&mut self, error: &ConsulError) {
         let (id, text) = (self.registration.known_id(), error.report());
-        if self.complaint.as_ref() == Some(&text) {
+        if !self.outage.fails_with(&text) {
             tracing::debug!(id, error = text, "still cannot register with consul");
             return;
         }
@@ -223,7 +213,6 @@ impl Keeper<'_> {
             hint,
             "cannot register with consul, going on without"
         );
-        self.complaint = Some(text);
     }
 
     async fn say_goodbye(&self, limit: Instant) {

@@ -6,7 +6,19 @@ use std::time::Duration;
 use cts_tls::{Authorities, ClientFiles, IdentityFiles};
 use secrecy::SecretString;
 
-use crate::client::HOLD;
+/// How long Consul is asked to hold a blocking query; it adds up to a sixteenth. An agent's own default may be longer
+/// than we wait.
+pub(crate) const WAIT_TIME: Duration = Duration::from_mins(5);
+
+/// Connections for reading, at most.
+const MOST_READERS: usize = 16;
+/// Part of the connections that is for reading, and as many may be unused in between.
+const SHARE_OF_READERS: usize = 8;
+
+/// Connections for reading, of so many.
+pub(crate) fn readers_of(connections: usize) -> usize {
+    (connections / SHARE_OF_READERS).clamp(1, MOST_READERS)
+}
 
 /// Everything about the way to Consul, resolved: file, environment and defaults are the caller's
 /// business (docs/runs.md#the-connection-to-consul). Only the proxy variables are read by the HTTP library.
@@ -94,7 +106,7 @@ impl Default for ConsulSettings {
             max_per_host: 100,
             disable_keep_alives: false,
             // Half a minute for a busy server.
-            silence_timeout: HOLD + HOLD / 16 + Duration::from_secs(30),
+            silence_timeout: WAIT_TIME + WAIT_TIME / 16 + Duration::from_secs(30),
             poll_interval: Duration::from_secs(5),
             longest_answer: 256 << 20,
         }

@@ -10,8 +10,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::address::Address;
 use crate::error::SettingsError;
-use crate::followers::readers_of;
-use crate::settings::ConsulSettings;
+use crate::settings::{ConsulSettings, readers_of};
 
 const TOKEN: &str = "x-consul-token";
 

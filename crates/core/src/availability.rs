@@ -21,7 +21,7 @@ pub struct Candidate<'a> {
 
 /// Reason why no worker takes a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoTaker {
+pub enum UnschedulableReason {
     /// The list of workers is empty.
     #[error("there is no worker")]
     NoWorker,
@@ -52,7 +52,7 @@ pub enum NoTaker {
     },
 }
 
-impl NoTaker {
+impl UnschedulableReason {
     /// Whether time alone helps: the runs that are in the way end.
     pub fn ends_by_itself(&self) -> bool {
         matches!(self, Self::NoFreeSlot { .. })
@@ -60,10 +60,10 @@ impl NoTaker {
 }
 
 /// Returns why no worker of `workers` takes a run with this requirement; `None` if one of them can.
-pub fn no_taker<'a>(
+pub fn unschedulable_reason<'a>(
     workers: impl IntoIterator<Item = Candidate<'a>>,
     requirement: &Requirement,
-) -> Option<NoTaker> {
+) -> Option<UnschedulableReason> {
     let (mut lost, mut draining, mut others, mut slots) = (0, 0, 0, 0_u64);
     let mut lacks = None;
     for worker in workers {
@@ -82,15 +82,15 @@ pub fn no_taker<'a>(
         }
     }
     Some(if slots > 0 {
-        NoTaker::NoFreeSlot { slots }
+        UnschedulableReason::NoFreeSlot { slots }
     } else if others > 0 {
-        NoTaker::OtherSettings { workers: others }
+        UnschedulableReason::OtherSettings { workers: others }
     } else if let Some(lacks) = lacks {
-        NoTaker::NoneFits(lacks)
+        UnschedulableReason::NoneFits(lacks)
     } else if lost + draining > 0 {
-        NoTaker::NoneActive { draining, lost }
+        UnschedulableReason::NoneActive { draining, lost }
     } else {
-        NoTaker::NoWorker
+        UnschedulableReason::NoWorker
     })
 }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn reason(workers: &[Candidate<'_>], requirement: &Requirement) -> Option<String> {
-        let reason = no_taker(workers.iter().copied(), requirement)?;
+        let reason = unschedulable_reason(workers.iter().copied(), requirement)?;
         let is_busy = workers.iter().any(|worker| worker.running == worker.slots);
         assert_eq!(reason.ends_by_itself(), is_busy, "{reason}");
         Some(reason.to_string())

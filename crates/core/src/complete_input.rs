@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
-use crate::guard::InstanceCounts;
 use crate::held_keys::{HeldKey, HeldKeys, UnreadableKeys};
 use crate::input::{Content, FrozenInput};
+use crate::losses::InstanceCounts;
 use crate::task::TaskDefinition;
 use crate::view::{Item, ItemKind, ViewId, ViewSnapshot};
 

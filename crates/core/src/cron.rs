@@ -7,6 +7,7 @@
 
 mod calendar;
 mod field;
+mod invalid_cron;
 
 use chrono::{
     DateTime, Datelike as _, MappedLocalTime, Months, NaiveDate, NaiveDateTime, NaiveTime,
@@ -15,60 +16,7 @@ use chrono::{
 
 use field::{DaysOfMonth, DaysOfWeek, FieldKind, Values};
 
-/// A text is no cron expression that ever fires.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidCron {
-    /// Nothing but blanks.
-    #[error("a cron expression is required")]
-    Empty,
-    /// Fewer than five fields.
-    #[error(
-        "missing field(s): expected at least 5 (minute, hour, day of month, month, day of week), found {0}"
-    )]
-    MissingFields(usize),
-    /// A word that begins with `@` but is not a shorthand.
-    #[error(
-        "unknown shorthand {0:?}: expected @yearly, @annually, @monthly, @weekly, @daily or @hourly"
-    )]
-    UnknownShorthand(String),
-    /// A field without any entry.
-    #[error("the {field} field has no entry")]
-    NoEntry {
-        /// Name of the field.
-        field: &'static str,
-    },
-    /// An entry that has none of the forms of its field.
-    #[error("{entry:?} is no entry of the {field} field: expected {expected}")]
-    Syntax {
-        /// Name of the field.
-        field: &'static str,
-        /// The entry as written.
-        entry: String,
-        /// Forms that the field accepts.
-        expected: &'static str,
-    },
-    /// A step of zero, or beyond the last value of the field.
-    #[error("the step of {entry:?} in the {field} field must be between 1 and {greatest}")]
-    Step {
-        /// Name of the field.
-        field: &'static str,
-        /// The entry as written.
-        entry: String,
-        /// The largest step.
-        greatest: u32,
-    },
-    /// A range without any value in it.
-    #[error("the range {entry:?} in the {field} field is reversed, so it holds no value")]
-    ReversedRange {
-        /// Name of the field.
-        field: &'static str,
-        /// The entry as written.
-        entry: String,
-    },
-    /// Days that no month of the expression has.
-    #[error("it never fires: no such day exists between 1970 and 2099")]
-    Never,
-}
+pub use invalid_cron::InvalidCron;
 
 /// A cron expression: five fields, six with a year at the end, seven with seconds at the beginning as well.
 ///

@@ -99,8 +99,8 @@ mod tests {
     use crate::buffer::BufferPeriod;
     use crate::condition::Condition;
     use crate::deletion::OnDelete;
-    use crate::guard::ShrinkLimit;
     use crate::identity::TaskName;
+    use crate::shrink_limit::ShrinkLimit;
     use crate::task::{BundleReference, PlanMode, TaskDefinition};
     use crate::timeouts::TaskTimeouts;
 

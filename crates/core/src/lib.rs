@@ -14,6 +14,8 @@
 
 mod availability;
 mod backend;
+mod backoff;
+pub mod blocks;
 mod buffer;
 mod capability;
 mod chain;
@@ -31,8 +33,8 @@ mod draft;
 mod engine;
 mod event;
 mod excerpt;
+mod file_error;
 pub mod go;
-mod guard;
 mod held_keys;
 pub mod hidden;
 mod housekeeping;
@@ -40,8 +42,10 @@ mod identity;
 mod input;
 mod journal;
 pub mod lease;
+mod losses;
 mod lost_lease;
 mod module_variables;
+mod outage;
 mod phase;
 mod provider;
 mod regexp;
@@ -49,6 +53,7 @@ pub mod runs;
 mod schedule;
 mod service;
 pub mod settings;
+mod shrink_limit;
 mod size;
 pub mod state;
 mod task;
@@ -56,8 +61,9 @@ mod timeouts;
 mod view;
 mod worker;
 
-pub use availability::{Candidate, NoTaker, no_taker};
+pub use availability::{Candidate, UnschedulableReason, unschedulable_reason};
 pub use backend::Backend;
+pub use backoff::{Backoff, Pauses};
 pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
 pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, MissingCapability, Requirement};
 pub use chain::Chain;
@@ -81,9 +87,7 @@ pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
 pub use engine::EngineKind;
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
-pub use guard::{
-    Baseline, Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkLimit, losses_text,
-};
+pub use file_error::FileError;
 pub use held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use housekeeping::{LogSpace, housekeeping_wait};
 pub use identity::{
@@ -92,13 +96,16 @@ pub use identity::{
 };
 pub use input::{Content, FrozenInput, RunInput, ThawError};
 pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
+pub use losses::{Baseline, Hold, InstanceCounts, Loss, losses_text};
 pub use lost_lease::LostLease;
 pub use module_variables::VariableProblem;
+pub use outage::Outage;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
+pub use shrink_limit::{InvalidMaxShrink, MaxShrink, ShrinkLimit};
 pub use size::{parse_size, size_text};
 pub use task::{
     BundleReference, CloudExecution, CloudWorkspace, PlanMode, TaskDefinition, TaskOrigin, TaskSpec,

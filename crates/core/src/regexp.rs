@@ -6,42 +6,17 @@
 
 mod class;
 mod escape;
+mod invalid_regexp;
 mod translation;
 
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 
+pub use self::invalid_regexp::InvalidRegexp;
+
 /// As deep as Go lets groups nest.
 const DEEPEST: u32 = 1000;
-
-/// A text is no regular expression.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidRegexp {
-    /// Something that the syntax does not have.
-    #[error("{reason}: `{part}`")]
-    Syntax {
-        /// Reason of the refusal.
-        reason: &'static str,
-        /// The part of the text that is meant.
-        part: String,
-    },
-    /// A Unicode class that does not exist, or an expression that would need too much memory.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl InvalidRegexp {
-    fn syntax(reason: &'static str, part: &str) -> Self {
-        /// Many parts reach up to the end of the text.
-        const SHOWN: usize = 60;
-        let part = match part.char_indices().nth(SHOWN) {
-            Some((end, _)) => format!("{}…", &part[..end]),
-            None => part.to_owned(),
-        };
-        Self::Syntax { reason, part }
-    }
-}
 
 /// A compiled expression over service names, not anchored. An empty one matches every name.
 #[derive(Clone)]

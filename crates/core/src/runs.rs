@@ -32,6 +32,7 @@
 //!
 //! A run may *wait* for something outside of cts before it applies: see [`wait_end`].
 
+mod after_attempt;
 mod attempt;
 mod cancel;
 mod destroy;
@@ -41,9 +42,8 @@ pub(crate) mod kind;
 mod plan;
 mod wait;
 
-pub use self::attempt::{
-    ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome, after_attempt, after_lost_lease,
-};
+pub use self::after_attempt::{after_attempt, after_lost_lease};
+pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome};
 pub use self::cancel::{
     CANCEL_GRACE, CancelContext, CancelDecision, CancelOrder, CancelRefusal, decide_cancel,
     ends_cancelled,

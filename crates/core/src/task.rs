@@ -11,9 +11,9 @@ use crate::capability::Requirement;
 use crate::condition::{Condition, ModuleInput};
 use crate::deletion::OnDelete;
 use crate::digest::Digest;
-use crate::guard::ShrinkLimit;
 use crate::identity::TaskName;
 use crate::provider::ProviderId;
+use crate::shrink_limit::ShrinkLimit;
 use crate::timeouts::TaskTimeouts;
 
 /// Where a task was declared.

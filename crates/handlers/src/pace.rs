@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBuilder};
+use cts_core::Backoff;
+use tokio::time::sleep;
 
 /// Longest pause before a retry.
 const LONGEST_PAUSE: Duration = Duration::from_mins(15);
@@ -29,34 +30,27 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The pauses before `retries` retries: the first one, doubled each time, with a random addition of up to
-    /// half of it.
-    pub(crate) fn pauses(self, retries: u32) -> impl Iterator<Item = Duration> {
-        let even = ExponentialBuilder::new()
-            .with_min_delay(self.first_retry)
-            .with_factor(2.0)
-            .with_max_delay(LONGEST_PAUSE)
-            .without_max_times();
-        // The library adds a random time up to the length of the pause.
-        let uneven = even.with_jitter().build();
-        let pauses = even.build().zip(uneven);
-        let pauses = pauses.map(|(least, most)| (least + most) / 2);
-        pauses.take(usize::try_from(retries).unwrap_or(usize::MAX))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_double_and_differ_by_half() {
-        let pauses: Vec<_> = Pace::default().pauses(4).collect();
-        assert_eq!(pauses.len(), 4);
-        for (pause, least) in pauses.into_iter().zip([1.0, 2.0, 4.0, 8.0]) {
-            let range = least..=least * 1.5;
-            assert!(range.contains(&pause.as_secs_f64()), "{pause:?}");
+    /// Tries until it works or fails for good, or all `retries` have failed, too. `on_retry` gets each error
+    /// before another try.
+    pub(crate) async fn retry<T, E, F>(
+        self,
+        retries: u32,
+        is_passing: impl Fn(&E) -> bool,
+        on_retry: impl Fn(&E),
+        try_once: impl Fn() -> F,
+    ) -> Result<T, E>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let backoff = Backoff::new(self.first_retry, LONGEST_PAUSE).with_jitter(0.5);
+        let mut pauses = backoff.pauses(fastrand::f64);
+        for _ in 0..retries {
+            match try_once().await {
+                Err(error) if is_passing(&error) => on_retry(&error),
+                ended => return ended,
+            }
+            sleep(pauses.next_pause()).await;
         }
-        assert_eq!(Pace::default().pauses(0).count(), 0);
+        try_once().await
     }
 }

@@ -7,7 +7,6 @@ mod settings;
 
 use std::collections::BTreeMap;
 
-use backon::Retryable as _;
 use cts_core::ProviderBlock;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -58,18 +57,16 @@ impl Panos {
 
     /// Commits the changes of the administrator, and waits until they have taken effect.
     pub(crate) async fn commit(&self, pace: Pace) -> Result<(), PanosError> {
+        let on_retry = |error: &PanosError| {
+            tracing::warn!(
+                target: "handler.panos",
+                task_name = self.task,
+                error = self.session.hidden(&cts_core::Chain(error).to_string()),
+                "a commit has failed and is tried again"
+            );
+        };
         let commit = || self.session.commit(pace.poll);
-        let committed = commit
-            .retry(pace.pauses(RETRIES))
-            .when(PanosError::is_passing)
-            .notify(|error, _pause| {
-                tracing::warn!(
-                    target: "handler.panos",
-                    task_name = self.task,
-                    error = self.session.hidden(&cts_core::Chain(error).to_string()),
-                    "a commit has failed and is tried again"
-                );
-            });
+        let committed = pace.retry(RETRIES, PanosError::is_passing, on_retry, commit);
         self.log(committed.await?);
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use backon::Retryable as _;
 use cts_core::Clock;
 use cts_tls::ClientFiles;
 use hmac::{Hmac, Mac as _};
@@ -130,19 +129,23 @@ impl Webhook {
     ) -> Result<(), WebhookError> {
         let message = applied.message(self.name())?;
         let key = format!("{}/{}", applied.key, self.name());
+        let on_retry = |error: &WebhookError| {
+            tracing::warn!(
+                target: "handler.webhook",
+                task_name = applied.task,
+                webhook = self.name(),
+                error = %cts_core::Chain(error),
+                "a webhook was not delivered and is tried again"
+            );
+        };
         let send = || self.send(&key, &message, clock);
-        send.retry(pace.pauses(self.settings.retries))
-            .when(WebhookError::is_passing)
-            .notify(|error, _pause| {
-                tracing::warn!(
-                    target: "handler.webhook",
-                    task_name = applied.task,
-                    webhook = self.name(),
-                    error = %cts_core::Chain(error),
-                    "a webhook was not delivered and is tried again"
-                );
-            })
-            .await?;
+        pace.retry(
+            self.settings.retries,
+            WebhookError::is_passing,
+            on_retry,
+            send,
+        )
+        .await?;
         tracing::debug!(target: "handler.webhook", task_name = applied.task, webhook = self.name(), "webhook delivered");
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Errors of the installation of a release.
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use cts_core::FileError;
 use reqwest::StatusCode;
 
 use crate::archive::ArchiveError;
@@ -102,32 +102,4 @@ pub enum ReleaseError {
     /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-}
-
-/// A file or directory could not be used.
-#[derive(Debug, thiserror::Error)]
-#[error("could not {action} {}", path.display())]
-pub struct FileError {
-    /// The failed action, such as `read`.
-    pub action: &'static str,
-    /// The file or directory.
-    pub path: PathBuf,
-    /// Why it failed.
-    #[source]
-    pub source: io::Error,
-}
-
-impl FileError {
-    /// For `map_err`.
-    pub(crate) fn of(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self {
-            action,
-            path,
-            source,
-        }
-    }
 }

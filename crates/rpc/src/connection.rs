@@ -1,4 +1,5 @@
-//! A connection of a server: it has its permit as long as it lives, and fails as timed out unless its client begins.
+//! A connection that keeps a guard as long as it lives: the permit of a client, or a notice of the end. At a server
+//! it fails as timed out unless its client begins.
 
 use std::future::Future as _;
 use std::io;
@@ -19,10 +20,10 @@ const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 const LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(crate) struct Connection<S> {
+pub(crate) struct Connection<S, G = ClientPermit> {
     stream: S,
-    _permit: ClientPermit,
-    /// There until the client has begun.
+    _guard: G,
+    /// There until the client of a server has begun.
     awaited: Option<Awaited>,
 }
 
@@ -32,12 +33,21 @@ struct Awaited {
     limit: Pin<Box<Sleep>>,
 }
 
-impl<S> Connection<S> {
-    /// The time for its client begins now.
-    pub(crate) fn new(stream: S, permit: ClientPermit) -> Self {
+impl<S, G> Connection<S, G> {
+    /// A connection to a server.
+    pub(crate) const fn outgoing(stream: S, guard: G) -> Self {
         Self {
             stream,
-            _permit: permit,
+            _guard: guard,
+            awaited: None,
+        }
+    }
+
+    /// A connection of a client, whose time begins now.
+    pub(crate) fn incoming(stream: S, guard: G) -> Self {
+        Self {
+            stream,
+            _guard: guard,
             awaited: Some(Awaited {
                 bytes: PREFACE,
                 limit: Box::pin(sleep(LIMIT)),
@@ -46,7 +56,7 @@ impl<S> Connection<S> {
     }
 }
 
-impl<S: Connected> Connected for Connection<S> {
+impl<S: Connected, G> Connected for Connection<S, G> {
     type ConnectInfo = S::ConnectInfo;
 
     fn connect_info(&self) -> Self::ConnectInfo {
@@ -54,7 +64,7 @@ impl<S: Connected> Connected for Connection<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
+impl<S: AsyncRead + Unpin, G: Unpin> AsyncRead for Connection<S, G> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -83,7 +93,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
+impl<S: AsyncWrite + Unpin, G: Unpin> AsyncWrite for Connection<S, G> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -129,7 +139,7 @@ mod tests {
         let (client, server) = duplex(64);
         (
             client,
-            Connection::new(server, limiter.acquire(None).unwrap()),
+            Connection::incoming(server, limiter.acquire(None).unwrap()),
         )
     }
 

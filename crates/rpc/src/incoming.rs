@@ -77,7 +77,7 @@ impl<S: Send + 'static> Incoming<S> {
         loop {
             match self.listener.next().await? {
                 Accepted::Opened(OpenedConnection { stream, permit, .. }) => {
-                    return Ok(Connection::new(stream, permit));
+                    return Ok(Connection::incoming(stream, permit));
                 }
                 Accepted::Rejected(refused) => {
                     let (client, why) = (refused.peer, refused.why);

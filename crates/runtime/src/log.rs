@@ -1,5 +1,6 @@
 //! The log: on standard error, and on syslog if asked for (docs/cli.md#log, docs/configuration.md#syslog).
 
+mod format;
 mod json;
 mod line;
 mod output;
@@ -18,35 +19,9 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use crate::log::output::Output;
 use crate::log::syslog::Syslog;
 
+pub use crate::log::format::{LogFormat, LogLevel};
 pub use crate::log::syslog::{LONGEST_DATAGRAM, SYSLOG_SOCKETS, SyslogError, SyslogSettings};
 pub use crate::log::text::visible;
-
-/// Level of the log (docs/configuration.md#top-level, `log_level`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogLevel {
-    /// Everything.
-    Trace,
-    /// Details of each call.
-    Debug,
-    /// Life cycle and decisions.
-    #[default]
-    Info,
-    /// Recovered or degraded.
-    Warn,
-    /// Something needs attention.
-    Error,
-}
-
-/// Format of a line of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogFormat {
-    /// `2026-02-03T10:15:30.123+0100 [INFO]  ctrl: message: key=value`; values of several lines on the
-    /// following lines, each with `| ` before it.
-    #[default]
-    Text,
-    /// One JSON object a line: `time`, `level`, `module`, `message` and, if the event has any, `fields`.
-    Json,
-}
 
 /// Level, format and destinations of the log.
 #[derive(Debug, Clone, Default)]

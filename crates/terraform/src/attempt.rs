@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use cts_core::{StepTimeouts, TaskName};
 
-use crate::command::{ChildEnvironment, TASK_DIRECTORY_MARKER};
+use crate::child_environment::ChildEnvironment;
 use crate::directory::TaskDirectory;
+use crate::markers::TASK_DIRECTORY_MARKER;
 use crate::output::OutputSink;
 use crate::stop::StopSignal;
 

@@ -3,8 +3,8 @@
 use semver::Version;
 
 use crate::attempt::Attempt;
-use crate::command::Step;
 use crate::error::CommandError;
+use crate::step::Step;
 use crate::terraform::{PlanOutput, Terraform};
 
 /// First version whose `apply` can destroy. Earlier versions have a separate command with the same arguments.

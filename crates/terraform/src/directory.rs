@@ -57,14 +57,14 @@ impl TaskDirectory {
             .recursive(true)
             .mode(DIRECTORY_MODE)
             .create(&self.path)
-            .map_err(file_error("create", &self.path))?;
+            .map_err(FileError::of("create", &self.path))?;
         remove_left(&self.path)?;
         let holds_secrets = |file: &GeneratedFile| !secret_places(&file.contents).is_empty();
         if root.files.iter().any(holds_secrets) {
             // Terraform keeps the source of a module, too, and cts does not set the modes of Terraform's own
             // files.
             fs::set_permissions(&self.path, Permissions::from_mode(SECRET_DIRECTORY_MODE))
-                .map_err(file_error("change the mode of", &self.path))?;
+                .map_err(FileError::of("change the mode of", &self.path))?;
         }
         for file in &root.files {
             let path = self.path.join(file.name);
@@ -112,18 +112,6 @@ impl Drop for SecretFiles {
     }
 }
 
-/// Names the file of an error.
-pub(crate) fn file_error<'a>(
-    action: &'static str,
-    path: &'a Path,
-) -> impl FnOnce(io::Error) -> FileError + 'a {
-    move |source| FileError {
-        action,
-        path: path.to_owned(),
-        source,
-    }
-}
-
 /// Makes `text` the content of a file, if it is not yet; returns whether it was different.
 ///
 /// Written in place and without fsync: a file that a kill or a power loss leaves torn differs from the text
@@ -134,7 +122,7 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
         Ok(bytes) if bytes == text.as_bytes() => return Ok(false),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(file_error("read", path)(error)),
+        Err(error) => return Err(FileError::of("read", path)(error)),
     }
     let written = OpenOptions::new()
         .write(true)
@@ -146,7 +134,7 @@ pub(crate) fn write_if_different(path: &Path, text: &str) -> Result<bool, FileEr
             file.write_all(text.as_bytes())?;
             file.set_len(text.len() as u64)
         });
-    written.map_err(file_error("write", path)).map(|()| true)
+    written.map_err(FileError::of("write", path)).map(|()| true)
 }
 
 /// Makes `text` the content of a file that only its owner may read, if it is not yet.
@@ -161,7 +149,7 @@ fn write_private_if_different(path: &Path, text: &str) -> Result<(), FileError> 
 /// Writes a new file that only its owner may read.
 pub(crate) fn write_secret(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
     let written = create_secret(path)?.write_all(content.as_ref());
-    written.map_err(file_error("write", path))
+    written.map_err(FileError::of("write", path))
 }
 
 /// Makes a new file that only its owner may read. An existing file of that name is removed first, so that no
@@ -174,14 +162,14 @@ pub(crate) fn create_secret(path: &Path) -> Result<File, FileError> {
         .create_new(true)
         .mode(SECRET_FILE_MODE)
         .open(path)
-        .map_err(file_error("write", path))
+        .map_err(FileError::of("write", path))
 }
 
 /// Makes a file readable only by its owner, if it exists.
 pub(crate) fn make_secret(path: &Path) -> Result<(), FileError> {
     match fs::set_permissions(path, Permissions::from_mode(SECRET_FILE_MODE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(file_error("change the mode of", path)(error))
+            Err(FileError::of("change the mode of", path)(error))
         }
         Ok(()) | Err(_) => Ok(()),
     }
@@ -191,11 +179,11 @@ pub(crate) fn make_secret(path: &Path) -> Result<(), FileError> {
 fn remove_generated(path: &Path) -> Result<(), FileError> {
     match fs::read(path) {
         Ok(bytes) if bytes.starts_with(GENERATED_NOTICE.as_bytes()) => {
-            fs::remove_file(path).map_err(file_error("remove", path))
+            fs::remove_file(path).map_err(FileError::of("remove", path))
         }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(file_error("read", path)(error)),
+        Err(error) => Err(FileError::of("read", path)(error)),
     }
 }
 
@@ -203,7 +191,7 @@ fn remove_generated(path: &Path) -> Result<(), FileError> {
 pub(crate) fn remove_if_present(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(file_error("remove", path)(error))
+            Err(FileError::of("remove", path)(error))
         }
         Ok(()) | Err(_) => Ok(()),
     }

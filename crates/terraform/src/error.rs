@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+pub use cts_core::FileError;
 use cts_core::TaskName;
 use tokio::task::JoinError;
 
-use crate::command::Step;
 use crate::state_lock::StateLock;
+use crate::step::Step;
 
 /// A command of a task failed. Displayed in the form that runbooks look for:
 /// `error tf-apply for '<task>': exit status 1`, then the complete standard error. Where the state was locked, advice
@@ -96,19 +97,6 @@ pub enum CommandFailure {
     /// A file in the task directory could not be used.
     #[error(transparent)]
     File(#[from] FileError),
-}
-
-/// A file or directory could not be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("could not {action} {}", path.display())]
-pub struct FileError {
-    /// The failed action: `read`, `write`, …
-    pub action: &'static str,
-    /// The file or directory.
-    pub path: PathBuf,
-    /// Why it failed.
-    #[source]
-    pub source: io::Error,
 }
 
 /// A module lacks an output that its task wants.

@@ -8,11 +8,11 @@ use cts_core::{Chain, EngineKind};
 use semver::Version;
 
 use crate::attempt::Attempt;
-use crate::command::Step;
 use crate::directory::{create_secret, remove_if_present};
 use crate::error::FileError;
 use crate::executable::Executable;
 use crate::output::OutputSink;
+use crate::step::Step;
 
 /// The file in the task directory.
 const NAME: &str = ".cts-events.ndjson";

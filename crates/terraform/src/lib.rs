@@ -15,7 +15,8 @@
 #![warn(missing_docs)]
 
 mod attempt;
-mod command;
+mod child_environment;
+mod data_files;
 mod destroy;
 mod directory;
 mod error;
@@ -23,8 +24,11 @@ mod executable;
 mod go_runtime;
 pub mod guard;
 mod inherited;
+mod init;
 mod json_events;
+mod markers;
 mod orphan;
+mod outcome;
 mod output;
 mod outputs;
 mod plugin_cache;
@@ -32,12 +36,14 @@ mod prepare;
 mod process;
 mod processes;
 mod provider_forms;
+mod provider_schema;
 mod render;
 mod report;
 mod saved_plan;
 mod shared_init;
 mod state;
 mod state_lock;
+mod step;
 mod stop;
 mod terraform;
 mod torn;
@@ -45,10 +51,7 @@ mod trace_log;
 mod validate;
 
 pub use attempt::Attempt;
-pub use command::{
-    ChildEnvironment, EnvironmentSources, Step, TASK_DIRECTORY_MARKER, Tuning, WORKER_MARKER,
-    task_env,
-};
+pub use child_environment::{ChildEnvironment, EnvironmentSources, task_env};
 pub use directory::{SecretFiles, TaskDirectory};
 pub use error::{CommandError, CommandFailure, FileError, MissingOutput};
 pub use executable::{
@@ -56,6 +59,7 @@ pub use executable::{
 };
 pub use go_runtime::GoRuntime;
 pub use inherited::{InheritedEnvironment, is_own_credential};
+pub use markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
 pub use outputs::{ReportedOutput, ReportedOutputs, run_outputs};
@@ -70,5 +74,6 @@ pub use state::{
     read_consul_value, read_directly,
 };
 pub use state_lock::StateLock;
+pub use step::{Step, Tuning};
 pub use stop::{StopPolicy, StopSignal};
 pub use terraform::{PlanOutput, Terraform};

@@ -10,10 +10,10 @@ use std::time::Duration;
 use nix::unistd::{Pid, getpid};
 use tokio::time::{Instant, sleep};
 
-use crate::command::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::directory::TaskDirectory;
 use crate::guard::GUARD_MARKER;
-use crate::process::signal_group;
+use crate::markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
+use crate::processes::signal_group;
 use crate::processes::{Environment, each_process, job_group, parent_of_living};
 use crate::stop::{StopSequence, StopSignal, StopStep};
 

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::command::Step;
+use crate::step::Step;
 
 /// Longest piece of a line that is passed on at once, in bytes.
 const LONGEST_LINE: usize = 64 * 1024;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::sleep;
 
-use crate::command::ChildEnvironment;
+use crate::child_environment::ChildEnvironment;
 
 /// The setting, in a CLI configuration.
 const SETTING: &str = "plugin_cache_dir";
@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// The right to use the plugin cache, among the processes of this machine. Ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct CacheLock {
-    _turn: OwnedMutexGuard<()>,
+    _guard: OwnedMutexGuard<()>,
     /// `None` if the file system has no locks, or the cache cannot be written.
     _file: Option<File>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct CacheLock {
 impl CacheLock {
     /// Waits, as long as it takes, for other processes that use the cache in `directory`. `turn` is the right to use it
     /// within this process.
-    pub(crate) async fn acquire(turn: OwnedMutexGuard<()>, directory: &Path) -> Self {
+    pub(crate) async fn acquire(guard: OwnedMutexGuard<()>, directory: &Path) -> Self {
         let file = match open(&directory.join(LOCK_FILE)) {
             Ok(file) => lock(file).await,
             Err(error) => Err(error),
@@ -47,7 +47,7 @@ impl CacheLock {
             tracing::debug!(%directory, %error, "the plugin cache cannot be locked against other processes");
         }
         Self {
-            _turn: turn,
+            _guard: guard,
             _file: file.ok(),
         }
     }

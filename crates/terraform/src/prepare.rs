@@ -1,31 +1,18 @@
 //! Initialisation, and when it can be left out.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-
-use cts_core::Digest;
+use std::path::PathBuf;
 
 use crate::attempt::Attempt;
-use crate::command::Step;
+use crate::data_files::{FINGERPRINT_FILE, lock_digest};
 use crate::directory::{remove_if_present, write_if_different};
-use crate::error::{CommandError, FileError};
+use crate::error::CommandError;
+use crate::outcome::failed;
 use crate::render::RootModule;
 use crate::shared_init::SharedInit;
-use crate::terraform::{Terraform, failed};
+use crate::step::Step;
+use crate::terraform::Terraform;
 use crate::torn::is_torn;
-
-/// Where Terraform keeps the name of the chosen workspace, inside its data directory.
-pub(crate) const WORKSPACE_FILE: &str = "environment";
-
-/// Says for which root module the data directory was initialised, and with which lock file. The file lies
-/// with the results of `init`, so deleting them deletes this too.
-pub(crate) const FINGERPRINT_FILE: &str = "cts-initialised";
-
-/// Where Terraform keeps versions and checksums of providers, in the task directory.
-pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
-
-/// Takes the place of the identity of a lock file if no lock file exists.
-pub(crate) const NO_LOCK: &str = "-";
 
 /// The steps that [`Terraform::prepare`] had to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +56,11 @@ impl Terraform {
 
         Self::forget_initialisation(attempt)?;
         let shape = SharedInit::shape(attempt, root);
-        let mut _turn = None;
+        let mut _lock = None;
         let mut taken_over = false;
         if let Some(shape) = shape {
             // Kept until this directory can be a source itself.
-            _turn = self.shared_init.turn(shape, attempt).await;
+            _lock = self.shared_init.lock(shape, attempt).await;
             taken_over = self.shared_init.take_over(shape, attempt).await;
         }
         if !taken_over {
@@ -127,27 +114,6 @@ fn is_current(record: &str, fingerprint: &str, attempt: &Attempt) -> bool {
     }
 }
 
-/// Identifies the content of the lock file in a task directory.
-pub(crate) fn lock_digest(directory: &Path) -> String {
-    match fs::read(directory.join(LOCK_FILE)) {
-        Ok(content) => Digest::of(&content).to_string(),
-        Err(_) => NO_LOCK.to_owned(),
-    }
-}
-
-/// Whether a data directory is complete.
-pub(crate) fn is_initialised(data_directory: &Path) -> bool {
-    data_directory.join(FINGERPRINT_FILE).exists()
-}
-
 fn fingerprint_file(attempt: &Attempt) -> PathBuf {
     attempt.data_directory().join(FINGERPRINT_FILE)
-}
-
-pub(crate) fn workspace_file(attempt: &Attempt) -> PathBuf {
-    attempt.data_directory().join(WORKSPACE_FILE)
-}
-
-pub(crate) fn forget_workspace(attempt: &Attempt) -> Result<(), FileError> {
-    remove_if_present(&workspace_file(attempt))
 }

@@ -11,15 +11,14 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::output::{OutputSink, OutputStream, Pump};
+use crate::processes::signal_group;
 use crate::stop::{StopSequence, StopSignal, StopStep};
 
 /// How much of standard error is kept for an error text, in bytes.
@@ -243,12 +242,4 @@ fn take_step(group: Pid, step: StopStep) {
         tracing::info!(%group, %signal, "stopping terraform");
     }
     signal_group(group, signal);
-}
-
-/// Signals every process of a group; a group that is gone needs no signal.
-pub(crate) fn signal_group(group: Pid, signal: Signal) {
-    match killpg(group, signal) {
-        Ok(()) | Err(Errno::ESRCH) => {}
-        Err(error) => tracing::warn!(%group, %signal, %error, "could not signal terraform"),
-    }
 }

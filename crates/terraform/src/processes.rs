@@ -5,9 +5,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use nix::unistd::getpgrp;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, getpgrp};
 
-use crate::command::TASK_DIRECTORY_MARKER;
+use crate::markers::TASK_DIRECTORY_MARKER;
 
 /// Shows `visit` the id and the `/proc` directory of every process, until `visit` ends the walk
 /// with `false`. Systems without `/proc` have no processes to be found.
@@ -101,5 +103,13 @@ impl Stat {
             group: fields.next()?.parse().ok()?,
             session: fields.next()?.parse().ok()?,
         })
+    }
+}
+
+/// Signals every process of a group; a group that is gone needs no signal.
+pub(crate) fn signal_group(group: Pid, signal: Signal) {
+    match killpg(group, signal) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(error) => tracing::warn!(%group, %signal, %error, "could not signal terraform"),
     }
 }

@@ -11,6 +11,7 @@ mod address;
 mod changes;
 mod diagnostics;
 mod event;
+mod found;
 mod line;
 
 use parking_lot::Mutex;
@@ -23,10 +24,11 @@ use cts_core::runs::{PhaseTimes, ResourceCounts, RunDetails, RunFindings, RunKin
 use self::changes::Changes;
 use self::diagnostics::Diagnostics;
 use self::event::Events;
+use self::found::Found;
 use self::line::{Line, read};
-use crate::command::Step;
 use crate::output::{OutputLine, OutputSink, OutputStream};
 use crate::outputs::ReportedOutputs;
+use crate::step::Step;
 
 /// Most bytes of a line that are read: longer than any address.
 const LONGEST_READ: usize = 8 * 1024;
@@ -54,13 +56,6 @@ struct Seen {
     /// Whether a lock has been released since the last command that needed it.
     unlocked: bool,
     phases: PhaseTimes,
-}
-
-/// Diagnostics of a command.
-#[derive(Debug, Default)]
-struct Found {
-    errors: Diagnostics,
-    warnings: Diagnostics,
 }
 
 /// Reading state of standard output or standard error.
@@ -262,13 +257,6 @@ impl Seen {
             mem::take(&mut stream.diagnostics)
         });
         Found { errors, warnings }
-    }
-}
-
-impl Found {
-    fn take_in(&mut self, other: Self) {
-        self.errors.take_in(other.errors);
-        self.warnings.take_in(other.warnings);
     }
 }
 

@@ -11,10 +11,11 @@ use cts_core::Chain;
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::attempt::Attempt;
-use crate::command::Step;
-use crate::directory::{file_error, make_secret, remove_if_present, write_secret};
+use crate::directory::{make_secret, remove_if_present, write_secret};
 use crate::error::{CommandError, FileError};
-use crate::terraform::{PlanOutput, Terraform, failed};
+use crate::outcome::failed;
+use crate::step::Step;
+use crate::terraform::{PlanOutput, Terraform};
 
 /// Its name in the directory of the task.
 const FILE: &str = "saved.tfplan";
@@ -74,7 +75,7 @@ impl Terraform {
 impl SavedPlan {
     /// Takes the file from the disk; it must be back before the plan is applied.
     pub fn hold(&mut self) -> Result<(), FileError> {
-        let bytes = fs::read(&self.path).map_err(file_error("read", &self.path))?;
+        let bytes = fs::read(&self.path).map_err(FileError::of("read", &self.path))?;
         remove_if_present(&self.path)?;
         self.held = Some(SecretSlice::from(bytes));
         Ok(())

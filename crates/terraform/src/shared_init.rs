@@ -22,7 +22,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
 use crate::attempt::Attempt;
-use crate::command::TASK_DIRECTORY_MARKER;
+use crate::data_files::LOCK_FILE;
+use crate::markers::TASK_DIRECTORY_MARKER;
 use crate::render::RootModule;
 
 /// How old a copy may be: if versions are open, a later task gets the newest versions of its time.
@@ -63,7 +64,7 @@ impl SharedInit {
         let directory = attempt.directory.path();
         let is_elsewhere = attempt.data_directory() != directory.join(copy::DATA_DIRECTORY);
         let was_here = |name: &str| directory.join(name).symlink_metadata().is_ok();
-        if is_elsewhere || was_here(copy::DATA_DIRECTORY) || was_here(copy::LOCK_FILE) {
+        if is_elsewhere || was_here(copy::DATA_DIRECTORY) || was_here(LOCK_FILE) {
             return None;
         }
         let variables = attempt.environment.variables();
@@ -75,20 +76,20 @@ impl SharedInit {
     }
 
     /// Waits, for a while, until no other task of the shape is being initialised.
-    pub(crate) async fn turn(
+    pub(crate) async fn lock(
         &self,
         shape: Digest,
         attempt: &Attempt,
     ) -> Option<OwnedMutexGuard<()>> {
-        let turn = {
+        let lock = {
             let mut shapes = self.shapes.lock();
             // Removes the locks that no task holds or waits for.
-            shapes.retain(|_shape, turn| Arc::strong_count(turn) > 1);
+            shapes.retain(|_shape, lock| Arc::strong_count(lock) > 1);
             Arc::clone(shapes.entry(shape).or_default())
         };
         tokio::select! {
             () = attempt.stop.cancelled() => None,
-            turn = timeout(WAIT, turn.lock_owned()) => turn.ok(),
+            lock = timeout(WAIT, lock.lock_owned()) => lock.ok(),
         }
     }
 

@@ -19,8 +19,5 @@ pub use kept::BackendIdentity;
 pub use origin::StateOrigin;
 pub use transfer::FetchedState;
 
-pub(crate) use kept::{
-    BACKEND_FILE, MARKER_FILE, PREVIOUS_FILE, forget_same_backend, keep_backend,
-};
-pub(crate) use origin::backend_module;
+pub(crate) use kept::{forget_same_backend, keep_backend};
 pub(crate) use scratch::{Purpose, ScratchDirectory, remove_left};

@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_core::Digest;
@@ -13,22 +13,17 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempt;
-use crate::command::{Step, Tuning};
-use crate::directory::{
-    TaskDirectory, make_secret, remove_if_present, write_if_different, write_secret,
-};
+use crate::data_files::workspace_file;
+use crate::directory::write_if_different;
 use crate::error::{CommandError, CommandFailure};
 use crate::executable::Executable;
 use crate::json_events::JsonEvents;
-use crate::output::Discard;
-use crate::plugin_cache::{self, CacheLock};
-use crate::prepare;
+use crate::outcome::{exit_error, failed, must_succeed};
+use crate::plugin_cache::CacheLock;
 use crate::process::{self, Ended, Job, StdoutUse};
-use crate::provider_forms::ProviderForms;
-use crate::render::{BACKEND_CONFIG, GeneratedFile, RootModule};
+use crate::provider_schema::ProviderForms;
 use crate::shared_init::SharedInit;
-use crate::state::{BACKEND_FILE, Purpose, ScratchDirectory, forget_same_backend, keep_backend};
-use crate::torn::remove_torn;
+use crate::step::{Step, Tuning};
 
 /// Terraform ends with this code when it has failed and reports why; a crash has a greater one.
 const FAILED: i32 = 1;
@@ -45,7 +40,7 @@ const CHANGES_PRESENT: i32 = 2;
 /// overlap: the next one waits for the end of the process before it, also where nothing else does.
 #[derive(Debug)]
 pub struct Terraform {
-    executable: Executable,
+    pub(crate) executable: Executable,
     supervisors: TaskTracker,
     tuning: Tuning,
     /// Shapes of root modules that were found valid in this process.
@@ -55,16 +50,10 @@ pub struct Terraform {
     /// Results of `init`, for tasks of the same shape.
     pub(crate) shared_init: SharedInit,
     /// Held during `init` with a shared plugin cache, which Terraform does not lock itself.
-    plugin_cache: Turn,
+    pub(crate) plugin_cache: CommandLock,
     /// Held while a process runs in a directory.
-    directories: Mutex<HashMap<PathBuf, Turn>>,
+    directories: Mutex<HashMap<PathBuf, CommandLock>>,
 }
-
-/// Makes `init` take a backend without asking for the one before.
-const RECONFIGURE: &str = "-reconfigure";
-
-/// Where backend `local` keeps states in the directory of a root module.
-const STATES: [&str; 2] = ["terraform.tfstate", "terraform.tfstate.d"];
 
 /// A plan of Terraform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +65,7 @@ pub struct PlanOutput {
 }
 
 /// A lock that passes from command to command.
-type Turn = Arc<tokio::sync::Mutex<()>>;
+pub(crate) type CommandLock = Arc<tokio::sync::Mutex<()>>;
 
 impl Terraform {
     /// Uses `executable`; `supervisors` holds the tasks that watch its processes.
@@ -88,7 +77,7 @@ impl Terraform {
             validated: Mutex::new(HashSet::new()),
             forms: Mutex::default(),
             shared_init: SharedInit::default(),
-            plugin_cache: Turn::default(),
+            plugin_cache: CommandLock::default(),
             directories: Mutex::default(),
         }
     }
@@ -104,105 +93,6 @@ impl Terraform {
         &self.executable
     }
 
-    /// Runs `terraform init`. The choice of a workspace is forgotten first: `init` fails when the chosen one
-    /// has no state yet.
-    ///
-    /// A backend that differs from the one before is taken as it is: nothing is copied to it. Terraform's
-    /// record of the one before is kept for [`Terraform::previous_backend`].
-    ///
-    /// `credentials` of the backend are in their file while `init` runs. Terraform keeps them in its data
-    /// directory, for the commands that follow: only the owner may read that file.
-    pub async fn init(
-        &self,
-        attempt: &Attempt,
-        credentials: Option<&GeneratedFile>,
-    ) -> Result<(), CommandError> {
-        self.init_with(attempt, credentials, self.arguments(Step::Init))
-            .await
-    }
-
-    /// Runs `terraform init` for a generated root module.
-    ///
-    /// State files in the task directory are those of a backend `local` without a configured path. `init`
-    /// would ask whether to copy them to the backend. So the backend is initialised in a directory without
-    /// them first; from then on it is the backend before.
-    pub(crate) async fn init_root(
-        &self,
-        attempt: &Attempt,
-        root: &RootModule,
-    ) -> Result<(), CommandError> {
-        let mut arguments = self.arguments(Step::Init);
-        if has_states(attempt.directory.path()) {
-            self.init_backend(attempt, &root.backend_module).await?;
-            arguments.retain(|argument| argument != RECONFIGURE);
-        }
-        let credentials = root.backend_credentials.as_ref();
-        self.init_with(attempt, credentials, arguments).await
-    }
-
-    async fn init_backend(
-        &self,
-        attempt: &Attempt,
-        module: &GeneratedFile,
-    ) -> Result<(), CommandError> {
-        let unwritten = |error| failed(attempt, Step::Init, error);
-        prepare::forget_workspace(attempt).map_err(unwritten)?;
-        remove_torn(attempt).map_err(unwritten)?;
-        keep_backend(attempt).map_err(unwritten)?;
-        let directory = ScratchDirectory::new(attempt, Purpose::Init).map_err(unwritten)?;
-        write_secret(&directory.path().join(module.name), &module.contents).map_err(unwritten)?;
-        let data = attempt.data_directory();
-        let there = Attempt {
-            directory: TaskDirectory::new(directory.path(), attempt.directory.path()),
-            environment: attempt.environment.with_data_in(&data),
-            output: Arc::new(Discard),
-            ..attempt.clone()
-        };
-        let mut arguments = self.arguments(Step::Init);
-        for argument in &mut arguments {
-            if argument == "-get=true" {
-                "-get=false".clone_into(argument);
-            }
-        }
-        let ended = self
-            .run_holding(&there, Step::Init, arguments, StdoutUse::Captured, None)
-            .await;
-        make_secret(&data.join(BACKEND_FILE)).map_err(unwritten)?;
-        must_succeed(attempt, Step::Init, ended?).map(drop)
-    }
-
-    async fn init_with(
-        &self,
-        attempt: &Attempt,
-        credentials: Option<&GeneratedFile>,
-        mut arguments: Vec<String>,
-    ) -> Result<(), CommandError> {
-        let unwritten = |error| failed(attempt, Step::Init, error);
-        prepare::forget_workspace(attempt).map_err(unwritten)?;
-        remove_torn(attempt).map_err(unwritten)?;
-        keep_backend(attempt).map_err(unwritten)?;
-        self.shared_init.forget(attempt.directory.path()).await;
-        let cache = match plugin_cache::directory(self.executable.engine(), &attempt.environment) {
-            Some(directory) => Some(self.lock_plugin_cache(attempt, &directory).await?),
-            None => None,
-        };
-        let credentials = credentials.map(|file| (attempt.directory.path().join(file.name), file));
-        if let Some((path, file)) = &credentials {
-            write_secret(path, &file.contents).map_err(unwritten)?;
-            arguments.push(BACKEND_CONFIG.to_owned());
-        }
-        let ended = self
-            .run_holding(attempt, Step::Init, arguments, StdoutUse::Live, cache)
-            .await;
-        if let Some((path, _file)) = &credentials {
-            remove_if_present(path).map_err(unwritten)?;
-            let kept = attempt.data_directory().join(BACKEND_FILE);
-            make_secret(&kept).map_err(unwritten)?;
-        }
-        forget_same_backend(attempt).map_err(unwritten)?;
-        must_succeed(attempt, Step::Init, ended?).map(drop)
-    }
-
     /// All arguments of a command except those that differ from run to run.
     pub(crate) fn arguments(&self, step: Step) -> Vec<String> {
         let always = step.arguments(self.executable.version());
@@ -210,33 +100,10 @@ impl Terraform {
         always.chain(self.tuning.arguments(step)).collect()
     }
 
-    /// Waits for the plugin cache in `directory`, relative to the task directory, no longer than an `init`
-    /// may take.
-    async fn lock_plugin_cache(
-        &self,
-        attempt: &Attempt,
-        directory: &Path,
-    ) -> Result<CacheLock, CommandError> {
-        let (limit, key) = Step::Init.timeout(&attempt.timeouts);
-        let directory = attempt.directory.path().join(directory);
-        let lock = async {
-            let turn = take_turn(&self.plugin_cache, attempt, Step::Init).await?;
-            tokio::select! {
-                biased;
-                () = attempt.stop.cancelled() => Err(failed(attempt, Step::Init, CommandFailure::Cancelled)),
-                lock = CacheLock::acquire(turn, &directory) => Ok(lock),
-            }
-        };
-        timeout(limit, lock).await.unwrap_or_else(|_elapsed| {
-            let failure = CommandFailure::CacheInUse { limit, key };
-            Err(failed(attempt, Step::Init, failure))
-        })
-    }
-
     /// Chooses the workspace of the task, by writing the file of `terraform workspace select`. Its state need
     /// not exist: the backend creates it with the first apply.
     pub fn select_workspace(attempt: &Attempt) -> Result<(), CommandError> {
-        write_if_different(&prepare::workspace_file(attempt), attempt.task.as_str())
+        write_if_different(&workspace_file(attempt), attempt.task.as_str())
             .map(drop)
             .map_err(|error| failed(attempt, Step::Init, error))
     }
@@ -321,8 +188,8 @@ impl Terraform {
         must_succeed(attempt, Step::Unlock, ended.await?).map(drop)
     }
 
-    /// The turn of the attempt's directory.
-    fn directory_turn(&self, attempt: &Attempt) -> Turn {
+    /// The lock of the attempt's directory.
+    fn directory_lock(&self, attempt: &Attempt) -> CommandLock {
         let mut directories = self.directories.lock();
         let path = attempt.directory.path().to_owned();
         Arc::clone(directories.entry(path).or_default())
@@ -351,8 +218,8 @@ impl Terraform {
         stdout: StdoutUse,
         lock: Option<CacheLock>,
     ) -> Result<Ended, CommandError> {
-        let directory = self.directory_turn(attempt);
-        let turn = take_turn(&directory, attempt, step).await?;
+        let directory = self.directory_lock(attempt);
+        let directory_lock = take_lock(&directory, attempt, step).await?;
         let events = JsonEvents::of(&self.executable, step, attempt);
         if events.is_some() {
             // Placed after the name of the command: the last argument may be the name of a file.
@@ -382,7 +249,7 @@ impl Terraform {
         let begun = Instant::now();
         let supervise = async move {
             let ended = process::run(job).await;
-            drop((turn, lock));
+            drop((directory_lock, lock));
             ended
         };
         let mut supervised = self.supervisors.spawn(supervise);
@@ -425,58 +292,17 @@ impl Terraform {
     }
 }
 
-fn has_states(directory: &Path) -> bool {
-    let mut names = STATES.iter();
-    names.any(|name| directory.join(name).exists())
-}
-
-pub(crate) fn must_succeed(
-    attempt: &Attempt,
-    step: Step,
-    ended: Ended,
-) -> Result<Ended, CommandError> {
-    if ended.status.success() {
-        Ok(ended)
-    } else {
-        Err(exit_error(attempt, step, ended))
-    }
-}
-
-/// Waits for a turn, unless the attempt is cancelled before it comes.
-async fn take_turn(
-    turn: &Turn,
+/// Waits for a lock, unless the attempt is cancelled before it comes.
+pub(crate) async fn take_lock(
+    lock: &CommandLock,
     attempt: &Attempt,
     step: Step,
 ) -> Result<OwnedMutexGuard<()>, CommandError> {
-    let lock = Arc::clone(turn).lock_owned();
+    let lock = Arc::clone(lock).lock_owned();
     let taken = tokio::select! {
         biased;
         () = attempt.stop.cancelled() => None,
         taken = lock => Some(taken),
     };
     taken.ok_or_else(|| failed(attempt, step, CommandFailure::Cancelled))
-}
-
-/// A failure with its task and step.
-pub(crate) fn failed(
-    attempt: &Attempt,
-    step: Step,
-    failure: impl Into<CommandFailure>,
-) -> CommandError {
-    CommandError {
-        task: attempt.task.clone(),
-        directory: attempt.directory.path().to_owned(),
-        step,
-        failure: failure.into(),
-    }
-}
-
-/// The failure of a process that ended badly.
-pub(crate) fn exit_error(attempt: &Attempt, step: Step, ended: Ended) -> CommandError {
-    let failure = CommandFailure::Exit {
-        status: ended.status,
-        stderr: ended.stderr,
-        interrupted: ended.interrupted,
-    };
-    failed(attempt, step, failure)
 }

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::attempt::Attempt;
-use crate::directory::{file_error, remove_if_present};
+use crate::data_files::{BACKEND_FILE, LOCK_FILE};
+use crate::directory::remove_if_present;
 use crate::error::FileError;
-use crate::prepare::LOCK_FILE;
-use crate::state::BACKEND_FILE;
 
 /// The file in which Terraform lists the modules that it has installed, in its data directory.
 const MODULES_FILE: &str = "modules/modules.json";
@@ -28,7 +27,7 @@ pub(crate) fn is_torn(attempt: &Attempt) -> bool {
 /// to move to another backend, it is looked for where the configuration says that it was.
 pub(crate) fn remove_torn(attempt: &Attempt) -> Result<(), FileError> {
     for (path, sound) in files(attempt) {
-        if read_torn(&path, sound).map_err(file_error("read", &path))? {
+        if read_torn(&path, sound).map_err(FileError::of("read", &path))? {
             tracing::warn!(task_name = %attempt.task, path = %path.display(), "removing a file of Terraform that is torn, as a full disk or a power loss leaves it; init makes it anew");
             remove_if_present(&path)?;
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::directory::{TaskDirectory, file_error};
+use crate::directory::TaskDirectory;
 use crate::error::FileError;
 
 /// Its name in the directory of the task.
@@ -29,7 +29,7 @@ impl TaskDirectory {
             Ok(metadata) if metadata.is_file() && metadata.len() > largest => {}
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(file_error("read", &current)(error)),
+            Err(error) => return Err(FileError::of("read", &current)(error)),
         }
         for number in (1..KEPT).rev() {
             self.rename_trace(&self.earlier_trace(number), number + 1)?;
@@ -44,7 +44,7 @@ impl TaskDirectory {
     fn rename_trace(&self, from: &Path, number: u32) -> Result<(), FileError> {
         match fs::rename(from, self.earlier_trace(number)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(file_error("rename", from)(error))
+                Err(FileError::of("rename", from)(error))
             }
             Ok(()) | Err(_) => Ok(()),
         }

@@ -6,10 +6,11 @@ use cts_core::Digest;
 use serde::Deserialize;
 
 use crate::attempt::Attempt;
-use crate::command::Step;
 use crate::error::{CommandError, CommandFailure};
+use crate::outcome::{exit_error, failed};
 use crate::process::StdoutUse;
-use crate::terraform::{Terraform, exit_error, failed};
+use crate::step::Step;
+use crate::terraform::Terraform;
 
 /// The output of `validate -json`; the parts that are used.
 #[derive(Debug, Deserialize)]

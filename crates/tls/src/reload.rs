@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::Chain;
+use cts_core::{Chain, Outage};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -71,7 +71,7 @@ impl<T> Reloading<T> {
     /// Follows the files until `shutdown` is over.
     pub async fn follow(&self, shutdown: impl Future<Output = ()>) {
         let mut shutdown = pin!(shutdown);
-        let mut complaint = None;
+        let mut outage = Outage::default();
         loop {
             tokio::select! {
                 () = &mut shutdown => return,
@@ -79,16 +79,14 @@ impl<T> Reloading<T> {
             }
             match self.reload().await {
                 Ok(changed) => {
-                    if changed || complaint.is_some() {
+                    if outage.works() || changed {
                         tracing::info!(changed, "the TLS files are in order");
                     }
-                    complaint = None;
                 }
                 Err(error) => {
                     let text = Chain(&error).to_string();
-                    if complaint.as_ref() != Some(&text) {
+                    if outage.fails_with(&text) {
                         tracing::warn!(error = %text, "the TLS files cannot be used, staying with the earlier ones");
-                        complaint = Some(text);
                     }
                 }
             }

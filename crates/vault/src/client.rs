@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::error::{SettingsError, VaultError};
 use crate::settings::VaultSettings;
-use crate::token::Unwrapped;
+use crate::unwrapped::Unwrapped;
 
 /// Most bytes of an answer.
 const LONGEST_ANSWER: usize = 16 << 20;

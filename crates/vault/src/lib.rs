@@ -9,6 +9,7 @@ mod renewal;
 mod secrets;
 mod settings;
 mod token;
+mod unwrapped;
 
 pub use client::Vault;
 pub use error::{SettingsError, VaultError};

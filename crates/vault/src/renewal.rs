@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
-use cts_core::Chain;
+use cts_core::{Chain, Outage};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::time::sleep;
@@ -26,12 +26,12 @@ impl Vault {
         if !self.settings.renew_token || !given {
             return pending().await;
         }
-        let mut failing = false;
+        let mut outage = Outage::default();
         let mut retry = RETRY;
         loop {
             match self.renew_if_possible().await {
                 Ok(Some(life)) => {
-                    failing = false;
+                    outage.works();
                     retry = (life / 9).clamp(PAUSES.0, RETRY);
                     sleep((life * 2 / 3).clamp(PAUSES.0, PAUSES.1)).await;
                 }
@@ -40,10 +40,9 @@ impl Vault {
                     return pending().await;
                 }
                 Err(error) => {
-                    if !failing {
+                    if outage.fails() {
                         tracing::warn!(error = %Chain(&error), "the token for Vault cannot be renewed");
                     }
-                    failing = true;
                     sleep(retry).await;
                 }
             }

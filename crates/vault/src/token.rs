@@ -9,13 +9,7 @@ use serde_json::Value;
 
 use crate::client::Vault;
 use crate::error::VaultError;
-
-/// A token that was wrapped in a different one.
-#[derive(Debug)]
-pub(crate) struct Unwrapped {
-    wrapping: SecretString,
-    token: SecretString,
-}
+use crate::unwrapped::Unwrapped;
 
 impl Vault {
     /// The token in force. A wrapped one is unwrapped when it is wanted first, and again when its file has another.

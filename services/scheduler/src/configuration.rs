@@ -25,13 +25,13 @@ pub(crate) use self::report::list_differences;
 pub(crate) use self::watch::watch;
 
 /// Time between two polls of the configuration in force.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(1);
 
 /// Starts of a program that is started over and over do not try a failed task again more often than this.
-const HASTENED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
+const RETRIED_AT_MOST_EVERY: Duration = Duration::from_mins(10);
 
 /// Attempts to register within the life of the leadership.
-const LOOKS_AT_OTHERS: u32 = 10;
+const POLLS_OF_OTHERS: u32 = 10;
 
 /// The configuration that this member has registered.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ impl OwnConfiguration {
 
     /// Time between two attempts to register.
     pub(crate) fn pause(&self) -> Duration {
-        (self.time_to_live / LOOKS_AT_OTHERS).min(LOOK)
+        (self.time_to_live / POLLS_OF_OTHERS).min(POLL)
     }
 
     /// As [`OwnConfiguration::register`], until the outcome is certain.
@@ -133,7 +133,7 @@ impl OwnConfiguration {
     /// Makes failed tasks due because this member was started. The caller checks whether its configuration is
     /// in force; changes that it declares wait until it has taken effect.
     pub(crate) async fn retry_failed_now(&self) -> Result<(), StoreError> {
-        for task in self.store.retry_failed_now(HASTENED_AT_MOST_EVERY).await? {
+        for task in self.store.retry_failed_now(RETRIED_AT_MOST_EVERY).await? {
             tracing::info!(target: "ctrl", task_name = %task, "a failed task is tried again because the program was started");
         }
         Ok(())
@@ -143,7 +143,7 @@ impl OwnConfiguration {
     pub(crate) async fn changed(&self, number: u64) {
         let mut seen = None;
         loop {
-            sleep(LOOK).await;
+            sleep(POLL).await;
             // If the read fails, the next round repeats it.
             let Ok(version) = self.store.configuration_version().await else {
                 continue;

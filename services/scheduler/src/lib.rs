@@ -22,6 +22,7 @@ mod grpc;
 mod identities;
 mod leader;
 mod liveness;
+mod moment;
 mod notifier;
 mod options;
 mod planner;

@@ -26,32 +26,39 @@
 //!   to apply leaves a trigger, so that the task is applied when its input is complete.
 
 mod agenda;
+mod cron_state;
+mod decision;
+mod desired_task;
+mod due;
 mod entry;
+mod held_values;
 mod kept;
 mod problem;
 mod reconcile;
 mod task_snapshot;
-mod ticks;
+mod tick;
 mod unreadable;
 mod view_problem;
+mod watched_view;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::RunKind;
 use cts_core::{
-    CompleteInput, IncompleteInput, ItemKind, RunId, ShrinkLimit, TaskDefinition, TaskName,
-    TaskSpec, Trigger, UnknownRevision, View, ViewDelta, ViewId, ViewItems, ViewSnapshot,
+    ItemKind, TaskDefinition, TaskName, TaskSpec, Trigger, UnknownRevision, View, ViewDelta,
+    ViewId, ViewSnapshot,
 };
 
 use self::agenda::Agenda;
+pub(crate) use self::decision::{Decided, Decision};
+pub(crate) use self::desired_task::{DesiredTask, TaskMode};
+pub(crate) use self::due::{Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 use self::entry::Entry;
-pub(crate) use self::entry::{Decided, Decision};
-pub(crate) use self::reconcile::{DesiredTask, TaskMode};
 pub(crate) use self::task_snapshot::TaskSnapshot;
 pub(crate) use self::unreadable::{AppliedInput, NewlyHeld, WantedInput};
 pub(crate) use self::view_problem::ViewProblem;
+use self::watched_view::{WatchedView, complete_input, incomplete, is_complete, refusal};
 
 #[derive(Debug)]
 pub(crate) struct Planner {
@@ -69,86 +76,6 @@ pub(crate) struct Planner {
     changes: u64,
 }
 
-#[derive(Debug)]
-struct WatchedView {
-    source: View,
-    snapshot: Option<ViewSnapshot>,
-    /// Keys of the snapshot that cannot be read, sorted.
-    unreadable: Vec<Arc<str>>,
-    /// The items of the snapshot, once an input has needed them.
-    shown: OnceLock<Arc<ViewItems>>,
-    changed_at: Duration,
-    /// The tasks that use it, and which of its changes run each.
-    tasks: BTreeMap<TaskName, Trigger>,
-    /// Why changes are not seen now.
-    problem: Option<ViewProblem>,
-}
-
-impl WatchedView {
-    /// The items of the snapshot, shared by all inputs with this snapshot.
-    fn shown(&self) -> Option<Arc<ViewItems>> {
-        let snapshot = self.snapshot.as_ref()?;
-        let shown = || Arc::new(ViewItems::of(snapshot));
-        Some(Arc::clone(self.shown.get_or_init(shown)))
-    }
-}
-
-/// A run that the API has requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RequestedRun {
-    pub(crate) run: RunId,
-    pub(crate) kind: RunKind,
-}
-
-/// Why an input is to be frozen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EnqueueReason {
-    /// Something has changed.
-    Change {
-        /// The first since the planner was set up.
-        first: bool,
-    },
-    /// A run was requested.
-    Request(RequestedRun),
-}
-
-/// A task whose input is to be frozen now.
-#[derive(Debug)]
-pub(crate) struct DueTask {
-    pub(crate) definition: Arc<TaskDefinition>,
-    pub(crate) data: DueData,
-    pub(crate) reason: EnqueueReason,
-    /// The limit on the instances that the task may lose.
-    pub(crate) guard: ShrinkLimit,
-}
-
-/// The data with which a due task is frozen.
-#[derive(Debug)]
-pub(crate) enum DueData {
-    /// All that it depends on.
-    Complete(CompleteInput),
-    /// Nothing: a disabled task is only checked, and its views are not read.
-    NotNeeded,
-}
-
-/// A request whose input was not complete in time.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Overdue {
-    pub(crate) task: TaskName,
-    pub(crate) requested: RequestedRun,
-    /// Data that is missing; `None` if it came at the last moment.
-    pub(crate) incomplete: Option<IncompleteInput>,
-    /// One missing view whose data Consul has refused, and Consul's error text.
-    pub(crate) refusal: Option<(ViewId, String)>,
-}
-
-/// Tasks and requests that are to be handled now.
-#[derive(Debug, Default)]
-pub(crate) struct Due {
-    pub(crate) tasks: Vec<DueTask>,
-    pub(crate) overdue: Vec<Overdue>,
-}
-
 impl Planner {
     /// A planner for the enabled ones of these tasks, in which requests wait for ever.
     pub(crate) fn new<'a>(tasks: impl IntoIterator<Item = &'a TaskSpec>) -> Self {
@@ -163,11 +90,7 @@ impl Planner {
             changes: 0,
         };
         for task in tasks.into_iter().filter(|task| task.enabled) {
-            planner.add(
-                task.name().clone(),
-                Entry::of_the_beginning(task),
-                Duration::ZERO,
-            );
+            planner.add(task.name().clone(), Entry::initial(task), Duration::ZERO);
         }
         planner
     }
@@ -354,41 +277,6 @@ impl Planner {
         let decided = self.tasks.get(task)?.decided.as_ref()?;
         Some(&decided.decision)
     }
-}
-
-fn is_complete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> bool {
-    let mut views_of_task = entry.views.iter();
-    views_of_task.all(|(id, _trigger)| {
-        let view = views.get(id).filter(|view| view.snapshot.is_some());
-        view.is_some_and(|view| entry.keeps(id, &view.unreadable))
-    })
-}
-
-fn incomplete(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Option<IncompleteInput> {
-    complete_input(views, entry).err()
-}
-
-/// Why Consul refuses the missing data, if it does. An unreadable value of a task that was never applied counts
-/// as refused.
-fn refusal(views: &HashMap<ViewId, WatchedView>, entry: &Entry) -> Option<(ViewId, String)> {
-    entry.views.iter().find_map(|(id, _trigger)| {
-        if entry.was_never_applied()
-            && let Some(view) = views.get(id).filter(|view| !view.unreadable.is_empty())
-        {
-            return Some((id.clone(), unreadable::refusal_text(&view.unreadable)));
-        }
-        let view = views.get(id).filter(|view| view.snapshot.is_none())?;
-        let problem = view.problem.as_ref().filter(|problem| problem.refused)?;
-        Some((id.clone(), problem.text.clone()))
-    })
-}
-
-fn complete_input(
-    views: &HashMap<ViewId, WatchedView>,
-    entry: &Entry,
-) -> Result<CompleteInput, IncompleteInput> {
-    let definition = Arc::clone(&entry.definition);
-    CompleteInput::new(definition, |id| views.get(id)?.shown(), entry.held_keys())
 }
 
 fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {

@@ -13,7 +13,7 @@ use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
 use cts_rpc::{Endpoints, HealthSwitch};
-use cts_store::{Hint, LeaderError, Store};
+use cts_store::{Hint, LeaderError};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -29,11 +29,11 @@ use crate::grpc::log_service::LogEndpoint;
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
 use crate::grpc::worker_service::WorkerEndpoint;
-use crate::identities::Identities;
 use crate::leader::Leader;
 use crate::leader::election::{Joined, LeaderElection, join};
+use crate::leader::leader_context::LeaderContext;
 use crate::leader::mode::Mode;
-use crate::leader::untaken::Unschedulable;
+use crate::leader::unschedulable::Unschedulable;
 use crate::notifier::Notifier;
 use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
@@ -46,8 +46,6 @@ use crate::tasks::{READINGS, TaskCommands};
 pub struct Scheduler {
     options: Options,
     leader: Leader,
-    store: Arc<dyn Store>,
-    identities: Arc<dyn Identities>,
     task_reader: TaskReader,
     cluster_key: Option<ClusterKey>,
     outgoing: Option<mpsc::Receiver<Hint>>,
@@ -129,21 +127,23 @@ impl Scheduler {
         };
         let registered = registered.map_err(RunError::Prepare)?;
         let leader = Leader {
-            store: Arc::clone(&store),
-            watchers,
-            identities: Arc::clone(&identities),
-            workers: options.workers,
-            next_tick,
-            notifier: Arc::new(notifier),
-            recent_inputs: Arc::default(),
+            context: Arc::new(LeaderContext {
+                store: Arc::clone(&store),
+                watchers,
+                identities,
+                workers: options.workers,
+                notifier: Arc::new(notifier),
+                recent_inputs: Arc::default(),
+                mode: options.mode,
+                lease: options.lease,
+                retention: options.retention,
+                logs_kept: options.logs_kept,
+                input_timeout: options.input_timeout,
+                clock,
+                next_tick,
+            }),
             own,
-            mode: options.mode,
             first_pass: options.first_pass,
-            lease: options.lease,
-            retention: options.retention,
-            logs_kept: options.logs_kept,
-            input_timeout: options.input_timeout,
-            clock,
             reset: Arc::new(AtomicBool::new(options.reset_storage)),
         };
         if first.leadership.mine {
@@ -156,14 +156,12 @@ impl Scheduler {
         let is_open = registered.verdict == Verdict::Open;
         // A pass does not go on with runs that were left before.
         if options.mode == Mode::Daemon && !is_open {
-            let hastened = leader.own.retry_failed_now().await;
-            hastened.map_err(RunError::Prepare)?;
+            let retried = leader.own.retry_failed_now().await;
+            retried.map_err(RunError::Prepare)?;
         }
         Ok(Self {
             options,
             leader,
-            store,
-            identities,
             task_reader,
             cluster_key,
             outgoing,
@@ -178,17 +176,21 @@ impl Scheduler {
     /// The gRPC services of the scheduler. Waiting calls end when `shutdown` is cancelled.
     ///
     pub fn endpoints(&self, shutdown: &CancellationToken) -> Endpoints {
-        let store = &self.store;
-        let notifier = &self.leader.notifier;
+        let LeaderContext {
+            store,
+            notifier,
+            identities,
+            ..
+        } = &*self.leader.context;
         let runs = RunEndpoint {
             store: Arc::clone(store),
-            identities: Arc::clone(&self.identities),
+            identities: Arc::clone(identities),
             notifier: Arc::clone(notifier),
-            recent_inputs: Arc::clone(&self.leader.recent_inputs),
+            recent_inputs: Arc::clone(&self.leader.context.recent_inputs),
             mode: self.options.mode,
             lease: self.options.lease,
             leadership: self.options.leadership,
-            clock: Arc::clone(&self.leader.clock),
+            clock: Arc::clone(&self.leader.context.clock),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
@@ -213,7 +215,7 @@ impl Scheduler {
             .with(TaskServiceServer::new(TaskEndpoint {
                 store: Arc::clone(store),
                 work: self.task_work(shutdown),
-                clock: Arc::clone(&self.leader.clock),
+                clock: Arc::clone(&self.leader.context.clock),
                 leadership: self.options.leadership,
                 detached: self.grants.clone(),
             }))
@@ -228,17 +230,17 @@ impl Scheduler {
     /// A way to request runs of the stored tasks from within this process.
     pub fn run_requests(&self) -> RunRequests {
         RunRequests {
-            store: Arc::clone(&self.store),
-            notifier: Arc::clone(&self.leader.notifier),
-            identities: Arc::clone(&self.identities),
+            store: Arc::clone(&self.leader.context.store),
+            notifier: Arc::clone(&self.leader.context.notifier),
+            identities: Arc::clone(&self.leader.context.identities),
         }
     }
 
     fn task_work(&self, shutdown: &CancellationToken) -> TaskCommands {
         TaskCommands {
-            store: Arc::clone(&self.store),
-            notifier: Arc::clone(&self.leader.notifier),
-            identities: Arc::clone(&self.identities),
+            store: Arc::clone(&self.leader.context.store),
+            notifier: Arc::clone(&self.leader.context.notifier),
+            identities: Arc::clone(&self.leader.context.identities),
             modules: self.options.modules.clone(),
             readings: Arc::new(Semaphore::new(READINGS)),
             reader: self.task_reader.clone(),
@@ -251,7 +253,6 @@ impl Scheduler {
         let Self {
             options,
             leader,
-            store,
             outgoing,
             grants,
             health,
@@ -260,8 +261,11 @@ impl Scheduler {
             is_open,
             ..
         } = self;
-        let notifier = Arc::clone(&leader.notifier);
-        let untaken = Unschedulable::new(
+        let LeaderContext {
+            store, notifier, ..
+        } = &*leader.context;
+        let (store, notifier) = (Arc::clone(store), Arc::clone(notifier));
+        let unschedulable = Unschedulable::new(
             Arc::clone(&store),
             options.member.id.clone(),
             options.leadership,
@@ -280,7 +284,7 @@ impl Scheduler {
         };
         let beside = async {
             tokio::join!(
-                queue_watch::watch(Arc::clone(&store), Arc::clone(&notifier), untaken),
+                queue_watch::watch(Arc::clone(&store), Arc::clone(&notifier), unschedulable),
                 log_follower::watch(Arc::clone(&store), Arc::clone(&notifier)),
                 hints::listen(Arc::clone(&store), Arc::clone(&notifier)),
                 async {

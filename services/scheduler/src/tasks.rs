@@ -10,27 +10,33 @@ mod ending;
 pub(crate) mod modules;
 pub(crate) mod reader;
 mod refusal;
+mod run_end;
 pub(crate) mod run_requests;
 mod update;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_core::runs::{Plan, RunKind};
 use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
-    Creation, Hold, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec, losses_text,
+    Backoff, Creation, Hold, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec,
+    losses_text,
 };
 use cts_store::{NewTask, Store, StoredTask, TaskError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::deletion::DeletionMode;
-use self::ending::RunEnd;
 pub(crate) use self::refusal::{Refusal, unknown_task};
+use self::run_end::RunEnd;
 use crate::identities::Identities;
 use crate::notifier::Notifier;
 use crate::tasks::modules::{Modules, NamedBy};
 use crate::tasks::reader::TaskReader;
+
+/// Pauses before a task is stored under a name that another creation has had until now.
+const NAME_RETRIES: Backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
 
 /// Declarations that are read at the same time. One with loops may take a processor for a second.
 pub(crate) const READINGS: usize = 2;
@@ -42,7 +48,7 @@ pub(crate) struct TaskCommands {
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) modules: Modules,
     pub(crate) reader: TaskReader,
-    /// Turns to read a declaration, [`READINGS`].
+    /// Permits to read a declaration, [`READINGS`].
     pub(crate) readings: Arc<Semaphore>,
     /// Ends all waiting.
     pub(crate) shutdown: CancellationToken,
@@ -114,7 +120,7 @@ impl TaskCommands {
     /// Stores a task that is to be created, after others that are being created under its name.
     async fn begin(&self, new: &NewTask) -> Result<(), Refusal> {
         let name = new.spec.name();
-        let mut pauses = ending::pauses();
+        let mut pauses = NAME_RETRIES.pauses(fastrand::f64);
         loop {
             match self.store.create_task(new).await {
                 Ok(()) => return Ok(()),
@@ -215,12 +221,12 @@ impl TaskCommands {
     /// Checks a declaration, and packs its module if workers need that. Reads files.
     async fn read(&self, draft: TaskDraft, stored: &[StoredTask]) -> Result<TaskSpec, Refusal> {
         let reader = self.reader.clone();
-        let turn = Arc::clone(&self.readings).acquire_owned().await;
-        let turn = turn.map_err(|closed| Refusal::Broken(closed.to_string()))?;
+        let permit = Arc::clone(&self.readings).acquire_owned().await;
+        let permit = permit.map_err(|closed| Refusal::Broken(closed.to_string()))?;
         let reading = tokio::task::spawn_blocking(move || {
             let spec = reader.read(&draft);
             // Kept until here, also if the caller has gone.
-            drop(turn);
+            drop(permit);
             spec
         });
         let reading = reading.await;

@@ -17,13 +17,16 @@
 
 mod matching_names;
 mod matching_services;
+mod poller;
+mod publisher;
 mod revisions;
 mod service;
 mod state;
 mod subscriber;
-mod view;
 mod views;
+mod watch_options;
 mod watcher;
 
 pub use service::Watches;
-pub use watcher::{WatchOptions, Watcher};
+pub use watch_options::WatchOptions;
+pub use watcher::Watcher;

@@ -47,9 +47,9 @@ pub(crate) async fn combine(views: &Views, view: ServicesView, state: StateSende
         let Some(change) = combination.next().await else {
             return;
         };
-        combination.take_up(change);
+        combination.apply_event(change);
         while let Some(Some(change)) = combination.next().now_or_never() {
-            combination.take_up(change);
+            combination.apply_event(change);
         }
         let begun = Instant::now();
         combination.show(&state);
@@ -104,7 +104,7 @@ impl Combination<'_> {
         }
     }
 
-    fn take_up(&mut self, change: Change) {
+    fn apply_event(&mut self, change: Change) {
         match change {
             Change::Names => self.follow_names(),
             Change::Instances(name) => self.take_instances(&name),

@@ -110,7 +110,7 @@ where
                 self.requests = None;
                 Ok(())
             }
-            Wake::Request(Some(request)) => self.obey(request?),
+            Wake::Request(Some(request)) => self.handle_request(request?),
             Wake::Change(Ok(messages)) => {
                 self.outgoing.extend(messages);
                 Ok(())
@@ -121,7 +121,7 @@ where
         }
     }
 
-    fn obey(&mut self, request: WatchRequest) -> Result<(), Status> {
+    fn handle_request(&mut self, request: WatchRequest) -> Result<(), Status> {
         match request.change {
             Some(Change::Subscribe(subscribe)) => {
                 let terms = Terms {

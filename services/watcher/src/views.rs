@@ -9,29 +9,27 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use cts_consul::{ConsulClient, Followers, PollEvent, Query};
+use cts_consul::{ConsulClient, QueryPool};
 use cts_core::{ServiceView, View, ViewId};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::revisions::Revisions;
 use crate::state::{StateSender, ViewState};
-use crate::view::Publisher;
-use crate::watcher::WatchOptions;
-use crate::{matching_names, matching_services};
+use crate::watch_options::WatchOptions;
 
 /// The views of one watcher.
 #[derive(Debug, Clone)]
-pub(crate) struct Views(Arc<Shared>);
+pub(crate) struct Views(pub(crate) Arc<Shared>);
 
 #[derive(Debug)]
-struct Shared {
-    followers: Followers,
+pub(crate) struct Shared {
+    pub(crate) pool: QueryPool,
     pollers: TaskTracker,
     stop: CancellationToken,
-    options: WatchOptions,
+    pub(crate) options: WatchOptions,
     revisions: Arc<Revisions>,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
@@ -74,7 +72,7 @@ pub(crate) struct SubscribedView {
 impl Views {
     pub(crate) fn new(client: ConsulClient, options: WatchOptions) -> Self {
         Self(Arc::new(Shared {
-            followers: Followers::new(client),
+            pool: QueryPool::new(client),
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
             options,
@@ -113,46 +111,6 @@ impl Views {
             owner: Arc::downgrade(&self.0),
             _poller: ended.drop_guard(),
         }
-    }
-
-    /// Keeps the state of a view up to date until it is dropped.
-    async fn work(self, source: Source, state: StateSender) {
-        match source {
-            Source::View(View::Services(view)) => {
-                // Boxed, so that it is in no view of another kind.
-                Box::pin(matching_services::combine(&self, view, state)).await;
-            }
-            Source::View(View::CatalogServices(view)) if !view.regexp.is_empty() => {
-                Box::pin(matching_names::choose(&self, view, state)).await;
-            }
-            Source::View(view) => {
-                let publisher = self.publisher(view.id(), state).expecting(view.item_kind());
-                let query = match view {
-                    View::Service(view) => Query::health(view),
-                    View::CatalogServices(view) => Query::catalog(&view),
-                    View::ConsulKv(query) => Query::Kv(query),
-                    View::Services(_combined) => return,
-                };
-                self.poll(&query, publisher).await;
-            }
-            Source::Member(view) => {
-                let publisher = self.publisher(view.id(), state);
-                let query = Query::Health {
-                    view,
-                    passing: true,
-                };
-                self.poll(&query, publisher).await;
-            }
-        }
-    }
-
-    fn publisher(&self, id: ViewId, state: StateSender) -> Publisher {
-        Publisher::new(id, state).holding_filtered(self.0.options.hold_filtered)
-    }
-
-    async fn poll(&self, query: &Query, mut publisher: Publisher) {
-        let publish = |event: PollEvent| publisher.publish(event, Instant::now());
-        match self.0.followers.follow(query, publish).await {}
     }
 
     /// The view for one subscriber.

@@ -3,31 +3,11 @@
 use cts_consul::ConsulClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
 use std::convert::Infallible;
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::Watches;
 use crate::views::Views;
-
-/// How views are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WatchOptions {
-    /// How long a view without subscribers is followed: a scheduler that has lost its stream comes back sooner.
-    pub linger: Duration,
-    /// Items that vanish from a view when Consul begins to filter its answers by the rights of the token stay
-    /// in the view until Consul shows them, or everything.
-    pub hold_filtered: bool,
-}
-
-impl Default for WatchOptions {
-    /// 10 s, and nothing stays.
-    fn default() -> Self {
-        Self {
-            linger: Duration::from_secs(10),
-            hold_filtered: false,
-        }
-    }
-}
+use crate::watch_options::WatchOptions;
 
 /// Follows views in Consul for its subscribers. Cheap to clone; all clones are one watcher.
 #[derive(Debug, Clone)]

@@ -1,106 +1,45 @@
 //! One attempt: from the frozen input to the applied module, or to its plan.
 
+mod attempt_error;
+mod attempt_report;
+pub(crate) mod ended;
+mod handlers;
+mod outputs;
+mod own_lock;
+mod saved_plan;
+mod state;
+mod state_error;
+
 use std::sync::Arc;
-use std::time::Duration;
 
-use cts_bundle::{EnsureError, InvalidModulePath, UnpackedBundle};
+use cts_bundle::UnpackedBundle;
 use cts_core::hidden;
-use cts_core::runs::{AttemptOutcome, Plan, RunDetails, RunKind};
-use cts_core::state::TerraformState;
-use cts_core::{Chain, FAKE_SYNC, LostLease, PlanMode, ProviderBlock, RunInput, TaskDefinition};
-use cts_handlers::{HandlersError, PrepareError};
-use cts_rpc::ConversionError;
+use cts_core::runs::{AttemptOutcome, Plan, RunKind};
+use cts_core::{Chain, FAKE_SYNC, PlanMode, ProviderBlock, RunInput, TaskDefinition};
 use cts_terraform::{
-    Attempt, ChildEnvironment, CommandError, EnvironmentSources, FileError, OrphanError,
-    OutputSink, PlanOutput, RenderError, RenderSettings, Report, RootModule, StopSignal,
-    TaskDirectory, Terraform, render_root_module, render_tfvars, stop_orphans, task_env,
+    Attempt, ChildEnvironment, EnvironmentSources, OrphanError, OutputSink, PlanOutput,
+    RenderError, RenderSettings, Report, RootModule, StopSignal, TaskDirectory, Terraform,
+    render_root_module, render_tfvars, stop_orphans, task_env,
 };
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
-use tonic::Status;
 
-use crate::handlers::{applied_run, prepare_handlers};
-use crate::inputs::InputError;
-use crate::leased_run::LeasedRun;
-use crate::outputs::outputs_of;
-use crate::own_lock::retry_after_unlock;
+use self::attempt_error::{AttemptError, PLACE_MODULE};
+use self::attempt_report::AttemptReport;
+use self::ended::Ended;
+use self::handlers::{applied_run, prepare_handlers};
+use self::outputs::outputs_of;
+use self::own_lock::retry_after_unlock;
+use self::saved_plan::apply_saved;
+use self::state::TaskState;
+use crate::lease::leased_run::LeasedRun;
+use crate::lease::wait_error::WaitError;
 use crate::redaction::{RedactingSink, Redactor};
-use crate::saved_plan::apply_saved;
 use crate::shared::Shared;
-use crate::state::{StateError, TaskState, Undestroyed};
-use crate::values::{Resolved, ValueError, resolve, secrets_of};
-use crate::wait::WaitError;
-use crate::watched::AttemptReport;
-
-/// Longest time for a module to be fetched, by this run or by another run that wants the same module, and
-/// unpacked.
-const PLACE_MODULE: Duration = Duration::from_mins(10);
+use crate::values::{Resolved, resolve, secrets_of};
 
 /// Most directories that are remembered to have no earlier Terraform in them.
 const ADOPTED_KEPT: usize = 10_000;
-
-/// Why an attempt failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AttemptError {
-    #[error("the scheduler wants something that this worker does not know")]
-    Kind(#[from] ConversionError),
-    #[error(transparent)]
-    Input(#[from] InputError),
-    #[error("the module cannot be had")]
-    Bundle(#[from] EnsureError<Status>),
-    #[error("the module could not be fetched and unpacked within {} s", PLACE_MODULE.as_secs())]
-    SlowBundle,
-    #[error("the module cannot be used")]
-    ModulePath(#[from] InvalidModulePath),
-    #[error(transparent)]
-    Value(#[from] ValueError),
-    #[error("the secrets of the run are too much to be kept out of its output")]
-    Secrets(#[from] aho_corasick::BuildError),
-    #[error("the root module cannot be rendered")]
-    Render(#[from] RenderError),
-    #[error("the root module cannot be rendered")]
-    Rendering(#[from] JoinError),
-    #[error("the task directory cannot be written")]
-    File(#[from] FileError),
-    #[error("an earlier Terraform is still at work in the task directory")]
-    Orphan(#[from] OrphanError),
-    #[error("stopped before or after Terraform was at work")]
-    Stopped,
-    #[error(transparent)]
-    Terraform(#[from] CommandError),
-    #[error(
-        "{error}\nThe lock was left by worker {}, which lost the task at {}; nothing of it is alive. With \
-         `release_lost_locks = true` in the driver block cts releases such locks",
-        lease.worker,
-        lease.lost_at.format("%F %T UTC")
-    )]
-    OwnLock {
-        error: CommandError,
-        lease: LostLease,
-    },
-    #[error(transparent)]
-    State(#[from] StateError),
-    #[error(transparent)]
-    Undestroyed(#[from] Undestroyed),
-    #[error(transparent)]
-    Wait(#[from] WaitError),
-    #[error("the handlers of the task cannot be made")]
-    Handlers(#[from] PrepareError),
-    #[error("the handlers of the task cannot be made")]
-    Preparing(#[source] JoinError),
-    #[error(transparent)]
-    Handler(#[from] HandlersError),
-}
-
-/// The report of an attempt.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) outcome: AttemptOutcome,
-    /// Details of the attempt, if its secrets were known.
-    pub(crate) details: Option<RunDetails>,
-    /// The state of its task, if Terraform may have changed it.
-    pub(crate) state: Option<TerraformState>,
-}
 
 /// Fetches, renders and prepares, and applies or plans unless the run is a check. Giving `order` stops
 /// Terraform gently. The report has details once the secrets of the attempt are known.
@@ -110,8 +49,8 @@ pub(crate) async fn attempt(
     output: Arc<dyn OutputSink>,
     order: StopSignal,
 ) -> Ended {
-    let mut watched = None;
-    let outcome = match try_attempt(shared, run, output, order.clone(), &mut watched).await {
+    let mut findings = None;
+    let outcome = match try_attempt(shared, run, output, order.clone(), &mut findings).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
         Err(
@@ -126,10 +65,10 @@ pub(crate) async fn attempt(
             // Before the values are known, the error can only have secrets of the configuration.
             let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
             let text = Chain(&error).to_string();
-            if let Some(watched) = &watched {
-                watched.read_errors(&error);
+            if let Some(findings) = &findings {
+                findings.read_errors(&error);
             }
-            let redactor = watched.as_ref().map(|it| Arc::clone(&it.redactor));
+            let redactor = findings.as_ref().map(|it| Arc::clone(&it.redactor));
             AttemptOutcome::Failed(match redactor.map_or_else(configured, Ok) {
                 Ok(redactor) => redactor.redact(&text).into_owned(),
                 Err(too_much) => AttemptError::Secrets(too_much).to_string(),
@@ -138,8 +77,8 @@ pub(crate) async fn attempt(
     };
     Ended {
         outcome,
-        details: watched.as_ref().map(AttemptReport::details),
-        state: watched.and_then(|watched| watched.state),
+        details: findings.as_ref().map(AttemptReport::details),
+        state: findings.and_then(|findings| findings.state),
     }
 }
 
@@ -148,7 +87,7 @@ async fn try_attempt(
     run: &LeasedRun,
     output: Arc<dyn OutputSink>,
     order: StopSignal,
-    watched: &mut Option<AttemptReport>,
+    findings: &mut Option<AttemptReport>,
 ) -> Result<AttemptOutcome, AttemptError> {
     let begun = Instant::now();
     let options = &shared.options;
@@ -163,7 +102,7 @@ async fn try_attempt(
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
-    let turn = order_or(&order, shared.lock_directory(&directory)).await?;
+    let lock = order_or(&order, shared.lock_directory(&directory)).await?;
     adopt(shared, &directory, &order).await?;
 
     let resolved = resolve(
@@ -183,7 +122,7 @@ async fn try_attempt(
     let secrets = secrets.iter().map(String::as_str).chain(handlers.secrets());
     let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
     let report = Arc::new(Report::new(output));
-    let watched = watched.insert(AttemptReport::new(kind, &redactor, &report));
+    let findings = findings.insert(AttemptReport::new(kind, &redactor, &report));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
     let backend = &settings.backend;
     let terraform = Arc::clone(&shared.terraform);
@@ -197,7 +136,7 @@ async fn try_attempt(
     if options.persist_log {
         directory.rotate_trace()?;
     }
-    watched.rendered(begun.elapsed());
+    findings.rendered(begun.elapsed());
 
     let worker = shared.guard.is_some().then(|| options.record.id.as_str());
     let sources = EnvironmentSources {
@@ -216,10 +155,10 @@ async fn try_attempt(
         stop: order,
         timeouts: run.lease.timeouts.or(options.timeouts),
     };
-    run.enter(&attempt.directory, turn);
+    run.enter(&attempt.directory, lock);
     let state = TaskState::new(run, &attempt, backend, &redactor, kind)?;
     let how = (kind, definition.plan);
-    let outcome = run_terraform((run, &state), &attempt, &root, how, watched).await;
+    let outcome = run_terraform((run, &state), &attempt, &root, how, findings).await;
     if let Err(AttemptError::Terraform(error)) = &outcome
         && error.has_left_processes()
     {
@@ -229,7 +168,7 @@ async fn try_attempt(
     let outcome = outcome?;
     if matches!(outcome, AttemptOutcome::Applied) {
         let terraform = &shared.terraform;
-        watched.outputs = outputs_of(terraform, &attempt, definition, &watched.report).await;
+        findings.outputs = outputs_of(terraform, &attempt, definition, &findings.report).await;
     }
     // A run that is stopped after its last step has succeeded, unless handlers follow.
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
@@ -296,7 +235,7 @@ async fn run_terraform(
     attempt: &Attempt,
     root: &RootModule,
     (kind, mode): (RunKind, PlanMode),
-    watched: &mut AttemptReport,
+    findings: &mut AttemptReport,
 ) -> Result<AttemptOutcome, AttemptError> {
     let terraform = &run.shared.terraform;
     terraform.prepare(attempt, root).await?;
@@ -308,29 +247,29 @@ async fn run_terraform(
     Ok(match kind {
         RunKind::Apply => {
             let applied = if mode == PlanMode::Saved {
-                Box::pin(apply_saved(run, attempt, watched)).await
+                Box::pin(apply_saved(run, attempt, findings)).await
             } else {
                 retry_after_unlock(run, attempt, || terraform.apply(attempt)).await
             };
             // The state also has the resources that a failed apply has made.
-            watched.state = state.report().await;
+            findings.state = state.report().await;
             applied?;
             AttemptOutcome::Applied
         }
         RunKind::Plan => {
             let plan = retry_after_unlock(run, attempt, || terraform.plan(attempt)).await?;
-            planned(&plan, &watched.redactor)
+            planned(&plan, &findings.redactor)
         }
         RunKind::Check => AttemptOutcome::Checked,
         RunKind::Destroy => {
             let ended = retry_after_unlock(run, attempt, || terraform.destroy(attempt)).await;
             let (judged, state) = state.judge_destruction(lineage, ended).await;
-            watched.state = state;
+            findings.state = state;
             judged?
         }
         RunKind::DestroyPlan => {
             let plan = retry_after_unlock(run, attempt, || terraform.plan_destroy(attempt)).await?;
-            planned(&plan, &watched.redactor)
+            planned(&plan, &findings.redactor)
         }
     })
 }

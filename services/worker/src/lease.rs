@@ -1,5 +1,11 @@
 //! Leases that a worker is granted: the right to one attempt at one run, for a limited time.
 
+pub(crate) mod leased_run;
+mod run_log;
+mod wait;
+pub(crate) mod wait_error;
+pub(crate) mod work;
+
 use std::time::Duration;
 
 use cts_core::runs::RunKind;

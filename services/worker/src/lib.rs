@@ -8,29 +8,15 @@
 #![warn(missing_docs)]
 
 mod attempt;
-mod call_timeout;
+mod calls;
 mod gate;
-mod handlers;
-mod heartbeat;
-mod inputs;
 mod journal;
 mod lease;
-mod leased_run;
-mod log;
 mod options;
-mod outputs;
-mod own_lock;
 mod redaction;
-mod requests;
-mod saved_plan;
-mod scheduler_calls;
 mod shared;
 mod slots;
-mod state;
 mod values;
-mod wait;
-mod watched;
-mod work;
 mod worker;
 
 pub use gate::{ApprovalGate, GatedPlan, PendingApproval, Rejected};

@@ -17,9 +17,6 @@ use forms::forms;
 pub(crate) use output::RedactingSink;
 use shapes::shapes;
 
-/// Texts with this many characters or fewer are not secrets: they would be found everywhere.
-const TOO_SHORT: usize = 5;
-
 /// Finds the secrets of a run.
 #[derive(Debug)]
 pub(crate) struct Redactor {

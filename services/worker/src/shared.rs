@@ -12,11 +12,11 @@ use cts_terraform::{OutputSink, TaskDirectory, Terraform};
 use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
+use crate::calls::requests::Requests;
+use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
 use crate::journal::Journal;
 use crate::options::Options;
-use crate::requests::Requests;
-use crate::scheduler_calls::Scheduler;
 use crate::slots::{Slot, Slots};
 use crate::values::ValueSources;
 

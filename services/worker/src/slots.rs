@@ -36,7 +36,7 @@ impl Slots {
     }
 
     /// Waits for a slot in which a run that has waited can continue.
-    pub(crate) async fn take_back(&self) -> Result<Slot, AcquireError> {
+    pub(crate) async fn reclaim(&self) -> Result<Slot, AcquireError> {
         if self.free.available_permits() == 0 {
             self.returning.notify_one();
         }

@@ -4,9 +4,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use cts_bundle::Retention;
-use cts_core::Chain;
+use cts_core::{Chain, Outage, log_failure};
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -16,16 +15,17 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::heartbeat::heartbeat;
-use crate::inputs::Contents;
+use crate::calls::RETRIES;
+use crate::calls::heartbeat::heartbeat;
+use crate::calls::inputs::Contents;
+use crate::calls::requests::Requests;
+use crate::calls::scheduler::Scheduler;
 use crate::journal::Journal;
-use crate::leased_run::LeasedRun;
+use crate::lease::leased_run::LeasedRun;
+use crate::lease::work::work_on;
 use crate::options::{Dependencies, Options, ShutdownTokens};
-use crate::requests::Requests;
-use crate::scheduler_calls::Scheduler;
 use crate::shared::{Console, Shared};
 use crate::slots::Slots;
-use crate::work::work_on;
 
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends the call
 /// once it learns of the drain.
@@ -180,8 +180,8 @@ async fn take_runs(
     shutdown: ShutdownTokens,
     leased: mpsc::UnboundedSender<LeasedRun>,
 ) {
-    let mut waits = call_backoff();
-    let mut failing = false;
+    let mut pauses = RETRIES.pauses(fastrand::f64);
+    let mut outage = Outage::default();
     loop {
         let slot = tokio::select! {
             biased;
@@ -213,8 +213,8 @@ async fn take_runs(
         };
         match answer {
             Ok(lease) => {
-                waits = call_backoff();
-                failing = false;
+                pauses.reset();
+                outage.works();
                 if let Some(lease) = lease {
                     let drain = shutdown.drain.clone();
                     let run = LeasedRun::new(Arc::clone(&shared), (lease, slot), asked, drain);
@@ -225,14 +225,8 @@ async fn take_runs(
             }
             Err(error) => {
                 shared.requests.unanswered(request, Instant::now());
-                let wait = waits.next().unwrap_or(LONGEST_WAIT);
-                // A warning once for each outage; later failures are for debugging.
-                if failing {
-                    tracing::debug!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
-                } else {
-                    tracing::warn!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
-                }
-                failing = true;
+                let wait = pauses.next_pause();
+                log_failure!(outage, error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
                 tokio::select! {
                     () = shutdown.drain.cancelled() => {}
                     () = tokio::time::sleep(wait) => {}
@@ -243,17 +237,4 @@ async fn take_runs(
             return;
         }
     }
-}
-
-/// After an outage the worker requests runs again within this time.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-
-/// Pauses between failing calls, from the shortest.
-fn call_backoff() -> backon::ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(100))
-        .with_max_delay(LONGEST_WAIT)
-        .with_jitter()
-        .without_max_times()
-        .build()
 }

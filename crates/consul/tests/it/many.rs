@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_consul::{ConsulClient, ConsulSettings, Followers, PollEvent, Query};
+use cts_consul::{ConsulClient, ConsulSettings, PollEvent, Query, QueryPool};
 use cts_core::{Item, KvQuery};
 use cts_testkit::{ConsulAgent, Link, TcpProxy, eventually};
 use serde_json::json;
@@ -24,7 +24,7 @@ struct Many {
 
 impl Many {
     fn start(settings: &ConsulSettings, queries: impl IntoIterator<Item = Query>) -> Self {
-        let followers = Followers::new(ConsulClient::new(settings).unwrap());
+        let followers = QueryPool::new(ConsulClient::new(settings).unwrap());
         let (sender, events) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         for (number, query) in queries.into_iter().enumerate() {
@@ -284,7 +284,7 @@ async fn more_come_and_go_and_each_knows_what_there_is() {
     let consul = ConsulAgent::start().await;
     register(&consul, SERVICES).await;
     let client = ConsulClient::new(&narrow(&consul, 16)).unwrap();
-    let followers = Followers::new(client);
+    let followers = QueryPool::new(client);
     let (sender, mut events) = mpsc::unbounded_channel();
     let follow = |tasks: &mut JoinSet<()>, number: usize| {
         let (followers, sender) = (followers.clone(), sender.clone());

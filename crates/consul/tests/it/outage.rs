@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cts_consul::{ConsulClient, Followers, PollEvent, Query};
+use cts_consul::{ConsulClient, PollEvent, Query, QueryPool};
 use cts_testkit::{ConsulAgent, Link, TcpProxy};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -35,7 +35,7 @@ async fn all_views_are_back_soon_after_the_first_of_them() {
     }
     let proxy = TcpProxy::start(consul.address().parse().unwrap()).await;
     let client = ConsulClient::new(&settings(&proxy.address().to_string())).unwrap();
-    let followers = Followers::new(client);
+    let followers = QueryPool::new(client);
     let (sender, mut events) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
     for number in 0..VIEWS {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_consul::{ConsulClient, Followers, PollEvent, Query};
+use cts_consul::{ConsulClient, PollEvent, Query, QueryPool};
 use cts_core::Item;
 use cts_testkit::StreamingConsul;
 use tokio::sync::mpsc;
@@ -22,7 +22,7 @@ fn name(number: usize) -> String {
 async fn a_thousand_changes_arrive_through_streaming() {
     let consul = StreamingConsul::start().await;
     let client = ConsulClient::new(&settings(&consul.address())).unwrap();
-    let followers = Followers::new(client);
+    let followers = QueryPool::new(client);
     let (sender, mut events) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
     for number in 0..SERVICES {

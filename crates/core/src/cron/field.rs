@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::InvalidCron;
+use super::invalid_cron::InvalidCron;
 
 const FIRST_YEAR: u32 = 1970;
 const LAST_YEAR: u32 = 2099;

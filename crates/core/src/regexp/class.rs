@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::InvalidRegexp;
 use super::escape::{Escape, escape};
+use super::invalid_regexp::InvalidRegexp;
 
 const NAMES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",

@@ -1,6 +1,6 @@
 //! Text after a backslash, inside and outside of brackets.
 
-use super::InvalidRegexp;
+use super::invalid_regexp::InvalidRegexp;
 
 pub(super) enum Escape {
     Character(char),

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::InvalidRegexp;
 use super::class::class;
 use super::escape::{Escape, escape};
+use super::invalid_regexp::InvalidRegexp;
 
 /// The largest number in `{…}`.
 const MOST_REPEATED: u32 = 1000;

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use super::cancel::after_cancelled;
-use super::destroy::{after_destroy, after_lost_destroy};
-use super::wait::after_wait;
 use super::{Plan, RunKind};
 use crate::phase::TaskPhase;
 
@@ -143,7 +140,7 @@ impl AttemptContext {
     }
 
     /// Whether its run is not worth another attempt: it gives way to a newer input, another declaration or a deletion.
-    const fn is_pointless(self) -> bool {
+    pub(super) const fn is_pointless(self) -> bool {
         let applies = self.kind.applies();
         applies && (self.newer_waits || self.withdrawn) || matches!(self.phase, TaskPhase::Deleting)
     }
@@ -154,114 +151,7 @@ impl AttemptContext {
     }
 }
 
-/// Decides what follows an attempt.
-///
-/// A task that is being deleted has no further attempt, so that it can go now.
-pub fn after_attempt(outcome: &AttemptOutcome, context: AttemptContext) -> AfterAttempt {
-    if let Some(after) = after_cancelled(outcome, context) {
-        return after;
-    }
-    if context.kind == RunKind::Destroy {
-        return after_destroy(outcome, context);
-    }
-    if let Some(after) = after_wait(outcome, context) {
-        return after;
-    }
-    if *outcome == AttemptOutcome::Interrupted {
-        return if context.is_pointless() {
-            AfterAttempt::Cancel
-        } else {
-            AfterAttempt::Requeue
-        };
-    }
-    let failed = outcome.error(context.kind).is_some();
-    match context.kind {
-        RunKind::Apply if failed => after_failed_apply(context),
-        RunKind::Apply => AfterAttempt::Succeed,
-        RunKind::Plan | RunKind::Check | RunKind::DestroyPlan | RunKind::Destroy => {
-            AfterAttempt::End { succeeded: !failed }
-        }
-    }
-}
-
-/// Decides what follows an attempt whose lease has expired, so that its outcome is not known.
-///
-/// Such an attempt counts like a failed one of any run, a requested one included, because the input may kill its
-/// workers, and such an input must not go through all of them. The first lost lease of a run costs it no time,
-/// later ones delay it like failures. A lease that no scheduler could renew (`renewable` is false) says nothing
-/// about the input: the attempt does not count. An attempt whose run waited does not count either, because it
-/// has applied nothing.
-pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttempt {
-    if let Some(after) = after_cancelled(&AttemptOutcome::Interrupted, context) {
-        return after;
-    }
-    if context.kind == RunKind::Destroy {
-        return after_lost_destroy(renewable, context);
-    }
-    if let Some(after) = after_wait(&AttemptOutcome::Interrupted, context) {
-        return after;
-    }
-    if context.is_pointless() {
-        AfterAttempt::Cancel
-    } else if !renewable {
-        AfterAttempt::Requeue
-    } else if context.attempts < ATTEMPTS {
-        AfterAttempt::Retry(match context.attempts {
-            0 | 1 => Duration::ZERO,
-            lost => attempt_delay(lost - 1, context.jitter),
-        })
-    } else {
-        match context.kind {
-            RunKind::Apply => after_failed_apply(context),
-            RunKind::Plan | RunKind::Check | RunKind::DestroyPlan | RunKind::Destroy => {
-                AfterAttempt::End { succeeded: false }
-            }
-        }
-    }
-}
-
-/// A failing attempt is not repeated when a newer input waits, which is what must be applied, or when the task is declared
-/// otherwise since.
-fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
-    match context.phase {
-        // A task that was never visible has no events.
-        TaskPhase::Creating | TaskPhase::Discarded => {
-            return AfterAttempt::End { succeeded: false };
-        }
-        TaskPhase::Deleting => return AfterAttempt::GiveUp { retry_after: None },
-        TaskPhase::Ready => {}
-    }
-    if context.newer_waits || context.withdrawn {
-        AfterAttempt::GiveUp { retry_after: None }
-    } else if context.no_retry {
-        AfterAttempt::GiveUp {
-            retry_after: after_failed_request(context),
-        }
-    } else if context.attempts < ATTEMPTS {
-        AfterAttempt::Retry(attempt_delay(context.attempts, context.jitter))
-    } else {
-        AfterAttempt::GiveUp {
-            retry_after: slow_retry(context),
-        }
-    }
-}
-
-/// Returns when an ordinary run tries the input of a failed requested run, if at all.
-///
-/// From the lease on no input was the last applied one, and a change that was queued before or came during the
-/// run has no run of its own. So the input gets the ordinary attempts that it has not had, soon, whatever the
-/// task's settings for retries; if it has had them, this failure is one more.
-fn after_failed_request(context: AttemptContext) -> Option<Duration> {
-    if !context.enabled {
-        None
-    } else if context.tried {
-        slow_retry(context)
-    } else {
-        Some(attempt_delay(1, context.jitter))
-    }
-}
-
-fn slow_retry(context: AttemptContext) -> Option<Duration> {
+pub(super) fn slow_retry(context: AttemptContext) -> Option<Duration> {
     context
         .retry_failed
         .then(|| failure_delay(context.earlier_failures, context.jitter))

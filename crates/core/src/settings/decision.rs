@@ -37,7 +37,7 @@ pub enum SettingsDecision {
     Note(BlockDigests),
     /// The successor takes its place, with these digests.
     Replace(Successor, BlockDigests),
-    /// No worker has the generation any more, and a successor takes its place when the patience is over.
+    /// No worker has the generation any more, and a successor takes its place when its timeout is over.
     Wait,
     /// No worker has the generation any more, and the existing workers differ in these blocks.
     Disagree(Vec<String>),
@@ -61,7 +61,7 @@ pub fn decide_settings(
     earlier: &[&SettingsGeneration],
     workers: &[BlockDigests],
     absent: Duration,
-    patience: SettingsTimeouts,
+    timeouts: SettingsTimeouts,
 ) -> SettingsDecision {
     let Some((first, others)) = workers.split_first() else {
         return SettingsDecision::Keep;
@@ -83,10 +83,10 @@ pub fn decide_settings(
     if current.digests.is_empty() {
         return note(current, shared);
     }
-    let is_over = |patience: Duration| absent >= patience;
+    let is_over = |timeout: Duration| absent >= timeout;
     if current.digests.compare(&shared) == Comparison::NoCommonKey {
         // Nothing shows that the blocks differ.
-        return if is_over(patience.new) {
+        return if is_over(timeouts.new) {
             SettingsDecision::Note(shared)
         } else {
             SettingsDecision::Wait
@@ -94,11 +94,11 @@ pub fn decide_settings(
     }
     let mut earlier = earlier.iter();
     match earlier.find(|before| before.digests.compare(&shared) == Comparison::Equal) {
-        Some(before) if is_over(patience.earlier) => SettingsDecision::Replace(
+        Some(before) if is_over(timeouts.earlier) => SettingsDecision::Replace(
             Successor::Earlier(before.number),
             before.digests.with_keys_of(&shared),
         ),
-        None if is_over(patience.new) => SettingsDecision::Replace(Successor::New, shared),
+        None if is_over(timeouts.new) => SettingsDecision::Replace(Successor::New, shared),
         _ => SettingsDecision::Wait,
     }
 }

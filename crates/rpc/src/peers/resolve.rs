@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::Chain;
+use cts_core::{Chain, Outage};
 use futures::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -55,7 +55,7 @@ pub(super) struct Known {
     service: &'static str,
     addresses: Arc<[Address]>,
     sockets: Vec<BTreeSet<SocketAddr>>,
-    complained: Vec<bool>,
+    outages: Vec<Outage>,
 }
 
 impl Known {
@@ -63,7 +63,7 @@ impl Known {
         Self {
             service,
             sockets: vec![BTreeSet::new(); addresses.len()],
-            complained: vec![false; addresses.len()],
+            outages: vec![Outage::default(); addresses.len()],
             addresses,
         }
     }
@@ -71,14 +71,13 @@ impl Known {
     pub(super) fn learn(&mut self, answers: Answers) {
         for (index, answer) in answers.into_iter().enumerate() {
             let (service, address) = (self.service, &self.addresses[index]);
-            let complained = std::mem::replace(&mut self.complained[index], answer.is_err());
             match answer {
-                Ok(sockets) => self.sockets[index] = sockets,
-                Err(error) if complained => {
-                    tracing::debug!(service, %address, error = %Chain(&error), "the name is still not found");
+                Ok(sockets) => {
+                    self.sockets[index] = sockets;
+                    self.outages[index].works();
                 }
                 Err(error) => {
-                    tracing::warn!(service, %address, error = %Chain(&error), "cannot look up the name of a peer, trying on");
+                    cts_core::log_failure!(self.outages[index], service, %address, error = %Chain(&error), "cannot look up the name of a peer, trying on");
                 }
             }
         }

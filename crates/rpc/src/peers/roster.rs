@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::Chain;
+use cts_core::{Backoff, Chain, Pauses};
 use tokio::sync::Notify;
 use tonic::transport::Endpoint;
 
@@ -31,8 +30,7 @@ pub(super) struct Entry {
 enum PeerHealth {
     Unknown,
     Healthy,
-    /// Holds the pauses that are still to come.
-    Unhealthy(ExponentialBackoff),
+    Unhealthy(Pauses),
 }
 
 impl Entry {
@@ -113,13 +111,14 @@ impl Entry {
     }
 
     fn next_pause(&mut self, times: &ProbeTimes) -> Duration {
-        if !matches!(self.health, PeerHealth::Unhealthy(_)) {
-            self.health = PeerHealth::Unhealthy(pauses(times));
+        if let PeerHealth::Unhealthy(pauses) = &mut self.health {
+            return pauses.next_pause();
         }
-        match &mut self.health {
-            PeerHealth::Unhealthy(pauses) => pauses.next().unwrap_or(times.retry_max),
-            PeerHealth::Unknown | PeerHealth::Healthy => times.retry_min,
-        }
+        let backoff = Backoff::new(times.retry_min / 2, times.retry_max).with_jitter(1.0);
+        let mut pauses = backoff.pauses(fastrand::f64);
+        let pause = pauses.next_pause();
+        self.health = PeerHealth::Unhealthy(pauses);
+        pause
     }
 
     fn probe(&self, times: &ProbeTimes, wait: Wait) -> Probe {
@@ -131,14 +130,4 @@ impl Entry {
             limit: times.limit,
         }
     }
-}
-
-/// Jitter adds up to as much again, so half of each limit is asked for.
-fn pauses(times: &ProbeTimes) -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(times.retry_min / 2)
-        .with_max_delay(times.retry_max / 2)
-        .with_jitter()
-        .without_max_times()
-        .build()
 }

@@ -8,7 +8,7 @@ use cts_core::Chain;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
-use crate::log::LogLevel;
+use crate::log::format::LogLevel;
 
 /// Prefix of the fields that the bridge from the `log` crate adds.
 const BRIDGE: &str = "log.";

@@ -9,9 +9,10 @@ use cts_core::Clock;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
+use crate::log::format::{LogFormat, LogLevel};
 use crate::log::line::{Line, Value};
 use crate::log::syslog::{SendOutcome, Syslog};
-use crate::log::{LogFormat, LogLevel, json, text};
+use crate::log::{json, text};
 
 /// Writes every event, as a whole, to standard error and perhaps to syslog.
 pub(super) struct Output {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::log::LogLevel;
+use crate::log::format::LogLevel;
 use crate::log::line::{Line, Value};
 
 /// Prefix of the name of a value of several lines; no line with a time begins with it.

@@ -15,11 +15,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::command::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::directory::TaskDirectory;
 use crate::guard::GUARD_MARKER;
 use crate::guard::line::Line;
 use crate::guard::pipe::{LinePipe, WriteOutcome};
+use crate::markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 
 /// Pause between two tries to write into a full pipe.
 const FULL_PIPE_PAUSE: Duration = Duration::from_millis(20);

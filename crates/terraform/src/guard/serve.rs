@@ -14,9 +14,9 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
 use tokio::time::Instant;
 
-use crate::command::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::guard::line::Line;
 use crate::guard::watch::{Due, MarkedGroup, Watch};
+use crate::markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::processes::{Environment, each_process, job_group};
 use crate::stop::StopPolicy;
 
@@ -145,7 +145,7 @@ impl Loop<'_> {
                 return;
             }
             match self.watch.next_look(now) {
-                Some(at) if at <= now => self.look(),
+                Some(at) if at <= now => self.check(),
                 at => self.wait(at.map(|at| at - now)),
             }
         }
@@ -180,7 +180,7 @@ impl Loop<'_> {
         self.watch.lose_worker(at);
     }
 
-    fn look(&mut self) {
+    fn check(&mut self) {
         let found = match groups_of(&self.worker) {
             Ok(found) => found,
             Err(error) => {
@@ -190,7 +190,7 @@ impl Loop<'_> {
                 return;
             }
         };
-        for due in self.watch.look(&found, Instant::now()) {
+        for due in self.watch.check(&found, Instant::now()) {
             self.signal(&due);
         }
     }

@@ -202,7 +202,7 @@ impl Watch {
 
     /// Takes the result of a scan at `now`, which has all processes of this worker, and returns the signals
     /// that are due.
-    pub(crate) fn look(&mut self, found: &[MarkedGroup], now: Instant) -> Vec<Due> {
+    pub(crate) fn check(&mut self, found: &[MarkedGroup], now: Instant) -> Vec<Due> {
         self.last_look = Some(now);
         for (directory, hold) in &self.holds {
             if hold.act_at <= now && !self.stops.contains_key(directory) {

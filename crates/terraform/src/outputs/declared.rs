@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
+use cts_core::blocks::{depth, each};
 use hcl::{Body, Expression};
 use serde_json::Value;
 
@@ -120,28 +121,6 @@ fn read_text(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?.take(LONGEST_FILE);
     { file }.read_to_string(&mut text).ok()?;
     Some(text)
-}
-
-/// How deep brackets are nested, those in texts and comments counted, too.
-fn depth(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut deepest = 0;
-    for byte in text.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
-/// The elements of an array, or the value itself: in JSON syntax one block can be written either way.
-fn each(value: &Value) -> impl Iterator<Item = &Value> {
-    let elements = value.as_array().map_or(&[][..], Vec::as_slice);
-    let single = (!value.is_array()).then_some(value);
-    elements.iter().chain(single)
 }
 
 #[cfg(test)]

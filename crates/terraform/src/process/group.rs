@@ -12,8 +12,7 @@ use nix::unistd::Pid;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use crate::process::signal_group;
-use crate::processes::is_at_work;
+use crate::processes::{is_at_work, signal_group};
 use crate::stop::{StopSignal, until_latest_kill};
 
 /// Pause between two polls of whether a group is empty. Its processes are not children of cts.

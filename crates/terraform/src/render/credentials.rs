@@ -2,8 +2,8 @@
 
 use cts_core::Backend;
 
-use super::expression::{value, write_assignments};
-use super::{GeneratedFile, sorted};
+use super::expression::{sorted, value, write_assignments};
+use super::root_module::GeneratedFile;
 
 /// File for `init -backend-config`.
 const BACKEND_CREDENTIALS: &str = "backend.tfbackend";

@@ -6,9 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde_json::{Number, Value};
-
-use super::sorted;
+use serde_json::{Map, Number, Value};
 
 /// Whether `text` can stand bare as a name: HCL 2's identifiers, with dashes.
 pub(super) fn is_identifier(text: &str) -> bool {
@@ -233,6 +231,16 @@ fn plain_number(number: &Number) -> String {
     } else {
         text
     }
+}
+
+/// Members of `map` by name, whatever order the map itself keeps.
+pub(super) fn sorted(map: &Map<String, Value>) -> Vec<(&str, &Value)> {
+    let mut members: Vec<_> = map
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .collect();
+    members.sort_unstable_by_key(|(name, _value)| *name);
+    members
 }
 
 #[cfg(test)]

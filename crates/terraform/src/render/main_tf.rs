@@ -3,10 +3,10 @@
 use cts_core::{Backend, TaskDefinition};
 use serde_json::Value;
 
-use super::expression::{indent, is_identifier, quoted, value, write_assignments};
+use super::expression::{indent, is_identifier, quoted, sorted, value, write_assignments};
 use super::header::{Title, write_comment};
-use super::{RenderError, RenderSettings, TaskProvider, require_identifier, sorted};
-use crate::provider_forms::Form;
+use super::root_module::{RenderError, RenderSettings, TaskProvider, require_identifier};
+use crate::provider_schema::Form;
 
 /// Provider arguments that are part of the provider's variable but not of its block.
 const NOT_IN_BLOCK: [&str; 2] = ["alias", "auto_commit"];

@@ -3,11 +3,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_core::{
-    Condition, EngineKind, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance,
+    Backend, Condition, EngineKind, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance,
     ServicesCondition, TaskName,
 };
 use cts_testkit::fixtures;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::*;
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use cts_core::{RunInput, ServiceInstance, ServicesQuery};
 use serde_json::Value;
 
-use super::TaskProvider;
 use super::expression::{
     indent, key, object, quoted, string_list, string_map, value, write_assignments,
 };
 use super::header::Title;
 use super::inputs::{InputKind, inputs};
+use super::root_module::TaskProvider;
 
 /// Renders `terraform.tfvars`, the only file that depends on the data of Consul
 /// (docs/terraform.md#terraformtfvars).

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::expression::{object_type, quoted, type_constraint, write_assignments};
 use super::header::Title;
 use super::inputs::{InputKind, inputs};
-use super::{RenderSettings, TaskProvider};
+use super::root_module::{RenderSettings, TaskProvider};
 
 const SERVICES: &str = r#"# Service definition protocol v0
 variable "services" {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use cts_core::runs::{Diagnostic, ResourceAction, ResourceCounts, Severity};
 use serde::Deserialize;
 
-use super::Found;
 use super::changes::Changes;
+use super::found::Found;
 use crate::outputs::{ReportedOutputs, are_applied};
 
 /// The events of one command.

@@ -10,17 +10,14 @@ use cts_core::TaskName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::directory::file_error;
+use crate::data_files::{
+    FINGERPRINT_FILE, LOCK_FILE, MARKER_FILE, PREVIOUS_FILE, WORKSPACE_FILE, is_initialised,
+};
 use crate::error::FileError;
-use crate::prepare::{self, FINGERPRINT_FILE, WORKSPACE_FILE};
-use crate::state::{MARKER_FILE, PREVIOUS_FILE};
 
 /// The directory in which Terraform keeps the results of `init`, in the task directory, unless `TF_DATA_DIR`
 /// overrides it.
 pub(super) const DATA_DIRECTORY: &str = ".terraform";
-
-/// The versions and checksums of providers, in the same directory.
-pub(super) use crate::prepare::LOCK_FILE;
 
 /// A copy that is not complete.
 const STAGED: &str = ".terraform.cts-new";
@@ -57,7 +54,7 @@ pub(super) fn copy(
     (target, to): (&Path, &TaskName),
 ) -> Result<bool, FileError> {
     let data = source.join(DATA_DIRECTORY);
-    if !prepare::is_initialised(&data) {
+    if !is_initialised(&data) {
         return Ok(false);
     }
     let names = Names {
@@ -71,7 +68,7 @@ pub(super) fn copy(
         .and_then(|()| copy_if_present(&source.join(LOCK_FILE), &lock))
         .and_then(|()| {
             let place = target.join(DATA_DIRECTORY);
-            fs::rename(&staged, &place).map_err(file_error("create", &place))
+            fs::rename(&staged, &place).map_err(FileError::of("create", &place))
         });
     if copied.is_err() {
         remove_tree(&staged)?;
@@ -137,7 +134,7 @@ fn copy_modules(from: &Path, to: &Path, names: &Names<'_>) -> Result<(), FileErr
 }
 
 fn copy_manifest(from: &Path, to: &Path, names: &Names<'_>) -> Result<(), FileError> {
-    let text = fs::read(from).map_err(file_error("read", from))?;
+    let text = fs::read(from).map_err(FileError::of("read", from))?;
     let renamed = serde_json::from_slice(&text).and_then(|mut manifest: Manifest| {
         for module in &mut manifest.modules {
             module.key = names.of(&module.key);
@@ -145,14 +142,14 @@ fn copy_manifest(from: &Path, to: &Path, names: &Names<'_>) -> Result<(), FileEr
         }
         serde_json::to_vec(&manifest)
     });
-    let renamed = renamed.map_err(|error| file_error("read", from)(error.into()))?;
-    fs::write(to, renamed).map_err(file_error("write", to))
+    let renamed = renamed.map_err(|error| FileError::of("read", from)(error.into()))?;
+    fs::write(to, renamed).map_err(FileError::of("write", to))
 }
 
 /// Copies a file, a symbolic link as it is, or a directory; executables are shared if `share` is set.
 fn copy_entry(entry: &DirEntry, to: &Path, share: bool) -> Result<(), FileError> {
     let from = entry.path();
-    let kind = entry.file_type().map_err(file_error("read", &from))?;
+    let kind = entry.file_type().map_err(FileError::of("read", &from))?;
     if kind.is_dir() {
         return each_entry(&from, to, |entry, name| {
             copy_entry(entry, &to.join(name), share)
@@ -165,7 +162,7 @@ fn copy_entry(entry: &DirEntry, to: &Path, share: bool) -> Result<(), FileError>
     } else {
         fs::copy(&from, to).map(drop)
     };
-    copied.map_err(file_error("copy", &from))
+    copied.map_err(FileError::of("copy", &from))
 }
 
 fn is_executable(entry: &DirEntry) -> bool {
@@ -179,9 +176,9 @@ fn each_entry(
     to: &Path,
     mut visit: impl FnMut(&DirEntry, &OsStr) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
-    fs::create_dir(to).map_err(file_error("create", to))?;
-    for entry in fs::read_dir(from).map_err(file_error("read", from))? {
-        let entry = entry.map_err(file_error("read", from))?;
+    fs::create_dir(to).map_err(FileError::of("create", to))?;
+    for entry in fs::read_dir(from).map_err(FileError::of("read", from))? {
+        let entry = entry.map_err(FileError::of("read", from))?;
         visit(&entry, &entry.file_name())?;
     }
     Ok(())
@@ -190,7 +187,7 @@ fn each_entry(
 fn copy_if_present(from: &Path, to: &Path) -> Result<(), FileError> {
     match fs::copy(from, to) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(file_error("copy", from)(error))
+            Err(FileError::of("copy", from)(error))
         }
         Ok(_) | Err(_) => Ok(()),
     }
@@ -199,7 +196,7 @@ fn copy_if_present(from: &Path, to: &Path) -> Result<(), FileError> {
 fn remove_tree(path: &Path) -> Result<(), FileError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(file_error("remove", path)(error))
+            Err(FileError::of("remove", path)(error))
         }
         Ok(()) | Err(_) => Ok(()),
     }

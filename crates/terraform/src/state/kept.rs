@@ -10,21 +10,13 @@ use serde_json::{Map, Value};
 
 use super::direct::workspace_directory;
 use crate::attempt::Attempt;
-use crate::command::Step;
-use crate::directory::{file_error, remove_if_present, write_if_different, write_secret};
+use crate::data_files::{BACKEND_FILE, MARKER_FILE, PREVIOUS_FILE};
+use crate::directory::{remove_if_present, write_if_different, write_secret};
 use crate::error::{CommandError, FileError};
-use crate::terraform::{Terraform, failed};
+use crate::outcome::failed;
+use crate::step::Step;
+use crate::terraform::Terraform;
 use crate::torn::is_json;
-
-/// Names the backend, and the number of the task's moves, for which the state was found right.
-pub(crate) const MARKER_FILE: &str = "cts-state";
-
-/// Terraform's record of the backend that the directory was verified for last, while the directory is
-/// initialised for another backend.
-pub(crate) const PREVIOUS_FILE: &str = "cts-previous-backend.json";
-
-/// Where Terraform keeps the arguments of the backend, in its data directory.
-pub(crate) const BACKEND_FILE: &str = "terraform.tfstate";
 
 /// Variables that say where a backend is, or with which account it is used, by the kind of the backend.
 const VARIABLES: [(&str, &[&str]); 8] = [
@@ -133,10 +125,10 @@ pub(crate) fn keep_backend(attempt: &Attempt) -> Result<(), FileError> {
         Ok(content) => {
             let staged = data_file(attempt, "cts-previous-backend.new");
             write_secret(&staged, content)?;
-            fs::rename(&staged, &previous).map_err(file_error("write", &previous))
+            fs::rename(&staged, &previous).map_err(FileError::of("write", &previous))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(file_error("read", &current)(error)),
+        Err(error) => Err(FileError::of("read", &current)(error)),
     }
 }
 
@@ -162,7 +154,7 @@ fn read_backend(path: &Path) -> Result<Option<Backend>, FileError> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(file_error("read", path)(error)),
+        Err(error) => return Err(FileError::of("read", path)(error)),
     };
     // A record that a power loss has torn counts as missing.
     let kept = serde_json::from_slice::<Kept>(&text).ok();

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use cts_core::{Backend, TaskName};
-use serde_json::{Map, Value, json};
 
 use super::direct::workspace_directory;
+use crate::render::backend_module;
 
 /// A backend and a workspace in it.
 #[derive(Debug, Clone)]
@@ -39,30 +39,10 @@ impl StateOrigin {
     }
 }
 
-/// A root module in JSON that has a backend as it is, credentials included, and nothing else.
-pub(crate) fn backend_module(backend: &Backend) -> String {
-    let arguments = literal(Value::Object(backend.arguments.clone()));
-    let block = Map::from_iter([(backend.kind.clone(), arguments)]);
-    json!({ "terraform": { "backend": block } }).to_string()
-}
-
-/// A value as Terraform's JSON needs it: texts are templates there, and `null` values are left out.
-fn literal(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(text.replace("${", "$${").replace("%{", "%%{")),
-        Value::Array(values) => values.into_iter().map(literal).collect(),
-        Value::Object(members) => {
-            let given = members
-                .into_iter()
-                .filter(|(_name, value)| !value.is_null());
-            given.map(|(name, value)| (name, literal(value))).collect()
-        }
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn root_module(kind: &str, arguments: &Value) -> Value {

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use cts_core::Chain;
 
 use crate::attempt::Attempt;
-use crate::directory::file_error;
 use crate::error::FileError;
 
 /// Names of scratch directories in the task directory, where the next run finds the ones that a kill has
@@ -46,11 +45,11 @@ impl ScratchDirectory {
     /// removed first.
     pub(crate) fn new(attempt: &Attempt, purpose: Purpose) -> Result<Self, FileError> {
         let path = attempt.directory.path().join(purpose.name());
-        remove(&path).map_err(file_error("remove", &path))?;
+        remove(&path).map_err(FileError::of("remove", &path))?;
         DirBuilder::new()
             .mode(0o700)
             .create(&path)
-            .map_err(file_error("create", &path))?;
+            .map_err(FileError::of("create", &path))?;
         Ok(Self { path })
     }
 
@@ -71,7 +70,7 @@ impl Drop for ScratchDirectory {
 pub(crate) fn remove_left(task_directory: &Path) -> Result<(), FileError> {
     for purpose in Purpose::ALL {
         let path = task_directory.join(purpose.name());
-        remove(&path).map_err(file_error("remove", &path))?;
+        remove(&path).map_err(FileError::of("remove", &path))?;
     }
     Ok(())
 }

@@ -8,13 +8,14 @@ use super::file::{FoundState, parse};
 use super::origin::StateOrigin;
 use super::scratch::{Purpose, ScratchDirectory};
 use crate::attempt::Attempt;
-use crate::command::Step;
-use crate::directory::{TaskDirectory, create_secret, file_error, write_secret};
-use crate::error::{CommandError, CommandFailure};
+use crate::data_files::forget_workspace;
+use crate::directory::{TaskDirectory, create_secret, write_secret};
+use crate::error::{CommandError, CommandFailure, FileError};
+use crate::outcome::{failed, must_succeed};
 use crate::output::Discard;
-use crate::prepare;
 use crate::process::StdoutUse;
-use crate::terraform::{Terraform, failed, must_succeed};
+use crate::step::Step;
+use crate::terraform::Terraform;
 
 const ROOT_MODULE: &str = "main.tf.json";
 const STATE: &str = "pulled.tfstate";
@@ -134,8 +135,7 @@ impl Terraform {
     async fn has_workspace(&self, attempt: &Attempt) -> Result<bool, CommandError> {
         let attempt = &quiet(attempt);
         // The chosen workspace may be missing, and many backends create it when it is named.
-        prepare::forget_workspace(attempt)
-            .map_err(|error| failed(attempt, Step::Workspaces, error))?;
+        forget_workspace(attempt).map_err(|error| failed(attempt, Step::Workspaces, error))?;
         let ended = self
             .run(attempt, Step::Workspaces, StdoutUse::Captured)
             .await?;
@@ -154,7 +154,7 @@ impl Terraform {
         let stdout = StdoutUse::File(create_secret(file).map_err(unwritten)?);
         let ended = self.run(attempt, Step::PullState, stdout).await?;
         must_succeed(attempt, Step::PullState, ended)?;
-        let text = fs::read(file).map_err(|error| unwritten(file_error("read", file)(error)))?;
+        let text = fs::read(file).map_err(|error| unwritten(FileError::of("read", file)(error)))?;
         parse(&text)
             .map_err(|error| failed(attempt, Step::PullState, CommandFailure::Unreadable(error)))
     }

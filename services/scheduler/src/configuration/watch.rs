@@ -8,14 +8,14 @@ use cts_core::{Chain, ConfigurationFingerprint, Incarnation, Verdict};
 use cts_store::{ConfigurationInForce, MemberConfiguration, StoreError};
 use tokio::time::{Instant, sleep};
 
-use super::{LOOK, OwnConfiguration, list_differences};
+use super::{OwnConfiguration, POLL, list_differences};
 
 /// Time between two log lines about a condition that lasts.
 const AGAIN: Duration = Duration::from_hours(1);
 
 /// Differences that were logged, so that they are not logged again at every look.
 #[derive(Debug, Default)]
-struct Said {
+struct LastLogged {
     /// Configurations that are not in force: the member and the number of the one that is, and when that was
     /// logged.
     not_in_force: HashMap<(Incarnation, u64), Instant>,
@@ -25,7 +25,7 @@ struct Said {
 /// Watches for ever. While `open` is set, it is not certain yet whether the configuration of this member takes
 /// effect.
 pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
-    let mut said = Said::default();
+    let mut logged = LastLogged::default();
     let mut seen: Option<(String, Instant)> = None;
     loop {
         if open {
@@ -45,7 +45,7 @@ pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
                     .as_ref()
                     .is_none_or(|(before, at)| *before != version || at.elapsed() >= AGAIN);
                 if is_new && !open {
-                    match look(&own, &mut said).await {
+                    match compare(&own, &mut logged).await {
                         Ok(()) => seen = Some((version, Instant::now())),
                         Err(error) => not_compared(&error),
                     }
@@ -53,7 +53,7 @@ pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
             }
             Err(error) => not_compared(&error),
         }
-        sleep(if open { own.pause() } else { LOOK }).await;
+        sleep(if open { own.pause() } else { POLL }).await;
     }
 }
 
@@ -61,7 +61,7 @@ fn not_compared(error: &StoreError) {
     tracing::debug!(error = %Chain(error), "configurations are not compared");
 }
 
-async fn look(own: &OwnConfiguration, said: &mut Said) -> Result<(), StoreError> {
+async fn compare(own: &OwnConfiguration, logged: &mut LastLogged) -> Result<(), StoreError> {
     let Some(in_force) = own.store.configuration_in_force().await? else {
         return Ok(());
     };
@@ -71,21 +71,21 @@ async fn look(own: &OwnConfiguration, said: &mut Said) -> Result<(), StoreError>
         .any(|state| state.leader && state.member.incarnation == own.member.incarnation);
     let configuration = &own.configuration;
     let id = (own.member.id.as_str(), own.member.incarnation);
-    said.compare(id, &configuration.fingerprint, &in_force);
+    logged.compare(id, &configuration.fingerprint, &in_force);
     for other in own.store.configurations(own.time_to_live).await? {
         if other.incarnation == own.member.incarnation {
             continue;
         }
         if leads {
             let id = (other.id.as_str(), other.incarnation);
-            said.compare(id, &other.fingerprint, &in_force);
+            logged.compare(id, &other.fingerprint, &in_force);
         }
-        said.compare_settings(&configuration.settings, &other);
+        logged.compare_settings(&configuration.settings, &other);
     }
     Ok(())
 }
 
-impl Said {
+impl LastLogged {
     fn compare(
         &mut self,
         (id, incarnation): (&str, Incarnation),
@@ -94,8 +94,8 @@ impl Said {
     ) {
         let differences = fingerprint.differences(&in_force.fingerprint);
         let key = (incarnation, in_force.number);
-        let was_said = self.not_in_force.get(&key);
-        if differences.is_empty() || was_said.is_some_and(|at| at.elapsed() < AGAIN) {
+        let was_logged = self.not_in_force.get(&key);
+        if differences.is_empty() || was_logged.is_some_and(|at| at.elapsed() < AGAIN) {
             return;
         }
         let tasks = list_differences(&differences);

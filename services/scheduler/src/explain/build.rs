@@ -6,17 +6,17 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
 use cts_core::state::StateRecord;
-use cts_core::{Clock, Hold, TaskName, TaskPhase, excerpt, losses_text, no_taker};
+use cts_core::{Clock, Hold, TaskName, TaskPhase, excerpt, losses_text, unschedulable_reason};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
 
-use super::{
+use super::known::{
     DecisionKind, Known, KnownDecision, KnownProblem, KnownUnreadable, KnownView, Written,
 };
 use crate::grpc::wire::run_to_wire;
-use crate::leader::untaken::candidate;
+use crate::leader::unschedulable::candidate;
 use crate::liveness::FORGOTTEN_AFTER;
 
 /// Characters of a run's error that are quoted.
@@ -295,7 +295,7 @@ impl Facts {
         }
         let workers = self.workers.iter();
         let workers = workers.map(|worker| candidate(worker, self.settings));
-        if let Some(reason) = no_taker(workers, &self.task.spec.requirement) {
+        if let Some(reason) = unschedulable_reason(workers, &self.task.spec.requirement) {
             let kind = if reason.ends_by_itself() {
                 ObstacleKind::NoFreeSlot
             } else {

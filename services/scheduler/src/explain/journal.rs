@@ -16,7 +16,7 @@ use cts_store::{LeaderError, Store};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::{
+use super::known::{
     DecisionKind, Known, KnownDecision, KnownProblem, KnownUnreadable, KnownView, Written,
 };
 use crate::leader::term::Term;

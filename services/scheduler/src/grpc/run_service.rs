@@ -1,6 +1,7 @@
 //! `cts.run.v1.RunService`: the lease protocol.
 
 mod cancel;
+mod grant;
 mod inputs;
 mod logging;
 mod page;
@@ -11,11 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunStatus};
-use cts_core::{Chain, Clock, LeaseEpoch, RunId, WorkerId};
+use cts_core::{Clock, RunId};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_rpc::convert;
-use cts_store::{Claim, Completed, Completion, Lease, Store, StoreError};
+use cts_store::{Claim, Completed, Completion, Store, StoreError};
 use futures::Stream;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -33,7 +34,7 @@ use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
 use crate::identities::Identities;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
-use crate::leader::untaken::{self, UNTAKEN_AFTER};
+use crate::leader::unschedulable::{self, UNSCHEDULABLE_AFTER};
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::notifier::Notifier;
 
@@ -121,23 +122,26 @@ impl RunService for RunEndpoint {
             .spawn(self.clone().grant(claim, received + wait, grant));
         // The sender goes without a word only when this process ends.
         let granted = granted.await.unwrap_or(Ok(None)).or_status()?;
-        let lease = granted.map(|Granted { lease, at }| proto::Lease {
-            run_id: lease.run.to_string(),
-            task_name: lease.task.into(),
-            epoch: lease.epoch.get(),
-            contents: self.recent_inputs.carried(&lease.input),
-            input_hash: lease.input.to_string(),
-            attempt: lease.attempt,
-            kind: convert::kind_to_wire(lease.kind).into(),
-            timeouts: convert::timeouts_to_wire(lease.timeouts),
-            delivery: lease.delivery.map_or(0, |delivery| delivery.number),
-            delivery_first_run: lease
+        let lease = granted.map(|granted| proto::Lease {
+            run_id: granted.lease.run.to_string(),
+            task_name: granted.lease.task.into(),
+            epoch: granted.lease.epoch.get(),
+            contents: self.recent_inputs.carried(&granted.lease.input),
+            input_hash: granted.lease.input.to_string(),
+            attempt: granted.lease.attempt,
+            kind: convert::kind_to_wire(granted.lease.kind).into(),
+            timeouts: convert::timeouts_to_wire(granted.lease.timeouts),
+            delivery: granted.lease.delivery.map_or(0, |delivery| delivery.number),
+            delivery_first_run: granted
+                .lease
                 .delivery
                 .map(|delivery| delivery.first_run.to_string())
                 .unwrap_or_default(),
             time_to_live: Some(convert::duration_to_wire(self.lease)),
-            waited: Some(convert::duration_to_wire(at.duration_since(received))),
-            state: Some(convert::known_state_to_wire(&lease.state)),
+            waited: Some(convert::duration_to_wire(
+                granted.at.duration_since(received),
+            )),
+            state: Some(convert::known_state_to_wire(&granted.lease.state)),
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }
@@ -285,10 +289,14 @@ impl RunService for RunEndpoint {
     ) -> Result<Response<proto::GetQueueResponse>, Status> {
         let depth = self.store.queue_depth().await.or_status()?;
         let workers = self.store.workers(FORGOTTEN_AFTER).await.or_status()?;
-        let waiting = self.store.waiting_runs(UNTAKEN_AFTER).await.or_status()?;
+        let waiting = self
+            .store
+            .waiting_runs(UNSCHEDULABLE_AFTER)
+            .await
+            .or_status()?;
         let waiting = waiting.into_iter().filter_map(|runs| {
             Some(proto::WaitingRuns {
-                reason: untaken::reason(&runs, &workers)?,
+                reason: unschedulable::reason(&runs, &workers)?,
                 runs: runs.runs,
                 oldest: Some(convert::duration_to_wire(runs.oldest)),
                 task_name: runs.task.into(),
@@ -336,89 +344,7 @@ impl RunService for RunEndpoint {
     }
 }
 
-/// A lease and a moment that was not after its grant.
-#[derive(Debug)]
-struct Granted {
-    lease: Lease,
-    at: Instant,
-}
-
-type Grant = oneshot::Sender<Result<Option<Granted>, StoreError>>;
-
 impl RunEndpoint {
-    /// Acquires for a caller. If that one has gone in the meantime, its run goes back to the queue.
-    async fn grant(self, claim: Claim, deadline: Instant, mut caller: Grant) {
-        let result = tokio::select! {
-            result = self.acquire(&claim, deadline) => result,
-            () = caller.closed() => {
-                // A statement under way was dropped; if it happened all the same, the lease expires.
-                return;
-            }
-        };
-        if let Err(Ok(Some(unwanted))) = caller.send(result) {
-            let Lease {
-                run, holder, epoch, ..
-            } = unwanted.lease;
-            self.give_back(run, holder, epoch).await;
-        }
-    }
-
-    /// Puts a run back into the queue if its worker does not know the lease.
-    pub(crate) async fn give_back(&self, run: RunId, holder: WorkerId, epoch: LeaseEpoch) {
-        let completion = Completion {
-            run,
-            holder,
-            epoch,
-            outcome: AttemptOutcome::Interrupted,
-            event: self.identities.event_id(),
-            retry_run: self.identities.run_id(),
-            jitter: self.identities.jitter(),
-            log: Vec::new(),
-            details: None,
-            state: None,
-        };
-        match self.store.complete(completion).await {
-            Ok(completed) => {
-                self.tell_end(run, &completed);
-                self.notifier.queue_changed();
-            }
-            Err(error) => {
-                tracing::debug!(run.id = %run, error = %Chain(&error), "an unwanted lease has to expire");
-            }
-        }
-    }
-
-    /// Polls the queue, woken by hints, until it gets a run, the time is up or the worker drains.
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        deadline: Instant,
-    ) -> Result<Option<Granted>, StoreError> {
-        let class = self.notifier.class(claim);
-        let call = self.notifier.call_of(&claim.worker);
-        loop {
-            // Registered before the queue is read, so that a change in between is not missed.
-            let mut woken = std::pin::pin!(class.notified());
-            let mut drained = std::pin::pin!(call.notified());
-            woken.as_mut().enable();
-            drained.as_mut().enable();
-            let at = Instant::now();
-            if let Some(lease) = self.store.acquire(claim).await? {
-                // One hint may stand for several runs.
-                class.notify_one();
-                self.notifier
-                    .run_changed(lease.run, &lease.task, lease.kind, RunStatus::Running);
-                return Ok(Some(Granted { lease, at }));
-            }
-            tokio::select! {
-                () = &mut woken => {}
-                () = &mut drained => return Ok(None),
-                () = tokio::time::sleep_until(deadline) => return Ok(None),
-                () = self.shutdown.cancelled() => return Ok(None),
-            }
-        }
-    }
-
     /// Announces that an attempt has ended, and its run if that has ended too.
     fn tell_end(&self, run: RunId, completed: &Completed) {
         let Completed {

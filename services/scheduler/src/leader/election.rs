@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::timeouts::RequestTimeouts;
 use crate::leader::term::Term;
+use crate::moment::at;
 use crate::notifier::Notifier;
 
 pub(crate) use self::joining::{Joined, join};
@@ -251,13 +252,6 @@ impl ElectionState {
         self.epoch = None;
         self.deadlines = None;
         self.leading = None;
-    }
-}
-
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -21,10 +21,10 @@ impl Leader {
     /// Prunes whenever that is due by the time of the database, whichever leader did it last. `begun` is when
     /// this leader began to serve; configurations may have changed since.
     pub(super) async fn prune_loop(&self, term: &Term, begun: Instant) -> Infallible {
-        let every = HOUSEKEEPING.min(self.retention.age / 4);
+        let every = HOUSEKEEPING.min(self.context.retention.age / 4);
         loop {
             let epoch = term.in_force().await;
-            let wait = match self.keep_house_if_due(epoch, every, begun).await {
+            let wait = match self.prune_if_due(epoch, every, begun).await {
                 Ok(wait) => wait,
                 Err(LeaderError::Deposed { .. }) => {
                     term.end(epoch);
@@ -40,13 +40,13 @@ impl Leader {
     }
 
     /// Returns how long to wait until the next look. If the process ends in the middle, the next leader begins again.
-    async fn keep_house_if_due(
+    async fn prune_if_due(
         &self,
         leader: LeaderEpoch,
         every: Duration,
         begun: Instant,
     ) -> Result<Duration, LeaderError> {
-        let last = self.store.last_housekeeping(leader).await?;
+        let last = self.context.store.last_housekeeping(leader).await?;
         let wait = housekeeping_wait(last.since, every, begun.elapsed());
         if !wait.is_zero() {
             return Ok(wait);
@@ -58,23 +58,29 @@ impl Leader {
         if forgotten > 0 {
             tracing::info!(runs = forgotten, "old runs forgotten");
         }
-        self.store.end_housekeeping(leader, logs_warned?).await?;
+        self.context
+            .store
+            .end_housekeeping(leader, logs_warned?)
+            .await?;
         Ok(every)
     }
 
     async fn forget_runs(&self) -> Result<u64, StoreError> {
-        let tasks = self.store.tasks().await?;
+        let tasks = self.context.store.tasks().await?;
         let bundles: Vec<_> = tasks
             .iter()
             .filter_map(|task| Some(task.spec.definition.bundle.as_ref()?.hash))
             .collect();
-        self.store.keep_bundles(&bundles).await?;
-        self.store.prune(self.retention).await
+        self.context.store.keep_bundles(&bundles).await?;
+        self.context.store.prune(self.context.retention).await
     }
 
     /// Returns whether the warning was logged since the logs were far from their limit.
     async fn limit_logs(&self, warned: bool) -> Result<bool, StoreError> {
-        let (used, limit) = (self.store.log_space().await?, self.logs_kept);
+        let (used, limit) = (
+            self.context.store.log_space().await?,
+            self.context.logs_kept,
+        );
         let space = LogSpace::judge(used, limit, warned);
         if space.warn {
             tracing::warn!(
@@ -84,7 +90,7 @@ impl Leader {
             );
         }
         if space.surplus > 0 {
-            let removed = self.store.remove_logs(space.surplus).await?;
+            let removed = self.context.store.remove_logs(space.surplus).await?;
             tracing::info!(
                 runs = removed.runs,
                 bytes = removed.bytes,

@@ -14,22 +14,19 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use cts_core::settings::SettingsScope;
-use cts_core::{Clock, RunId, TaskName, ViewId};
-use cts_rpc::Peers;
-use cts_store::{EnqueueRequest, Store, Unchanged};
+use cts_core::{RunId, TaskName, ViewId};
+use cts_store::{EnqueueRequest, Unchanged};
 use futures::FutureExt as _;
 use tokio::time::Instant;
 
 use self::poll_schedule::PollSchedule;
 use self::seen::Seen;
 use crate::explain::Journal;
-use crate::identities::Identities;
+use crate::leader::leader_context::LeaderContext;
 use crate::leader::mode::Mode;
-use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::settings::SettingsInForce;
 use crate::leader::term::Term;
-use crate::notifier::Notifier;
-use crate::options::NextTick;
+use crate::moment::at;
 use crate::planner::{DueTask, Planner, ViewProblem};
 use crate::watch::{WatchError, WatchEvent, WatchSet};
 
@@ -41,26 +38,15 @@ const AT_ONCE: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct LeaderLoop {
+    pub(crate) context: Arc<LeaderContext>,
     pub(crate) planner: Planner,
     pub(crate) term: Term,
-    pub(crate) mode: Mode,
     /// Meaning of the first input of each task if it is already applied.
     pub(crate) first_pass: Unchanged,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) watchers: Peers,
-    pub(crate) identities: Arc<dyn Identities>,
     pub(crate) settings: SettingsInForce,
     /// Due tasks whose settings are not known yet: the newest change and each request.
     pub(crate) unfrozen: BTreeMap<(TaskName, Option<RunId>), DueTask>,
-    pub(crate) notifier: Arc<Notifier>,
-    pub(crate) recent_inputs: Arc<RecentInputs>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) next_tick: NextTick,
-    /// How long requests wait for a complete input.
-    pub(crate) input_timeout: Duration,
     pub(crate) started: Instant,
-    /// Life of a run's lease.
-    pub(crate) lease: Duration,
     /// Nothing that counts as applied is in doubt.
     pub(crate) settled: bool,
     /// Requests that are to be queued. If the outcome of a write is not known they may be queued already;
@@ -73,29 +59,33 @@ pub(crate) struct LeaderLoop {
 impl LeaderLoop {
     /// Works until it is dropped, when the term is over.
     pub(crate) async fn run(mut self) -> Infallible {
-        let explains = self.mode == Mode::Daemon;
+        let explains = self.context.mode == Mode::Daemon;
         if explains && self.planner.is_empty() {
             tracing::info!(target: "ctrl", "no enabled tasks are configured");
         }
-        let mut watches = WatchSet::new(self.watchers.healthy(), self.planner.views());
+        let mut watches = WatchSet::new(self.context.watchers.healthy(), self.planner.views());
         let mut poll_schedule = PollSchedule::begin(Instant::now());
         let mut seen = Seen::default();
-        let base = self.clock.now() - self.started.elapsed();
-        let store = Arc::clone(&self.store);
-        let mut journal = Journal::new(self.term.clone(), store, base, Instant::now());
-        let notifier = Arc::clone(&self.notifier);
+        let base = self.context.clock.now() - self.started.elapsed();
+        let mut journal = Journal::new(
+            self.term.clone(),
+            Arc::clone(&self.context.store),
+            base,
+            Instant::now(),
+        );
+        let context = Arc::clone(&self.context);
         let mut epochs = self.term.follow();
         loop {
             let next = self.next_writing();
             let may_write = self.term.epoch().is_some();
             tokio::select! {
                 event = watches.next() => {
-                    self.take_up(event, &mut watches);
+                    self.apply_event(event, &mut watches);
                     // One transaction for all events that have arrived, so that a slow database does not let
                     // the planner fall behind.
                     for _ in 1..AT_ONCE {
                         let Some(event) = watches.next().now_or_never() else { break };
-                        self.take_up(event, &mut watches);
+                        self.apply_event(event, &mut watches);
                     }
                 }
                 () = at(next), if may_write => {}
@@ -104,7 +94,7 @@ impl LeaderLoop {
                     let now = self.started.elapsed();
                     self.planner.settings_changed(now, |definition| changed.contains(&SettingsScope::of(definition)));
                 }
-                () = notifier.tasks.notified() => {
+                () = context.notifier.tasks.notified() => {
                     poll_schedule.hint(Instant::now());
                     continue;
                 }
@@ -112,12 +102,12 @@ impl LeaderLoop {
                     self.refresh(&mut watches, &mut poll_schedule, &mut seen).await;
                 }
                 () = journal.write(), if explains => {
-                    let now = self.clock.now();
+                    let now = self.context.clock.now();
                     journal.note(self.planner.changes(), self.planner.task_snapshots(), now);
                     continue;
                 }
             }
-            self.carry_out().await;
+            self.enqueue_due().await;
         }
     }
 
@@ -132,10 +122,8 @@ impl LeaderLoop {
         };
         due.max(self.not_before)
     }
-}
 
-impl LeaderLoop {
-    fn take_up(&mut self, event: WatchEvent, watches: &mut WatchSet) {
+    fn apply_event(&mut self, event: WatchEvent, watches: &mut WatchSet) {
         match event {
             WatchEvent::Delta(view, delta) => {
                 if let Err(error) = self.planner.observe(&view, delta, self.started.elapsed()) {
@@ -143,23 +131,23 @@ impl LeaderLoop {
                     watches.again(&view);
                 }
             }
-            WatchEvent::WatchError(views, trouble) => self.note_trouble(&views, &trouble),
+            WatchEvent::Failure(views, error) => self.note_problem(&views, &error),
         }
     }
 
-    fn note_trouble(&mut self, views: &[ViewId], trouble: &WatchError) {
-        let now = self.clock.now();
+    fn note_problem(&mut self, views: &[ViewId], error: &WatchError) {
+        let now = self.context.clock.now();
         // Durations that a watcher reports may exceed the range of a timestamp.
         let delta = |duration: Duration| TimeDelta::from_std(duration).ok();
         let before = |age: Duration| now.checked_sub_signed(delta(age)?);
         let problem = ViewProblem {
-            text: trouble.text.clone(),
-            refused: trouble.refused,
-            since: before(trouble.lasts).unwrap_or(now),
-            next_try: trouble
+            text: error.text.clone(),
+            refused: error.refused,
+            since: before(error.lasts).unwrap_or(now),
+            next_try: error
                 .retry_after
                 .and_then(|wait| now.checked_add_signed(delta(wait)?)),
-            last_answer: trouble.since_answer.and_then(before),
+            last_answer: error.since_answer.and_then(before),
         };
         let (mut waiting, mut example) = (0, None);
         for view in views {
@@ -171,12 +159,5 @@ impl LeaderLoop {
         if let Some(view) = example {
             tracing::warn!(view.id = %view, tasks = waiting, error = problem.text, "tasks wait for data that cannot be read");
         }
-    }
-}
-
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

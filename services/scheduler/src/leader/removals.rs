@@ -16,7 +16,7 @@ use crate::leader::Leader;
 use crate::leader::mode::Mode;
 
 /// Time between two reads of the tasks.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(1);
 
 /// Time between two log lines about the tasks that are waited for.
 const REMINDER: Duration = Duration::from_mins(1);
@@ -41,8 +41,8 @@ impl Leader {
                     "waiting for the active runs of removed tasks to end; declared tasks of the same names are stored then"
                 );
             }
-            sleep(LOOK).await;
-            match self.look_at_removals(epoch, declared, &unfinished).await {
+            sleep(POLL).await;
+            match self.poll_removals(epoch, declared, &unfinished).await {
                 Ok(now) => unfinished = now,
                 Err(LeaderError::Store(error)) => {
                     tracing::warn!(error = %Chain(&error), "cannot see whether removed tasks are gone, trying again");
@@ -53,13 +53,13 @@ impl Leader {
         Ok(())
     }
 
-    async fn look_at_removals(
+    async fn poll_removals(
         &self,
         epoch: LeaderEpoch,
         declared: &[TaskSpec],
         before: &PendingDeletions,
     ) -> Result<PendingDeletions, LeaderError> {
-        let stored = self.store.tasks().await?;
+        let stored = self.context.store.tasks().await?;
         let deleting = stored
             .iter()
             .filter(|task| task.phase == TaskPhase::Deleting);
@@ -76,7 +76,11 @@ impl Leader {
             }
         }
         if now.postponed.len() < before.postponed.len() {
-            let stored = self.store.replace_config_tasks(epoch, declared).await?;
+            let stored = self
+                .context
+                .store
+                .replace_config_tasks(epoch, declared)
+                .await?;
             // After a reset, only the tasks that it still postpones are waited for.
             now.postponed = stored.postponed;
             for spec in declared {
@@ -87,20 +91,20 @@ impl Leader {
                 }
             }
         }
-        self.notifier.tasks_changed();
+        self.context.notifier.tasks_changed();
         Ok(now)
     }
 
     /// Requests the first run of a task that is added later than the others.
     async fn begin_to_run(&self, spec: &TaskSpec) -> Result<(), StoreError> {
-        if !spec.enabled || self.mode == Mode::OnRequest {
+        if !spec.enabled || self.context.mode == Mode::OnRequest {
             return Ok(());
         }
         let change = TaskChange {
-            request: Some((self.identities.run_id(), RunKind::Apply)),
+            request: Some((self.context.identities.run_id(), RunKind::Apply)),
             ..TaskChange::default()
         };
-        match self.store.change_task(spec.name(), &change).await {
+        match self.context.store.change_task(spec.name(), &change).await {
             Ok(_) => Ok(()),
             Err(TaskError::Store(error)) => Err(error),
             // The task was changed or deleted since, with a request of its own.

@@ -7,7 +7,7 @@ use cts_core::Chain;
 use cts_store::Store;
 use tokio::time::sleep;
 
-use crate::leader::untaken::Unschedulable;
+use crate::leader::unschedulable::Unschedulable;
 use crate::notifier::Notifier;
 
 /// Longest time between two polls: a change without a hint is found after this.
@@ -21,21 +21,21 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) async fn watch(
     store: Arc<dyn Store>,
     notifier: Arc<Notifier>,
-    mut untaken: Unschedulable,
+    mut unschedulable: Unschedulable,
 ) {
     let mut pause = FIRST_PAUSE;
     loop {
         let wait = match store.next_due().await {
             Ok(Some(due)) if due.is_zero() => {
                 notifier.wake_one_of_each_class();
-                untaken.due().await;
+                unschedulable.due().await;
                 let wait = pause;
                 pause = (pause * 2).min(POLL);
                 wait
             }
             Ok(due) => {
                 pause = FIRST_PAUSE;
-                untaken.nothing_due();
+                unschedulable.nothing_due();
                 due.unwrap_or(POLL).min(POLL)
             }
             Err(error) => {

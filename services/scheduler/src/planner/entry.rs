@@ -6,12 +6,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
 use cts_core::{
-    BufferPeriod, RunId, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
+    BufferPeriod, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
 };
 
+use super::cron_state::CronState;
+use super::decision::{Decided, Decision};
+use super::desired_task::TaskMode;
+use super::due::RequestedRun;
 use super::kept::Kept;
-use super::ticks::CronState;
-use super::{RequestedRun, TaskMode};
 
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -49,33 +51,9 @@ struct OpenRequest {
     deadline: Duration,
 }
 
-/// A decision on an input, and its time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decided {
-    pub(crate) at: Duration,
-    pub(crate) decision: Decision,
-}
-
-/// A decision on an input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// A run was queued.
-    Queued(RunId),
-    /// The input went into the run that was queued already.
-    Merged(RunId),
-    /// The input is already applied.
-    Unchanged,
-    /// A guard holds it back, for this reason.
-    Held(String),
-    /// Its run was cancelled.
-    Withheld,
-    /// Freezing the input failed, with this error.
-    Failed(String),
-}
-
 impl Entry {
     /// A task that is there when the planner is made.
-    pub(super) fn of_the_beginning(task: &TaskSpec) -> Self {
+    pub(super) fn initial(task: &TaskSpec) -> Self {
         let mut schedule = TaskSchedule::new(task.buffer_period);
         if task.definition.dependencies().is_empty() {
             schedule.trigger(Duration::ZERO);
@@ -83,7 +61,7 @@ impl Entry {
         Self {
             first: true,
             schedule,
-            ..Self::later(task, TaskMode::Active)
+            ..Self::added(task, TaskMode::Active)
         }
     }
 
@@ -92,12 +70,12 @@ impl Entry {
         Self {
             first: true,
             schedule: TaskSchedule::new(task.buffer_period),
-            ..Self::later(task, mode)
+            ..Self::added(task, mode)
         }
     }
 
     /// A task that comes later.
-    pub(super) fn later(task: &TaskSpec, mode: TaskMode) -> Self {
+    pub(super) fn added(task: &TaskSpec, mode: TaskMode) -> Self {
         Self {
             definition: Arc::new(task.definition.clone()),
             views: views_of(&task.definition),
@@ -173,7 +151,7 @@ impl Entry {
                 self.reevaluate(now);
             }
         }
-        self.stand(mode);
+        self.set_mode(mode);
     }
 
     /// Notes the decision on an input.
@@ -197,7 +175,7 @@ impl Entry {
     }
 
     /// Sets the mode, after the entry was compared with the stored task and made equal to it.
-    pub(super) fn stand(&mut self, mode: TaskMode) {
+    pub(super) fn set_mode(&mut self, mode: TaskMode) {
         if self.mode == TaskMode::Disabled && mode != TaskMode::Disabled {
             // Its views may have been read for a request while it was disabled. Changes from that time run
             // nothing.
@@ -247,7 +225,7 @@ impl Entry {
 
     /// When the next action for this task is due.
     pub(super) fn next(&self) -> Option<Duration> {
-        let look = self.ticks.as_ref().and_then(|ticks| ticks.look_at);
+        let look = self.ticks.as_ref().and_then(|ticks| ticks.read_at);
         let look = look.filter(|_| self.is_active());
         let others = self.due_at().into_iter().chain(self.next_request());
         others.chain(look).min()

@@ -4,43 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use cts_core::{Dependency, TaskName, TaskSpec, ViewId};
+use cts_core::{Dependency, TaskName, ViewId};
 
+use super::Planner;
+use super::desired_task::{DesiredTask, TaskMode};
 use super::entry::{Entry, views_of};
-use super::{Planner, RequestedRun, WatchedView, is_complete};
-
-/// The effect of changes on a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TaskMode {
-    /// They run it.
-    Active,
-    /// The task is being created: changes are kept until it is created.
-    Draft {
-        /// Whether they will run it then.
-        enabled: bool,
-    },
-    /// Nothing: it is disabled, or only requests run tasks.
-    Disabled,
-}
-
-impl TaskMode {
-    pub(super) const fn is_enabled(self) -> bool {
-        matches!(self, Self::Active | Self::Draft { enabled: true })
-    }
-}
-
-/// A task as it is stored now.
-#[derive(Debug)]
-pub(crate) struct DesiredTask<'a> {
-    pub(crate) name: &'a TaskName,
-    /// Absent if it has not changed since the last reconciliation.
-    pub(crate) spec: Option<&'a TaskSpec>,
-    pub(crate) mode: TaskMode,
-    /// A guard holds its newest input back.
-    pub(crate) held: bool,
-    /// Requests that are open.
-    pub(crate) requests: Vec<RequestedRun>,
-}
+use super::watched_view::{WatchedView, is_complete};
 
 impl Planner {
     /// Whether it was compared with the stored tasks before.
@@ -81,7 +50,7 @@ impl Planner {
                 let entry = if is_takeover && task.requests.is_empty() {
                     Entry::of_an_earlier_leader(spec, task.mode)
                 } else {
-                    Entry::later(spec, task.mode)
+                    Entry::added(spec, task.mode)
                 };
                 self.add(name.clone(), entry, now);
             }
@@ -127,7 +96,7 @@ impl Planner {
             return Vec::new();
         };
         let Some(spec) = task.spec else {
-            entry.stand(task.mode);
+            entry.set_mode(task.mode);
             self.tasks.insert(name.clone(), entry);
             return Vec::new();
         };

@@ -5,8 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::{TaskName, Trigger, ViewId};
 
+use super::Planner;
+use super::decision::Decided;
 use super::unreadable::UnreadableStatus;
-use super::{Decided, Planner, ViewProblem};
+use super::view_problem::ViewProblem;
 
 /// The planner's bookkeeping of a task. Times are of the planner's clock.
 #[derive(Debug)]

@@ -6,7 +6,10 @@ mod sequences;
 mod triggers;
 mod unreadable;
 
-use cts_core::{BufferPeriod, Condition, Digest, Item, RunInput, ServiceInstance};
+use cts_core::runs::RunKind;
+use cts_core::{
+    BufferPeriod, Condition, Digest, IncompleteInput, Item, RunId, RunInput, ServiceInstance,
+};
 use cts_testkit::fixtures::{self, instance};
 
 use super::*;

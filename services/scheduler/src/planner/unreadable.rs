@@ -1,17 +1,14 @@
 //! Keys that cannot be read: which tasks have them, and which values each task keeps.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{
-    AppliedKeys, Digest, HeldKeys, Item, ItemKind, TaskName, UnreadableKeys, ViewId, ViewSnapshot,
-    keys_text,
-};
+use cts_core::{AppliedKeys, Digest, HeldKeys, TaskName, UnreadableKeys, ViewId, keys_text};
 
+use super::Planner;
 use super::entry::Entry;
 use super::kept::Kept;
-use super::{Planner, WatchedView, is_complete};
+use super::watched_view::{is_complete, text_of};
 
 /// A task with unreadable keys, whose applied input is to be read.
 #[derive(Debug, PartialEq, Eq)]
@@ -213,31 +210,4 @@ impl Planner {
             self.unknown.remove(task);
         }
     }
-}
-
-impl WatchedView {
-    /// Notes which keys of a snapshot cannot be read. Returns whether they have changed.
-    pub(super) fn note_unreadable(&mut self, snapshot: &ViewSnapshot) -> bool {
-        if self.source.item_kind() != ItemKind::Keys {
-            return false;
-        }
-        let keys = snapshot.items.values().filter_map(|item| match item {
-            Item::UnreadableKey(key) => Some(Arc::clone(key)),
-            _ => None,
-        });
-        let keys = keys.collect();
-        std::mem::replace(&mut self.unreadable, keys) != self.unreadable
-    }
-}
-
-/// Why a task with these keys that was never applied cannot run.
-pub(super) fn refusal_text(keys: &[Arc<str>]) -> String {
-    format!(
-        "the task was never applied, and these values are not text in UTF-8, or longer than 2 MiB: {}",
-        text_of(keys)
-    )
-}
-
-fn text_of(keys: &[Arc<str>]) -> String {
-    keys_text(keys.iter().map(|key| &**key))
 }

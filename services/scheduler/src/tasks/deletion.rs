@@ -4,7 +4,7 @@ use cts_core::runs::Plan;
 use cts_core::{TaskName, TaskPhase};
 use cts_store::Deletion;
 
-use super::ending::RunEnd;
+use super::run_end::RunEnd;
 use super::{Refusal, TaskCommands};
 
 /// The fate of a deleted task's infrastructure.

@@ -2,28 +2,19 @@
 
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::runs::{Plan, RunStatus};
-use cts_core::{Chain, RunId};
+use cts_core::runs::RunStatus;
+use cts_core::{Chain, Pauses, RunId};
 use cts_store::{DELETED, RunRecord, StoreError};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
 
+use super::run_end::RunEnd;
 use super::{Refusal, TaskCommands};
 use crate::notifier::RunChange;
 
 /// Longest time between two polls: a change without a hint is found after this.
 const POLL: Duration = Duration::from_secs(1);
-
-/// The end of a requested run.
-#[derive(Debug)]
-pub(super) enum RunEnd {
-    /// The run succeeded.
-    Succeeded(Option<Plan>),
-    /// The run failed, or did not happen.
-    Failed(Refusal),
-}
 
 impl TaskCommands {
     /// Waits until a run has ended or is refused. If the database does not answer for a while, this goes on
@@ -32,7 +23,7 @@ impl TaskCommands {
         // Before the first poll, so that no end is missed.
         let mut notifier = self.notifier.follow();
         loop {
-            match self.look(run).await {
+            match self.find_end(run).await {
                 Ok(Some(end)) => return Ok(end),
                 Ok(None) => {}
                 Err(error) => {
@@ -47,7 +38,7 @@ impl TaskCommands {
         }
     }
 
-    async fn look(&self, run: RunId) -> Result<Option<RunEnd>, StoreError> {
+    async fn find_end(&self, run: RunId) -> Result<Option<RunEnd>, StoreError> {
         // A request becomes a run, never the other way round.
         let request = self.store.request(run).await?;
         if let Some(request) = request {
@@ -60,22 +51,12 @@ impl TaskCommands {
     }
 
     /// Waits a moment before something is tried again.
-    pub(super) async fn pause(&self, pauses: &mut ExponentialBackoff) -> Result<(), Refusal> {
-        let pause = pauses.next().unwrap_or(POLL);
+    pub(super) async fn pause(&self, pauses: &mut Pauses) -> Result<(), Refusal> {
         tokio::select! {
-            () = sleep(pause) => Ok(()),
+            () = sleep(pauses.next_pause()) => Ok(()),
             () = self.shutdown.cancelled() => Err(Refusal::ShuttingDown),
         }
     }
-}
-
-/// Pauses that grow up to a second.
-pub(super) fn pauses() -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(10))
-        .with_max_delay(POLL)
-        .without_max_times()
-        .build()
 }
 
 fn end(record: RunRecord) -> Option<RunEnd> {

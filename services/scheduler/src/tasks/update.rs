@@ -4,7 +4,7 @@ use cts_core::runs::RunKind;
 use cts_core::{TaskName, TaskPhase, TaskSpec};
 use cts_store::{TaskChange, TaskError};
 
-use super::ending::RunEnd;
+use super::run_end::RunEnd;
 use super::{Done, Refusal, Run, TaskCommands};
 
 impl TaskCommands {

@@ -10,7 +10,7 @@ pub(crate) enum WatchEvent {
     /// A view changed, or can be read again.
     Delta(ViewId, ViewDelta),
     /// Changes of these views are not seen now; their snapshots stay in force.
-    WatchError(Vec<ViewId>, WatchError),
+    Failure(Vec<ViewId>, WatchError),
 }
 
 /// Why changes of views are not seen. Times are counted from the moment at which it becomes known.

@@ -16,10 +16,11 @@ use cts_core::{View, ViewDelta, ViewId};
 use cts_rpc::Peer;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::event::{WatchError, WatchEvent};
 use super::watch_stream::{Command, StreamEvent, WatchStream};
+use crate::moment::at;
 
 /// How long views stay away from a watcher whose stream has broken, unless it is the only one.
 const DISTRUST: Duration = Duration::from_secs(2);
@@ -102,9 +103,9 @@ impl WatchSet {
             StreamEvent::Delta(view, delta) => self
                 .counts(&watcher, &view, &delta)
                 .then_some(WatchEvent::Delta(view, delta)),
-            StreamEvent::Failure(view, trouble) => {
+            StreamEvent::Failure(view, error) => {
                 let is_owner = self.owners.get(&view) == Some(&watcher);
-                is_owner.then(|| WatchEvent::WatchError(vec![view], trouble))
+                is_owner.then(|| WatchEvent::Failure(vec![view], error))
             }
             StreamEvent::Broken(error) => {
                 let owned = self.owners.iter().filter(|(_, owner)| **owner == watcher);
@@ -112,7 +113,7 @@ impl WatchSet {
                 let text = format!("the watcher {watcher} cannot be followed: {error}");
                 self.distrusted.insert(watcher, Instant::now() + DISTRUST);
                 self.assign();
-                (!views.is_empty()).then(|| WatchEvent::WatchError(views, WatchError::new(text)))
+                (!views.is_empty()).then(|| WatchEvent::Failure(views, WatchError::new(text)))
             }
         }
     }
@@ -176,9 +177,8 @@ impl WatchSet {
         let ids = self.views.iter().map(View::id);
         let unowned: Vec<ViewId> = ids.filter(|id| !self.owners.contains_key(id)).collect();
         if !unowned.is_empty() {
-            let trouble = WatchError::new("no watcher can be reached");
-            self.pending
-                .push_back(WatchEvent::WatchError(unowned, trouble));
+            let error = WatchError::new("no watcher can be reached");
+            self.pending.push_back(WatchEvent::Failure(unowned, error));
         }
     }
 
@@ -263,13 +263,6 @@ fn weight(peer: &str, view: &ViewId) -> u64 {
     peer.hash(&mut hasher);
     view.as_str().hash(&mut hasher);
     hasher.finish()
-}
-
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]

@@ -1,36 +1,22 @@
 //! One watcher's stream: opened, read, and opened again after every break.
 
 mod assembly;
+mod stream_event;
 mod subscription;
 
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use cts_core::{Chain, View, ViewDelta, ViewId, excerpt};
+use cts_core::{Backoff, Chain, Outage, Pauses, View, excerpt};
 use cts_rpc::Peer;
 use tokio::sync::mpsc;
-use tonic::Status;
 
-use self::assembly::BadSequence;
+pub(crate) use self::stream_event::StreamEvent;
+use self::stream_event::{ERROR_SHOWN, StreamError};
 use self::subscription::Subscription;
-use super::event::WatchError;
 
-/// Longest wait between two tries.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
-
-/// Characters of an error that are kept.
-const ERROR_SHOWN: usize = 400;
-
-/// An event from one watcher.
-#[derive(Debug)]
-pub(crate) enum StreamEvent {
-    /// A view changed.
-    Delta(ViewId, ViewDelta),
-    /// The watcher cannot read a view from Consul.
-    Failure(ViewId, WatchError),
-    /// The stream has broken, for this reason; it is opened again.
-    Broken(String),
-}
+/// Pauses between two tries.
+const RETRIES: Backoff =
+    Backoff::new(Duration::from_millis(50), Duration::from_secs(5)).with_jitter(1.0);
 
 /// A change of the views that a stream follows.
 #[derive(Debug)]
@@ -48,18 +34,8 @@ pub(crate) struct WatchStream {
     commands: mpsc::UnboundedReceiver<Command>,
     events_tx: mpsc::Sender<(String, StreamEvent)>,
     views: Vec<View>,
-    /// The stream has broken, and nothing has come since.
-    broken: bool,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum StreamError {
-    #[error("the watcher ended the stream")]
-    Ended,
-    #[error("the watcher cannot be asked")]
-    Call(#[from] Status),
-    #[error("the watcher sent unusable messages of a view again")]
-    Sequence(#[from] BadSequence),
+    /// From a break of the stream until something comes.
+    outage: Outage,
 }
 
 /// The receiver of the events has gone.
@@ -76,13 +52,13 @@ impl WatchStream {
             commands,
             events_tx,
             views: Vec::new(),
-            broken: false,
+            outage: Outage::default(),
         }
     }
 
     /// Follows until the commands end.
     pub(crate) async fn run(mut self) {
-        let mut waits = waits();
+        let mut pauses = RETRIES.pauses(fastrand::f64);
         loop {
             while self.views.is_empty() {
                 match self.commands.recv().await {
@@ -90,14 +66,13 @@ impl WatchStream {
                     None => return,
                 }
             }
-            let error = match self.follow(&mut waits).await {
+            let error = match self.follow(&mut pauses).await {
                 Ok(Over) => return,
                 Err(error) => error,
             };
-            let wait = waits.next().unwrap_or(LONGEST_WAIT);
+            let wait = pauses.next_pause();
             let text = excerpt(&Chain(&error).to_string(), ERROR_SHOWN);
-            // Once until the watcher can be followed again.
-            if !std::mem::replace(&mut self.broken, true) {
+            if self.outage.fails() {
                 tracing::warn!(watcher = self.watcher.id(), error = text, retry_after = ?wait, "cannot follow the watcher");
             }
             if self.send(StreamEvent::Broken(text)).await.is_err() {
@@ -124,7 +99,7 @@ impl WatchStream {
         sent.map_err(|_closed| Over)
     }
 
-    async fn follow(&mut self, waits: &mut ExponentialBackoff) -> Result<Over, StreamError> {
+    async fn follow(&mut self, pauses: &mut Pauses) -> Result<Over, StreamError> {
         let mut subscription = Subscription::open(&self.watcher, self.views.clone()).await?;
         loop {
             tokio::select! {
@@ -138,8 +113,8 @@ impl WatchStream {
                 }
                 event = subscription.next() => {
                     let event = event?;
-                    *waits = self::waits();
-                    if std::mem::replace(&mut self.broken, false) {
+                    pauses.reset();
+                    if self.outage.works() {
                         tracing::info!(watcher = self.watcher.id(), "the watcher can be followed again");
                     }
                     if self.send(event).await.is_err() {
@@ -149,13 +124,4 @@ impl WatchStream {
             }
         }
     }
-}
-
-fn waits() -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(50))
-        .with_max_delay(LONGEST_WAIT)
-        .with_jitter()
-        .without_max_times()
-        .build()
 }

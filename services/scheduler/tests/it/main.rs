@@ -25,6 +25,6 @@ mod setup;
 mod tasks;
 mod terraform_states;
 mod unreadable_keys;
-mod untaken;
+mod unschedulable;
 mod updates;
 mod waits;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::TOO_SHORT;
+/// Texts with this many characters or fewer are not secrets: they would be found everywhere.
+pub(super) const TOO_SHORT: usize = 5;
 
 /// Characters that are escaped in a part of a URL.
 const IN_URL: &AsciiSet = &NON_ALPHANUMERIC

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use cts_core::hidden::HIDDEN;
 
+use super::forms::TOO_SHORT;
 use super::*;
 
 const SECRET: &str = "a\"b\\c ${d} <e>";

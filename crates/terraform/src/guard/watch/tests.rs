@@ -45,7 +45,7 @@ fn play(
         if now > from + length || watch.is_done(now) {
             break;
         }
-        for due in watch.look(&found(groups), now) {
+        for due in watch.check(&found(groups), now) {
             if due.is_new {
                 sent.push((
                     now.duration_since(from).as_millis() / 100,
@@ -162,12 +162,12 @@ fn a_late_renewal_ends_a_stop() {
     watch.hear(hold("/a", 1, 10), now);
     let then = now + SECOND;
     assert_eq!(
-        signals(&watch.look(&found(&[("/a", 7)]), then)),
+        signals(&watch.check(&found(&[("/a", 7)]), then)),
         [(7, Signal::SIGINT)]
     );
     watch.hear(hold("/a", 20, 30), then);
     assert_eq!(watch.next_look(then), Some(then + 20 * SECOND));
-    assert_eq!(watch.look(&found(&[("/a", 7)]), then + SECOND), []);
+    assert_eq!(watch.check(&found(&[("/a", 7)]), then + SECOND), []);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn words_of_the_worker_do_not_postpone_a_look() {
     let mut watch = watch();
     let now = Instant::now();
     watch.hear(hold("/a", 0, 5), now);
-    watch.look(&found(&[("/a", 7)]), now);
+    watch.check(&found(&[("/a", 7)]), now);
     let later = now + Duration::from_millis(90);
     watch.hear(hold("/b", 20, 30), later);
     assert_eq!(watch.next_look(later), Some(now + BUSY));
@@ -204,7 +204,7 @@ fn a_dead_workers_guard_looks_several_times_before_it_ends() {
     let mut at = now;
     while !watch.is_done(at) {
         at = watch.next_look(at).unwrap().max(at);
-        assert_eq!(watch.look(&[], at), []);
+        assert_eq!(watch.check(&[], at), []);
         looks += 1;
     }
     assert!(looks >= 5, "{looks}");
@@ -225,7 +225,7 @@ fn a_worker_that_leaves_is_followed_at_once() {
     );
     watch.hear(Line::End, now);
     assert_eq!(watch.next_look(now), Some(now));
-    assert_eq!(watch.look(&found(&[("/a", 7), ("/left", 8)]), now), []);
+    assert_eq!(watch.check(&found(&[("/a", 7), ("/left", 8)]), now), []);
     assert!(watch.is_done(now));
 }
 

@@ -29,7 +29,7 @@ impl LeaderLoop {
     ) -> Result<(), StoreError> {
         for part in wanted.chunks(READ_AT_ONCE) {
             let names: Vec<_> = part.iter().map(|wanted| wanted.task.clone()).collect();
-            let inputs = self.store.applied_inputs(&names).await?;
+            let inputs = self.context.store.applied_inputs(&names).await?;
             let inputs: HashMap<_, _> = inputs.into_iter().collect();
             for WantedInput { task, known } in part {
                 let input = inputs.get(task).copied();
@@ -58,13 +58,13 @@ impl LeaderLoop {
         &self,
         input: Digest,
     ) -> Result<Result<AppliedKeys, Unusable>, StoreError> {
-        Ok(match self.store.input(input).await? {
+        Ok(match self.context.store.input(input).await? {
             None => Err(Unusable::Gone),
             Some(StoredInput::OnePiece(bytes)) => {
                 AppliedKeys::of_one_piece(&bytes).map_err(Unusable::from)
             }
             Some(StoredInput::Contents(hashes)) => {
-                let contents = self.store.contents(&hashes).await?;
+                let contents = self.context.store.contents(&hashes).await?;
                 keys_in(&hashes, &contents)
             }
         })

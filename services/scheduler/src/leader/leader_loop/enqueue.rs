@@ -21,7 +21,7 @@ const BATCH_BYTES: usize = 8 * 1024 * 1024;
 impl LeaderLoop {
     /// Freezes and queues due tasks, and refuses overdue requests. Requests that could not be stored before
     /// come first.
-    pub(super) async fn carry_out(&mut self) {
+    pub(super) async fn enqueue_due(&mut self) {
         if self
             .not_before
             .is_some_and(|moment| moment > Instant::now())
@@ -31,7 +31,8 @@ impl LeaderLoop {
             return;
         }
         let now = self.started.elapsed();
-        self.planner.tick(now, self.clock.now(), &self.next_tick);
+        self.planner
+            .tick(now, self.context.clock.now(), &self.context.next_tick);
         let wanted = self.planner.wanted_inputs(now);
         if let Err(error) = self.note_applied(wanted).await {
             tracing::error!(error = %Chain(&error), "cannot read what was applied last, trying again");
@@ -61,7 +62,7 @@ impl LeaderLoop {
         for overdue in overdue {
             let refused = Refused {
                 code: RefusedCode::Incomplete,
-                reason: not_complete(&overdue, self.input_timeout),
+                reason: not_complete(&overdue, self.context.input_timeout),
             };
             let Overdue {
                 task, requested, ..
@@ -103,7 +104,7 @@ impl LeaderLoop {
         self.not_before = None;
         while !self.unsaved.is_empty() {
             let batch = batch(&self.unsaved);
-            match self.store.enqueue(epoch, batch.to_vec()).await {
+            match self.context.store.enqueue(epoch, batch.to_vec()).await {
                 Ok(enqueued) => {
                     let requests: Vec<_> = self.unsaved.drain(..batch.len()).collect();
                     for (enqueued, request) in enqueued.iter().zip(requests) {
@@ -127,7 +128,7 @@ impl LeaderLoop {
     }
 
     fn enqueue_request(&self, task: &DueTask, input: FrozenInput) -> EnqueueRequest {
-        self.recent_inputs.keep(&input);
+        self.context.recent_inputs.keep(&input);
         let name = task.definition.name.clone();
         let guarded = match &task.data {
             DueData::Complete(input) if !task.guard.is_empty() => Some(Guarded {
@@ -148,7 +149,7 @@ impl LeaderLoop {
             EnqueueReason::Change { first } => EnqueueRequest {
                 task: name,
                 input,
-                run: self.identities.run_id(),
+                run: self.context.identities.run_id(),
                 kind: RunKind::Apply,
                 unchanged: if first {
                     self.first_pass
@@ -186,8 +187,9 @@ impl LeaderLoop {
             return;
         };
         tracing::warn!(target: "ctrl", reason = refused.reason, run.id = %run, "a run that was asked for is refused");
-        match self.store.refuse(epoch, run, refused).await {
+        match self.context.store.refuse(epoch, run, refused).await {
             Ok(()) => self
+                .context
                 .notifier
                 .run_changed(run, task, kind, RunStatus::Failed),
             Err(LeaderError::Deposed { .. }) => self.term.end(epoch),
@@ -201,7 +203,8 @@ impl LeaderLoop {
         let task = &enqueued.task;
         if let Some(run) = enqueued.cancelled {
             let kind = RunKind::Apply;
-            self.notifier
+            self.context
+                .notifier
                 .run_changed(run, task, kind, RunStatus::Cancelled);
         }
         let losses = losses_text(&enqueued.losses);
@@ -215,9 +218,10 @@ impl LeaderLoop {
                 ),
                 Some(run),
             ) => {
-                self.notifier
+                self.context
+                    .notifier
                     .run_changed(run, task, kind, RunStatus::Queued);
-                self.notifier.queue_changed();
+                self.context.notifier.queue_changed();
                 tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
                 if let Some(losses) = losses {
                     tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, losses, "a run was asked for, so it takes more away than the task may lose");

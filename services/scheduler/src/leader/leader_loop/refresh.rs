@@ -60,14 +60,14 @@ impl LeaderLoop {
                 tracing::warn!(error = %Chain(&error), "cannot look for changed tasks, trying again");
             }
         }
-        self.recent_inputs.forget_old();
+        self.context.recent_inputs.forget_old();
         poll_schedule.ended(begun, Instant::now(), found);
     }
 
     /// The requests are read first: then each is carried out with a task that is no older than itself.
     async fn stored(&self, seen: &Seen) -> Result<Stored, StoreError> {
-        let requests = self.store.requests().await?;
-        let mut marks = self.store.task_marks().await?;
+        let requests = self.context.store.requests().await?;
+        let mut marks = self.context.store.task_marks().await?;
         let is_of = |task: &TaskName, requests: &[RunRequest]| {
             let mut names = requests.iter().map(|request| &request.task);
             names.any(|name| name == task)
@@ -75,7 +75,7 @@ impl LeaderLoop {
         if !self.planner.is_reconciled() {
             // A task whose request came after the requests were read seems to be one whose request an earlier leader
             // has carried out. The next poll has both.
-            let newer = self.store.requests().await?;
+            let newer = self.context.store.requests().await?;
             marks.retain(|mark| {
                 self.planner.has(&mark.name)
                     || is_of(&mark.name, &requests)
@@ -84,7 +84,7 @@ impl LeaderLoop {
         }
         let asked: HashSet<&TaskName> = requests.iter().map(|request| &request.task).collect();
         let changed = marks.iter().filter(|mark| {
-            let mode = task_mode(self.mode, mark.phase, mark.enabled);
+            let mode = task_mode(self.context.mode, mark.phase, mark.enabled);
             let is_needed =
                 mode.is_some_and(|mode| mode != TaskMode::Disabled || asked.contains(&mark.name));
             seen.0.get(&mark.name) != Some(*mark) || is_needed && !self.planner.has(&mark.name)
@@ -92,7 +92,7 @@ impl LeaderLoop {
         let changed: Vec<TaskName> = changed.map(|mark| mark.name.clone()).collect();
         let mut tasks = HashMap::with_capacity(changed.len());
         for part in changed.chunks(READ_AT_ONCE) {
-            let part = self.store.tasks_named(part).await?;
+            let part = self.context.store.tasks_named(part).await?;
             tasks.extend(
                 part.into_iter()
                     .map(|task| (task.spec.name().clone(), task)),
@@ -116,7 +116,7 @@ impl LeaderLoop {
                 kind: request.kind,
             });
         }
-        let mode = self.mode;
+        let mode = self.context.mode;
         let desired = stored.marks.iter().filter_map(|mark| {
             let task = stored.tasks.get(&mark.name);
             let (phase, enabled) = task.map_or((mark.phase, mark.enabled), |task| {

@@ -22,7 +22,7 @@ impl LeaderLoop {
         let Some(epoch) = self.term.epoch() else {
             return false;
         };
-        match self.store.settle(epoch, self.lease).await {
+        match self.context.store.settle(epoch, self.context.lease).await {
             Ok(settlement) => {
                 self.settled = settlement != Settlement::Open;
                 log(&settlement);

@@ -6,7 +6,7 @@ use cts_core::settings::{BlockDigests, Comparison, SettingsGeneration, SettingsS
 use cts_core::{WorkerId, WorkerRecord};
 use cts_store::WorkerState;
 
-use super::Used;
+use super::settings_in_force::Used;
 use crate::liveness::is_lost;
 
 /// Named as the difference where workers have no key in common.

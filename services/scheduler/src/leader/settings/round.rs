@@ -1,23 +1,19 @@
 //! One comparison of the workers' reports, and its consequences.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::Digest;
 use cts_core::settings::{
     BlockDigests, Comparison, SettingsDecision, SettingsGeneration, SettingsScope,
     SettingsTimeouts, Successor, decide_settings,
 };
-use cts_core::{Digest, RunInput, TaskName};
-use cts_store::{RunFilter, SettingsChange, StoreError, StoredInput, WorkerState};
+use cts_store::{SettingsChange, WorkerState};
 use tokio::time::Instant;
 
 use super::differences::Differences;
-use super::{InForce, Known, SettingsKeeper, Used};
+use super::settings_in_force::{InForce, Known, Used};
 use crate::liveness::is_lost;
-
-/// Newest runs of a task among which one is looked for that was applied.
-const RUNS: u32 = 30;
 
 /// The moment since which no worker has had the settings in force, by their number.
 #[derive(Debug, Default)]
@@ -97,14 +93,14 @@ impl Round {
     pub(super) fn decide(
         &mut self,
         absences: &mut AbsentSince,
-        patience: SettingsTimeouts,
+        timeouts: SettingsTimeouts,
         now: Instant,
     ) {
         let current: Vec<usize> = (0..self.generations.len())
             .filter(|&place| self.generations[place].in_force)
             .collect();
         for place in current {
-            self.decide_about(place, absences, patience, now);
+            self.decide_about(place, absences, timeouts, now);
         }
         for worker in &self.workers {
             let Some(reported) = &worker.worker.settings else {
@@ -123,7 +119,7 @@ impl Round {
         &mut self,
         place: usize,
         absences: &mut AbsentSince,
-        patience: SettingsTimeouts,
+        timeouts: SettingsTimeouts,
         now: Instant,
     ) {
         let current = &self.generations[place];
@@ -138,7 +134,7 @@ impl Round {
             .iter()
             .filter(|known| known.scope == current.scope && !known.in_force)
             .collect();
-        match decide_settings(current, &earlier, &reported, absent, patience) {
+        match decide_settings(current, &earlier, &reported, absent, timeouts) {
             SettingsDecision::Keep | SettingsDecision::Wait => {}
             SettingsDecision::Disagree(blocks) => {
                 self.disagreements.insert(current.scope.clone(), blocks);
@@ -248,48 +244,6 @@ impl Round {
 fn has(reported: &BlockDigests, generation: &SettingsGeneration) -> bool {
     let reported = reported.within(&generation.scope);
     reported.compare(&generation.digests) == Comparison::Equal
-}
-
-impl SettingsKeeper {
-    /// Identity of the settings in the last applied input of one of these tasks. Earlier versions made it from
-    /// the file of the scheduler. The identity stays, so that an update of cts runs nothing.
-    pub(super) async fn earlier_identity(
-        &self,
-        tasks: &BTreeSet<TaskName>,
-    ) -> Result<Option<Digest>, StoreError> {
-        for task in tasks {
-            let filter = RunFilter {
-                task: Some(task.clone()),
-                limit: RUNS,
-                ..RunFilter::default()
-            };
-            let runs = self.store.runs(&filter).await?;
-            let applied = runs
-                .iter()
-                .find(|run| run.kind == RunKind::Apply && run.status == RunStatus::Succeeded);
-            let Some(applied) = applied else {
-                continue;
-            };
-            if let Some(identity) = self.identity_in(applied.input).await? {
-                return Ok(Some(identity));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn identity_in(&self, input: Digest) -> Result<Option<Digest>, StoreError> {
-        let thawed = match self.store.input(input).await? {
-            None => return Ok(None),
-            Some(StoredInput::OnePiece(bytes)) => RunInput::from_one_piece(&bytes),
-            Some(StoredInput::Contents(hashes)) => {
-                let head: Vec<Digest> = hashes.into_iter().take(1).collect();
-                let contents = self.store.contents(&head).await?;
-                RunInput::thaw(contents.iter().map(|content| &*content.bytes))
-            }
-        };
-        // A run cannot have applied an unreadable input.
-        Ok(thawed.ok().map(|input| input.settings_digest))
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use cts_core::settings::SettingsScope;
 use cts_core::{Digest, RunInput, TaskDefinition};
 use cts_store::{Assignment, StoreError, StoredInput, UnsettledRun};
 
+use super::SettingsKeeper;
 use super::round::Round;
-use super::{SettingsKeeper, Used};
 
 impl SettingsKeeper {
     /// The runs, each with the blocks that it uses. A run whose blocks are not known is left out.
@@ -17,7 +17,7 @@ impl SettingsKeeper {
         round: &Round,
     ) -> Result<Vec<(UnsettledRun, SettingsScope)>, StoreError> {
         let mut unsettled = Vec::new();
-        for run in self.store.unsettled_runs().await? {
+        for run in self.context.store.unsettled_runs().await? {
             let known = run.settings.and_then(|number| round.scope_of(number));
             let scope = match known {
                 Some(scope) => Some(scope.clone()),
@@ -39,30 +39,22 @@ impl SettingsKeeper {
             return Ok(Some(SettingsScope::of(&definition)));
         }
         let name = std::slice::from_ref(&run.task);
-        let tasks = self.store.tasks_named(name).await?;
+        let tasks = self.context.store.tasks_named(name).await?;
         let mut definitions = tasks.iter().map(|task| &task.spec.definition);
         Ok(definitions.next().map(SettingsScope::of))
     }
 
     async fn definition_in(&self, input: Digest) -> Result<Option<TaskDefinition>, StoreError> {
-        let head = match self.store.input(input).await? {
+        let head = match self.context.store.input(input).await? {
             Some(StoredInput::OnePiece(bytes)) => Some(bytes),
             Some(StoredInput::Contents(mut hashes)) => {
                 hashes.truncate(1);
-                let contents = self.store.contents(&hashes).await?;
+                let contents = self.context.store.contents(&hashes).await?;
                 contents.into_iter().next().map(|content| content.bytes)
             }
             None => None,
         };
         Ok(head.and_then(|bytes| RunInput::definition_in(&bytes).ok()))
-    }
-}
-
-/// Adds the blocks that these runs use to the blocks that tasks use.
-pub(super) fn add_scopes(used: &mut Used, unsettled: &[(UnsettledRun, SettingsScope)]) {
-    for (run, scope) in unsettled {
-        let tasks = used.entry(scope.clone()).or_default();
-        tasks.insert(run.task.clone());
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
 use super::assembly::Assembly;
-use super::{ERROR_SHOWN, StreamError, StreamEvent};
+use super::stream_event::{ERROR_SHOWN, StreamError, StreamEvent};
 use crate::watch::event::WatchError;
 
 /// A stream of complete deltas. The stream ends at any error; a view whose messages do not fit together is
@@ -97,7 +97,7 @@ impl Subscription {
                         .is_current(&failure.view_id, failure.subscription_id) =>
                 {
                     let id = ViewId::new(failure.view_id.as_str());
-                    return Ok(StreamEvent::Failure(id, trouble(&failure)));
+                    return Ok(StreamEvent::Failure(id, watch_error(&failure)));
                 }
                 Some(Event::Failure(_of_an_older_subscription)) => {}
                 None => {}
@@ -121,7 +121,7 @@ impl Subscription {
 }
 
 /// The reason why a watcher cannot read a view, of bounded length.
-fn trouble(failure: &proto::ViewFailure) -> WatchError {
+fn watch_error(failure: &proto::ViewFailure) -> WatchError {
     WatchError {
         text: excerpt(&failure.message, ERROR_SHOWN),
         refused: failure.refused,

@@ -1,0 +1,38 @@
+//! Following any number of queries over a bounded number of connections (ARCHITECTURE.md#watching-thousands-of-services).
+//!
+//! Over HTTP/2 every query is held open: many share a connection. Over HTTP/1.1 a query that Consul holds takes
+//! a connection of its own. If the queries outnumber the connections, the queries that change most often are
+//! held. The others are read again when one of a few cheap queries reports a change of their kind.
+
+mod change_scope;
+mod members;
+pub(crate) mod readers;
+mod shared_slot;
+mod slot_allocator;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use self::members::Members;
+use self::shared_slot::SharedSlot;
+use crate::client::ConsulClient;
+use crate::poll::{PollEvent, follow};
+use crate::query::Query;
+
+/// Follows queries. Cheap to clone; all clones share their connections.
+#[derive(Debug, Clone)]
+pub struct QueryPool(Arc<Members>);
+
+impl QueryPool {
+    /// Follows queries through `client`, over as many connections as its settings allow.
+    pub fn new(client: ConsulClient) -> Self {
+        Self(Arc::new(Members::new(client)))
+    }
+
+    /// Follows a query for ever. `on_event` is called between two requests and should be quick. Dropping
+    /// the future ends everything, the request under way included.
+    pub async fn follow(&self, query: &Query, on_event: impl FnMut(PollEvent)) -> Infallible {
+        let slot = SharedSlot::join(&self.0, query);
+        follow(&self.0.client, query, slot, on_event).await
+    }
+}

@@ -1,0 +1,245 @@
+//! Lost instances: whether an input may be applied without an operator's consent
+//! (docs/runs.md#the-guard-against-lost-instances).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::input::RunInput;
+use crate::shrink_limit::ShrinkLimit;
+use crate::view::{ItemKind, ViewId};
+
+/// How many instances each service has in an input, by the view that shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InstanceCounts(BTreeMap<ViewId, BTreeMap<String, u32>>);
+
+/// Instance counts that an input is compared with before it is applied.
+///
+/// Each of these counts for itself: a failed attempt leaves the input that was applied before it, and a
+/// successful one takes its place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Baseline {
+    /// The input that was applied last, in which services that an operator has released have no more than what was released;
+    /// `None` if nothing is known of it.
+    pub applied: Option<InstanceCounts>,
+    /// The input that is being applied.
+    pub running: Option<InstanceCounts>,
+    /// Instance counts that an operator has released, by service, as long as something else than that input may
+    /// be applied before it.
+    pub released: Option<InstanceCounts>,
+}
+
+/// A service that has lost more than it may.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Loss {
+    /// The service.
+    pub service: String,
+    /// Instances in the input that was applied last or is being applied: the most of what it may not fall from.
+    pub applied: u32,
+    /// Instances in the one that waits.
+    pub now: u32,
+}
+
+/// An input that is not applied before an operator consents or the data recover.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Time when the task was held first.
+    pub since: DateTime<Utc>,
+    /// Losses that hold the task; at least one.
+    pub losses: Vec<Loss>,
+    /// The instances of the input that waits.
+    pub counts: InstanceCounts,
+}
+
+impl Baseline {
+    /// The services that have lost more than they may, against what was applied last or against what is being applied, and
+    /// that were not released.
+    ///
+    /// Only views are compared that both inputs have: a task that is to watch something else loses nothing.
+    pub fn losses(&self, guard: ShrinkLimit, now: &InstanceCounts) -> Vec<Loss> {
+        let losses = self.lost(guard, now).into_iter();
+        let held = losses.filter(|(view, loss)| {
+            let released = self.released.as_ref();
+            let released = released.and_then(|counts| counts.0.get(*view)?.get(&loss.service));
+            released.is_none_or(|&released| guard.forbids(released, loss.now))
+        });
+        held.map(|(_, loss)| loss).collect()
+    }
+
+    /// Returns the rest of the release once an input with so many instances is let through: the part that this
+    /// input needs.
+    #[must_use]
+    pub fn let_through(&self, guard: ShrinkLimit, now: &InstanceCounts) -> Option<InstanceCounts> {
+        let released = self.released.as_ref()?;
+        let lost = self.lost(guard, now);
+        let needed = lost.into_iter().filter_map(|(view, loss)| {
+            let count = *released.0.get(view)?.get(&loss.service)?;
+            Some((view.clone(), loss.service, count))
+        });
+        InstanceCounts::of_services(needed)
+    }
+
+    /// Returns the rest of the release once an attempt has ended: the part that could not be applied yet
+    /// without a release.
+    #[must_use]
+    pub fn settled(&self, guard: ShrinkLimit) -> Option<InstanceCounts> {
+        self.let_through(guard, self.released.as_ref()?)
+    }
+
+    /// The baseline after a release of what is held.
+    #[must_use]
+    pub fn release(mut self, hold: &Hold) -> Self {
+        let services: BTreeSet<&str> = hold.losses.iter().map(|it| it.service.as_str()).collect();
+        let mut released = self.released.take().unwrap_or_default();
+        for (view, has) in &hold.counts.0 {
+            for &service in &services {
+                let now = has.get(service).copied().unwrap_or_default();
+                let applied = self
+                    .applied
+                    .as_mut()
+                    .and_then(|counts| counts.0.get_mut(view));
+                if let Some(had) = applied.and_then(|had| had.get_mut(service)) {
+                    *had = now.min(*had);
+                }
+                let released = released.0.entry(view.clone()).or_default();
+                released.insert(service.to_owned(), now);
+            }
+        }
+        self.released = Some(released).filter(|released| !released.0.is_empty());
+        self
+    }
+
+    /// All losses that the guard forbids, with their views.
+    fn lost<'a>(&'a self, guard: ShrinkLimit, now: &InstanceCounts) -> Vec<(&'a ViewId, Loss)> {
+        let mut worst: BTreeMap<(&ViewId, &String), u32> = BTreeMap::new();
+        for counts in [&self.applied, &self.running].into_iter().flatten() {
+            for (view, had) in &counts.0 {
+                let Some(has) = now.0.get(view) else { continue };
+                for (service, &had) in had {
+                    let now = has.get(service).copied().unwrap_or_default();
+                    if guard.forbids(had, now) {
+                        let worst = worst.entry((view, service)).or_default();
+                        *worst = had.max(*worst);
+                    }
+                }
+            }
+        }
+        let loss = |((view, service), applied): ((&'a ViewId, &'a String), u32)| {
+            let now = now.0.get(view).and_then(|has| has.get(service));
+            let loss = Loss {
+                service: service.clone(),
+                applied,
+                now: now.copied().unwrap_or_default(),
+            };
+            (view, loss)
+        };
+        worst.into_iter().map(loss).collect()
+    }
+}
+
+impl Hold {
+    /// Compares the same input with another baseline; returns `None` if nothing holds the input any more.
+    #[must_use]
+    pub fn again(&self, guard: ShrinkLimit, baseline: &Baseline) -> Option<Self> {
+        let losses = baseline.losses(guard, &self.counts);
+        (!losses.is_empty()).then(|| Self {
+            losses,
+            ..self.clone()
+        })
+    }
+
+    /// Returns whether the losses are no larger than the ones that a caller has `seen`, service by service.
+    pub fn is_within(&self, seen: &[Loss]) -> bool {
+        let counts = |losses: &[Loss]| {
+            let mut counts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+            for loss in losses {
+                counts
+                    .entry(loss.service.clone())
+                    .or_default()
+                    .push(loss.now);
+            }
+            for counts in counts.values_mut() {
+                counts.sort_unstable();
+            }
+            counts
+        };
+        let seen = counts(seen);
+        counts(&self.losses).iter().all(|(service, now)| {
+            // One service in several views has a loss in each.
+            let seen = seen.get(service).map_or(&[][..], Vec::as_slice);
+            now.len() <= seen.len() && now.iter().zip(seen).all(|(now, seen)| now >= seen)
+        })
+    }
+}
+
+impl InstanceCounts {
+    /// How many instances each service has in a stored input, by the bytes of its
+    /// [contents](crate::FrozenInput::contents); `None` if they are not those of an input.
+    pub fn of_contents<'a>(contents: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Instance {
+            name: String,
+        }
+        let mut contents = contents.into_iter();
+        let definition = RunInput::definition_in(contents.next()?).ok()?;
+        let mut counts = Self::default();
+        for dependency in definition.dependencies() {
+            let shown = contents.next()?;
+            if dependency.view.item_kind() != ItemKind::Instances {
+                continue;
+            }
+            let instances: Vec<Instance> = serde_json::from_slice(shown).ok()?;
+            let services = counts.0.entry(dependency.view.id()).or_default();
+            for instance in instances {
+                *services.entry(instance.name).or_default() += 1;
+            }
+        }
+        Some(counts)
+    }
+
+    fn of_services(counts: impl IntoIterator<Item = (ViewId, String, u32)>) -> Option<Self> {
+        let mut views = Self::default();
+        for (view, service, count) in counts {
+            views.0.entry(view).or_default().insert(service, count);
+        }
+        (!views.0.is_empty()).then_some(views)
+    }
+}
+
+impl FromIterator<(ViewId, BTreeMap<String, u32>)> for InstanceCounts {
+    /// Views, which may show no instance, each with its services.
+    fn from_iter<I: IntoIterator<Item = (ViewId, BTreeMap<String, u32>)>>(views: I) -> Self {
+        Self(views.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            service,
+            applied,
+            now,
+        } = self;
+        write!(
+            f,
+            "{service} has {now} of the {applied} instances that were applied last"
+        )
+    }
+}
+
+/// Describes the losses in one line: the worst, and the number of the others.
+///
+/// `None` without losses.
+pub fn losses_text(losses: &[Loss]) -> Option<String> {
+    let lost = |loss: &&Loss| loss.applied.saturating_sub(loss.now);
+    let worst = losses.iter().max_by_key(lost)?;
+    Some(match losses.len() - 1 {
+        0 => worst.to_string(),
+        more => format!("{worst} (and {more} more)"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Outages in the log: a warning when one begins, a line when it is over.
+
+/// Whether something that is tried again and again fails.
+#[derive(Debug, Clone, Default)]
+pub struct Outage {
+    /// The reason that was given last; `None` while it works.
+    reason: Option<String>,
+}
+
+impl Outage {
+    /// Notes a failure. Returns whether it is the first of an outage.
+    pub fn fails(&mut self) -> bool {
+        let begins = self.reason.is_none();
+        self.reason.get_or_insert_default();
+        begins
+    }
+
+    /// Notes a failure. Returns whether it is the first of an outage, or has another reason than the one before.
+    pub fn fails_with(&mut self, reason: &str) -> bool {
+        let is_new = self.reason.as_deref() != Some(reason);
+        if is_new {
+            self.reason = Some(reason.to_owned());
+        }
+        is_new
+    }
+
+    /// Notes a success. Returns whether it ends an outage.
+    pub fn works(&mut self) -> bool {
+        self.reason.take().is_some()
+    }
+
+    /// Whether the last try has failed.
+    pub const fn is_on(&self) -> bool {
+        self.reason.is_some()
+    }
+}
+
+/// Logs a failure with `tracing`: a warning once for each [`Outage`], later failures for debugging.
+#[macro_export]
+macro_rules! log_failure {
+    ($outage:expr, $($event:tt)+) => {
+        if $outage.fails() {
+            ::tracing::warn!($($event)+);
+        } else {
+            ::tracing::debug!($($event)+);
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_begins_once_and_ends_once() {
+        let mut outage = Outage::default();
+        assert!(!outage.works());
+        assert!(outage.fails());
+        assert!(!outage.fails() && outage.is_on());
+        assert!(outage.works());
+        assert!(!outage.works() && !outage.is_on());
+        assert!(outage.fails());
+    }
+
+    #[test]
+    fn another_reason_counts_as_another_outage() {
+        let mut outage = Outage::default();
+        assert!(outage.fails_with("a"));
+        assert!(!outage.fails_with("a"));
+        assert!(outage.fails_with("b"));
+        assert!(outage.works());
+        assert!(outage.fails_with("b"));
+    }
+}

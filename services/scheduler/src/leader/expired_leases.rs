@@ -1,0 +1,73 @@
+//! Leases whose holders have fallen silent.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use cts_core::Chain;
+use cts_core::runs::RunStatus;
+use cts_store::{ExpiredLeases, LeaderError, Requeued};
+use tokio::time::{MissedTickBehavior, sleep};
+
+use super::Leader;
+use super::term::Term;
+
+/// Time before a write that the store refused is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Leases taken back by one statement; if more have expired, the next statement follows at once.
+const REAPED_AT_ONCE: usize = 16;
+
+impl Leader {
+    /// Takes back leases whose holders have fallen silent.
+    pub(super) async fn reap(&self, term: &Term) -> Infallible {
+        let every =
+            (self.context.lease / 30).clamp(Duration::from_millis(10), Duration::from_secs(1));
+        let mut ticks = tokio::time::interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let epoch = term.in_force().await;
+            let each: [ExpiredLeases; REAPED_AT_ONCE] = std::array::from_fn(|_| ExpiredLeases {
+                event: self.context.identities.event_id(),
+                retry_run: self.context.identities.run_id(),
+                jitter: self.context.identities.jitter(),
+            });
+            match self.context.store.reap(epoch, &each).await {
+                Ok(requeued) => {
+                    if requeued.len() == each.len() {
+                        ticks.reset_immediately();
+                    }
+                    for run in requeued {
+                        self.lost(&run);
+                    }
+                }
+                Err(LeaderError::Deposed { .. }) => term.end(epoch),
+                Err(LeaderError::Store(error)) => {
+                    tracing::error!(error = %Chain(&error), "cannot take back expired leases");
+                    sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// A run has lost its worker.
+    fn lost(&self, run: &Requeued) {
+        let (task, id) = (&run.task, run.run);
+        match run.status {
+            RunStatus::Failed => {
+                tracing::error!(task_name = %task, run.id = %id, "a lease expired, and the run has failed: too many of its attempts ended like that or otherwise failed");
+            }
+            _ => {
+                tracing::warn!(task_name = %task, run.id = %id, status = run.status.as_str(), "a lease expired");
+            }
+        }
+        self.context
+            .notifier
+            .run_changed(id, task, run.kind, run.status);
+        self.context.notifier.queue_changed();
+        if run.status.is_end() {
+            // A task that was created or deleted may have gone with it.
+            self.context.notifier.tasks_changed();
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The dependencies and settings that all work of a leader shares.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::Clock;
+use cts_rpc::Peers;
+use cts_store::{Retention, Store};
+
+use crate::identities::Identities;
+use crate::leader::mode::Mode;
+use crate::leader::recent_inputs::RecentInputs;
+use crate::notifier::Notifier;
+use crate::options::{NextTick, Workers};
+
+/// The dependencies and settings of a leader.
+#[derive(Debug)]
+pub(crate) struct LeaderContext {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) watchers: Peers,
+    pub(crate) identities: Arc<dyn Identities>,
+    pub(crate) workers: Workers,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) mode: Mode,
+    /// Life of a run's lease.
+    pub(crate) lease: Duration,
+    pub(crate) retention: Retention,
+    pub(crate) logs_kept: u64,
+    /// How long requests wait for a complete input.
+    pub(crate) input_timeout: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) next_tick: NextTick,
+}

@@ -1,0 +1,64 @@
+//! Tasks and requests that are to be handled.
+
+use std::sync::Arc;
+
+use cts_core::runs::RunKind;
+use cts_core::{
+    CompleteInput, IncompleteInput, RunId, ShrinkLimit, TaskDefinition, TaskName, ViewId,
+};
+
+/// A run that the API has requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequestedRun {
+    pub(crate) run: RunId,
+    pub(crate) kind: RunKind,
+}
+
+/// Why an input is to be frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EnqueueReason {
+    /// Something has changed.
+    Change {
+        /// The first since the planner was set up.
+        first: bool,
+    },
+    /// A run was requested.
+    Request(RequestedRun),
+}
+
+/// A task whose input is to be frozen now.
+#[derive(Debug)]
+pub(crate) struct DueTask {
+    pub(crate) definition: Arc<TaskDefinition>,
+    pub(crate) data: DueData,
+    pub(crate) reason: EnqueueReason,
+    /// The limit on the instances that the task may lose.
+    pub(crate) guard: ShrinkLimit,
+}
+
+/// The data with which a due task is frozen.
+#[derive(Debug)]
+pub(crate) enum DueData {
+    /// All that it depends on.
+    Complete(CompleteInput),
+    /// Nothing: a disabled task is only checked, and its views are not read.
+    NotNeeded,
+}
+
+/// A request whose input was not complete in time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overdue {
+    pub(crate) task: TaskName,
+    pub(crate) requested: RequestedRun,
+    /// Data that is missing; `None` if it came at the last moment.
+    pub(crate) incomplete: Option<IncompleteInput>,
+    /// One missing view whose data Consul has refused, and Consul's error text.
+    pub(crate) refusal: Option<(ViewId, String)>,
+}
+
+/// Tasks and requests that are to be handled now.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    pub(crate) tasks: Vec<DueTask>,
+    pub(crate) overdue: Vec<Overdue>,
+}

@@ -1,0 +1,31 @@
+//! Events and errors of a stream.
+
+use cts_core::{ViewDelta, ViewId};
+use tonic::Status;
+
+use super::assembly::BadSequence;
+use crate::watch::event::WatchError;
+
+/// Characters of an error that are kept.
+pub(super) const ERROR_SHOWN: usize = 400;
+
+/// An event from one watcher.
+#[derive(Debug)]
+pub(crate) enum StreamEvent {
+    /// A view changed.
+    Delta(ViewId, ViewDelta),
+    /// The watcher cannot read a view from Consul.
+    Failure(ViewId, WatchError),
+    /// The stream has broken, for this reason; it is opened again.
+    Broken(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StreamError {
+    #[error("the watcher ended the stream")]
+    Ended,
+    #[error("the watcher cannot be asked")]
+    Call(#[from] Status),
+    #[error("the watcher sent unusable messages of a view again")]
+    Sequence(#[from] BadSequence),
+}

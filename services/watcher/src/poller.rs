@@ -1,0 +1,52 @@
+//! Keeps the state of a view up to date.
+
+use cts_consul::{PollEvent, Query};
+use cts_core::{View, ViewId};
+use tokio::time::Instant;
+
+use crate::publisher::Publisher;
+use crate::state::StateSender;
+use crate::views::{Source, Views};
+use crate::{matching_names, matching_services};
+
+impl Views {
+    /// Keeps the state of a view up to date until it is dropped.
+    pub(crate) async fn work(self, source: Source, state: StateSender) {
+        match source {
+            Source::View(View::Services(view)) => {
+                // Boxed, so that it is in no view of another kind.
+                Box::pin(matching_services::combine(&self, view, state)).await;
+            }
+            Source::View(View::CatalogServices(view)) if !view.regexp.is_empty() => {
+                Box::pin(matching_names::choose(&self, view, state)).await;
+            }
+            Source::View(view) => {
+                let publisher = self.publisher(view.id(), state).expecting(view.item_kind());
+                let query = match view {
+                    View::Service(view) => Query::health(view),
+                    View::CatalogServices(view) => Query::catalog(&view),
+                    View::ConsulKv(query) => Query::Kv(query),
+                    View::Services(_combined) => return,
+                };
+                self.poll(&query, publisher).await;
+            }
+            Source::Member(view) => {
+                let publisher = self.publisher(view.id(), state);
+                let query = Query::Health {
+                    view,
+                    passing: true,
+                };
+                self.poll(&query, publisher).await;
+            }
+        }
+    }
+
+    fn publisher(&self, id: ViewId, state: StateSender) -> Publisher {
+        Publisher::new(id, state).holding_filtered(self.0.options.hold_filtered)
+    }
+
+    async fn poll(&self, query: &Query, mut publisher: Publisher) {
+        let publish = |event: PollEvent| publisher.publish(event, Instant::now());
+        match self.0.pool.follow(query, publish).await {}
+    }
+}

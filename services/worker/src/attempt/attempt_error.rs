@@ -1,0 +1,73 @@
+//! Reasons why an attempt fails.
+
+use std::time::Duration;
+
+use cts_bundle::{EnsureError, InvalidModulePath};
+use cts_core::LostLease;
+use cts_handlers::{HandlersError, PrepareError};
+use cts_rpc::ConversionError;
+use cts_terraform::{CommandError, FileError, OrphanError, RenderError};
+use tokio::task::JoinError;
+use tonic::Status;
+
+use super::state_error::{StateError, Undestroyed};
+use crate::calls::inputs::InputError;
+use crate::lease::wait_error::WaitError;
+use crate::values::ValueError;
+
+/// Longest time for a module to be fetched, by this run or by another run that wants the same module, and
+/// unpacked.
+pub(super) const PLACE_MODULE: Duration = Duration::from_mins(10);
+
+/// Why an attempt failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttemptError {
+    #[error("the scheduler wants something that this worker does not know")]
+    Kind(#[from] ConversionError),
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error("the module cannot be had")]
+    Bundle(#[from] EnsureError<Status>),
+    #[error("the module could not be fetched and unpacked within {} s", PLACE_MODULE.as_secs())]
+    SlowBundle,
+    #[error("the module cannot be used")]
+    ModulePath(#[from] InvalidModulePath),
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    #[error("the secrets of the run are too much to be kept out of its output")]
+    Secrets(#[from] aho_corasick::BuildError),
+    #[error("the root module cannot be rendered")]
+    Render(#[from] RenderError),
+    #[error("the root module cannot be rendered")]
+    Rendering(#[from] JoinError),
+    #[error("the task directory cannot be written")]
+    File(#[from] FileError),
+    #[error("an earlier Terraform is still at work in the task directory")]
+    Orphan(#[from] OrphanError),
+    #[error("stopped before or after Terraform was at work")]
+    Stopped,
+    #[error(transparent)]
+    Terraform(#[from] CommandError),
+    #[error(
+        "{error}\nThe lock was left by worker {}, which lost the task at {}; nothing of it is alive. With \
+         `release_lost_locks = true` in the driver block cts releases such locks",
+        lease.worker,
+        lease.lost_at.format("%F %T UTC")
+    )]
+    OwnLock {
+        error: CommandError,
+        lease: LostLease,
+    },
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Undestroyed(#[from] Undestroyed),
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    #[error("the handlers of the task cannot be made")]
+    Handlers(#[from] PrepareError),
+    #[error("the handlers of the task cannot be made")]
+    Preparing(#[source] JoinError),
+    #[error(transparent)]
+    Handler(#[from] HandlersError),
+}

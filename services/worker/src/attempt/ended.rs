@@ -1,0 +1,14 @@
+//! The end of an attempt.
+
+use cts_core::runs::{AttemptOutcome, RunDetails};
+use cts_core::state::TerraformState;
+
+/// The report of an attempt.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: AttemptOutcome,
+    /// Details of the attempt, if its secrets were known.
+    pub(crate) details: Option<RunDetails>,
+    /// The state of its task, if Terraform may have changed it.
+    pub(crate) state: Option<TerraformState>,
+}

@@ -1,0 +1,79 @@
+//! The state of the task of a run: found right before anything is applied, moved if its backend has changed,
+//! reported afterwards (docs/terraform.md#moving-a-state).
+
+mod destroyed;
+pub(super) mod mismatch;
+mod read;
+mod verify;
+
+use std::sync::Arc;
+
+use cts_core::runs::RunKind;
+use cts_core::state::{StateRecord, TerraformState};
+use cts_core::{Backend, Chain};
+use cts_terraform::{Attempt, CommandError, FoundState};
+
+use super::attempt_error::AttemptError;
+use crate::lease::leased_run::LeasedRun;
+use crate::redaction::Redactor;
+
+/// The state of the task of one attempt.
+pub(crate) struct TaskState<'r> {
+    run: &'r LeasedRun,
+    attempt: &'r Attempt,
+    backend: &'r Backend,
+    redactor: &'r Arc<Redactor>,
+    kind: RunKind,
+    known: StateRecord,
+}
+
+impl<'r> TaskState<'r> {
+    #[expect(
+        clippy::result_large_err,
+        reason = "one is made for an attempt, which takes a process"
+    )]
+    pub(crate) fn new(
+        run: &'r LeasedRun,
+        attempt: &'r Attempt,
+        backend: &'r Backend,
+        redactor: &'r Arc<Redactor>,
+        kind: RunKind,
+    ) -> Result<Self, AttemptError> {
+        Ok(Self {
+            run,
+            attempt,
+            backend,
+            redactor,
+            kind,
+            // A scheduler of an earlier version has no record of the state.
+            known: run.lease.state.clone()?.unwrap_or_default(),
+        })
+    }
+
+    /// Reads the state that is now in the task's backend.
+    async fn read(&self) -> Result<Option<FoundState>, CommandError> {
+        read::read(self.run, self.attempt, self.backend, false).await
+    }
+
+    /// Like [`Self::read`], after Terraform has worked on the state.
+    async fn read_applied(&self) -> Result<Option<FoundState>, CommandError> {
+        read::read(self.run, self.attempt, self.backend, true).await
+    }
+
+    /// The state to report after Terraform may have changed it; `None` if it cannot be read.
+    pub(crate) async fn report(&self) -> Option<TerraformState> {
+        match self.read_applied().await {
+            Ok(found) => found.map(|found| found.state),
+            Err(error) if error.is_interrupted() => None,
+            Err(error) => {
+                tracing::warn!(
+                    task_name = %self.attempt.task,
+                    run.id = %self.run.lease.run,
+                    error = %Chain(&error),
+                    "the serial of the state cannot be read and is not reported"
+                );
+                None
+            }
+        }
+    }
+}

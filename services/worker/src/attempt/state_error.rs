@@ -1,0 +1,40 @@
+//! Reasons why a run cannot continue with the state of its task, or has not destroyed it.
+
+use tonic::Status;
+
+use super::state::mismatch::Mismatch;
+
+/// The reason why a run cannot continue with its state.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StateError {
+    /// The state may not be the task's, or a plan came before its move.
+    #[error(transparent)]
+    Mismatch(Box<Mismatch>),
+    /// The previous place of the state cannot be read. Its credentials are not in the text.
+    #[error("the state cannot be read from its old backend {kind:?}: {text}")]
+    Unreadable { kind: String, text: String },
+    /// No scheduler has recorded the change of the state.
+    #[error(
+        "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that"
+    )]
+    Unrecorded(#[source] Status),
+}
+
+/// Terraform has destroyed the resources in the state that it found, but these were not all resources of the
+/// task.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Undestroyed {
+    /// The state is not that of the task.
+    #[error(
+        "{found} in backend {backend:?}, workspace {workspace}, so what the task has made is still there. `cts task \
+         delete -retain {workspace}` deletes the task and leaves it"
+    )]
+    Elsewhere {
+        found: &'static str,
+        backend: String,
+        workspace: String,
+    },
+    /// Resources are left in the state.
+    #[error("{0} resources are left in the state although Terraform has not failed")]
+    Left(u64),
+}

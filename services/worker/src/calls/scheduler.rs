@@ -1,0 +1,323 @@
+//! Calls to the scheduler.
+
+use std::time::Duration;
+
+use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::state::StateReport;
+use cts_core::{
+    Capabilities, Chain, Digest, JournalPart, LostLease, Outage, RunInput, WorkerId, WorkerRecord,
+    log_failure,
+};
+use cts_proto::bundle::v1::GetBundleRequest;
+use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
+use cts_proto::log::v1::log_service_client::LogServiceClient;
+use cts_proto::log::v1::{AppendLogRequest, LogLine, LogStream};
+use cts_proto::run::v1 as proto;
+use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
+use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
+use cts_rpc::{ConversionError, convert};
+use cts_terraform::{OutputLine, OutputStream};
+use tokio::time::sleep;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use crate::attempt::ended::Ended;
+use crate::calls::RETRIES;
+use crate::calls::call_timeout::within;
+use crate::calls::inputs::{Contents, InputError};
+use crate::lease::{FrozenInput, Lease};
+
+/// How long one call for a run, or for the end of a wait, waits at the scheduler.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Longest time for any answer that a scheduler takes from its database. Calls wait while no scheduler is
+/// healthy, and this limit ends that wait.
+const CALL: Duration = Duration::from_secs(5);
+
+/// Longest time for a heartbeat.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+
+/// Longest time for the parts of a bundle.
+const TRANSFER: Duration = Duration::from_mins(2);
+
+/// The scheduler as this worker sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Scheduler {
+    pub(crate) worker: WorkerId,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) runs: RunServiceClient<Channel>,
+    pub(crate) logs: LogServiceClient<Channel>,
+    pub(crate) bundles: BundleServiceClient<Channel>,
+    pub(crate) workers: WorkerServiceClient<Channel>,
+    pub(crate) contents: Contents,
+}
+
+impl Scheduler {
+    /// Waits for a run. `request_id` names this call among those of the worker.
+    pub(crate) async fn acquire(&self, request_id: String) -> Result<Option<Lease>, Status> {
+        let request = proto::AcquireRunRequest {
+            worker_id: self.worker.to_string(),
+            wait: Some(convert::duration_to_wire(WAIT)),
+            capabilities: Some(convert::capabilities_to_wire(&self.capabilities)),
+            kinds: convert::known_kinds(),
+            request_id,
+            reports_settings: true,
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
+        let lease = answer.into_inner().lease.map(Lease::try_from);
+        Ok(lease.transpose()?)
+    }
+
+    /// Reports that this worker lives, or leaves.
+    pub(crate) async fn heartbeat(
+        &self,
+        worker: WorkerRecord,
+        leaving: bool,
+        unanswered_requests: Vec<String>,
+        wants_cluster_key: bool,
+    ) -> Result<HeartbeatResponse, Status> {
+        let request = HeartbeatRequest {
+            worker: Some(convert::worker_to_wire(worker)),
+            leaving,
+            unanswered_requests,
+            wants_cluster_key,
+            journal: None,
+        };
+        self.send_heartbeat(request).await
+    }
+
+    /// Reports that this worker lives, with a part of its journal.
+    pub(crate) async fn report_journal(
+        &self,
+        worker: WorkerRecord,
+        part: JournalPart,
+    ) -> Result<HeartbeatResponse, Status> {
+        let request = HeartbeatRequest {
+            worker: Some(convert::worker_to_wire(worker)),
+            journal: Some(convert::journal_to_wire(part)),
+            ..HeartbeatRequest::default()
+        };
+        self.send_heartbeat(request).await
+    }
+
+    async fn send_heartbeat(&self, request: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+        let mut workers = self.workers.clone();
+        Ok(within(HEARTBEAT, workers.heartbeat(request))
+            .await?
+            .into_inner())
+    }
+
+    /// The archive of a module bundle.
+    pub(crate) async fn bundle(&self, hash: Digest) -> Result<Vec<u8>, Status> {
+        let request = GetBundleRequest {
+            hash: hash.to_string(),
+        };
+        within(TRANSFER, async {
+            let mut parts = self.bundles.clone().get_bundle(request).await?.into_inner();
+            let mut bytes = Vec::new();
+            while let Some(part) = parts.message().await? {
+                bytes.extend(part.chunk);
+            }
+            Ok(bytes)
+        })
+        .await
+    }
+
+    /// The frozen input of a leased run.
+    pub(crate) async fn input(&self, input: &FrozenInput) -> Result<RunInput, InputError> {
+        self.contents.input(&self.runs, input).await
+    }
+
+    /// The lost leases of the run's task.
+    pub(crate) async fn lost_leases(&self, lease: &Lease) -> Result<Vec<LostLease>, Status> {
+        let request = proto::ListLostLeasesRequest {
+            run_id: lease.run.to_string(),
+        };
+        let mut runs = self.runs.clone();
+        let response = within(CALL, runs.list_lost_leases(request)).await?;
+        let leases = response.into_inner().leases.into_iter();
+        let leases: Result<_, ConversionError> =
+            leases.map(convert::lost_lease_from_wire).collect();
+        Ok(leases?)
+    }
+
+    /// Renews a lease. Returns its new time to live, and the order to stop its run, if any.
+    pub(crate) async fn renew(
+        &self,
+        lease: &Lease,
+    ) -> Result<(Duration, Option<CancelOrder>), Status> {
+        let request = proto::RenewRunRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+        };
+        let response = self.runs.clone().renew_run(request).await?.into_inner();
+        let life = convert::duration_from_wire(response.time_to_live.as_ref());
+        Ok((life, convert::cancel_order_from_wire(response.cancel)))
+    }
+
+    /// Waits for an order to stop a leased run that differs from the known one.
+    pub(crate) async fn await_cancel(
+        &self,
+        lease: &Lease,
+        known: Option<CancelOrder>,
+    ) -> Result<Option<CancelOrder>, Status> {
+        let request = proto::AwaitCancelRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            wait: Some(convert::duration_to_wire(WAIT)),
+            known: convert::cancel_order_to_wire(known).into(),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(WAIT + CALL, runs.await_cancel(request)).await?;
+        Ok(convert::cancel_order_from_wire(answer.into_inner().order))
+    }
+
+    /// Reports that a leased run waits. If `waiting_for` is empty, waits for the reason why the run is to
+    /// give up.
+    pub(crate) async fn suspend(
+        &self,
+        lease: &Lease,
+        number: u32,
+        waiting_for: &str,
+    ) -> Result<Option<WaitEnd>, Status> {
+        let wait = if waiting_for.is_empty() {
+            WAIT
+        } else {
+            Duration::ZERO
+        };
+        let request = proto::SuspendRunRequest {
+            number,
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            waiting_for: waiting_for.to_owned(),
+            wait: Some(convert::duration_to_wire(wait)),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(wait + CALL, runs.suspend_run(request)).await?;
+        Ok(convert::wait_end_from_wire(answer.into_inner().end))
+    }
+
+    /// Whether a run that has waited may continue.
+    pub(crate) async fn resume(&self, lease: &Lease, number: u32) -> Result<Resumed, Status> {
+        let request = proto::ResumeRunRequest {
+            number,
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(CALL, runs.resume_run(request)).await?.into_inner();
+        Ok(match convert::wait_end_from_wire(answer.end) {
+            Some(end) => Resumed::Ended(end),
+            None if answer.goes_on => Resumed::GoesOn,
+            None => Resumed::GroupBusy,
+        })
+    }
+
+    /// Records a change of the state of the run's task. Returns the number of its moves from now on.
+    pub(crate) async fn record_state(
+        &self,
+        lease: &Lease,
+        report: StateReport,
+    ) -> Result<u32, Status> {
+        let request = proto::RecordStateRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            report: Some(convert::state_report_to_wire(report)),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(CALL, runs.record_state(request)).await?;
+        Ok(answer.into_inner().moves)
+    }
+
+    /// Reports the end of an attempt; tries again until an answer comes, without end.
+    ///
+    /// Safe to repeat: a report that had arrived is refused the second time.
+    pub(crate) async fn complete(
+        &self,
+        lease: &Lease,
+        Ended {
+            outcome,
+            details,
+            state,
+        }: Ended,
+        log: Vec<OutputLine>,
+    ) -> Result<(), Status> {
+        let request = proto::CompleteRunRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            outcome: Some(convert::outcome_to_wire(outcome)),
+            log: log_to_wire(log),
+            details: details.map(convert::details_to_wire),
+            state: state.map(convert::terraform_state_to_wire),
+        };
+        let mut pauses = RETRIES.pauses(fastrand::f64);
+        let mut outage = Outage::default();
+        loop {
+            let mut runs = self.runs.clone();
+            match within(CALL, runs.complete_run(request.clone())).await {
+                Err(status) if is_worth_another_try(&status) => {
+                    log_failure!(outage, run.id = %lease.run, error = %Chain(&status), "the end of a run cannot be reported yet");
+                    sleep(pauses.next_pause()).await;
+                }
+                Err(status) if status.code() == Code::FailedPrecondition && outage.is_on() => {
+                    tracing::warn!(
+                        run.id = %lease.run,
+                        "the lease is over: an earlier report of its end has arrived, or it was taken back"
+                    );
+                    return Ok(());
+                }
+                answer => return answer.map(drop),
+            }
+        }
+    }
+
+    /// Appends lines to the log of a leased run.
+    pub(crate) async fn append_log(
+        &self,
+        lease: &Lease,
+        lines: Vec<OutputLine>,
+    ) -> Result<(), Status> {
+        let batch = AppendLogRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            lines: log_to_wire(lines),
+        };
+        let mut logs = self.logs.clone();
+        let appended = logs.append_log(tokio_stream::once(batch));
+        within(CALL, appended).await.map(drop)
+    }
+}
+
+fn log_to_wire(lines: Vec<OutputLine>) -> Vec<LogLine> {
+    let line = |line: OutputLine| LogLine {
+        stream: match line.stream {
+            OutputStream::Stdout => LogStream::Stdout,
+            OutputStream::Stderr => LogStream::Stderr,
+        }
+        .into(),
+        text: line.text,
+    };
+    lines.into_iter().map(line).collect()
+}
+
+/// Whether another try may succeed: no scheduler was reached, its database did not answer, or the outcome of
+/// the call is not known.
+fn is_worth_another_try(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::Unavailable
+            | Code::Cancelled
+            | Code::DeadlineExceeded
+            | Code::Unknown
+            | Code::Internal
+    )
+}

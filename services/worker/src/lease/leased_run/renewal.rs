@@ -1,0 +1,170 @@
+//! The renewals of a lease: while Terraform may write, and after that.
+
+use std::time::Duration;
+
+use cts_core::{Backoff, Chain, Outage, Pauses, log_failure};
+use tokio::time::{sleep, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tonic::Code;
+
+use super::LeasedRun;
+
+/// Longest time for one try to renew; another scheduler may answer the next.
+const RENEWAL: Duration = Duration::from_secs(2);
+
+/// Longest time for finding out whether a late grant is still good.
+const CONFIRMATION: Duration = Duration::from_secs(5);
+
+/// Pauses between failed tries.
+const RETRIES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(1));
+
+/// How the lease of an attempt was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseEnd {
+    /// A scheduler says that the lease is over: another attempt may be at work already.
+    Refused,
+    /// No scheduler has renewed the lease in time. The lease may still be in force.
+    Unanswered,
+    /// This process stood still until it was too late to renew.
+    Stalled,
+}
+
+/// The outcome of one try to renew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    Granted(Duration),
+    Refused,
+    NoAnswer,
+}
+
+impl LeasedRun {
+    /// Finds out from when a late grant counts: its call had to wait for a scheduler, or the scheduler for
+    /// its database, and it is unknown how much of that was before the grant. The moment of a renewal's
+    /// request is known. To be called before anything is begun under the lease, so that nothing has been
+    /// given up by then.
+    pub(crate) async fn confirm(&self, stop: &CancellationToken) -> Result<(), LeaseEnd> {
+        let mut tries = Tries::default();
+        let confirmed = async {
+            while self.now() >= self.deadlines().renew_at() {
+                let asked = self.now();
+                match self.try_to_renew(&mut tries).await {
+                    Renewal::Granted(life) => {
+                        let mut state = self.lock();
+                        state.deadlines = state.deadlines.renewed(asked, life);
+                    }
+                    Renewal::Refused => return Err(LeaseEnd::Refused),
+                    Renewal::NoAnswer => sleep(tries.pauses.next_pause()).await,
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            confirmed = timeout(CONFIRMATION, confirmed) => confirmed.unwrap_or(Err(LeaseEnd::Unanswered)),
+            () = stop.cancelled() => Err(LeaseEnd::Unanswered),
+        }
+    }
+
+    /// Renews the lease while Terraform may write. Returns when the lease is lost, at the latest when the
+    /// [`LeaseDeadlines`](cts_core::lease::Hold) require to give it up.
+    pub(crate) async fn keep_lease(&self) -> LeaseEnd {
+        loop {
+            let deadlines = self.deadlines();
+            let give_up = self.moment(deadlines.stop_by());
+            tokio::select! {
+                biased;
+                () = sleep_until(give_up) => return LeaseEnd::Stalled,
+                () = sleep_until(self.moment(deadlines.renew_at())) => {}
+            }
+            let mut tries = Tries::default();
+            loop {
+                let asked = self.now();
+                if !deadlines.is_held(asked) {
+                    return tries.end();
+                }
+                match timeout_at(give_up, self.try_to_renew(&mut tries)).await {
+                    Ok(Renewal::Granted(life)) if deadlines.is_held(self.now()) => {
+                        self.lock().deadlines = deadlines.renewed(asked, life);
+                        self.tell_guard();
+                        break;
+                    }
+                    Ok(Renewal::Refused) => return LeaseEnd::Refused,
+                    Ok(Renewal::NoAnswer) => sleep(tries.pauses.next_pause()).await,
+                    Ok(Renewal::Granted(_)) | Err(_) => return LeaseEnd::Unanswered,
+                }
+            }
+        }
+    }
+
+    /// Renews the lease after the end of Terraform, however long the scheduler cannot be reached. Returns
+    /// when a scheduler says that the lease is over, or after `most` renewals in a row.
+    ///
+    /// An expired lease that was not taken back is still good for the report, so it is not given up.
+    pub(super) async fn keep_ended(&self, most: u32) {
+        let mut in_a_row = 0;
+        while in_a_row < most {
+            sleep_until(self.moment(self.deadlines().renew_at())).await;
+            let mut tries = Tries::default();
+            loop {
+                let asked = self.now();
+                match self.try_to_renew(&mut tries).await {
+                    Renewal::Granted(life) => {
+                        let mut state = self.lock();
+                        state.deadlines = state.deadlines.renewed(asked, life);
+                        in_a_row += 1;
+                        break;
+                    }
+                    Renewal::Refused => return,
+                    Renewal::NoAnswer => {
+                        in_a_row = 0;
+                        sleep(tries.pauses.next_pause()).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn try_to_renew(&self, tries: &mut Tries) -> Renewal {
+        let answer = timeout(RENEWAL, self.shared.scheduler.renew(&self.lease)).await;
+        let cause = match answer {
+            Ok(Ok((life, order))) => {
+                self.note_order(order);
+                return Renewal::Granted(life);
+            }
+            Ok(Err(status)) if status.code() == Code::FailedPrecondition => {
+                return Renewal::Refused;
+            }
+            Ok(Err(status)) => Chain(&status).to_string(),
+            Err(elapsed) => elapsed.to_string(),
+        };
+        log_failure!(tries.outage, run.id = %self.lease.run, error = cause, "cannot renew a lease");
+        Renewal::NoAnswer
+    }
+}
+
+/// The failed tries since the last renewal.
+#[derive(Debug)]
+struct Tries {
+    outage: Outage,
+    pauses: Pauses,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self {
+            outage: Outage::default(),
+            pauses: RETRIES.pauses(fastrand::f64),
+        }
+    }
+}
+
+impl Tries {
+    /// How a lease was lost after these tries.
+    const fn end(&self) -> LeaseEnd {
+        if self.outage.is_on() {
+            LeaseEnd::Unanswered
+        } else {
+            LeaseEnd::Stalled
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The work on a leased run: the attempt, its lease and its log at the same time, and the report.
+
+use std::sync::Arc;
+
+use cts_core::Chain;
+use cts_core::runs::AttemptOutcome;
+use cts_terraform::StopSignal;
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::attempt;
+use crate::attempt::ended::Ended;
+use crate::lease::leased_run::LeasedRun;
+use crate::lease::leased_run::renewal::LeaseEnd;
+use crate::lease::run_log::RunLog;
+
+/// Works on the run to its end. Returns when the report has arrived or has become pointless.
+pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
+    tracing::debug!(
+        task_name = run.lease.task_name,
+        run.id = %run.lease.run,
+        lease.epoch = run.lease.epoch.get(),
+        kind = run.lease.kind.as_ref().ok().map(|kind| kind.as_str()),
+        attempt = run.lease.attempt,
+        "run started"
+    );
+    let log = RunLog::new(run.shared.console.clone());
+    if let Err(end) = run.confirm(stop).await {
+        return give_back_unused(&run, end, &log, stop).await;
+    }
+    let order = StopSignal::child_of(stop, run.shared.options.stop);
+    let done = CancellationToken::new();
+    let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
+    let (ended, lost) = {
+        let output = Arc::clone(&log) as _;
+        let mut work = std::pin::pin!(async {
+            match run.note_begin().await {
+                Ok(()) => attempt(&run.shared, &run, output, order.clone()).await,
+                Err(error) => Ended {
+                    outcome: AttemptOutcome::Failed(Chain(&error).to_string()),
+                    details: None,
+                    state: None,
+                },
+            }
+        });
+        let mut keeping = std::pin::pin!(run.keep_lease());
+        let mut following = std::pin::pin!(run.follow_orders(&order));
+        let mut lost = None;
+        let ended = loop {
+            tokio::select! {
+                biased;
+                end = &mut keeping, if lost.is_none() => {
+                    lost = Some(end);
+                    run.give_up(&order);
+                }
+                ended = &mut work => break ended,
+                never = &mut following => match never {},
+                () = &mut shipping => {}
+            }
+        };
+        (ended, lost)
+    };
+    run.leave();
+    done.cancel();
+    let Some(outcome) = to_be_reported(ended.outcome, lost) else {
+        tracing::warn!(
+            task_name = run.lease.task_name,
+            run.id = %run.lease.run,
+            "the lease was lost; the result is not reported"
+        );
+        return;
+    };
+    if lost.is_some() {
+        tracing::warn!(
+            task_name = run.lease.task_name,
+            run.id = %run.lease.run,
+            "the lease could not be renewed in time; the run is given back"
+        );
+    }
+    let ended = Ended { outcome, ..ended };
+    // The log of a run whose lease could not be renewed does not arrive either.
+    let report = Box::pin(async {
+        if lost.is_none() {
+            shipping.await;
+        }
+        let word = outcome_word(&ended.outcome);
+        run.report(ended, &log, lost.is_none()).await?;
+        run.note_end(word).await;
+        Ok(())
+    });
+    run.keep_until_reported(report, stop).await;
+}
+
+/// The name of an outcome in the journal.
+const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Applied => "applied",
+        AttemptOutcome::Planned(_) => "planned",
+        AttemptOutcome::Checked => "checked",
+        AttemptOutcome::Destroyed => "destroyed",
+        AttemptOutcome::Failed(_) => "failed",
+        AttemptOutcome::Interrupted => "interrupted",
+    }
+}
+
+/// A grant came too late to be used. Unless a scheduler says that it is over, it is given back at once, so
+/// that the run need not wait for its end.
+async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &CancellationToken) {
+    let (task_name, id) = (&run.lease.task_name, run.lease.run);
+    if end == LeaseEnd::Refused {
+        tracing::info!(task_name, run.id = %id, "a grant was over when it arrived; the run is not begun");
+        return;
+    }
+    tracing::warn!(task_name, run.id = %id, "a grant has come too late and cannot be renewed; the run is given back");
+    let ended = Ended {
+        outcome: AttemptOutcome::Interrupted,
+        details: None,
+        state: None,
+    };
+    let report = Box::pin(run.report(ended, log, false));
+    run.keep_until_reported(report, stop).await;
+}
+
+/// The report for an attempt that has ended with `outcome`; `lost` is how its lease was lost before the end.
+/// Terraform is gone in any case, and the scheduler refuses the report if another attempt has begun.
+///
+/// A finished change is reported, so that it is not done twice. A run that was stopped because no scheduler
+/// renewed its lease goes back to the queue and does not count. A run that was stopped because this process
+/// stood still is taken back by the scheduler and counts, because it may be the run that makes workers stand
+/// still.
+fn to_be_reported(outcome: AttemptOutcome, lost: Option<LeaseEnd>) -> Option<AttemptOutcome> {
+    match (lost, &outcome) {
+        (Some(LeaseEnd::Refused), _) => None,
+        (None, _)
+        | (
+            Some(_),
+            AttemptOutcome::Applied
+            | AttemptOutcome::Planned(_)
+            | AttemptOutcome::Checked
+            | AttemptOutcome::Destroyed,
+        ) => Some(outcome),
+        (Some(LeaseEnd::Unanswered), _) => Some(AttemptOutcome::Interrupted),
+        (Some(LeaseEnd::Stalled), _) => None,
+    }
+}
