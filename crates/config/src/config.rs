@@ -6,21 +6,21 @@ use cts_bundle::ModuleRoots;
 use cts_core::{BufferPeriod, ProviderBlock, TaskSpec};
 use secrecy::SecretString;
 
-use crate::consul::ConsulConfig;
-use crate::database::DatabaseConfig;
-use crate::driver::TerraformDriver;
-use crate::environment;
-use crate::gateway::GatewayConfig;
-use crate::high_availability::{HaStorage, HighAvailability};
-use crate::scheduler::{OnTakeover, SchedulerConfig};
-use crate::security::SecurityConfig;
-use crate::services::ServicesConfig;
-use crate::syslog::SyslogConfig;
-use crate::terraform_cloud::TerraformCloudDriver;
-use crate::tls::ApiTls;
-use crate::vault::VaultConfig;
-use crate::webhook::WebhookConfig;
-use crate::worker::WorkerConfig;
+use crate::blocks::consul::ConsulConfig;
+use crate::blocks::database::DatabaseConfig;
+use crate::blocks::driver::TerraformDriver;
+use crate::blocks::environment;
+use crate::blocks::gateway::GatewayConfig;
+use crate::blocks::high_availability::{HaStorage, HighAvailability};
+use crate::blocks::scheduler::{OnTakeover, SchedulerConfig};
+use crate::blocks::security::SecurityConfig;
+use crate::blocks::services::ServicesConfig;
+use crate::blocks::syslog::SyslogConfig;
+use crate::blocks::terraform_cloud::TerraformCloudDriver;
+use crate::blocks::tls::ApiTls;
+use crate::blocks::vault::VaultConfig;
+use crate::blocks::webhook::WebhookConfig;
+use crate::blocks::worker::WorkerConfig;
 
 /// A valid configuration: nothing in it is unset, relative or of doubtful type any more. Its `Debug`
 /// form is [`dump_json`](crate::dump_json()), without secrets.

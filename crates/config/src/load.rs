@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 use crate::config::Config;
-use crate::problem::Report;
-use crate::sink::Sink;
-use crate::source::read_all;
-use crate::template::Templates;
+use crate::decode::source::read_all;
+use crate::decode::template::Templates;
+use crate::decode::tree::Part;
+use crate::report::problem::Report;
+use crate::report::sink::Sink;
 use crate::top_level::decode;
-use crate::tree::Part;
 
 /// Inputs of the configuration besides its files.
 #[derive(Debug, Clone, Copy)]

@@ -7,21 +7,21 @@ use std::time::Duration;
 use cts_core::{BufferPeriod, size_text};
 use secrecy::ExposeSecret;
 
-use crate::client_limits::ClientLimit;
+use crate::blocks::client_limits::ClientLimit;
+use crate::blocks::database::DatabaseConfig;
+use crate::blocks::gateway::{GatewayConfig, GatewayMode};
+use crate::blocks::high_availability::{HaStorage, HighAvailability};
+use crate::blocks::scheduler::OnTakeover;
+use crate::blocks::security::SecurityConfig;
+use crate::blocks::services::ServicesConfig;
+use crate::blocks::syslog::SyslogConfig;
+use crate::blocks::tls::ApiTls;
+use crate::blocks::worker::WorkerConfig;
 use crate::config::Config;
-use crate::database::DatabaseConfig;
 use crate::dump::connections::{consul, vault};
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump::tree::Body;
-use crate::gateway::{GatewayConfig, GatewayMode};
-use crate::high_availability::{HaStorage, HighAvailability};
-use crate::scheduler::OnTakeover;
-use crate::security::SecurityConfig;
-use crate::services::ServicesConfig;
-use crate::syslog::SyslogConfig;
-use crate::tls::ApiTls;
-use crate::worker::WorkerConfig;
 
 pub(super) fn tree(config: &Config) -> Body {
     let mut top = Body::default();

@@ -3,13 +3,13 @@
 use cts_core::hidden::HIDDEN;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::client_tls::ClientTls;
-use crate::consul::{ConsulConfig, ServiceRegistration};
+use crate::blocks::client_tls::ClientTls;
+use crate::blocks::consul::{ConsulConfig, ServiceRegistration};
+use crate::blocks::environment::Setting;
+use crate::blocks::transport::Transport;
+use crate::blocks::vault::VaultConfig;
 use crate::dump::blocks::{duration, path};
 use crate::dump::tree::Body;
-use crate::environment::Setting;
-use crate::transport::Transport;
-use crate::vault::VaultConfig;
 
 pub(super) fn consul(consul: &ConsulConfig) -> Body {
     let mut body = Body::default();

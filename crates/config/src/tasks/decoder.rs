@@ -1,0 +1,312 @@
+//! `task` (docs/configuration.md#task).
+
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cts_bundle::ModuleRoots;
+use cts_core::{
+    BufferPeriod, BufferSetting, Condition, ItemKind, ModuleInput, ProviderId, Requirement,
+    ServicesCondition, ServicesInput, TaskDefinition, TaskSpec,
+};
+use serde_json::Value;
+
+use crate::decode::block::Block;
+use crate::load::LoadContext;
+use crate::report::location::{Located, Place};
+use crate::report::sink::Sink;
+use crate::tasks::condition::GivenCondition;
+use crate::tasks::module_source::{ModuleSources, clean};
+use crate::tasks::raw::RawTask;
+use crate::tasks::service_block::ServiceBlocks;
+use crate::tasks::shrink_limit::RawGuard;
+use crate::tasks::variables::VariableFiles;
+use crate::tasks::variables::raw::Variable;
+
+/// A task block that has been read.
+#[derive(Debug)]
+pub(crate) struct DecodedTask {
+    /// The task, unless too much of it is missing.
+    pub(crate) spec: Option<TaskSpec>,
+    /// The references to providers with their places.
+    pub(crate) providers: Vec<Located<ProviderId>>,
+    /// The names of webhooks with their places.
+    pub(crate) webhooks: Vec<Located<String>>,
+}
+
+/// Reads task blocks and what they refer to: variable files and local modules.
+#[derive(Debug)]
+pub(crate) struct TaskDecoder<'a> {
+    context: &'a LoadContext<'a>,
+    buffer_period: BufferPeriod,
+    services: ServiceBlocks,
+    /// Whether the driver is `terraform-cloud`.
+    in_cloud: bool,
+    modules: ModuleSources<'a>,
+    files: VariableFiles<'a>,
+    names: HashMap<String, Place>,
+    tasks: Vec<DecodedTask>,
+    sink: &'a Sink,
+}
+
+impl<'a> TaskDecoder<'a> {
+    /// `working_dirs` hold task directories, `roots` modules; `buffer_period` is the global one.
+    pub(crate) fn new(
+        context: &'a LoadContext<'a>,
+        working_dirs: &'a [PathBuf],
+        roots: ModuleRoots,
+        buffer_period: BufferPeriod,
+        sink: &'a Sink,
+    ) -> Self {
+        Self {
+            context,
+            buffer_period,
+            services: ServiceBlocks::default(),
+            in_cloud: false,
+            modules: ModuleSources::new(context.current_dir, working_dirs, roots, sink),
+            files: VariableFiles::new(context.current_dir, sink),
+            names: HashMap::new(),
+            tasks: Vec::new(),
+            sink,
+        }
+    }
+
+    /// See [`ModuleSources::may_be_elsewhere`].
+    pub(crate) fn modules_may_be_elsewhere(&mut self) {
+        self.modules.may_be_elsewhere();
+    }
+
+    /// Tasks may have settings for the driver `terraform-cloud`.
+    pub(crate) fn run_in_cloud(&mut self) {
+        self.in_cloud = true;
+    }
+
+    /// The deprecated `service` blocks, to which tasks may refer.
+    pub(crate) fn declare_services(&mut self, blocks: Vec<Block<'_>>) {
+        self.services = ServiceBlocks::decode(blocks, self.sink);
+    }
+
+    /// Reads one block.
+    pub(crate) fn decode(&mut self, block: Block<'_>) {
+        let mut written = RawTask::decode(block, self.context.now);
+        for used in &written.deprecated {
+            used.warn(self.sink);
+        }
+        if let Some(name) = &written.name {
+            self.refuse_duplicate(name.value.as_str(), &name.place);
+        }
+        let providers = written.providers.take().unwrap_or_default();
+        let webhooks = std::mem::take(&mut written.webhooks);
+        let spec = self.spec(written, &providers, &webhooks);
+        self.tasks.push(DecodedTask {
+            spec,
+            providers,
+            webhooks,
+        });
+    }
+
+    /// The tasks in the order in which they were decoded.
+    pub(crate) fn finish(self) -> Vec<DecodedTask> {
+        self.tasks
+    }
+
+    fn refuse_duplicate(&mut self, name: &str, place: &Place) {
+        if let Some(first) = self.names.get(name) {
+            let message = format!("duplicate task name {name:?}");
+            let help = format!("the first one is at {}", first.describe());
+            self.sink.error_with_help(place, message, Some(help));
+        } else {
+            self.names.insert(name.to_owned(), place.clone());
+        }
+    }
+
+    fn spec(
+        &mut self,
+        mut written: RawTask,
+        providers: &[Located<ProviderId>],
+        webhooks: &[Located<String>],
+    ) -> Option<TaskSpec> {
+        let resolved = written.module.as_ref();
+        let resolved = resolved.map(|module| self.modules.resolve(module));
+        let variables = self.variables(&written);
+        let places = variables.iter();
+        let places: Vec<_> = places
+            .map(|(name, written)| (name.clone(), written.place.clone()))
+            .collect();
+        let variables = variables.into_iter();
+        let variables = variables
+            .map(|(name, written)| (name, written.value))
+            .collect();
+        let services = written.services.iter().flat_map(|list| &list.value);
+        let services = services.map(|entry| entry.value.clone()).collect();
+        let (condition, module_inputs) = self.monitored(&mut written);
+        let (buffer_setting, buffer_period) = self.buffer(&written, &condition);
+        let workspace = if self.in_cloud {
+            written.workspace.check(self.sink)
+        } else {
+            written.workspace.refuse(self.sink);
+            None
+        };
+        let name = written.name?.value;
+        let resolved = resolved?;
+        let module = written.module?;
+        let working_dir = match written.working_dir {
+            Some(path) => clean(&self.context.current_dir.join(path.value)),
+            // Below a directory that only the worker determines.
+            None => PathBuf::from(name.as_str()),
+        };
+        let spec = TaskSpec {
+            definition: TaskDefinition {
+                name,
+                description: written.description.unwrap_or_default(),
+                module: module.value,
+                module_source: resolved.source.clone(),
+                module_digest: resolved.digest,
+                bundle: None,
+                version: written.version.unwrap_or_default(),
+                providers: providers.iter().map(|id| id.value.clone()).collect(),
+                webhooks: webhooks.iter().map(|name| name.value.clone()).collect(),
+                plan: written.plan.map(|plan| plan.value).unwrap_or_default(),
+                outputs: written
+                    .outputs
+                    .into_iter()
+                    .flatten()
+                    .map(|name| name.value)
+                    .collect(),
+                condition,
+                module_inputs,
+                services,
+                workspace,
+                variables,
+                working_dir,
+            },
+            enabled: written.enabled.unwrap_or(true),
+            buffer_setting,
+            buffer_period,
+            skip_unchanged: written.skip_unchanged.is_none_or(|skip| skip.value),
+            retry_failed: written.retry_failed.is_none_or(|retry| retry.value),
+            requirement: Requirement::default(),
+            timeouts: written.timeouts.values(),
+            guard: written.guard.value(),
+            concurrency_group: written.concurrency_group.map(|group| group.value),
+            on_delete: written.on_delete.unwrap_or_default(),
+        };
+        self.warn_of_useless_guard(&written.guard, &spec.definition);
+        self.modules
+            .require_variables(&resolved, &spec.definition, &module.place);
+        for (name, place) in &places {
+            if let Some(problem) = spec.definition.variable_problem(name) {
+                self.sink.error(place, problem.to_string());
+            }
+        }
+        Some(spec)
+    }
+
+    fn warn_of_useless_guard(&self, guard: &RawGuard, definition: &TaskDefinition) {
+        let dependencies = definition.dependencies();
+        let mut kinds = dependencies
+            .iter()
+            .map(|dependency| dependency.view.item_kind());
+        if kinds.any(|kind| kind == ItemKind::Instances) {
+            return;
+        }
+        for (key, place) in guard.places() {
+            let message = format!("`{key}` has no effect: the task has no instances of services");
+            self.sink.warning(place, message);
+        }
+    }
+
+    /// Values of files beat those in the block, later files beat earlier ones.
+    fn variables(&mut self, written: &RawTask) -> BTreeMap<String, Located<Value>> {
+        let block = written.variables.iter();
+        let located = |variable: &Variable| Located {
+            value: variable.value.clone(),
+            place: variable.place.clone(),
+        };
+        let mut variables: BTreeMap<String, Located<Value>> = block
+            .map(|(name, variable)| (name.clone(), located(variable)))
+            .collect();
+        for file in &written.variable_files {
+            variables.extend(self.files.read(file));
+        }
+        variables
+    }
+
+    /// The condition of the task and its module inputs; the deprecated list of services is one or the other
+    /// (docs/configuration.md#deprecated-keys-of-tasks).
+    fn monitored(&self, written: &mut RawTask) -> (Condition, Vec<ModuleInput>) {
+        let inputs = written.inputs.drain(..);
+        let mut inputs: Vec<_> = inputs.map(|input| input.value.into_input()).collect();
+        let listed = written.services.as_ref().map(|list| {
+            let listed = self.services.resolve(&list.value, self.sink);
+            ServicesInput {
+                names: listed.names,
+                declared: listed.declared,
+                ..ServicesInput::default()
+            }
+        });
+        let listed = listed.filter(|_| written.lists_services());
+        let condition = match std::mem::replace(&mut written.condition, GivenCondition::Absent) {
+            GivenCondition::Given(condition) => {
+                inputs.extend(listed.map(ModuleInput::Services));
+                condition.value.into_condition()
+            }
+            GivenCondition::Unknown => Condition::NoCondition,
+            GivenCondition::Absent => {
+                if let Some(listed) = listed {
+                    condition_of(listed)
+                } else {
+                    self.warn_of_no_condition(written);
+                    Condition::NoCondition
+                }
+            }
+        };
+        (condition, inputs)
+    }
+
+    fn warn_of_no_condition(&self, written: &RawTask) {
+        if let Some(place) = &written.place {
+            let message = "without a `condition` this task runs once, and never again for a change; \
+                           `condition \"no-condition\" {}` says so without this warning";
+            self.sink.warning(place, message);
+        }
+    }
+
+    /// A schedule is never buffered (`docs/configuration.md#buffer_period`).
+    fn buffer(
+        &self,
+        written: &RawTask,
+        condition: &Condition,
+    ) -> (Option<BufferSetting>, BufferPeriod) {
+        let setting = written.buffer.as_ref();
+        if !matches!(condition, Condition::Schedule(_)) {
+            let setting = setting.map(|setting| setting.value);
+            let period = self.buffer_period.refine(setting.unwrap_or_default());
+            return (setting, period);
+        }
+        if let Some(setting) = setting.filter(|setting| setting.value.enabled != Some(false)) {
+            let message = "`buffer_period` has no effect in a task with a `schedule` condition";
+            self.sink.warning(&setting.place, message);
+        }
+        let off = BufferSetting {
+            enabled: Some(false),
+            min: Some(Duration::ZERO),
+            max: Some(Duration::ZERO),
+        };
+        (Some(off), BufferPeriod::DISABLED)
+    }
+}
+
+fn condition_of(listed: ServicesInput) -> Condition {
+    Condition::Services(ServicesCondition {
+        names: listed.names,
+        regexp: listed.regexp,
+        datacenter: listed.datacenter,
+        namespace: listed.namespace,
+        filter: listed.filter,
+        cts_user_defined_meta: listed.cts_user_defined_meta,
+        declared: listed.declared,
+        use_as_module_input: true,
+    })
+}
