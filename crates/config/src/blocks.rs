@@ -11,6 +11,7 @@ pub(crate) mod gateway;
 pub(crate) mod high_availability;
 pub(crate) mod license;
 pub(crate) mod provider;
+pub(crate) mod required_providers;
 pub(crate) mod scheduler;
 pub(crate) mod security;
 pub(crate) mod services;

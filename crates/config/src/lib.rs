@@ -10,6 +10,7 @@
 
 mod blocks;
 mod config;
+mod context;
 mod decode;
 mod dump;
 mod load;
@@ -35,8 +36,9 @@ pub use blocks::vault::VaultConfig;
 pub use blocks::webhook::WebhookConfig;
 pub use blocks::worker::WorkerConfig;
 pub use config::{Config, LogLevel};
+pub use context::LoadContext;
 pub use dump::{dump, dump_json};
-pub use load::{ConfigError, LoadContext, Loaded, check, load};
+pub use load::{ConfigError, Loaded, check, load};
 pub use report::problem::{Problem, Report, Severity};
 pub use tasks::declaration::DeclaredTasks;
 pub use tasks::file::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};

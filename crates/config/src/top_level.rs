@@ -20,17 +20,17 @@ use crate::blocks::services::decode_services;
 use crate::blocks::syslog::decode_syslog;
 use crate::blocks::tls::decode_tls;
 use crate::blocks::vault::decode_vault;
-use crate::blocks::webhook::{check_references, decode_webhooks};
+use crate::blocks::webhook::decode_webhooks;
 use crate::blocks::worker::decode_worker;
 use crate::config::{Config, LogLevel};
+use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::decode::path::clean;
 use crate::decode::tree::Part;
-use crate::load::LoadContext;
 use crate::report::sink::Sink;
 use crate::tasks::decoder::TaskDecoder;
-use crate::tasks::module_source::clean;
-use crate::tasks::references::{refuse_shared_commits, warn_of_unknown_providers};
+use crate::tasks::references::{check_webhooks, refuse_shared_commits, warn_of_unknown_providers};
 
 const DEFAULT_PORT: u16 = 8558;
 const DEFAULT_WORKING_DIR: &str = "sync-tasks";
@@ -132,7 +132,7 @@ pub(crate) fn decode(
     }
     refuse_shared_commits(&tasks, &providers, sink);
     warn_of_unknown_providers(&tasks, &providers, sink);
-    check_references(&tasks, &webhooks, database.is_some(), sink);
+    check_webhooks(&tasks, &webhooks, database.is_some(), sink);
 
     // Typed, but of no effect in the original either.
     top.text("client_type");

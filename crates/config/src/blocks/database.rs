@@ -7,8 +7,8 @@ use secrecy::SecretString;
 use crate::blocks::environment::{Environment, Setting};
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::decode::path::clean;
 use crate::report::sink::Sink;
-use crate::tasks::module_source::clean;
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 const DEFAULT_CONNECTIONS: u32 = 16;

@@ -17,13 +17,13 @@ use crate::blocks::driver::backend::{decode_backend, decode_previous_backend, de
 use crate::blocks::driver::release::{decode_engine, decode_source, decode_version};
 use crate::blocks::driver::version::ExactVersion;
 use crate::blocks::environment::Environment;
+use crate::blocks::required_providers::decode_required;
 use crate::blocks::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
 use crate::blocks::timeouts::RawTimeouts;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::free_form::free_form;
+use crate::decode::path::clean;
 use crate::report::location::Located;
-use crate::tasks::module_source::clean;
 
 pub use release::ReleaseSource;
 pub use sharing::BackendRefusal;
@@ -219,15 +219,4 @@ fn decode_shared(block: &mut Block<'_>, backend: &Backend) -> bool {
         block.sink().warning(&written.place, message);
     }
     true
-}
-
-/// An entry replaces an earlier one of the same provider as a whole (docs/configuration.md#files).
-pub(crate) fn decode_required(block: Block<'_>) -> Map<String, Value> {
-    let sink = block.sink();
-    let mut required = Map::new();
-    for entry in block.into_entries() {
-        let value = free_form(std::slice::from_ref(&entry), sink);
-        required.extend(value);
-    }
-    required
 }

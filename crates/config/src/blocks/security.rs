@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use cts_core::settings::ClusterKey;
 
 use crate::decode::block::Block;
+use crate::decode::path::clean;
 use crate::decode::token_file::read_token;
-use crate::tasks::module_source::clean;
 
 /// Two while one takes the place of the other.
 const MOST_KEYS: usize = 2;

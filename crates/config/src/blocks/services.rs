@@ -7,7 +7,7 @@ use http::uri::Authority;
 use crate::blocks::client_limits::{ServicesLimits, decode_services_limits};
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::tasks::module_source::clean;
+use crate::decode::path::clean;
 
 /// `services`; of use where the services are processes of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

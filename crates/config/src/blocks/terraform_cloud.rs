@@ -4,8 +4,8 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
-use crate::blocks::driver::decode_required;
 use crate::blocks::environment::{Environment, Setting};
+use crate::blocks::required_providers::decode_required;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 

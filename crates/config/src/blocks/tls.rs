@@ -7,8 +7,8 @@ use cts_tls::{Authorities, Files, IdentityFiles, TlsError};
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::decode::path::clean;
 use crate::report::location::{Located, Place};
-use crate::tasks::module_source::clean;
 
 /// `tls`, switched on. The paths are absolute. Certificate and key have been read and belong together;
 /// the files of the authorities have not been opened.

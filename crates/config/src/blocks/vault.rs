@@ -10,10 +10,10 @@ use crate::blocks::environment::{Environment, Setting};
 use crate::blocks::transport::{Transport, decode_transport};
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::decode::path::clean;
 use crate::decode::token_file::read_token;
 use crate::report::location::Located;
 use crate::report::sink::Sink;
-use crate::tasks::module_source::clean;
 
 const DEFAULT_ADDRESS: &str = "https://127.0.0.1:8200";
 const TOKEN_FILE_AT_HOME: &str = ".vault-token";

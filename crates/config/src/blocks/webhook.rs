@@ -10,9 +10,6 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
 use crate::decode::block::Block;
 use crate::report::location::Place;
-use crate::report::sink::Sink;
-use crate::report::suggestion::suggestion;
-use crate::tasks::decoder::DecodedTask;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(1);
@@ -130,26 +127,4 @@ fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
 fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_part)
-}
-
-/// Tasks name webhooks that exist. In a cluster the workers check this, whose files differ: a name that is
-/// not among the webhooks here is only doubtful.
-pub(crate) fn check_references(
-    tasks: &[DecodedTask],
-    webhooks: &[WebhookConfig],
-    in_cluster: bool,
-    sink: &Sink,
-) {
-    let known: Vec<&str> = webhooks.iter().map(|known| known.name.as_str()).collect();
-    for name in tasks.iter().flat_map(|task| &task.webhooks) {
-        if known.contains(&name.value.as_str()) || (in_cluster && known.is_empty()) {
-            continue;
-        }
-        let message = format!("no `webhook` block is called {:?}", name.value);
-        if in_cluster {
-            sink.warning(&name.place, message);
-        } else {
-            sink.error_with_help(&name.place, message, suggestion(&name.value, &known));
-        }
-    }
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::decode::block::Block;
+use crate::decode::path::clean;
 use crate::report::location::Located;
 use crate::report::sink::Sink;
-use crate::tasks::module_source::clean;
 
 /// More runs at a time make no sense on one machine.
 const SLOTS_LIMITS: RangeInclusive<usize> = 1..=1024;

@@ -8,8 +8,8 @@ use crate::blocks::consul::{ConsulConfig, ServiceRegistration};
 use crate::blocks::environment::Setting;
 use crate::blocks::transport::Transport;
 use crate::blocks::vault::VaultConfig;
-use crate::dump::blocks::{duration, path};
 use crate::dump::tree::Body;
+use crate::dump::values::{duration, path};
 
 pub(super) fn consul(consul: &ConsulConfig) -> Body {
     let mut body = Body::default();

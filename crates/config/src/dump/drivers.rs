@@ -8,9 +8,9 @@ use crate::blocks::driver::TerraformDriver;
 use crate::blocks::terraform_cloud::TerraformCloudDriver;
 use crate::blocks::webhook::WebhookConfig;
 use crate::config::Config;
-use crate::dump::blocks::{duration, path};
 use crate::dump::connections::client_tls;
 use crate::dump::tree::Body;
+use crate::dump::values::{duration, path};
 
 pub(super) fn driver(top: &mut Body, config: &Config) {
     match &config.terraform_cloud {

@@ -9,8 +9,8 @@ use cts_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::dump::blocks::{buffer_period, duration, path};
 use crate::dump::tree::Body;
+use crate::dump::values::{buffer_period, duration, path};
 
 pub(super) fn tasks(top: &mut Body, tasks: &[TaskSpec]) {
     let mut declared: BTreeMap<String, Body> = BTreeMap::new();

@@ -1,6 +1,5 @@
 //! `task` (docs/configuration.md#task).
 
-
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,12 +11,13 @@ use cts_core::{
 };
 use serde_json::Value;
 
+use crate::context::LoadContext;
 use crate::decode::block::Block;
-use crate::load::LoadContext;
+use crate::decode::path::clean;
 use crate::report::location::{Located, Place};
 use crate::report::sink::Sink;
 use crate::tasks::condition::GivenCondition;
-use crate::tasks::module_source::{ModuleSources, clean};
+use crate::tasks::module_source::ModuleSources;
 use crate::tasks::raw::RawTask;
 use crate::tasks::service_block::ServiceBlocks;
 use crate::tasks::shrink_limit::RawGuard;

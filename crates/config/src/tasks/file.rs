@@ -6,10 +6,10 @@ use std::time::Duration;
 use cts_core::{BufferSetting, OnDelete};
 use serde_json::{Map, Value};
 
+use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::decode::source::read_all;
 use crate::decode::tree::Part;
-use crate::load::LoadContext;
 use crate::report::location::Located;
 use crate::report::problem::Report;
 use crate::report::sink::Sink;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_bundle::{
@@ -12,6 +12,7 @@ use cts_bundle::{
 };
 use cts_core::{Chain, Digest, TaskDefinition};
 
+use crate::decode::path::clean;
 use crate::report::location::{Located, Place};
 use crate::report::sink::Sink;
 
@@ -20,23 +21,6 @@ const UNLIMITED: Limits = Limits {
     max_bytes: u64::MAX,
     max_files: usize::MAX,
 };
-
-/// Resolves `.` and `..` by the text alone; symbolic links are not followed.
-pub(crate) fn clean(path: &Path) -> PathBuf {
-    let mut cleaned = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                cleaned.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
-                cleaned.push(component);
-            }
-        }
-    }
-    cleaned
-}
 
 /// Resolves the modules of a configuration, each local one once.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
-//! The provider blocks that tasks refer to (`docs/configuration.md#terraform_provider`).
+//! The blocks that tasks refer to: providers (`docs/configuration.md#terraform_provider`) and webhooks.
 
 use std::collections::HashMap;
 
 use cts_core::{ProviderBlock, ProviderId};
 use serde_json::Value;
 
+use crate::blocks::webhook::WebhookConfig;
 use crate::report::location::Place;
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
@@ -102,6 +103,28 @@ pub(crate) fn refuse_shared_commits(
             None => {
                 used.insert(block_id, &id.place);
             }
+        }
+    }
+}
+
+/// Tasks name webhooks that exist. In a cluster the workers check this, whose files differ: a name that is
+/// not among the webhooks here is only doubtful.
+pub(crate) fn check_webhooks(
+    tasks: &[DecodedTask],
+    webhooks: &[WebhookConfig],
+    in_cluster: bool,
+    sink: &Sink,
+) {
+    let known: Vec<&str> = webhooks.iter().map(|known| known.name.as_str()).collect();
+    for name in tasks.iter().flat_map(|task| &task.webhooks) {
+        if known.contains(&name.value.as_str()) || (in_cluster && known.is_empty()) {
+            continue;
+        }
+        let message = format!("no `webhook` block is called {:?}", name.value);
+        if in_cluster {
+            sink.warning(&name.place, message);
+        } else {
+            sink.error_with_help(&name.place, message, suggestion(&name.value, &known));
         }
     }
 }

@@ -16,11 +16,11 @@ use hcl::edit::{Span as _, expr as edit};
 use hcl::eval::{ErrorKind, Evaluate};
 use serde_json::Value;
 
+use crate::decode::path::clean;
 use crate::decode::source::read_bytes;
 use crate::report::location::{Located, Place, SourceText};
 use crate::report::mask::mask_text;
 use crate::report::sink::Sink;
-use crate::tasks::module_source::clean;
 use cost::is_bounded;
 use exact::make_exact;
 

@@ -8,8 +8,8 @@ use http::Uri;
 use crate::blocks::driver::version::{ExactVersion, dotted};
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::decode::path::clean;
 use crate::report::location::Located;
-use crate::tasks::module_source::clean;
 
 /// Where releases of the engine come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
