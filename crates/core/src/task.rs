@@ -218,3 +218,6 @@ pub enum CloudExecution {
     /// On an agent of the pool with this name.
     AgentPoolName(String),
 }
+
+#[cfg(test)]
+mod tests;
