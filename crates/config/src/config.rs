@@ -137,42 +137,34 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    pub(crate) const NAMES: [&'static str; 5] = ["TRACE", "DEBUG", "INFO", "WARN", "ERR"];
+    /// Names in the files, and the usual ones, as log filters write them.
+    const NAMES: [(Self, &'static str, &'static str); 5] = [
+        (Self::Trace, "TRACE", "trace"),
+        (Self::Debug, "DEBUG", "debug"),
+        (Self::Info, "INFO", "info"),
+        (Self::Warn, "WARN", "warn"),
+        (Self::Error, "ERR", "error"),
+    ];
+
+    /// The names in the files.
+    pub(crate) fn configured_names() -> [&'static str; 5] {
+        Self::NAMES.map(|(_, configured, _)| configured)
+    }
 
     /// Reads one of the configured names, in any case.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        let position = Self::NAMES
-            .iter()
-            .position(|known| known.eq_ignore_ascii_case(name))?;
-        let levels = [
-            Self::Trace,
-            Self::Debug,
-            Self::Info,
-            Self::Warn,
-            Self::Error,
-        ];
-        levels.get(position).copied()
+        let mut names = Self::NAMES.iter();
+        let found = names.find(|(_, configured, _)| configured.eq_ignore_ascii_case(name))?;
+        Some(found.0)
     }
 
     /// The name in the files.
     pub(crate) const fn configured_name(self) -> &'static str {
-        match self {
-            Self::Trace => "TRACE",
-            Self::Debug => "DEBUG",
-            Self::Info => "INFO",
-            Self::Warn => "WARN",
-            Self::Error => "ERR",
-        }
+        Self::NAMES[self as usize].1
     }
 
-    /// The usual lower-case name, as log filters write it.
+    /// The usual lower-case name.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
+        Self::NAMES[self as usize].2
     }
 }

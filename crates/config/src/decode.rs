@@ -11,3 +11,4 @@ pub(crate) mod source;
 pub(crate) mod template;
 pub(crate) mod token_file;
 pub(crate) mod tree;
+pub(crate) mod units;

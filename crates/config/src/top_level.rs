@@ -189,7 +189,7 @@ fn decode_log_level(top: &mut Block<'_>) -> LogLevel {
         return LogLevel::default();
     };
     LogLevel::from_name(&written.value).unwrap_or_else(|| {
-        let names = LogLevel::NAMES.join(", ");
+        let names = LogLevel::configured_names().join(", ");
         let message = format!(
             "`log_level` must be one of {names}, not {:?}",
             written.value

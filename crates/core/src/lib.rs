@@ -31,6 +31,7 @@ mod draft;
 mod engine;
 mod event;
 mod excerpt;
+mod file_settings;
 pub mod go;
 mod guard;
 mod held_keys;
@@ -65,7 +66,7 @@ pub use clock::{Clock, SystemClock};
 pub use complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
-    ScheduleCondition, ServicesCondition, ServicesInput,
+    ScheduleCondition, ServicesCondition, ServicesQuery,
 };
 pub use configuration::{
     ConfigurationFingerprint, OtherMember, TaskDifference, TaskFingerprint, Verdict,
@@ -75,12 +76,13 @@ pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, Withdrawal, read_declaration};
 pub use deletion::{Destruction, OnDelete};
 pub use delivery::{Delivery, DeliveryAttempt};
-pub use dependency::{Dependency, ServicesQuery, Trigger};
+pub use dependency::{Dependency, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
 pub use engine::EngineKind;
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
+pub use file_settings::{FileDefinition, FileSettings, PlanMode};
 pub use guard::{
     Baseline, Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkLimit, losses_text,
 };
@@ -101,7 +103,7 @@ pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
 pub use size::{parse_size, size_text};
 pub use task::{
-    BundleReference, CloudExecution, CloudWorkspace, PlanMode, TaskDefinition, TaskOrigin, TaskSpec,
+    BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };
 pub use timeouts::{StepTimeouts, TaskTimeouts};
 pub use view::{

@@ -42,12 +42,13 @@ impl<'a> Columns<'a> {
         self.names.push(task.name().as_str());
         self.positions.push(position);
         self.enabled.push(task.enabled);
-        self.skip_unchanged.push(task.skip_unchanged);
-        self.retry_failed.push(task.retry_failed);
+        self.skip_unchanged.push(task.file_settings.skip_unchanged);
+        self.retry_failed.push(task.file_settings.retry_failed);
         self.drivers.push(&task.requirement.driver);
         self.versions.push(task.requirement.version.as_deref());
         self.bundles.push(task.requirement.bundle);
-        self.groups.push(task.concurrency_group.as_deref());
+        self.groups
+            .push(task.file_settings.concurrency_group.as_deref());
         self.specs.push(encoded("encode a task", task)?);
         let event_config = encoded("encode a task", &EventConfig::of(task))?;
         self.event_configs.push(event_config);

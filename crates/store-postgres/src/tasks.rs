@@ -26,8 +26,8 @@ pub(crate) async fn insert_draft(
     )
     .bind(task.name().as_str())
     .bind(task.enabled)
-    .bind(task.skip_unchanged)
-    .bind(task.retry_failed)
+    .bind(task.file_settings.skip_unchanged)
+    .bind(task.file_settings.retry_failed)
     .bind(&task.requirement.driver)
     .bind(&task.requirement.version)
     .bind(task.requirement.bundle)
@@ -35,7 +35,7 @@ pub(crate) async fn insert_draft(
     .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(new.creation.as_str())
     .bind(new.run.as_uuid())
-    .bind(&task.concurrency_group)
+    .bind(&task.file_settings.concurrency_group)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("create a task"))?;
@@ -59,15 +59,15 @@ pub(crate) async fn write_spec(
     )
     .bind(task.name().as_str())
     .bind(task.enabled)
-    .bind(task.skip_unchanged)
-    .bind(task.retry_failed)
+    .bind(task.file_settings.skip_unchanged)
+    .bind(task.file_settings.retry_failed)
     .bind(&task.requirement.driver)
     .bind(&task.requirement.version)
     .bind(task.requirement.bundle)
     .bind(encoded("encode a task", task)?)
     .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(i64::try_from(revision).unwrap_or(i64::MAX))
-    .bind(&task.concurrency_group)
+    .bind(&task.file_settings.concurrency_group)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("store a task"))?;

@@ -40,8 +40,8 @@ pub(crate) async fn insert(
     .bind(row.position)
     .bind(row.origin.as_str())
     .bind(task.enabled)
-    .bind(task.skip_unchanged)
-    .bind(task.retry_failed)
+    .bind(task.file_settings.skip_unchanged)
+    .bind(task.file_settings.retry_failed)
     .bind(encoded("encode a task", task)?)
     .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(&task.requirement.driver)
@@ -52,7 +52,7 @@ pub(crate) async fn insert(
     .bind(row.draft.map(|(creation, _)| creation.as_str()))
     .bind(row.draft.map(|(_, run)| run.to_string()))
     .bind(now)
-    .bind(&task.concurrency_group)
+    .bind(&task.file_settings.concurrency_group)
     .execute(connection)
     .await
     .map_err(failed_to("store a task"))?;
@@ -77,8 +77,8 @@ pub(crate) async fn write_spec(
     )
     .bind(task.name().as_str())
     .bind(task.enabled)
-    .bind(task.skip_unchanged)
-    .bind(task.retry_failed)
+    .bind(task.file_settings.skip_unchanged)
+    .bind(task.file_settings.retry_failed)
     .bind(encoded("encode a task", task)?)
     .bind(encoded("encode a task", &EventConfig::of(task))?)
     .bind(&task.requirement.driver)
@@ -86,7 +86,7 @@ pub(crate) async fn write_spec(
     .bind(task.requirement.bundle)
     .bind(i64::try_from(revision).unwrap_or(i64::MAX))
     .bind(now)
-    .bind(&task.concurrency_group)
+    .bind(&task.file_settings.concurrency_group)
     .execute(connection)
     .await
     .map_err(failed_to("store a task"))?;

@@ -7,7 +7,6 @@ use secrecy::SecretString;
 use crate::blocks::environment::{Environment, Setting};
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::path::clean;
 use crate::report::sink::Sink;
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
@@ -59,26 +58,26 @@ pub(crate) fn decode_database(
     if url.is_none() && !mistyped {
         block.missing(format!(
             "`database` needs a `url`, or the environment variable {}",
-            Setting::DatabaseUrl.variable()
+            Setting::DATABASE_URL.variable()
         ));
     }
     let max_connections = block.number_within("max_connections", &(1..=MOST_CONNECTIONS));
-    let ca_cert = block.text("ca_cert").filter(|path| !path.is_empty());
+    let ca_cert = block.path("ca_cert", current_dir);
     block.finish();
     Some(DatabaseConfig {
         url: url?,
         max_connections: max_connections.unwrap_or(DEFAULT_CONNECTIONS),
-        ca_cert: ca_cert.map(|path| clean(&current_dir.join(path))),
+        ca_cert,
     })
 }
 
 fn url_of_environment(environment: Environment<'_>, sink: &Sink) -> Option<SecretString> {
-    let url = environment.text(Setting::DatabaseUrl)?;
+    let url = environment.text(Setting::DATABASE_URL)?;
     if let Err(reason) = check_url(&url) {
         let help = help_for(&url).map_or_else(String::new, |help| format!(": {help}"));
         sink.error_outside(format!(
             "the environment variable {} {reason}{help}",
-            Setting::DatabaseUrl.variable()
+            Setting::DATABASE_URL.variable()
         ));
     }
     Some(SecretString::from(url))

@@ -19,10 +19,9 @@ use crate::blocks::driver::version::ExactVersion;
 use crate::blocks::environment::Environment;
 use crate::blocks::required_providers::decode_required;
 use crate::blocks::terraform_cloud::{TerraformCloudDriver, decode_terraform_cloud};
-use crate::blocks::timeouts::RawTimeouts;
+use crate::blocks::timeouts::decode_timeouts;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::decode::path::clean;
 use crate::report::location::Located;
 
 pub use release::ReleaseSource;
@@ -148,7 +147,7 @@ fn decode_terraform(
 ) -> TerraformDriver {
     let engine = decode_engine(&mut block);
     let version = decode_version(&mut block, engine);
-    let path = block.text("path").filter(|path| !path.is_empty());
+    let path = block.path("path", current_dir);
     block.removed(
         "working_dir",
         "it was removed in 0.5: use `working_dir` at the top level or in a task",
@@ -159,11 +158,11 @@ fn decode_terraform(
     let driver = TerraformDriver {
         engine,
         version: version.map(|version| version.value.to_string()),
-        path: path.map(|path| clean(&current_dir.join(path))),
+        path,
         releases: decode_source(&mut block, current_dir),
         log: block.flag("log").unwrap_or(false),
         persist_log: block.flag("persist_log").unwrap_or(false),
-        timeouts: RawTimeouts::decode(&mut block).or_default(),
+        timeouts: decode_timeouts(&mut block),
         parallelism: block
             .number_within("parallelism", &(1..=256))
             .unwrap_or(PARALLELISM),

@@ -10,81 +10,47 @@ use crate::blocks::client_tls::{ClientTls, SuppliedTls};
 use crate::blocks::consul::ConsulConfig;
 use crate::report::sink::Sink;
 
-/// The setting that a variable supplies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Setting {
-    ConsulAddress,
-    ConsulToken,
-    ConsulTokenFile,
-    ConsulBasicAuth,
-    ConsulHttps,
-    ConsulNamespace,
-    ConsulPartition,
-    ConsulCaCert,
-    ConsulCaPath,
-    ConsulCert,
-    ConsulKey,
-    ConsulServerName,
-    VaultAddress,
-    VaultNamespace,
-    VaultToken,
-    VaultRenewToken,
-    VaultUnwrapToken,
-    VaultCaCert,
-    VaultCaPath,
-    VaultCert,
-    VaultKey,
-    VaultServerName,
-    VaultSkipVerify,
-    CloudHostname,
-    CloudOrganization,
-    CloudToken,
-    PanosUsername,
-    Home,
-    DatabaseUrl,
-}
+/// A setting that the environment supplies, by the names of its variables; the first one that is set wins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting(&'static [&'static str]);
 
+/// Every variable that the configuration looks at.
 impl Setting {
+    pub(crate) const CONSUL_ADDRESS: Self = Self(&["CONSUL_HTTP_ADDR"]);
+    pub(crate) const CONSUL_TOKEN: Self = Self(&["CONSUL_TOKEN", "CONSUL_HTTP_TOKEN"]);
+    pub(crate) const CONSUL_TOKEN_FILE: Self = Self(&["CONSUL_HTTP_TOKEN_FILE"]);
+    pub(crate) const CONSUL_BASIC_AUTH: Self = Self(&["CONSUL_HTTP_AUTH"]);
+    pub(crate) const CONSUL_HTTPS: Self = Self(&["CONSUL_HTTP_SSL"]);
+    pub(crate) const CONSUL_NAMESPACE: Self = Self(&["CONSUL_NAMESPACE"]);
+    pub(crate) const CONSUL_PARTITION: Self = Self(&["CONSUL_PARTITION"]);
+    pub(crate) const CONSUL_CA_CERT: Self = Self(&["CONSUL_CACERT"]);
+    pub(crate) const CONSUL_CA_PATH: Self = Self(&["CONSUL_CAPATH"]);
+    pub(crate) const CONSUL_CERT: Self = Self(&["CONSUL_CLIENT_CERT"]);
+    pub(crate) const CONSUL_KEY: Self = Self(&["CONSUL_CLIENT_KEY"]);
+    pub(crate) const CONSUL_SERVER_NAME: Self = Self(&["CONSUL_TLS_SERVER_NAME"]);
+    pub(crate) const VAULT_ADDRESS: Self = Self(&["VAULT_ADDR"]);
+    pub(crate) const VAULT_NAMESPACE: Self = Self(&["VAULT_NAMESPACE"]);
+    pub(crate) const VAULT_TOKEN: Self = Self(&["VAULT_TOKEN"]);
+    pub(crate) const VAULT_RENEW_TOKEN: Self = Self(&["VAULT_RENEW_TOKEN"]);
+    pub(crate) const VAULT_UNWRAP_TOKEN: Self = Self(&["VAULT_UNWRAP_TOKEN"]);
+    pub(crate) const VAULT_CA_CERT: Self = Self(&["VAULT_CACERT"]);
+    pub(crate) const VAULT_CA_PATH: Self = Self(&["VAULT_CAPATH"]);
+    pub(crate) const VAULT_CERT: Self = Self(&["VAULT_CLIENT_CERT"]);
+    pub(crate) const VAULT_KEY: Self = Self(&["VAULT_CLIENT_KEY"]);
+    pub(crate) const VAULT_SERVER_NAME: Self = Self(&["VAULT_TLS_SERVER_NAME"]);
+    pub(crate) const VAULT_SKIP_VERIFY: Self = Self(&["VAULT_SKIP_VERIFY"]);
+    pub(crate) const CLOUD_HOSTNAME: Self = Self(&["TFC_HOSTNAME"]);
+    pub(crate) const CLOUD_ORGANIZATION: Self = Self(&["TFC_ORGANIZATION"]);
+    pub(crate) const CLOUD_TOKEN: Self = Self(&["TFC_TOKEN"]);
+    pub(crate) const PANOS_USERNAME: Self = Self(&["PANOS_USERNAME"]);
+    pub(crate) const HOME: Self = Self(&["HOME"]);
+    pub(crate) const DATABASE_URL: Self = Self(&["CTS_DATABASE_URL"]);
+
     /// The variable that supplies it; the first where there are two.
     pub(crate) fn variable(self) -> &'static str {
-        let found = VARIABLES.iter().find(|(_, supplied)| *supplied == self);
-        found.map_or("", |(name, _)| name)
+        self.0.first().copied().unwrap_or_default()
     }
 }
-
-/// Every variable that the configuration looks at; of two for one setting the first wins.
-const VARIABLES: [(&str, Setting); 30] = [
-    ("CONSUL_HTTP_ADDR", Setting::ConsulAddress),
-    ("CONSUL_TOKEN", Setting::ConsulToken),
-    ("CONSUL_HTTP_TOKEN", Setting::ConsulToken),
-    ("CONSUL_HTTP_TOKEN_FILE", Setting::ConsulTokenFile),
-    ("CONSUL_HTTP_AUTH", Setting::ConsulBasicAuth),
-    ("CONSUL_HTTP_SSL", Setting::ConsulHttps),
-    ("CONSUL_NAMESPACE", Setting::ConsulNamespace),
-    ("CONSUL_PARTITION", Setting::ConsulPartition),
-    ("CONSUL_CACERT", Setting::ConsulCaCert),
-    ("CONSUL_CAPATH", Setting::ConsulCaPath),
-    ("CONSUL_CLIENT_CERT", Setting::ConsulCert),
-    ("CONSUL_CLIENT_KEY", Setting::ConsulKey),
-    ("CONSUL_TLS_SERVER_NAME", Setting::ConsulServerName),
-    ("VAULT_ADDR", Setting::VaultAddress),
-    ("VAULT_NAMESPACE", Setting::VaultNamespace),
-    ("VAULT_TOKEN", Setting::VaultToken),
-    ("VAULT_RENEW_TOKEN", Setting::VaultRenewToken),
-    ("VAULT_UNWRAP_TOKEN", Setting::VaultUnwrapToken),
-    ("VAULT_CACERT", Setting::VaultCaCert),
-    ("VAULT_CAPATH", Setting::VaultCaPath),
-    ("VAULT_CLIENT_CERT", Setting::VaultCert),
-    ("VAULT_CLIENT_KEY", Setting::VaultKey),
-    ("VAULT_TLS_SERVER_NAME", Setting::VaultServerName),
-    ("VAULT_SKIP_VERIFY", Setting::VaultSkipVerify),
-    ("TFC_HOSTNAME", Setting::CloudHostname),
-    ("TFC_ORGANIZATION", Setting::CloudOrganization),
-    ("TFC_TOKEN", Setting::CloudToken),
-    ("PANOS_USERNAME", Setting::PanosUsername),
-    ("HOME", Setting::Home),
-    ("CTS_DATABASE_URL", Setting::DatabaseUrl),
-];
 
 /// In which Terraform's `consul` backend looks; it does not know the first of the two above.
 const BACKEND_TOKEN: &str = "CONSUL_HTTP_TOKEN";
@@ -102,13 +68,10 @@ impl<'a> Environment<'a> {
 
     /// The variable that supplies `setting`, and its value.
     fn find(self, setting: Setting) -> Option<(&'static str, &'a str)> {
-        VARIABLES
-            .iter()
-            .filter(|(_, supplied)| *supplied == setting)
-            .find_map(|(name, _)| {
-                let value = self.variables.get(*name)?.trim();
-                (!value.is_empty()).then_some((*name, value))
-            })
+        setting.0.iter().find_map(|name| {
+            let value = self.variables.get(*name)?.trim();
+            (!value.is_empty()).then_some((*name, value))
+        })
     }
 
     /// The value for `setting`; may be a secret.
@@ -136,7 +99,7 @@ impl<'a> Environment<'a> {
 
     /// User and password.
     pub(crate) fn consul_basic_auth(self) -> Option<(String, String)> {
-        let (_, written) = self.find(Setting::ConsulBasicAuth)?;
+        let (_, written) = self.find(Setting::CONSUL_BASIC_AUTH)?;
         let (user, password) = written.split_once(':').unwrap_or((written, ""));
         Some((user.to_owned(), password.to_owned()))
     }
@@ -145,23 +108,23 @@ impl<'a> Environment<'a> {
     pub(crate) fn consul_tls(self) -> SuppliedTls {
         SuppliedTls {
             verify: None,
-            ca_cert: self.text(Setting::ConsulCaCert),
-            ca_path: self.text(Setting::ConsulCaPath),
-            cert: self.text(Setting::ConsulCert),
-            key: self.text(Setting::ConsulKey),
-            server_name: self.text(Setting::ConsulServerName),
+            ca_cert: self.text(Setting::CONSUL_CA_CERT),
+            ca_path: self.text(Setting::CONSUL_CA_PATH),
+            cert: self.text(Setting::CONSUL_CERT),
+            key: self.text(Setting::CONSUL_KEY),
+            server_name: self.text(Setting::CONSUL_SERVER_NAME),
         }
     }
 
     pub(crate) fn vault_tls(self, sink: &Sink) -> SuppliedTls {
-        let skip = self.flag(Setting::VaultSkipVerify, sink);
+        let skip = self.flag(Setting::VAULT_SKIP_VERIFY, sink);
         SuppliedTls {
             verify: skip.map(|skip| !skip),
-            ca_cert: self.text(Setting::VaultCaCert),
-            ca_path: self.text(Setting::VaultCaPath),
-            cert: self.text(Setting::VaultCert),
-            key: self.text(Setting::VaultKey),
-            server_name: self.text(Setting::VaultServerName),
+            ca_cert: self.text(Setting::VAULT_CA_CERT),
+            ca_path: self.text(Setting::VAULT_CA_PATH),
+            cert: self.text(Setting::VAULT_CERT),
+            key: self.text(Setting::VAULT_KEY),
+            server_name: self.text(Setting::VAULT_SERVER_NAME),
         }
     }
 }
@@ -170,7 +133,7 @@ impl<'a> Environment<'a> {
 /// (docs/configuration.md#driver-terraform).
 pub(crate) fn of_consul_backend(consul: &ConsulConfig) -> Vec<(String, SecretString)> {
     let mut variables = vec![(
-        Setting::ConsulAddress.variable().to_owned(),
+        Setting::CONSUL_ADDRESS.variable().to_owned(),
         SecretString::from(consul.address.clone()),
     )];
     if let Some(token) = &consul.token {
@@ -179,7 +142,7 @@ pub(crate) fn of_consul_backend(consul: &ConsulConfig) -> Vec<(String, SecretStr
     }
     if let Some(auth) = &consul.auth {
         let value = format!("{}:{}", auth.username, auth.password.expose_secret());
-        let name = Setting::ConsulBasicAuth.variable().to_owned();
+        let name = Setting::CONSUL_BASIC_AUTH.variable().to_owned();
         variables.push((name, SecretString::from(value)));
     }
     if consul.tls.enabled {
@@ -190,11 +153,11 @@ pub(crate) fn of_consul_backend(consul: &ConsulConfig) -> Vec<(String, SecretStr
 
 fn of_tls(tls: &ClientTls) -> impl Iterator<Item = (String, SecretString)> + '_ {
     [
-        (Setting::ConsulCaCert, &tls.ca_cert),
-        (Setting::ConsulCaPath, &tls.ca_path),
-        (Setting::ConsulCert, &tls.cert),
-        (Setting::ConsulKey, &tls.key),
-        (Setting::ConsulServerName, &tls.server_name),
+        (Setting::CONSUL_CA_CERT, &tls.ca_cert),
+        (Setting::CONSUL_CA_PATH, &tls.ca_path),
+        (Setting::CONSUL_CERT, &tls.cert),
+        (Setting::CONSUL_KEY, &tls.key),
+        (Setting::CONSUL_SERVER_NAME, &tls.server_name),
     ]
     .into_iter()
     .filter(|(_, value)| !value.is_empty())

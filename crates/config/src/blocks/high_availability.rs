@@ -57,7 +57,7 @@ pub(crate) fn decode_high_availability(block: Option<Block<'_>>) -> Option<HighA
         block.missing("`high_availability` needs a `cluster` block with the `name` of the cluster");
     }
     let address = block.block("instance").and_then(|mut instance| {
-        let address = instance.text("address").filter(|text| !text.is_empty());
+        let address = instance.filled_text("address").map(|text| text.value);
         instance.finish();
         address
     });
@@ -124,7 +124,7 @@ fn decode_storage(block: Block<'_>) -> (HaStorage, Duration) {
             parent_path: block
                 .text("parent_path")
                 .unwrap_or_else(|| DEFAULT_PARENT_PATH.to_owned()),
-            namespace: block.text("namespace").filter(|text| !text.is_empty()),
+            namespace: block.filled_text("namespace").map(|text| text.value),
         }
     };
     block.finish();

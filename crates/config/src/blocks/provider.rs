@@ -164,9 +164,9 @@ fn check_panos(provider: &ProviderBlock, place: &Place, environment: Environment
     };
     if !given("username")
         && !given("json_config_file")
-        && environment.text(Setting::PanosUsername).is_none()
+        && environment.text(Setting::PANOS_USERNAME).is_none()
     {
-        let variable = Setting::PanosUsername.variable();
+        let variable = Setting::PANOS_USERNAME.variable();
         let message = format!("provider `{PANOS}` needs a `username`, or the variable {variable}");
         sink.warning(place, message);
     }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use cts_core::settings::ClusterKey;
 
 use crate::decode::block::Block;
-use crate::decode::path::clean;
 use crate::decode::token_file::read_token;
 
 /// Two while one takes the place of the other.
@@ -64,8 +63,7 @@ pub(crate) fn decode_security(block: Option<Block<'_>>, current_dir: &Path) -> S
     let Some(mut block) = block else {
         return security;
     };
-    let file = block.text("key_file").filter(|file| !file.is_empty());
-    security.key_file = file.map(|file| clean(&current_dir.join(file)));
+    security.key_file = block.path("key_file", current_dir);
     block.finish();
     security
 }

@@ -104,7 +104,7 @@ fn decode_tls(mut block: Block<'_>, current_dir: &Path) -> Option<ServicesTls> {
         Some(clean(&current_dir.join(written)))
     };
     let (ca_cert, cert, key) = (path("ca_cert"), path("cert"), path("key"));
-    let server_name = block.text("server_name").filter(|name| !name.is_empty());
+    let server_name = block.filled_text("server_name").map(|name| name.value);
     let verify_incoming = block.flag("verify_incoming").unwrap_or(true);
     block.finish();
     Some(ServicesTls {

@@ -112,7 +112,7 @@ pub(crate) fn decode_syslog(block: Option<Block<'_>>) -> Option<SyslogConfig> {
     let mut block = block?;
     let enabled = block.flag("enabled");
     let facility = block.take("facility", coerce::text);
-    let name = block.text("name").filter(|name| !name.is_empty());
+    let name = block.filled_text("name").map(|name| name.value);
     let given = name.is_some() || facility.as_ref().is_some_and(|text| !text.value.is_empty());
     let enabled = enabled.unwrap_or(given);
     let mut chosen = SyslogFacility::default();

@@ -47,14 +47,14 @@ pub(crate) fn decode_terraform_cloud(
     mut block: Block<'_>,
     environment: Environment<'_>,
 ) -> Option<TerraformCloudDriver> {
-    let hostname = overriding(block.text("hostname"), Setting::CloudHostname, environment);
+    let hostname = overriding(block.text("hostname"), Setting::CLOUD_HOSTNAME, environment);
     let organization = required(
         &mut block,
         "organization",
-        Setting::CloudOrganization,
+        Setting::CLOUD_ORGANIZATION,
         environment,
     );
-    let token = required(&mut block, "token", Setting::CloudToken, environment);
+    let token = required(&mut block, "token", Setting::CLOUD_TOKEN, environment);
     let workspaces = decode_workspaces(&mut block);
     let required_providers = decode_required(block.united("required_providers"));
     let tls = decode_client_tls(&mut block, EnabledBy::Contents, SuppliedTls::default());

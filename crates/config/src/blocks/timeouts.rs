@@ -3,53 +3,25 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use cts_core::{StepTimeouts, TaskTimeouts};
+use cts_core::StepTimeouts;
 
 use crate::decode::block::Block;
-use crate::report::location::{Located, Place};
+use crate::report::location::Located;
 
 const LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(30 * 24);
 
-/// The keys as written.
-#[derive(Debug, Default)]
-pub(crate) struct RawTimeouts {
-    init: Option<Located<Duration>>,
-    plan: Option<Located<Duration>>,
-    apply: Option<Located<Duration>>,
+/// Reads one of the keys.
+pub(crate) fn read(block: &mut Block<'_>, name: &'static str) -> Option<Located<Duration>> {
+    block.duration_within(name, &LIMITS)
 }
 
-impl RawTimeouts {
-    pub(crate) fn decode(block: &mut Block<'_>) -> Self {
-        Self {
-            init: block.duration_within("init_timeout", &LIMITS),
-            plan: block.duration_within("plan_timeout", &LIMITS),
-            apply: block.duration_within("apply_timeout", &LIMITS),
-        }
-    }
-
-    /// The timeouts as written.
-    pub(crate) fn values(&self) -> TaskTimeouts {
-        let value = |written: &Option<Located<Duration>>| written.as_ref().map(|it| it.value);
-        TaskTimeouts {
-            init: value(&self.init),
-            plan: value(&self.plan),
-            apply: value(&self.apply),
-        }
-    }
-
-    /// The timeouts as written, and the defaults for the rest.
-    pub(crate) fn or_default(&self) -> StepTimeouts {
-        self.values().or(StepTimeouts::default())
-    }
-
-    /// The keys that are written, with their places.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (&'static str, &Place)> {
-        let keys = [
-            ("init_timeout", &self.init),
-            ("plan_timeout", &self.plan),
-            ("apply_timeout", &self.apply),
-        ];
-        keys.into_iter()
-            .filter_map(|(key, written)| written.as_ref().map(|written| (key, &written.place)))
+/// Reads the keys of the driver.
+pub(crate) fn decode_timeouts(block: &mut Block<'_>) -> StepTimeouts {
+    let default = StepTimeouts::default();
+    let mut or = |name, default| read(block, name).map_or(default, |written| written.value);
+    StepTimeouts {
+        init: or("init_timeout", default.init),
+        plan: or("plan_timeout", default.plan),
+        apply: or("apply_timeout", default.apply),
     }
 }

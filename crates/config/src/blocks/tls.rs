@@ -41,11 +41,11 @@ impl ApiTls {
 pub(crate) fn decode_tls(block: Option<Block<'_>>, current_dir: &Path) -> Option<ApiTls> {
     let mut block = block?;
     let enabled = block.flag("enabled");
-    let cert = text(&mut block, "cert");
-    let key = text(&mut block, "key");
+    let cert = block.filled_text("cert");
+    let key = block.filled_text("key");
     let verify = block.take("verify_incoming", coerce::flag);
-    let ca_cert = text(&mut block, "ca_cert");
-    let ca_path = text(&mut block, "ca_path");
+    let ca_cert = block.filled_text("ca_cert");
+    let ca_path = block.filled_text("ca_path");
     let given = [&cert, &key, &ca_cert, &ca_path]
         .iter()
         .any(|text| text.is_some());
@@ -63,12 +63,6 @@ pub(crate) fn decode_tls(block: Option<Block<'_>>, current_dir: &Path) -> Option
         ca_cert: ca_cert.as_ref().map(path),
         ca_path: ca_path.as_ref().map(path),
     })
-}
-
-/// Empty texts are unset.
-fn text(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
-    let written = block.take(name, coerce::text)?;
-    (!written.value.is_empty()).then_some(written)
 }
 
 fn check_identity(

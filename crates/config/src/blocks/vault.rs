@@ -50,12 +50,12 @@ pub(crate) fn decode_vault<'a>(
     let mut block = block.unwrap_or_else(|| Block::new("vault", Vec::new(), sink));
     let address = block
         .text("address")
-        .or_else(|| environment.text(Setting::VaultAddress))
+        .or_else(|| environment.text(Setting::VAULT_ADDRESS))
         .unwrap_or_default();
     let enabled = block.flag("enabled").unwrap_or(!address.is_empty());
     let namespace = block
         .text("namespace")
-        .or_else(|| environment.text(Setting::VaultNamespace))
+        .or_else(|| environment.text(Setting::VAULT_NAMESPACE))
         .unwrap_or_default();
     let token = block.text("token");
     let token_file = block.take("vault_agent_token_file", coerce::text);
@@ -74,12 +74,12 @@ pub(crate) fn decode_vault<'a>(
     let token = match &token_file {
         Some(file) => read_token_file(file, current_dir, sink),
         None => token
-            .or_else(|| environment.text(Setting::VaultToken))
+            .or_else(|| environment.text(Setting::VAULT_TOKEN))
             .or_else(|| token_at_home(environment, sink)),
     };
     let token = token.filter(|token| !token.is_empty());
     let renew_token = renew_token
-        .or_else(|| flag(Setting::VaultRenewToken))
+        .or_else(|| flag(Setting::VAULT_RENEW_TOKEN))
         .unwrap_or(token.is_some() && !from_file);
     Some(VaultConfig {
         address: Some(address)
@@ -92,7 +92,7 @@ pub(crate) fn decode_vault<'a>(
             .map(|file| clean(&current_dir.join(file.value))),
         renew_token,
         unwrap_token: unwrap_token
-            .or_else(|| flag(Setting::VaultUnwrapToken))
+            .or_else(|| flag(Setting::VAULT_UNWRAP_TOKEN))
             .unwrap_or(false),
         tls,
         transport,
@@ -126,7 +126,7 @@ fn read_token_file(file: &Located<String>, current_dir: &Path, sink: &Sink) -> O
 }
 
 fn token_at_home(environment: Environment<'_>, sink: &Sink) -> Option<String> {
-    let (_, home) = environment.file(Setting::Home)?;
+    let (_, home) = environment.file(Setting::HOME)?;
     let path = home.join(TOKEN_FILE_AT_HOME);
     match read_token(&path) {
         Ok(token) => Some(token),

@@ -109,7 +109,7 @@ fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
             "`url` of webhook {name:?} must be an http:// or https:// URL"
         ));
     }
-    let secret = block.text("secret").filter(|secret| !secret.is_empty());
+    let secret = block.filled_text("secret").map(|secret| secret.value);
     let timeout = block.duration_within("timeout", &TIMEOUT_LIMITS);
     let retries = block.number_within("retries", &RETRIES_LIMITS);
     let tls = decode_client_tls(&mut block, EnabledBy::Default, SuppliedTls::default());

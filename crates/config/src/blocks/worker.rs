@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::decode::block::Block;
-use crate::decode::path::clean;
 use crate::report::location::Located;
 use crate::report::sink::Sink;
 
@@ -57,8 +56,7 @@ pub(crate) fn decode_worker(block: Option<Block<'_>>, current_dir: &Path) -> Wor
     };
     let slots = block.number_within("slots", &SLOTS_LIMITS);
     worker.slots = slots.and_then(NonZeroUsize::new);
-    let working_dir = block.text("working_dir").filter(|path| !path.is_empty());
-    worker.working_dir = working_dir.map(|path| clean(&current_dir.join(path)));
+    worker.working_dir = block.path("working_dir", current_dir);
     if let Some(written) = block.duration_within("drain_timeout", &DRAIN_TIMEOUT_LIMITS) {
         worker.drain_timeout = written.value;
     }

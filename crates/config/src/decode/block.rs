@@ -4,12 +4,14 @@ mod inner;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use cts_core::hidden::is_secret_name;
 use cts_hcl1::{Value, ValueKind};
 
 use crate::decode::block::inner::{bodies_or_report, keep_first};
 use crate::decode::coerce::{self, A_BLOCK, Mismatch};
+use crate::decode::path::clean;
 use crate::decode::tree::{Entry, Part};
 use crate::report::location::{Located, Place};
 use crate::report::sink::Sink;
@@ -104,6 +106,18 @@ impl<'a> Block<'a> {
 
     pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
         Some(self.take(name, coerce::text)?.value)
+    }
+
+    /// A text that counts as absent when it is empty.
+    pub(crate) fn filled_text(&mut self, name: &'static str) -> Option<Located<String>> {
+        let text = self.take(name, coerce::text)?;
+        Some(text).filter(|text| !text.value.is_empty())
+    }
+
+    /// A path, made absolute; an empty one counts as absent.
+    pub(crate) fn path(&mut self, name: &'static str, current_dir: &Path) -> Option<PathBuf> {
+        let path = self.filled_text(name)?;
+        Some(clean(&current_dir.join(path.value)))
     }
 
     /// A text without which the block means nothing; reported if it is absent or empty.

@@ -10,6 +10,7 @@ use cts_hcl1::ValueKind;
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
+use crate::decode::units::duration;
 use crate::report::location::Located;
 use crate::report::suggestion::suggestion;
 
@@ -53,23 +54,23 @@ impl Block<'_> {
         limits: &RangeInclusive<Duration>,
     ) -> Option<Located<Duration>> {
         let (written, hint) = self.duration_and_hint(name)?;
-        let duration = Duration::from_nanos(written.value.unsigned_abs());
+        let value = Duration::from_nanos(written.value.unsigned_abs());
         let path = self.path_of(name);
-        if written.value >= 0 && limits.contains(&duration) {
+        if written.value >= 0 && limits.contains(&value) {
             if let Some(hint) = hint {
-                let message = format!("`{path}` is {duration:?}: {hint}");
+                let message = format!("`{path}` is {value:?}: {hint}");
                 self.sink().warning(&written.place, message);
             }
             return Some(Located {
-                value: duration,
+                value,
                 place: written.place,
             });
         }
         let sign = if written.value < 0 { "-" } else { "" };
         let message = format!(
-            "`{path}` must be between {} and {}, not {sign}{duration:?}",
-            in_units(*limits.start()),
-            in_units(*limits.end()),
+            "`{path}` must be between {} and {}, not {sign}{value:?}",
+            duration(*limits.start()),
+            duration(*limits.end()),
         );
         let help = hint.map(str::to_owned);
         self.sink().error_with_help(&written.place, message, help);
@@ -162,35 +163,5 @@ impl Block<'_> {
             value: *value,
             place: written.place,
         })
-    }
-}
-
-/// A limit as one would write it; all limits are whole seconds.
-fn in_units(limit: Duration) -> String {
-    let seconds = limit.as_secs();
-    match seconds {
-        0 => "0s".to_owned(),
-        _ if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
-        _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
-        _ => format!("{seconds}s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_are_shown_in_their_largest_unit() {
-        let cases = [
-            (0, "0s"),
-            (3, "3s"),
-            (90, "90s"),
-            (600, "10m"),
-            (86400, "24h"),
-        ];
-        for (seconds, expected) in cases {
-            assert_eq!(in_units(Duration::from_secs(seconds)), expected);
-        }
     }
 }

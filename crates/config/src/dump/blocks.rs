@@ -16,11 +16,12 @@ use crate::blocks::syslog::SyslogConfig;
 use crate::blocks::tls::ApiTls;
 use crate::blocks::worker::WorkerConfig;
 use crate::config::Config;
+use crate::decode::units::duration;
 use crate::dump::connections::{consul, vault};
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump::tree::Body;
-use crate::dump::values::{buffer_period, duration, path};
+use crate::dump::values::{buffer_period, path};
 
 pub(super) fn tree(config: &Config) -> Body {
     let mut top = Body::default();

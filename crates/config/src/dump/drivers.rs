@@ -8,9 +8,10 @@ use crate::blocks::driver::TerraformDriver;
 use crate::blocks::terraform_cloud::TerraformCloudDriver;
 use crate::blocks::webhook::WebhookConfig;
 use crate::config::Config;
+use crate::decode::units::duration;
 use crate::dump::connections::client_tls;
 use crate::dump::tree::Body;
-use crate::dump::values::{duration, path};
+use crate::dump::values::path;
 
 pub(super) fn driver(top: &mut Body, config: &Config) {
     match &config.terraform_cloud {

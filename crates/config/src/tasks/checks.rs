@@ -3,10 +3,13 @@
 //! Each check gives the text of the problem; the caller has its place.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::OUTPUTS_KEPT;
-use cts_core::{Chain, CronExpression, ProviderId, Regexp, TaskName};
+use cts_core::{
+    BufferPeriod, BufferSetting, Chain, Condition, CronExpression, ProviderId, Regexp, TaskName,
+};
 
 /// The error for a task without a module.
 pub(crate) const EMPTY_MODULE: &str = "`module` must not be empty";
@@ -48,6 +51,24 @@ pub(crate) fn same_variable(first: &str, second: &str, variable: &str) -> String
     } else {
         format!("{first} and {second} both monitor \"{variable}\": they must be unique")
     }
+}
+
+/// The buffer period of a task that declares `setting`, as answers show it and as it is in force. A schedule is never
+/// buffered (`docs/configuration.md#buffer_period`).
+pub(crate) fn buffer_period(
+    global: BufferPeriod,
+    setting: Option<BufferSetting>,
+    condition: &Condition,
+) -> (Option<BufferSetting>, BufferPeriod) {
+    if !matches!(condition, Condition::Schedule(_)) {
+        return (setting, global.refine(setting.unwrap_or_default()));
+    }
+    let off = BufferSetting {
+        enabled: Some(false),
+        min: Some(Duration::ZERO),
+        max: Some(Duration::ZERO),
+    };
+    (Some(off), BufferPeriod::DISABLED)
 }
 
 /// The providers of a task, one after the other.

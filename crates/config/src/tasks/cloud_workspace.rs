@@ -11,86 +11,67 @@ use crate::report::location::{Located, Place};
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 use crate::tasks::deprecated::DeprecatedKeyUse;
-use crate::tasks::query::insert_some;
 
 const MODES: [&str; 2] = ["remote", "agent"];
 
 /// The settings as written; `None` is unset or empty, which is the same for all of them.
 #[derive(Debug, Default)]
 pub(crate) struct RawWorkspace {
-    pub(crate) execution_mode: Option<Located<String>>,
-    pub(crate) agent_pool_id: Option<Located<String>>,
-    pub(crate) agent_pool_name: Option<Located<String>>,
-    pub(crate) terraform_version: Option<Located<String>>,
-    pub(crate) auto_upgrade_tf_version: Option<Located<bool>>,
+    execution_mode: Option<Located<String>>,
+    agent_pool_id: Option<Located<String>>,
+    agent_pool_name: Option<Located<String>>,
+    terraform_version: Option<Located<String>>,
+    auto_upgrade_tf_version: Option<bool>,
     /// `terraform_version` of the task itself.
     pub(crate) former_version: Option<Located<String>>,
+    /// The settings that are written, with their places.
+    places: Vec<(&'static str, Place)>,
+    /// The object of the API; what is unset is left out (docs/rest.md#task-objects).
+    pub(crate) object: Map<String, Value>,
 }
 
 impl RawWorkspace {
     /// Takes the settings out of a task.
     pub(crate) fn decode(task: &mut Block<'_>) -> Self {
-        let former_version = text(task, "terraform_version");
-        let Some(mut block) = task.block("terraform_cloud_workspace") else {
-            return Self {
-                former_version,
-                ..Self::default()
-            };
-        };
-        let written = Self {
-            execution_mode: text(&mut block, "execution_mode"),
-            agent_pool_id: text(&mut block, "agent_pool_id"),
-            agent_pool_name: text(&mut block, "agent_pool_name"),
-            terraform_version: text(&mut block, "terraform_version"),
-            auto_upgrade_tf_version: block.take("auto_upgrade_tf_version", coerce::flag),
-            former_version,
-        };
-        block.finish();
+        let mut written = Self::default();
+        written.former_version = task.filled_text("terraform_version");
+        let former = written.former_version.iter();
+        written.places = former
+            .map(|former| ("terraform_version", former.place.clone()))
+            .collect();
+        if let Some(mut block) = task.block("terraform_cloud_workspace") {
+            written.execution_mode = written.text(&mut block, "execution_mode");
+            written.agent_pool_id = written.text(&mut block, "agent_pool_id");
+            written.agent_pool_name = written.text(&mut block, "agent_pool_name");
+            written.terraform_version = written.text(&mut block, "terraform_version");
+            let upgrade = block.take("auto_upgrade_tf_version", coerce::flag);
+            if let Some(upgrade) = upgrade {
+                written.note("auto_upgrade_tf_version", upgrade.value, &upgrade.place);
+                written.auto_upgrade_tf_version = Some(upgrade.value);
+            }
+            block.finish();
+        }
         written
     }
 
-    /// The settings with their names and places, those of the block first.
-    fn places(&self) -> Vec<(&'static str, &Place)> {
-        let texts = [
-            ("execution_mode", &self.execution_mode),
-            ("agent_pool_id", &self.agent_pool_id),
-            ("agent_pool_name", &self.agent_pool_name),
-            ("terraform_version", &self.terraform_version),
-            ("terraform_version", &self.former_version),
-        ];
-        let texts = texts.into_iter();
-        let texts = texts.filter_map(|(name, text)| Some((name, &text.as_ref()?.place)));
-        let flag = self.auto_upgrade_tf_version.as_ref();
-        texts
-            .chain(flag.map(|flag| ("auto_upgrade_tf_version", &flag.place)))
-            .collect()
+    fn text(&mut self, block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
+        let text = block.filled_text(name)?;
+        self.note(name, text.value.as_str(), &text.place);
+        Some(text)
     }
 
-    /// The object of the API; what is unset is left out (docs/rest.md#task-objects).
-    pub(crate) fn to_object(&self) -> Map<String, Value> {
-        let mut object = Map::new();
-        for (name, text) in [
-            ("execution_mode", &self.execution_mode),
-            ("agent_pool_id", &self.agent_pool_id),
-            ("agent_pool_name", &self.agent_pool_name),
-            ("terraform_version", &self.terraform_version),
-        ] {
-            let text = text.as_ref().map(|text| &text.value);
-            insert_some(&mut object, name, text);
-        }
-        let upgrade = self.auto_upgrade_tf_version.as_ref();
-        let upgrade = upgrade.map(|upgrade| &upgrade.value);
-        insert_some(&mut object, "auto_upgrade_tf_version", upgrade);
-        object
+    fn note(&mut self, name: &'static str, value: impl Into<Value>, place: &Place) {
+        self.object.insert(name.to_owned(), value.into());
+        self.places.push((name, place.clone()));
     }
 
     /// With driver `terraform` nothing may be set.
     pub(crate) fn refuse(&self, sink: &Sink) {
-        for (name, place) in self.places() {
+        for (name, place) in &self.places {
             let message = format!(
                 "`{name}` of a task is for the driver `terraform-cloud`, which is not configured"
             );
-            let help = (name == "terraform_version")
+            let help = (*name == "terraform_version")
                 .then(|| "set `version` in the block `driver \"terraform\"` instead".to_owned());
             sink.error_with_help(place, message, help);
         }
@@ -98,7 +79,7 @@ impl RawWorkspace {
 
     /// With driver `terraform-cloud`: the settings, if there are any.
     pub(crate) fn check(self, sink: &Sink) -> Option<CloudWorkspace> {
-        if self.places().is_empty() {
+        if self.places.is_empty() {
             return None;
         }
         if let Some(deprecated) = &self.former_version {
@@ -124,9 +105,7 @@ impl RawWorkspace {
         Some(CloudWorkspace {
             execution,
             terraform_version: version.map(|version| version.value),
-            auto_upgrade_tf_version: self
-                .auto_upgrade_tf_version
-                .is_none_or(|upgrade| upgrade.value),
+            auto_upgrade_tf_version: self.auto_upgrade_tf_version.unwrap_or(true),
         })
     }
 
@@ -170,10 +149,4 @@ impl RawWorkspace {
             (None, None) => CloudExecution::Remote,
         }
     }
-}
-
-/// A text that counts as absent when it is empty.
-fn text(block: &mut Block<'_>, name: &'static str) -> Option<Located<String>> {
-    let written = block.take(name, coerce::text)?;
-    Some(written).filter(|text| !text.value.is_empty())
 }

@@ -1,7 +1,5 @@
 //! `condition` of a task (docs/configuration.md#condition).
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 use cts_core::{
     CatalogServicesCondition, Condition, ConsulKvCondition, ScheduleCondition, ServicesCondition,
@@ -14,7 +12,7 @@ use crate::report::location::Located;
 use crate::report::suggestion::suggestion;
 use crate::tasks::checks;
 use crate::tasks::deprecated::DeprecatedKeyUse;
-use crate::tasks::query::{RawKv, RawServices, check_regexp, insert_some, insert_texts, texts};
+use crate::tasks::query::{Members, WrittenServices, check_regexp};
 
 const KNOWN: [&str; 5] = [
     "services",
@@ -31,34 +29,19 @@ pub(crate) enum GivenCondition {
     /// The type does not exist, which has been reported.
     Unknown,
     /// The place is that of the block.
-    Given(Box<Located<RawCondition>>),
+    Given(Box<Located<WrittenCondition>>),
 }
 
-/// A condition as written, checked; `None` is unset.
+/// A condition as written, checked.
 #[derive(Debug)]
-pub(crate) enum RawCondition {
-    NoCondition,
-    Services {
-        query: RawServices,
-        use_as_module_input: Option<bool>,
-    },
-    CatalogServices {
-        regexp: String,
-        datacenter: Option<String>,
-        namespace: Option<String>,
-        node_meta: BTreeMap<String, String>,
-        use_as_module_input: Option<bool>,
-    },
-    ConsulKv {
-        query: RawKv,
-        use_as_module_input: Option<bool>,
-    },
-    Schedule {
-        cron: String,
-    },
+pub(crate) struct WrittenCondition {
+    pub(crate) condition: Condition,
+    /// The object of the API, with the type as its only member; what is unset is left out
+    /// (docs/rest.md#task-objects).
+    pub(crate) object: Map<String, Value>,
 }
 
-/// Reads the `condition` of a task. Uses of deprecated keys are added to `former`.
+/// Reads the `condition` of a task. Uses of deprecated keys are added to `deprecated`.
 pub(crate) fn decode_condition(
     task: &mut Block<'_>,
     now: DateTime<Utc>,
@@ -94,152 +77,62 @@ pub(crate) fn decode_condition(
         sink.error_with_help(&entry.key_place(), message, suggestion(kind, &KNOWN));
         return GivenCondition::Unknown;
     }
-    let block = Block::of_entry(format!("task.condition \"{kind}\""), entry, sink);
-    let value = RawCondition::decode(kind, block, now, deprecated);
+    let mut block = Block::of_entry(format!("task.condition \"{kind}\""), entry, sink);
+    let mut members = Members::new(&mut block);
+    let condition = decode_kind(kind, &mut members, now, deprecated);
+    let object = Value::Object(members.object);
+    let object = match condition {
+        Condition::NoCondition => Map::new(),
+        _ => Map::from_iter([(kind.replace('-', "_"), object)]),
+    };
+    block.finish();
+    let value = WrittenCondition { condition, object };
     GivenCondition::Given(Box::new(Located { value, place }))
 }
 
-impl RawCondition {
-    fn decode(
-        kind: &str,
-        mut block: Block<'_>,
-        now: DateTime<Utc>,
-        deprecated: &mut Vec<DeprecatedKeyUse>,
-    ) -> Self {
-        let condition = match kind {
-            "services" => {
-                let given = block.has("names") || block.has("regexp");
-                let query = RawServices::decode(&mut block);
-                check_services(&query, given, &block);
-                Self::Services {
-                    query,
-                    use_as_module_input: decode_use(&mut block, deprecated),
-                }
-            }
-            "catalog-services" => Self::CatalogServices {
-                regexp: decode_required_regexp(&mut block),
-                datacenter: block.text("datacenter"),
-                namespace: block.text("namespace"),
-                node_meta: texts(&mut block, "node_meta"),
-                use_as_module_input: decode_use(&mut block, deprecated),
-            },
-            "consul-kv" => {
-                let given = block.has("path");
-                let query = RawKv::decode(&mut block);
-                check_path(&query, given, &block);
-                Self::ConsulKv {
-                    query,
-                    use_as_module_input: decode_use(&mut block, deprecated),
-                }
-            }
-            "schedule" => Self::Schedule {
-                cron: decode_cron(&mut block, now),
-            },
-            _ => Self::NoCondition,
-        };
-        block.finish();
-        condition
-    }
-
-    /// The variable of the module that it monitors, if any.
-    pub(crate) fn variable(&self) -> Option<&'static str> {
-        match self {
-            Self::Services { .. } => Some("services"),
-            Self::CatalogServices { .. } => Some("catalog_services"),
-            Self::ConsulKv { .. } => Some("consul_kv"),
-            Self::Schedule { .. } | Self::NoCondition => None,
+fn decode_kind(
+    kind: &str,
+    members: &mut Members<'_, '_>,
+    now: DateTime<Utc>,
+    deprecated: &mut Vec<DeprecatedKeyUse>,
+) -> Condition {
+    match kind {
+        "services" => {
+            let given = members.block.has("names") || members.block.has("regexp");
+            let services = members.services();
+            check_services(&services, given, members.block);
+            Condition::Services(ServicesCondition {
+                query: services.query,
+                use_as_module_input: decode_use(members, deprecated),
+            })
         }
-    }
-
-    pub(crate) fn into_condition(self) -> Condition {
-        match self {
-            Self::NoCondition => Condition::NoCondition,
-            Self::Services {
+        "catalog-services" => Condition::CatalogServices(CatalogServicesCondition {
+            regexp: decode_required_regexp(members),
+            datacenter: members.text("datacenter"),
+            namespace: members.text("namespace"),
+            node_meta: members.texts("node_meta"),
+            use_as_module_input: decode_use(members, deprecated),
+        }),
+        "consul-kv" => {
+            let given = members.block.has("path");
+            let (query, path) = members.key_value();
+            check_path(path.as_ref(), given, members.block);
+            Condition::ConsulKv(ConsulKvCondition {
                 query,
-                use_as_module_input,
-            } => {
-                let input = query.into_input();
-                Condition::Services(ServicesCondition {
-                    names: input.names,
-                    regexp: input.regexp,
-                    datacenter: input.datacenter,
-                    namespace: input.namespace,
-                    filter: input.filter,
-                    cts_user_defined_meta: input.cts_user_defined_meta,
-                    declared: input.declared,
-                    use_as_module_input: use_as_module_input.unwrap_or(true),
-                })
-            }
-            Self::CatalogServices {
-                regexp,
-                datacenter,
-                namespace,
-                node_meta,
-                use_as_module_input,
-            } => Condition::CatalogServices(CatalogServicesCondition {
-                regexp,
-                datacenter: datacenter.unwrap_or_default(),
-                namespace: namespace.unwrap_or_default(),
-                node_meta,
-                use_as_module_input: use_as_module_input.unwrap_or(true),
-            }),
-            Self::ConsulKv {
-                query,
-                use_as_module_input,
-            } => Condition::ConsulKv(ConsulKvCondition {
-                query: query.into_query(),
-                use_as_module_input: use_as_module_input.unwrap_or(true),
-            }),
-            Self::Schedule { cron } => Condition::Schedule(ScheduleCondition { cron }),
+                use_as_module_input: decode_use(members, deprecated),
+            })
         }
-    }
-
-    /// The object of the API, with the type as its only member; what is unset is left out
-    /// (docs/rest.md#task-objects).
-    pub(crate) fn to_object(&self) -> Map<String, Value> {
-        let (kind, mut object, use_as_module_input) = match self {
-            Self::NoCondition => return Map::new(),
-            Self::Services {
-                query,
-                use_as_module_input,
-            } => ("services", query.to_object(), use_as_module_input),
-            Self::CatalogServices {
-                regexp,
-                datacenter,
-                namespace,
-                node_meta,
-                use_as_module_input,
-            } => {
-                let mut object = Map::new();
-                object.insert("regexp".to_owned(), Value::from(regexp.as_str()));
-                insert_some(&mut object, "datacenter", datacenter.as_ref());
-                insert_some(&mut object, "namespace", namespace.as_ref());
-                insert_texts(&mut object, "node_meta", node_meta);
-                ("catalog_services", object, use_as_module_input)
-            }
-            Self::ConsulKv {
-                query,
-                use_as_module_input,
-            } => ("consul_kv", query.to_object(), use_as_module_input),
-            Self::Schedule { cron } => {
-                let mut object = Map::new();
-                object.insert("cron".to_owned(), Value::from(cron.as_str()));
-                ("schedule", object, &None)
-            }
-        };
-        insert_some(
-            &mut object,
-            "use_as_module_input",
-            use_as_module_input.as_ref(),
-        );
-        Map::from_iter([(kind.to_owned(), Value::Object(object))])
+        "schedule" => Condition::Schedule(ScheduleCondition {
+            cron: decode_cron(members, now),
+        }),
+        _ => Condition::NoCondition,
     }
 }
 
 /// `given` is whether one of the two keys is present, whatever its type.
-fn check_services(query: &RawServices, given: bool, block: &Block<'_>) {
+fn check_services(written: &WrittenServices, given: bool, block: &Block<'_>) {
     let sink = block.sink();
-    match (&query.names, &query.regexp) {
+    match (&written.names, &written.regexp) {
         // An empty list counts as absent.
         (Some(names), Some(regexp)) if !names.value.is_empty() => sink.error(
             &regexp.place,
@@ -255,28 +148,29 @@ fn check_services(query: &RawServices, given: bool, block: &Block<'_>) {
         ),
         _ => {}
     }
-    for name in query.names() {
+    for name in written.names() {
         if name.value.is_empty() {
             sink.error(&name.place, "`names` includes an empty string");
         }
     }
 }
 
-fn decode_required_regexp(block: &mut Block<'_>) -> String {
-    if !block.has("regexp") {
-        block.missing(
+fn decode_required_regexp(members: &mut Members<'_, '_>) -> String {
+    if !members.block.has("regexp") {
+        members.block.missing(
             "`regexp` must be set in a `catalog-services` condition; \".*\" takes every service",
         );
     }
-    let Some(regexp) = block.take("regexp", coerce::text) else {
+    let Some(regexp) = members.block.take("regexp", coerce::text) else {
         return String::new();
     };
-    check_regexp(&regexp, block.sink());
+    check_regexp(&regexp, members.block.sink());
+    members.note("regexp", regexp.value.as_str());
     regexp.value
 }
 
-fn check_path(query: &RawKv, given: bool, block: &Block<'_>) {
-    match &query.path {
+fn check_path(path: Option<&Located<String>>, given: bool, block: &Block<'_>) {
+    match path {
         Some(path) => {
             if let Err(message) = checks::path(&path.value, "consul-kv") {
                 block.sink().error(&path.place, message);
@@ -287,24 +181,26 @@ fn check_path(query: &RawKv, given: bool, block: &Block<'_>) {
     }
 }
 
-fn decode_cron(block: &mut Block<'_>, now: DateTime<Utc>) -> String {
-    let given = block.has("cron");
-    let Some(cron) = block.take("cron", coerce::text) else {
+fn decode_cron(members: &mut Members<'_, '_>, now: DateTime<Utc>) -> String {
+    let given = members.block.has("cron");
+    let Some(cron) = members.block.take("cron", coerce::text) else {
         if !given {
-            block.missing("`cron` is required in a `schedule` condition");
+            let message = "`cron` is required in a `schedule` condition";
+            members.block.missing(message);
         }
         return String::new();
     };
     if let Err(message) = checks::cron(&cron.value, now) {
-        block.sink().error(&cron.place, message);
+        members.block.sink().error(&cron.place, message);
     }
+    members.note("cron", cron.value.as_str());
     cron.value
 }
 
-/// `use_as_module_input`, or what it was called before.
-fn decode_use(block: &mut Block<'_>, deprecated: &mut Vec<DeprecatedKeyUse>) -> Option<bool> {
-    let flag = block.flag("use_as_module_input");
-    let predecessor = block.take("source_includes_var", coerce::flag);
+/// `use_as_module_input`, or what it was called before; true by default.
+fn decode_use(members: &mut Members<'_, '_>, deprecated: &mut Vec<DeprecatedKeyUse>) -> bool {
+    let flag = members.block.flag("use_as_module_input");
+    let predecessor = members.block.take("source_includes_var", coerce::flag);
     if let Some(predecessor) = &predecessor {
         deprecated.push(DeprecatedKeyUse {
             key: "source_includes_var",
@@ -313,5 +209,9 @@ fn decode_use(block: &mut Block<'_>, deprecated: &mut Vec<DeprecatedKeyUse>) -> 
             overruled: flag.is_some(),
         });
     }
-    flag.or(predecessor.map(|predecessor| predecessor.value))
+    let flag = flag.or(predecessor.map(|predecessor| predecessor.value));
+    if let Some(flag) = flag {
+        members.note("use_as_module_input", flag);
+    }
+    flag.unwrap_or(true)
 }

@@ -9,9 +9,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use cts_bundle::ModuleRoots;
 use cts_core::hidden::HIDDEN;
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, InvalidDraft, ModuleInput, PlanMode, ProviderId,
-    Requirement, ServicesCondition, ShrinkLimit, TaskDefinition, TaskDraft, TaskName, TaskSpec,
-    TaskTimeouts,
+    BufferPeriod, BufferSetting, Condition, FileDefinition, FileSettings, InvalidDraft,
+    ModuleInput, ProviderId, Requirement, ServicesCondition, TaskDefinition, TaskDraft, TaskName,
+    TaskSpec,
 };
 use serde_json::Value;
 
@@ -58,7 +58,9 @@ impl DeclaredTasks {
         let providers = providers(&draft.providers, &mut faults);
         let condition = condition(draft.condition.clone(), now, &mut faults);
         check_inputs(&condition, &draft.module_inputs, &mut faults);
-        let (buffer_setting, buffer_period) = self.buffer(draft, &condition, &mut faults);
+        let setting = buffer(draft, &condition, &mut faults);
+        let (buffer_setting, buffer_period) =
+            checks::buffer_period(self.buffer_period, setting, &condition);
         let variables = variables(&draft.variables, &mut faults);
         let outputs = outputs(&draft.outputs, &mut faults);
         check_workspace(draft, &mut faults);
@@ -79,8 +81,7 @@ impl DeclaredTasks {
                 condition,
                 module_inputs: draft.module_inputs.clone(),
                 services: Vec::new(),
-                webhooks: Vec::new(),
-                plan: PlanMode::Direct,
+                file_definition: FileDefinition::default(),
                 outputs,
                 workspace: None,
                 variables,
@@ -88,13 +89,9 @@ impl DeclaredTasks {
             enabled: draft.enabled,
             buffer_setting,
             buffer_period,
-            skip_unchanged: true,
-            guard: ShrinkLimit::default(),
-            concurrency_group: None,
+            file_settings: FileSettings::default(),
             on_delete: draft.on_delete.unwrap_or_default(),
-            retry_failed: true,
             requirement: Requirement::default(),
-            timeouts: TaskTimeouts::default(),
         };
         let definition = &spec.definition;
         let names = definition.variables.keys();
@@ -122,41 +119,25 @@ impl DeclaredTasks {
             }
         })
     }
+}
 
-    /// A schedule is never buffered (`docs/configuration.md#buffer_period`).
-    fn buffer(
-        &self,
-        draft: &TaskDraft,
-        condition: &Condition,
-        faults: &mut Errors,
-    ) -> (Option<BufferSetting>, BufferPeriod) {
-        if matches!(condition, Condition::Schedule(_)) {
-            let off = BufferSetting {
-                enabled: Some(false),
-                min: Some(Duration::ZERO),
-                max: Some(Duration::ZERO),
-            };
-            return (Some(off), BufferPeriod::DISABLED);
+/// Times that do not count may be negative: those of a buffer period that is off, or of a task with a schedule.
+fn buffer(draft: &TaskDraft, condition: &Condition, faults: &mut Errors) -> Option<BufferSetting> {
+    let written = draft.buffer_period?;
+    let counts = written.enabled != Some(false) && !matches!(condition, Condition::Schedule(_));
+    let mut positive = |name: &str, delta: Option<TimeDelta>| {
+        let delta = delta?;
+        let duration = delta.to_std().ok();
+        if duration.is_none() && counts {
+            faults.add(format!("`{name}` of a `buffer_period` cannot be negative"));
         }
-        let Some(written) = draft.buffer_period else {
-            return (None, self.buffer_period);
-        };
-        let on = written.enabled != Some(false);
-        let mut positive = |name: &str, delta: Option<TimeDelta>| {
-            let delta = delta?;
-            let duration = delta.to_std().ok();
-            if duration.is_none() && on {
-                faults.add(format!("`{name}` of a `buffer_period` cannot be negative"));
-            }
-            duration.or(Some(Duration::ZERO))
-        };
-        let setting = BufferSetting {
-            enabled: written.enabled,
-            min: positive("min", written.min),
-            max: positive("max", written.max),
-        };
-        (Some(setting), self.buffer_period.refine(setting))
-    }
+        duration.or(Some(Duration::ZERO))
+    };
+    Some(BufferSetting {
+        enabled: written.enabled,
+        min: positive("min", written.min),
+        max: positive("max", written.max),
+    })
 }
 
 /// The problems of a task.
@@ -220,15 +201,16 @@ fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Errors) -> C
 
 /// With names an expression is dropped; names that are none count as absent (docs/rest.md#task-objects).
 fn services_condition(mut services: ServicesCondition, faults: &mut Errors) -> ServicesCondition {
-    if services.names.iter().any(String::is_empty) {
+    let query = &mut services.query;
+    if query.names.iter().any(String::is_empty) {
         faults.add("`names` of a `services` condition includes an empty string");
     }
-    if !services.names.is_empty() {
-        services.regexp = None;
+    if !query.names.is_empty() {
+        query.regexp = None;
     }
-    match &services.regexp {
+    match &query.regexp {
         Some(regexp) => drop(faults.of(checks::regexp(regexp))),
-        None if services.names.is_empty() => {
+        None if query.names.is_empty() => {
             faults.add("either `names` or `regexp` must be configured in a `services` condition");
         }
         None => {}
@@ -238,30 +220,14 @@ fn services_condition(mut services: ServicesCondition, faults: &mut Errors) -> S
 
 /// Condition and module inputs must be about different variables of the module.
 fn check_inputs(condition: &Condition, inputs: &[ModuleInput], faults: &mut Errors) {
-    let of_condition = match condition {
-        Condition::Services(_) => Some("services"),
-        Condition::ConsulKv(_) => Some("consul_kv"),
-        Condition::CatalogServices(_) | Condition::Schedule(_) | Condition::NoCondition => None,
-    };
+    const INPUT: &str = "`module_input`";
     let mut seen = HashSet::new();
-    for input in inputs {
-        let variable = match input {
-            ModuleInput::Services(_) => "services",
-            ModuleInput::ConsulKv(_) => "consul_kv",
-        };
-        if of_condition == Some(variable) {
-            faults.add(checks::same_variable(
-                "`condition`",
-                "`module_input`",
-                variable,
-            ));
+    for variable in inputs.iter().map(ModuleInput::variable) {
+        if condition.variable() == Some(variable) {
+            faults.add(checks::same_variable("`condition`", INPUT, variable));
         }
         if !seen.insert(variable) {
-            faults.add(checks::same_variable(
-                "`module_input`",
-                "`module_input`",
-                variable,
-            ));
+            faults.add(checks::same_variable(INPUT, INPUT, variable));
         }
     }
 }

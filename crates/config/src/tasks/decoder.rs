@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use cts_bundle::ModuleRoots;
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, ItemKind, ModuleInput, ProviderId, Requirement,
-    ServicesCondition, ServicesInput, TaskDefinition, TaskSpec,
+    BufferPeriod, BufferSetting, Condition, FileDefinition, ItemKind, ModuleInput, ProviderId,
+    Requirement, ServicesCondition, ServicesQuery, TaskDefinition, TaskSpec,
 };
 use serde_json::Value;
 
@@ -16,11 +15,12 @@ use crate::decode::block::Block;
 use crate::decode::path::clean;
 use crate::report::location::{Located, Place};
 use crate::report::sink::Sink;
+use crate::tasks::checks;
 use crate::tasks::condition::GivenCondition;
+use crate::tasks::file_keys::FileKeys;
 use crate::tasks::module_source::ModuleSources;
 use crate::tasks::raw::RawTask;
 use crate::tasks::service_block::ServiceBlocks;
-use crate::tasks::shrink_limit::RawGuard;
 use crate::tasks::variables::VariableFiles;
 use crate::tasks::variables::raw::Variable;
 
@@ -141,7 +141,12 @@ impl<'a> TaskDecoder<'a> {
         let services = written.services.iter().flat_map(|list| &list.value);
         let services = services.map(|entry| entry.value.clone()).collect();
         let (condition, module_inputs) = self.monitored(&mut written);
-        let (buffer_setting, buffer_period) = self.buffer(&written, &condition);
+        if let Some(setting) = &written.buffer {
+            self.warn_of_useless_buffer(setting, &condition);
+        }
+        let setting = written.buffer.as_ref().map(|setting| setting.value);
+        let (buffer_setting, buffer_period) =
+            checks::buffer_period(self.buffer_period, setting, &condition);
         let workspace = if self.in_cloud {
             written.workspace.check(self.sink)
         } else {
@@ -166,8 +171,10 @@ impl<'a> TaskDecoder<'a> {
                 bundle: None,
                 version: written.version.unwrap_or_default(),
                 providers: providers.iter().map(|id| id.value.clone()).collect(),
-                webhooks: webhooks.iter().map(|name| name.value.clone()).collect(),
-                plan: written.plan.map(|plan| plan.value).unwrap_or_default(),
+                file_definition: FileDefinition {
+                    webhooks: webhooks.iter().map(|name| name.value.clone()).collect(),
+                    ..written.file_keys.definition
+                },
                 outputs: written
                     .outputs
                     .into_iter()
@@ -184,15 +191,11 @@ impl<'a> TaskDecoder<'a> {
             enabled: written.enabled.unwrap_or(true),
             buffer_setting,
             buffer_period,
-            skip_unchanged: written.skip_unchanged.is_none_or(|skip| skip.value),
-            retry_failed: written.retry_failed.is_none_or(|retry| retry.value),
+            file_settings: written.file_keys.settings.clone(),
             requirement: Requirement::default(),
-            timeouts: written.timeouts.values(),
-            guard: written.guard.value(),
-            concurrency_group: written.concurrency_group.map(|group| group.value),
             on_delete: written.on_delete.unwrap_or_default(),
         };
-        self.warn_of_useless_guard(&written.guard, &spec.definition);
+        self.warn_of_useless_limit(&written.file_keys, &spec.definition);
         self.modules
             .require_variables(&resolved, &spec.definition, &module.place);
         for (name, place) in &places {
@@ -203,7 +206,7 @@ impl<'a> TaskDecoder<'a> {
         Some(spec)
     }
 
-    fn warn_of_useless_guard(&self, guard: &RawGuard, definition: &TaskDefinition) {
+    fn warn_of_useless_limit(&self, keys: &FileKeys, definition: &TaskDefinition) {
         let dependencies = definition.dependencies();
         let mut kinds = dependencies
             .iter()
@@ -211,7 +214,7 @@ impl<'a> TaskDecoder<'a> {
         if kinds.any(|kind| kind == ItemKind::Instances) {
             return;
         }
-        for (key, place) in guard.places() {
+        for (key, place) in keys.of_shrink_limit() {
             let message = format!("`{key}` has no effect: the task has no instances of services");
             self.sink.warning(place, message);
         }
@@ -237,25 +240,28 @@ impl<'a> TaskDecoder<'a> {
     /// (docs/configuration.md#deprecated-keys-of-tasks).
     fn monitored(&self, written: &mut RawTask) -> (Condition, Vec<ModuleInput>) {
         let inputs = written.inputs.drain(..);
-        let mut inputs: Vec<_> = inputs.map(|input| input.value.into_input()).collect();
+        let mut inputs: Vec<_> = inputs.map(|input| input.value.input).collect();
         let listed = written.services.as_ref().map(|list| {
             let listed = self.services.resolve(&list.value, self.sink);
-            ServicesInput {
+            ServicesQuery {
                 names: listed.names,
                 declared: listed.declared,
-                ..ServicesInput::default()
+                ..ServicesQuery::default()
             }
         });
         let listed = listed.filter(|_| written.lists_services());
         let condition = match std::mem::replace(&mut written.condition, GivenCondition::Absent) {
             GivenCondition::Given(condition) => {
                 inputs.extend(listed.map(ModuleInput::Services));
-                condition.value.into_condition()
+                condition.value.condition
             }
             GivenCondition::Unknown => Condition::NoCondition,
             GivenCondition::Absent => {
                 if let Some(listed) = listed {
-                    condition_of(listed)
+                    Condition::Services(ServicesCondition {
+                        query: listed,
+                        use_as_module_input: true,
+                    })
                 } else {
                     self.warn_of_no_condition(written);
                     Condition::NoCondition
@@ -273,40 +279,10 @@ impl<'a> TaskDecoder<'a> {
         }
     }
 
-    /// A schedule is never buffered (`docs/configuration.md#buffer_period`).
-    fn buffer(
-        &self,
-        written: &RawTask,
-        condition: &Condition,
-    ) -> (Option<BufferSetting>, BufferPeriod) {
-        let setting = written.buffer.as_ref();
-        if !matches!(condition, Condition::Schedule(_)) {
-            let setting = setting.map(|setting| setting.value);
-            let period = self.buffer_period.refine(setting.unwrap_or_default());
-            return (setting, period);
-        }
-        if let Some(setting) = setting.filter(|setting| setting.value.enabled != Some(false)) {
+    fn warn_of_useless_buffer(&self, setting: &Located<BufferSetting>, condition: &Condition) {
+        if matches!(condition, Condition::Schedule(_)) && setting.value.enabled != Some(false) {
             let message = "`buffer_period` has no effect in a task with a `schedule` condition";
             self.sink.warning(&setting.place, message);
         }
-        let off = BufferSetting {
-            enabled: Some(false),
-            min: Some(Duration::ZERO),
-            max: Some(Duration::ZERO),
-        };
-        (Some(off), BufferPeriod::DISABLED)
     }
-}
-
-fn condition_of(listed: ServicesInput) -> Condition {
-    Condition::Services(ServicesCondition {
-        names: listed.names,
-        regexp: listed.regexp,
-        datacenter: listed.datacenter,
-        namespace: listed.namespace,
-        filter: listed.filter,
-        cts_user_defined_meta: listed.cts_user_defined_meta,
-        declared: listed.declared,
-        use_as_module_input: true,
-    })
 }

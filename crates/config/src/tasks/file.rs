@@ -14,7 +14,6 @@ use crate::report::location::Located;
 use crate::report::problem::Report;
 use crate::report::sink::Sink;
 use crate::tasks::condition::GivenCondition;
-use crate::tasks::query::insert_some;
 use crate::tasks::raw::RawTask;
 use crate::tasks::variables::VariableFiles;
 use crate::tasks::variables::raw::expression_of;
@@ -166,28 +165,13 @@ fn variables(written: &RawTask, files: &mut VariableFiles<'_>) -> Map<String, Va
 /// Warns of settings that the API has no member for, or that mean something else there than in a
 /// configuration file.
 fn warn_of_losses(written: &RawTask, sink: &Sink) {
-    if let Some(path) = &written.working_dir {
-        let message = "`working_dir` is not sent: the API has no such member";
-        sink.warning(&path.place, message);
-    }
-    let flags = [
-        ("skip_unchanged", &written.skip_unchanged),
-        ("retry_failed", &written.retry_failed),
-    ];
-    for (name, flag) in flags {
-        if let Some(flag) = flag {
-            let message = format!("`{name}` is not sent: the API has no such member");
-            sink.warning(&flag.place, message);
-        }
-    }
-    let group = written.concurrency_group.as_ref();
-    let group = group.map(|group| ("concurrency_group", &group.place));
-    let plan = written.plan.as_ref().map(|plan| ("plan", &plan.place));
-    let others = written.timeouts.places().chain(written.guard.places());
+    let directory = written.working_dir.as_ref();
+    let directory = directory.map(|path| ("working_dir", &path.place));
     let webhooks = written.webhooks.first();
     let webhooks = webhooks.map(|first| ("webhooks", &first.place));
-    let others = others.chain(group).chain(plan).chain(webhooks);
-    for (name, place) in others {
+    let others = written.file_keys.places.iter();
+    let others = others.map(|(name, place)| (*name, place));
+    for (name, place) in others.chain(directory).chain(webhooks) {
         let message = format!("`{name}` is not sent: the API has no such member");
         sink.warning(place, message);
     }
@@ -225,14 +209,14 @@ fn request(written: &RawTask, variables: Map<String, Value>) -> Map<String, Valu
         request.insert("outputs".to_owned(), names.collect());
     }
     let condition = match &written.condition {
-        GivenCondition::Given(condition) => condition.value.to_object(),
+        GivenCondition::Given(condition) => condition.value.object.clone(),
         GivenCondition::Absent | GivenCondition::Unknown => Map::new(),
     };
     request.insert("condition".to_owned(), Value::Object(condition));
     if !written.inputs.is_empty() {
         let inputs = written.inputs.iter().map(|input| {
-            let content = Value::Object(input.value.to_object());
-            (input.value.variable().to_owned(), content)
+            let content = Value::Object(input.value.object.clone());
+            (input.value.input.variable().to_owned(), content)
         });
         request.insert("module_input".to_owned(), Value::Object(inputs.collect()));
     }
@@ -246,13 +230,9 @@ fn request(written: &RawTask, variables: Map<String, Value>) -> Map<String, Valu
     let deprecated = written.workspace.former_version.as_ref();
     let version = deprecated.map(|version| &version.value);
     insert_some(&mut request, "terraform_version", version);
-    let workspace = written.workspace.to_object();
-    if !workspace.is_empty() {
-        request.insert(
-            "terraform_cloud_workspace".to_owned(),
-            Value::Object(workspace),
-        );
-    }
+    let workspace = &written.workspace.object;
+    let workspace = (!workspace.is_empty()).then_some(workspace);
+    insert_some(&mut request, "terraform_cloud_workspace", workspace);
     request
 }
 
@@ -274,5 +254,16 @@ fn duration_text(duration: Duration) -> String {
         (_, 0) => format!("{seconds}s"),
         (0, _) => format!("{nanoseconds}ns"),
         _ => format!("{seconds}s{nanoseconds}ns"),
+    }
+}
+
+/// Adds a member, unless it is unset.
+fn insert_some<T: Clone + Into<Value>>(
+    object: &mut Map<String, Value>,
+    name: &str,
+    value: Option<&T>,
+) {
+    if let Some(value) = value {
+        object.insert(name.to_owned(), value.clone().into());
     }
 }

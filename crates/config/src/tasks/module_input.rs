@@ -1,6 +1,6 @@
 //! `module_input` of a task, and `source_input` as it was called (`docs/configuration.md#module_input`).
 
-use cts_core::ModuleInput;
+use cts_core::{KvQuery, ModuleInput};
 use serde_json::{Map, Value};
 
 use crate::decode::block::Block;
@@ -9,23 +9,24 @@ use crate::report::location::{Located, Place, Rules};
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 use crate::tasks::deprecated::DeprecatedKeyUse;
-use crate::tasks::query::{RawKv, RawServices};
+use crate::tasks::query::{Members, WrittenServices};
 
 const KNOWN: [&str; 2] = ["services", "consul-kv"];
 
-/// A module input as written; `None` is unset.
+/// A module input as written.
 #[derive(Debug)]
-pub(crate) enum RawInput {
-    Services(RawServices),
-    ConsulKv(RawKv),
+pub(crate) struct WrittenInput {
+    pub(crate) input: ModuleInput,
+    /// Content of its member in the API's object (docs/rest.md#task-objects).
+    pub(crate) object: Map<String, Value>,
 }
 
-/// Reads the blocks of a task; blocks of the old name come last. Uses of the old name are added to `former`.
+/// Reads the blocks of a task; blocks of the old name come last. Uses of the old name are added to `deprecated`.
 pub(crate) fn decode_module_inputs(
     task: &mut Block<'_>,
     deprecated: &mut Vec<DeprecatedKeyUse>,
-) -> Vec<Located<RawInput>> {
-    let mut inputs: Vec<Located<RawInput>> = Vec::new();
+) -> Vec<Located<WrittenInput>> {
+    let mut inputs: Vec<Located<WrittenInput>> = Vec::new();
     for name in ["module_input", "source_input"] {
         for block in task.repeated(name) {
             let Some(place) = block.place().cloned() else {
@@ -46,7 +47,7 @@ pub(crate) fn decode_module_inputs(
 }
 
 /// In JSON one object may have several types as its keys.
-fn decode_block(name: &str, block: Block<'_>, place: &Place) -> Vec<Located<RawInput>> {
+fn decode_block(name: &str, block: Block<'_>, place: &Place) -> Vec<Located<WrittenInput>> {
     let sink = block.sink();
     let mut entries = block.into_entries();
     entries.retain(|entry| !entry.is_unset());
@@ -79,7 +80,7 @@ fn decode_entry(
     entry: &Entry<'_>,
     place: Place,
     sink: &Sink,
-) -> Option<Located<RawInput>> {
+) -> Option<Located<WrittenInput>> {
     let kind = entry.name();
     if !KNOWN.contains(&kind) {
         let message = format!(
@@ -90,23 +91,26 @@ fn decode_entry(
         return None;
     }
     let mut block = Block::of_entry(format!("task.{name} \"{kind}\""), entry, sink);
-    let value = if kind == "services" {
-        let query = RawServices::decode(&mut block);
-        warn_of_services(&query, &place, sink);
-        RawInput::Services(query)
+    let mut members = Members::new(&mut block);
+    let input = if kind == "services" {
+        let services = members.services();
+        warn_of_services(&services, &place, sink);
+        ModuleInput::Services(services.query)
     } else {
-        let query = RawKv::decode(&mut block);
-        warn_of_path(&query, &place, sink);
-        RawInput::ConsulKv(query)
+        let (query, path) = members.key_value();
+        warn_of_path(&query, path.as_ref(), &place, sink);
+        ModuleInput::ConsulKv(query)
     };
+    let object = members.object;
     block.finish();
+    let value = WrittenInput { input, object };
     Some(Located { value, place })
 }
 
 /// The original checks nothing here, so an input that cannot work is not an error; but it is hardly ever
 /// meant.
-fn warn_of_services(query: &RawServices, place: &Place, sink: &Sink) {
-    match (&query.names, &query.regexp) {
+fn warn_of_services(written: &WrittenServices, place: &Place, sink: &Sink) {
+    match (&written.names, &written.regexp) {
         (Some(names), Some(_)) if !names.value.is_empty() => sink.warning(
             &names.place,
             "`names` has no effect beside `regexp` in a `module_input`",
@@ -118,7 +122,7 @@ fn warn_of_services(query: &RawServices, place: &Place, sink: &Sink) {
             "this `module_input` has neither `names` nor `regexp`: the module gets no services from it",
         ),
     }
-    for name in query.names() {
+    for name in written.names() {
         if name.value.is_empty() {
             sink.warning(
                 &name.place,
@@ -128,40 +132,14 @@ fn warn_of_services(query: &RawServices, place: &Place, sink: &Sink) {
     }
 }
 
-fn warn_of_path(query: &RawKv, place: &Place, sink: &Sink) {
-    let path = query.path.as_ref();
+fn warn_of_path(query: &KvQuery, path: Option<&Located<String>>, place: &Place, sink: &Sink) {
     // With `recurse`, nothing is the prefix of every key.
-    let means_all = path.is_some() && query.recurse == Some(true);
-    if path.is_none_or(|path| path.value.is_empty()) && !means_all {
+    let means_all = path.is_some() && query.recurse;
+    if query.path.is_empty() && !means_all {
         let place = path.map_or(place, |path| &path.place);
         sink.warning(
             place,
             "this `module_input` has no `path`: the module gets no key from it",
         );
-    }
-}
-
-impl RawInput {
-    /// The variable of the module that it fills.
-    pub(crate) fn variable(&self) -> &'static str {
-        match self {
-            Self::Services(_) => "services",
-            Self::ConsulKv(_) => "consul_kv",
-        }
-    }
-
-    pub(crate) fn into_input(self) -> ModuleInput {
-        match self {
-            Self::Services(query) => ModuleInput::Services(query.into_input()),
-            Self::ConsulKv(query) => ModuleInput::ConsulKv(query.into_query()),
-        }
-    }
-
-    /// The member of the API's object that it is, and its content (docs/rest.md#task-objects).
-    pub(crate) fn to_object(&self) -> Map<String, Value> {
-        match self {
-            Self::Services(query) => query.to_object(),
-            Self::ConsulKv(query) => query.to_object(),
-        }
     }
 }

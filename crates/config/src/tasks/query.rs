@@ -1,8 +1,8 @@
-//! Queries of conditions and module inputs to Consul (docs/configuration.md#condition).
+//! Keys of conditions and module inputs (docs/configuration.md#condition).
 
 use std::collections::BTreeMap;
 
-use cts_core::{KvQuery, Regexp, ServicesInput};
+use cts_core::{KvQuery, Regexp, ServicesQuery};
 use serde_json::{Map, Value};
 
 use crate::decode::block::Block;
@@ -11,110 +11,106 @@ use crate::report::location::Located;
 use crate::report::sink::Sink;
 use crate::tasks::checks;
 
-/// `services` as written; `None` is unset.
-#[derive(Debug, Default)]
-pub(crate) struct RawServices {
+/// Reads the keys of a condition or a module input, and notes them as members of the API's object
+/// (docs/rest.md#task-objects). A key that is not set is no member.
+#[derive(Debug)]
+pub(crate) struct Members<'b, 'a> {
+    pub(crate) block: &'b mut Block<'a>,
+    pub(crate) object: Map<String, Value>,
+}
+
+/// `services`, with what the checks of conditions and module inputs differ in.
+#[derive(Debug)]
+pub(crate) struct WrittenServices {
+    pub(crate) query: ServicesQuery,
     pub(crate) names: Option<Located<Vec<Located<String>>>>,
     pub(crate) regexp: Option<Located<String>>,
-    pub(crate) datacenter: Option<String>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) filter: Option<String>,
-    pub(crate) cts_user_defined_meta: BTreeMap<String, String>,
 }
 
-impl RawServices {
-    pub(crate) fn decode(block: &mut Block<'_>) -> Self {
-        let written = Self {
-            names: block.list("names"),
-            regexp: block.take("regexp", coerce::text),
-            datacenter: block.text("datacenter"),
-            namespace: block.text("namespace"),
-            filter: block.text("filter"),
-            cts_user_defined_meta: texts(block, "cts_user_defined_meta"),
-        };
-        if let Some(regexp) = &written.regexp {
-            check_regexp(regexp, block.sink());
+impl<'b, 'a> Members<'b, 'a> {
+    pub(crate) fn new(block: &'b mut Block<'a>) -> Self {
+        Self {
+            block,
+            object: Map::new(),
         }
-        written
     }
 
+    pub(crate) fn note(&mut self, name: &str, value: impl Into<Value>) {
+        self.object.insert(name.to_owned(), value.into());
+    }
+
+    /// A text; empty if it is not set.
+    pub(crate) fn text(&mut self, name: &'static str) -> String {
+        let Some(text) = self.block.text(name) else {
+            return String::new();
+        };
+        self.note(name, text.as_str());
+        text
+    }
+
+    pub(crate) fn texts(&mut self, name: &'static str) -> BTreeMap<String, String> {
+        let texts = texts(self.block, name);
+        if !texts.is_empty() {
+            let members = texts.iter();
+            let members = members.map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+            self.note(name, members.collect::<Map<_, _>>());
+        }
+        texts
+    }
+
+    /// The keys of a query for instances of services.
+    pub(crate) fn services(&mut self) -> WrittenServices {
+        let names = self.block.list("names");
+        let regexp = self.block.take("regexp", coerce::text);
+        if let Some(regexp) = &regexp {
+            check_regexp(regexp, self.block.sink());
+            self.note("regexp", regexp.value.as_str());
+        }
+        let listed = names.iter().flat_map(|names| &names.value);
+        let listed: Vec<String> = listed.map(|name| name.value.clone()).collect();
+        // Next to an expression, an empty list has no meaning.
+        if names.is_some() && (regexp.is_none() || !listed.is_empty()) {
+            self.note("names", listed.clone());
+        }
+        let query = ServicesQuery {
+            names: listed,
+            regexp: regexp.as_ref().map(|regexp| regexp.value.clone()),
+            datacenter: self.text("datacenter"),
+            namespace: self.text("namespace"),
+            filter: self.text("filter"),
+            cts_user_defined_meta: self.texts("cts_user_defined_meta"),
+            declared: BTreeMap::new(),
+        };
+        WrittenServices {
+            query,
+            names,
+            regexp,
+        }
+    }
+
+    /// The keys of a query for keys, with the path as written. The path is a member in any case: the API requires
+    /// it.
+    pub(crate) fn key_value(&mut self) -> (KvQuery, Option<Located<String>>) {
+        let path = self.block.take("path", coerce::text);
+        let text = path.as_ref().map(|path| path.value.as_str());
+        self.note("path", text.unwrap_or_default());
+        let recurse = self.block.flag("recurse");
+        if let Some(recurse) = recurse {
+            self.note("recurse", recurse);
+        }
+        let query = KvQuery {
+            path: text.unwrap_or_default().to_owned(),
+            recurse: recurse.unwrap_or(false),
+            datacenter: self.text("datacenter"),
+            namespace: self.text("namespace"),
+        };
+        (query, path)
+    }
+}
+
+impl WrittenServices {
     pub(crate) fn names(&self) -> &[Located<String>] {
         self.names.as_ref().map_or(&[], |names| &names.value)
-    }
-
-    pub(crate) fn into_input(self) -> ServicesInput {
-        let names = self.names().iter().map(|name| name.value.clone()).collect();
-        ServicesInput {
-            names,
-            regexp: self.regexp.map(|regexp| regexp.value),
-            datacenter: self.datacenter.unwrap_or_default(),
-            namespace: self.namespace.unwrap_or_default(),
-            filter: self.filter.unwrap_or_default(),
-            cts_user_defined_meta: self.cts_user_defined_meta,
-            declared: BTreeMap::new(),
-        }
-    }
-
-    /// The object of the API; what is unset is left out.
-    pub(crate) fn to_object(&self) -> Map<String, Value> {
-        let mut object = Map::new();
-        // Next to an expression, an empty list has no meaning.
-        let names = self.names.as_ref();
-        if let Some(names) = names.filter(|n| self.regexp.is_none() || !n.value.is_empty()) {
-            let names = names.value.iter().map(|name| name.value.as_str());
-            object.insert("names".to_owned(), names.collect());
-        }
-        let regexp = self.regexp.as_ref().map(|regexp| &regexp.value);
-        insert_some(&mut object, "regexp", regexp);
-        insert_some(&mut object, "datacenter", self.datacenter.as_ref());
-        insert_some(&mut object, "namespace", self.namespace.as_ref());
-        insert_some(&mut object, "filter", self.filter.as_ref());
-        insert_texts(
-            &mut object,
-            "cts_user_defined_meta",
-            &self.cts_user_defined_meta,
-        );
-        object
-    }
-}
-
-/// `consul-kv` as written; `None` is unset.
-#[derive(Debug, Default)]
-pub(crate) struct RawKv {
-    pub(crate) path: Option<Located<String>>,
-    pub(crate) recurse: Option<bool>,
-    pub(crate) datacenter: Option<String>,
-    pub(crate) namespace: Option<String>,
-}
-
-impl RawKv {
-    pub(crate) fn decode(block: &mut Block<'_>) -> Self {
-        Self {
-            path: block.take("path", coerce::text),
-            recurse: block.flag("recurse"),
-            datacenter: block.text("datacenter"),
-            namespace: block.text("namespace"),
-        }
-    }
-
-    pub(crate) fn into_query(self) -> KvQuery {
-        KvQuery {
-            path: self.path.map(|path| path.value).unwrap_or_default(),
-            recurse: self.recurse.unwrap_or(false),
-            datacenter: self.datacenter.unwrap_or_default(),
-            namespace: self.namespace.unwrap_or_default(),
-        }
-    }
-
-    /// The object of the API; what is unset is left out, but for the path, which is required there.
-    pub(crate) fn to_object(&self) -> Map<String, Value> {
-        let mut object = Map::new();
-        let path = self.path.as_ref().map(|path| path.value.as_str());
-        object.insert("path".to_owned(), Value::from(path.unwrap_or_default()));
-        insert_some(&mut object, "recurse", self.recurse.as_ref());
-        insert_some(&mut object, "datacenter", self.datacenter.as_ref());
-        insert_some(&mut object, "namespace", self.namespace.as_ref());
-        object
     }
 }
 
@@ -122,28 +118,6 @@ impl RawKv {
 pub(crate) fn texts(block: &mut Block<'_>, name: &'static str) -> BTreeMap<String, String> {
     let texts = block.text_map(name).into_iter();
     texts.map(|(name, text)| (name, text.value)).collect()
-}
-
-pub(crate) fn insert_some<T: Clone + Into<Value>>(
-    object: &mut Map<String, Value>,
-    name: &str,
-    value: Option<&T>,
-) {
-    if let Some(value) = value {
-        object.insert(name.to_owned(), value.clone().into());
-    }
-}
-
-pub(crate) fn insert_texts(
-    object: &mut Map<String, Value>,
-    name: &str,
-    texts: &BTreeMap<String, String>,
-) {
-    if !texts.is_empty() {
-        let texts = texts.iter();
-        let texts = texts.map(|(name, text)| (name.clone(), Value::from(text.as_str())));
-        object.insert(name.to_owned(), Value::Object(texts.collect()));
-    }
 }
 
 /// Reports an expression that does not compile, and one that counts otherwise than it reads.

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cts_core::{BufferSetting, OnDelete, PlanMode, ProviderId, TaskName};
+use cts_core::{BufferSetting, OnDelete, ProviderId, TaskName};
 
 use crate::blocks::buffer::decode_located_buffer;
-use crate::blocks::timeouts::RawTimeouts;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::report::location::{Located, Place};
@@ -15,8 +14,8 @@ use crate::tasks::checks;
 use crate::tasks::cloud_workspace::RawWorkspace;
 use crate::tasks::condition::{GivenCondition, decode_condition};
 use crate::tasks::deprecated::DeprecatedKeyUse;
-use crate::tasks::module_input::{RawInput, decode_module_inputs};
-use crate::tasks::shrink_limit::RawGuard;
+use crate::tasks::file_keys::FileKeys;
+use crate::tasks::module_input::{WrittenInput, decode_module_inputs};
 use crate::tasks::variables::raw::{Variable, decode_variables};
 
 /// All settings of a block, each checked for itself; `None` is unset, or has been reported.
@@ -32,7 +31,7 @@ pub(crate) struct RawTask {
     pub(crate) version: Option<String>,
     pub(crate) providers: Option<Vec<Located<ProviderId>>>,
     pub(crate) condition: GivenCondition,
-    pub(crate) inputs: Vec<Located<RawInput>>,
+    pub(crate) inputs: Vec<Located<WrittenInput>>,
     /// The deprecated list.
     pub(crate) services: Option<Located<Vec<Located<String>>>>,
     pub(crate) variables: BTreeMap<String, Variable>,
@@ -41,12 +40,7 @@ pub(crate) struct RawTask {
     /// Not there if nothing is set in it.
     pub(crate) buffer: Option<Located<BufferSetting>>,
     pub(crate) workspace: RawWorkspace,
-    pub(crate) skip_unchanged: Option<Located<bool>>,
-    pub(crate) retry_failed: Option<Located<bool>>,
-    pub(crate) timeouts: RawTimeouts,
-    pub(crate) guard: RawGuard,
-    pub(crate) concurrency_group: Option<Located<String>>,
-    pub(crate) plan: Option<Located<PlanMode>>,
+    pub(crate) file_keys: FileKeys,
     pub(crate) on_delete: Option<OnDelete>,
     /// Each once.
     pub(crate) webhooks: Vec<Located<String>>,
@@ -56,18 +50,10 @@ pub(crate) struct RawTask {
     pub(crate) deprecated: Vec<DeprecatedKeyUse>,
 }
 
-const PLANS: [(&str, PlanMode); 2] = [
-    (PlanMode::Direct.as_str(), PlanMode::Direct),
-    (PlanMode::Saved.as_str(), PlanMode::Saved),
-];
-
 const ON_DELETE: [(&str, OnDelete); 2] = [
     (OnDelete::Retain.as_str(), OnDelete::Retain),
     (OnDelete::Destroy.as_str(), OnDelete::Destroy),
 ];
-
-/// Characters of the name of a concurrency group.
-const LONGEST_GROUP: usize = 100;
 
 impl RawTask {
     /// Reads a block. `now` is for schedules that are over.
@@ -96,18 +82,11 @@ impl RawTask {
                 .list("variable_files")
                 .map(|list| list.value)
                 .unwrap_or_default(),
-            working_dir: block
-                .take("working_dir", coerce::text)
-                .filter(|path| !path.value.is_empty()),
+            working_dir: block.filled_text("working_dir"),
             buffer: decode_located_buffer(&mut block)
                 .filter(|buffer| buffer.value != BufferSetting::default()),
             workspace: RawWorkspace::decode(&mut block),
-            skip_unchanged: block.take("skip_unchanged", coerce::flag),
-            retry_failed: block.take("retry_failed", coerce::flag),
-            timeouts: RawTimeouts::decode(&mut block),
-            guard: RawGuard::decode(&mut block),
-            concurrency_group: decode_concurrency_group(&mut block),
-            plan: block.choice("plan", &PLANS),
+            file_keys: FileKeys::decode(&mut block),
             on_delete: block
                 .choice("on_delete", &ON_DELETE)
                 .map(|on_delete| on_delete.value),
@@ -131,12 +110,13 @@ impl RawTask {
     fn refuse_same_variables(&self, sink: &Sink) {
         let mut monitored: Vec<(&'static str, &'static str, &Place)> = Vec::new();
         if let GivenCondition::Given(condition) = &self.condition
-            && let Some(variable) = condition.value.variable()
+            && let Some(variable) = condition.value.condition.variable()
         {
             monitored.push((variable, "`condition`", &condition.place));
         }
         let inputs = self.inputs.iter();
-        let inputs = inputs.map(|input| (input.value.variable(), "`module_input`", &input.place));
+        let inputs =
+            inputs.map(|input| (input.value.input.variable(), "`module_input`", &input.place));
         let services = self.services.as_ref();
         let services = services.filter(|services| !services.value.is_empty());
         let services = services.map(|services| ("services", "`services`", &services.place));
@@ -169,18 +149,6 @@ fn decode_name(block: &mut Block<'_>) -> Option<Located<TaskName>> {
             None
         }
     }
-}
-
-fn decode_concurrency_group(block: &mut Block<'_>) -> Option<Located<String>> {
-    const KEY: &str = "concurrency_group";
-    let group = block.take(KEY, coerce::text)?;
-    if !group.value.is_empty() && group.value.chars().count() <= LONGEST_GROUP {
-        return Some(group);
-    }
-    let path = block.path_of(KEY);
-    let message = format!("`{path}` must be a name of 1 to {LONGEST_GROUP} characters");
-    block.sink().error(&group.place, message);
-    None
 }
 
 fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {

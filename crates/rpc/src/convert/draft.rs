@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use cts_core::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod, DraftWorkspace,
-    KvQuery, ModuleInput, OnDelete, ScheduleCondition, ServicesCondition, ServicesInput, TaskDraft,
+    KvQuery, ModuleInput, OnDelete, ScheduleCondition, ServicesCondition, ServicesQuery, TaskDraft,
 };
 use cts_proto::task::v1 as proto;
 
@@ -100,13 +100,13 @@ fn condition_to_wire(condition: Condition) -> proto::Condition {
     let kind = match condition {
         Condition::NoCondition => None,
         Condition::Services(services) => Some(Kind::Services(proto::ServicesCondition {
-            names: services.names,
-            datacenter: services.datacenter,
-            namespace: services.namespace,
-            filter: services.filter,
-            cts_user_defined_meta: services.cts_user_defined_meta,
+            names: services.query.names,
+            datacenter: services.query.datacenter,
+            namespace: services.query.namespace,
+            filter: services.query.filter,
+            cts_user_defined_meta: services.query.cts_user_defined_meta,
             use_as_module_input: services.use_as_module_input,
-            regexp: services.regexp,
+            regexp: services.query.regexp,
         })),
         Condition::CatalogServices(services) => {
             Some(Kind::CatalogServices(proto::CatalogServicesCondition {
@@ -158,13 +158,15 @@ fn condition_from_wire(condition: Option<proto::Condition>) -> Result<Condition,
     Ok(match condition.and_then(|condition| condition.kind) {
         None => Condition::NoCondition,
         Some(Kind::Services(services)) => Condition::Services(ServicesCondition {
-            names: services.names,
-            regexp: services.regexp,
-            datacenter: services.datacenter,
-            namespace: services.namespace,
-            filter: services.filter,
-            cts_user_defined_meta: services.cts_user_defined_meta,
-            declared: BTreeMap::new(),
+            query: ServicesQuery {
+                names: services.names,
+                regexp: services.regexp,
+                datacenter: services.datacenter,
+                namespace: services.namespace,
+                filter: services.filter,
+                cts_user_defined_meta: services.cts_user_defined_meta,
+                declared: BTreeMap::new(),
+            },
             use_as_module_input: services.use_as_module_input,
         }),
         Some(Kind::CatalogServices(services)) => {
@@ -191,7 +193,7 @@ fn condition_from_wire(condition: Option<proto::Condition>) -> Result<Condition,
 fn module_input_from_wire(input: proto::ModuleInput) -> Result<ModuleInput, ConversionError> {
     use proto::module_input::Kind;
     match input.kind {
-        Some(Kind::Services(services)) => Ok(ModuleInput::Services(ServicesInput {
+        Some(Kind::Services(services)) => Ok(ModuleInput::Services(ServicesQuery {
             names: services.names,
             regexp: services.regexp,
             datacenter: services.datacenter,
@@ -249,13 +251,15 @@ mod tests {
 
     fn services_condition() -> Condition {
         Condition::Services(ServicesCondition {
-            names: vec!["web".into()],
-            regexp: None,
-            datacenter: "dc1".into(),
-            namespace: "team".into(),
-            filter: "Node.Meta.x == y".into(),
-            cts_user_defined_meta: BTreeMap::from([("a".into(), "b".into())]),
-            declared: BTreeMap::new(),
+            query: ServicesQuery {
+                names: vec!["web".into()],
+                regexp: None,
+                datacenter: "dc1".into(),
+                namespace: "team".into(),
+                filter: "Node.Meta.x == y".into(),
+                cts_user_defined_meta: BTreeMap::from([("a".into(), "b".into())]),
+                declared: BTreeMap::new(),
+            },
             use_as_module_input: true,
         })
     }
@@ -280,10 +284,10 @@ mod tests {
             outputs: vec!["address".into()],
             condition: services_condition(),
             module_inputs: vec![
-                ModuleInput::Services(ServicesInput {
+                ModuleInput::Services(ServicesQuery {
                     names: vec!["api".into()],
                     regexp: Some("^a".into()),
-                    ..ServicesInput::default()
+                    ..ServicesQuery::default()
                 }),
                 ModuleInput::ConsulKv(query()),
             ],

@@ -33,17 +33,19 @@ pub(crate) fn decode_consul<'a>(
     let mut block = block.unwrap_or_else(|| Block::new("consul", Vec::new(), sink));
     let address = match block.text("address") {
         Some(address) if !address.is_empty() => address,
-        written => environment.text(Setting::ConsulAddress).unwrap_or_else(|| {
-            written
-                .map_or(DEFAULT_ADDRESS, |_empty| EMPTY_ADDRESS)
-                .to_owned()
-        }),
+        written => environment
+            .text(Setting::CONSUL_ADDRESS)
+            .unwrap_or_else(|| {
+                written
+                    .map_or(DEFAULT_ADDRESS, |_empty| EMPTY_ADDRESS)
+                    .to_owned()
+            }),
     };
     let address = without_slash(address);
     let written = block.text("token");
     let token = token_from_file(environment, current_dir, sink)
         .or(written)
-        .or_else(|| environment.text(Setting::ConsulToken));
+        .or_else(|| environment.text(Setting::CONSUL_TOKEN));
     let auth = decode_auth(block.block("auth")).or_else(|| {
         let (username, password) = environment.consul_basic_auth()?;
         let password = SecretString::from(password);
@@ -60,7 +62,7 @@ pub(crate) fn decode_consul<'a>(
     block.finish();
     let https = tls.enabled
         || address.to_ascii_lowercase().starts_with("https://")
-        || environment.flag(Setting::ConsulHttps, sink) == Some(true);
+        || environment.flag(Setting::CONSUL_HTTPS, sink) == Some(true);
     ConsulConfig {
         address,
         https,
@@ -72,8 +74,8 @@ pub(crate) fn decode_consul<'a>(
         transport,
         kv_path,
         hold_filtered,
-        namespace: environment.text(Setting::ConsulNamespace),
-        partition: environment.text(Setting::ConsulPartition),
+        namespace: environment.text(Setting::CONSUL_NAMESPACE),
+        partition: environment.text(Setting::CONSUL_PARTITION),
         service_registration,
     }
 }
@@ -95,7 +97,7 @@ fn token_from_file(
     current_dir: &Path,
     sink: &Sink,
 ) -> Option<String> {
-    let (variable, path) = environment.file(Setting::ConsulTokenFile)?;
+    let (variable, path) = environment.file(Setting::CONSUL_TOKEN_FILE)?;
     match read_token(&current_dir.join(&path)) {
         Ok(token) => Some(token).filter(|token| !token.is_empty()),
         Err(error) => {

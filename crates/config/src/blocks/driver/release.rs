@@ -7,7 +7,6 @@ use http::Uri;
 
 use crate::blocks::driver::version::{ExactVersion, dotted};
 use crate::decode::block::Block;
-use crate::decode::coerce;
 use crate::decode::path::clean;
 use crate::report::location::Located;
 
@@ -23,9 +22,7 @@ pub struct ReleaseSource {
 
 /// Reads `engine`.
 pub(crate) fn decode_engine(block: &mut Block<'_>) -> EngineKind {
-    let written = block.take("engine", coerce::text);
-    let written = written.filter(|engine| !engine.value.is_empty());
-    let Some(Located { value, place }) = written else {
+    let Some(Located { value, place }) = block.filled_text("engine") else {
         return EngineKind::default();
     };
     EngineKind::from_driver(&value).unwrap_or_else(|| {
@@ -40,8 +37,7 @@ pub(crate) fn decode_version(
     block: &mut Block<'_>,
     engine: EngineKind,
 ) -> Option<Located<ExactVersion>> {
-    let written = block.take("version", coerce::text);
-    let Located { value, place } = written.filter(|version| !version.value.is_empty())?;
+    let Located { value, place } = block.filled_text("version")?;
     match ExactVersion::read(&value, engine) {
         Ok(version) => {
             if !version.is_tested(engine) {
@@ -66,8 +62,7 @@ pub(crate) fn decode_version(
 
 /// Reads `releases_url` and `release_keys`. The keys are read where something is installed.
 pub(crate) fn decode_source(block: &mut Block<'_>, current_dir: &Path) -> ReleaseSource {
-    let url = block.take("releases_url", coerce::text);
-    let url = url.filter(|url| !url.value.is_empty());
+    let url = block.filled_text("releases_url");
     if let Some(url) = &url
         && let Some(reason) = unusable(&url.value)
     {
