@@ -86,11 +86,11 @@ pub(crate) fn decode(
         context.current_dir,
         sink,
     );
-    let services = decode_services(top.block("services"), context.current_dir);
-    let scheduler = decode_scheduler(top.block("scheduler"));
-    let worker = decode_worker(top.block("worker"), context.current_dir);
-    let security = decode_security(top.block("security"), context.current_dir);
-    let gateway = decode_gateway(top.block("gateway"));
+    let services = decode_services(top.block_or_empty("services"), context.current_dir);
+    let scheduler = decode_scheduler(top.block_or_empty("scheduler"));
+    let worker = decode_worker(top.block_or_empty("worker"), context.current_dir);
+    let security = decode_security(top.block_or_empty("security"), context.current_dir);
+    let gateway = decode_gateway(top.block_or_empty("gateway"));
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
         && let Err(refusal) = driver.require_shared_backend()
@@ -173,8 +173,7 @@ fn decode_module_roots(
     directories: Vec<PathBuf>,
     context: &LoadContext<'_>,
 ) -> ModuleRoots {
-    let named = top.list("module_roots").map(|list| list.value);
-    let named = named.unwrap_or_default().into_iter();
+    let named = top.items("module_roots").into_iter();
     let usual = std::iter::once(context.current_dir.to_owned()).chain(directories);
     ModuleRoots {
         named: named

@@ -14,6 +14,11 @@ const ANSWER_RATES: RangeInclusive<u64> = 1..=(1 << 30);
 
 const ANSWER_SIZES: RangeInclusive<u64> = (1 << 20)..=(4 << 30);
 
+/// The keys of the limits, for all clients together and for each.
+pub(crate) const CONNECTIONS: [&str; 2] = ["connections", "connections_per_client"];
+pub(crate) const STREAMS: [&str; 2] = ["streams", "streams_per_client"];
+pub(crate) const WAITING: [&str; 2] = ["waiting", "waiting_per_client"];
+
 /// How much there may be of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimit {
@@ -83,43 +88,33 @@ impl Default for GatewayLimits {
     }
 }
 
-pub(crate) fn decode_services_limits(block: Option<Block<'_>>) -> ServicesLimits {
-    let mut limits = ServicesLimits::default();
-    let Some(mut block) = block else {
-        return limits;
-    };
-    let connections = ["connections", "connections_per_client"];
-    limits.connections = client_limit(&mut block, connections, limits.connections);
+pub(crate) fn decode_services_limits(mut block: Block<'_>) -> ServicesLimits {
+    let default = ServicesLimits::default();
+    let connections = client_limit(&mut block, CONNECTIONS, default.connections);
     block.finish();
-    limits
+    ServicesLimits { connections }
 }
 
-pub(crate) fn decode_gateway_limits(block: Option<Block<'_>>) -> GatewayLimits {
-    let mut limits = GatewayLimits::default();
-    let Some(mut block) = block else {
-        return limits;
-    };
-    let connections = ["connections", "connections_per_client"];
-    limits.connections = client_limit(&mut block, connections, limits.connections);
-    let streams = ["streams", "streams_per_client"];
-    limits.streams = client_limit(&mut block, streams, limits.streams);
-    let waiting = ["waiting", "waiting_per_client"];
-    limits.waiting = client_limit(&mut block, waiting, limits.waiting);
-    if let Some(written) = block.duration_within("request_time", &REQUEST_TIMES) {
-        limits.request_time = written.value;
-    }
+pub(crate) fn decode_gateway_limits(mut block: Block<'_>) -> GatewayLimits {
+    let default = GatewayLimits::default();
+    let connections = client_limit(&mut block, CONNECTIONS, default.connections);
+    let streams = client_limit(&mut block, STREAMS, default.streams);
+    let waiting = client_limit(&mut block, WAITING, default.waiting);
+    let request_time = block.duration_within("request_time", &REQUEST_TIMES);
     let rate = block.size_within("answer_rate", &ANSWER_RATES);
-    if let Some(rate) = rate.and_then(|rate| u32::try_from(rate).ok()) {
-        limits.answer_rate = rate;
-    }
-    if let Some(bytes) = block.size_within("answer_size", &ANSWER_SIZES) {
-        limits.answer_size = bytes;
-    }
-    if let Some(names) = block.number_within("names", &PLACES) {
-        limits.names = names;
-    }
+    let rate = rate.and_then(|rate| u32::try_from(rate).ok());
+    let answer_size = block.size_within("answer_size", &ANSWER_SIZES);
+    let names = block.number_within("names", &PLACES);
     block.finish();
-    limits
+    GatewayLimits {
+        connections,
+        streams,
+        waiting,
+        request_time: request_time.unwrap_or(default.request_time),
+        answer_rate: rate.unwrap_or(default.answer_rate),
+        answer_size: answer_size.unwrap_or(default.answer_size),
+        names: names.unwrap_or(default.names),
+    }
 }
 
 fn client_limit(
@@ -127,10 +122,10 @@ fn client_limit(
     [total, per_client]: [&'static str; 2],
     default: ClientLimit,
 ) -> ClientLimit {
+    let total = block.number_within(total, &PLACES);
+    let per_client = block.number_within(per_client, &PLACES);
     ClientLimit {
-        total: block.number_within(total, &PLACES).unwrap_or(default.total),
-        per_client: block
-            .number_within(per_client, &PLACES)
-            .unwrap_or(default.per_client),
+        total: total.unwrap_or(default.total),
+        per_client: per_client.unwrap_or(default.per_client),
     }
 }

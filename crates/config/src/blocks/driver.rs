@@ -167,9 +167,7 @@ fn decode_terraform(
             .number_within("parallelism", &(1..=256))
             .unwrap_or(PARALLELISM),
         refresh: block.flag("refresh").unwrap_or(true),
-        lock_timeout: block
-            .duration_within("lock_timeout", &LOCK_TIMEOUTS)
-            .map(|written| written.value),
+        lock_timeout: block.duration_within("lock_timeout", &LOCK_TIMEOUTS),
         shared_local_backend: decode_shared(&mut block, &backend),
         release_lost_locks: block.flag("release_lost_locks").unwrap_or(false),
         backend,

@@ -35,22 +35,19 @@ pub enum GatewayMode {
     StrictFollower,
 }
 
-pub(crate) fn decode_gateway(block: Option<Block<'_>>) -> GatewayConfig {
-    let Some(mut block) = block else {
-        return GatewayConfig::default();
-    };
+pub(crate) fn decode_gateway(mut block: Block<'_>) -> GatewayConfig {
     let mode = block.choice("mode", &MODES);
     let gateway = GatewayConfig {
         mode: mode.map(|mode| mode.value).unwrap_or_default(),
         trusted_proxies: decode_networks(&mut block, "trusted_proxies"),
-        limits: decode_gateway_limits(block.block("limits")),
+        limits: decode_gateway_limits(block.block_or_empty("limits")),
     };
     block.finish();
     gateway
 }
 
 fn decode_networks(block: &mut Block<'_>, name: &'static str) -> Vec<IpNet> {
-    let written = block.list(name).map(|list| list.value).unwrap_or_default();
+    let written = block.items(name);
     let mut networks = Vec::new();
     for text in written {
         let address = text.value.parse::<IpAddr>().map(IpNet::from);

@@ -149,7 +149,7 @@ fn known() -> String {
 }
 
 fn decode_session_ttl(block: &mut Block<'_>) -> Duration {
-    let Some(written) = block.duration_within("session_ttl", &SESSION_TTL_LIMITS) else {
+    let Some(written) = block.located_duration_within("session_ttl", &SESSION_TTL_LIMITS) else {
         return DEFAULT_SESSION_TTL;
     };
     if written.value < SHORTEST_USUAL {

@@ -36,8 +36,7 @@ pub(crate) fn decode_providers(
         match places.entry(provider.id()) {
             MapEntry::Occupied(first) => {
                 let message = format!("duplicate provider configuration for `{}`", first.key());
-                let help = format!("the first one is at {}", first.get().describe());
-                sink.error_with_help(&place, message, Some(help));
+                sink.error_after(first.get(), &place, message);
             }
             MapEntry::Vacant(entry) => {
                 entry.insert(place);

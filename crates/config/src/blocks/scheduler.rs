@@ -63,25 +63,19 @@ impl Default for SchedulerConfig {
     }
 }
 
-pub(crate) fn decode_scheduler(block: Option<Block<'_>>) -> SchedulerConfig {
-    let mut scheduler = SchedulerConfig::default();
-    let Some(mut block) = block else {
-        return scheduler;
-    };
-    if let Some(written) = block.duration_within("lease_ttl", &LEASE_TTL_LIMITS) {
-        scheduler.lease_ttl = written.value;
-    }
+pub(crate) fn decode_scheduler(mut block: Block<'_>) -> SchedulerConfig {
+    let default = SchedulerConfig::default();
+    let lease_ttl = block.duration_within("lease_ttl", &LEASE_TTL_LIMITS);
     let on_takeover = block.choice("on_takeover", &TAKEOVERS);
-    scheduler.on_takeover = on_takeover.map(|on_takeover| on_takeover.value);
-    if let Some(runs) = block.number_within("runs_kept", &RUNS_KEPT_LIMITS) {
-        scheduler.runs_kept = runs;
-    }
-    if let Some(written) = block.duration_within("runs_kept_for", &RUNS_KEPT_FOR_LIMITS) {
-        scheduler.runs_kept_for = written.value;
-    }
-    if let Some(bytes) = block.size_within("logs_kept", &LOGS_KEPT_LIMITS) {
-        scheduler.logs_kept = bytes;
-    }
+    let runs_kept = block.number_within("runs_kept", &RUNS_KEPT_LIMITS);
+    let runs_kept_for = block.duration_within("runs_kept_for", &RUNS_KEPT_FOR_LIMITS);
+    let logs_kept = block.size_within("logs_kept", &LOGS_KEPT_LIMITS);
     block.finish();
-    scheduler
+    SchedulerConfig {
+        lease_ttl: lease_ttl.unwrap_or(default.lease_ttl),
+        on_takeover: on_takeover.map(|on_takeover| on_takeover.value),
+        runs_kept: runs_kept.unwrap_or(default.runs_kept),
+        runs_kept_for: runs_kept_for.unwrap_or(default.runs_kept_for),
+        logs_kept: logs_kept.unwrap_or(default.logs_kept),
+    }
 }

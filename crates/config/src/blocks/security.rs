@@ -58,14 +58,10 @@ impl SecurityConfig {
 }
 
 /// The file is read where it is needed: a configuration may be checked elsewhere.
-pub(crate) fn decode_security(block: Option<Block<'_>>, current_dir: &Path) -> SecurityConfig {
-    let mut security = SecurityConfig::default();
-    let Some(mut block) = block else {
-        return security;
-    };
-    security.key_file = block.path("key_file", current_dir);
+pub(crate) fn decode_security(mut block: Block<'_>, current_dir: &Path) -> SecurityConfig {
+    let key_file = block.path("key_file", current_dir);
     block.finish();
-    security
+    SecurityConfig { key_file }
 }
 
 fn read_keys(path: &Path) -> Result<Vec<ClusterKey>, KeyFileProblem> {

@@ -41,10 +41,7 @@ pub struct ServicesTls {
     pub verify_incoming: bool,
 }
 
-pub(crate) fn decode_services(block: Option<Block<'_>>, current_dir: &Path) -> ServicesConfig {
-    let Some(mut block) = block else {
-        return ServicesConfig::default();
-    };
+pub(crate) fn decode_services(mut block: Block<'_>, current_dir: &Path) -> ServicesConfig {
     let services = ServicesConfig {
         schedulers: decode_addresses(&mut block, "schedulers"),
         watchers: decode_addresses(&mut block, "watchers"),
@@ -52,14 +49,14 @@ pub(crate) fn decode_services(block: Option<Block<'_>>, current_dir: &Path) -> S
         tls: block
             .block("tls")
             .and_then(|tls| decode_tls(tls, current_dir)),
-        limits: decode_services_limits(block.block("limits")),
+        limits: decode_services_limits(block.block_or_empty("limits")),
     };
     block.finish();
     services
 }
 
 fn decode_addresses(block: &mut Block<'_>, name: &'static str) -> Vec<String> {
-    let written = block.list(name).map(|list| list.value).unwrap_or_default();
+    let written = block.items(name);
     for address in &written {
         if let Err(reason) = check_address(&address.value) {
             let message = format!(

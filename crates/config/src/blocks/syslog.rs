@@ -16,95 +16,61 @@ pub struct SyslogConfig {
 }
 
 /// The part of the system that a line names as its origin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SyslogFacility {
-    /// `KERN`.
-    Kern,
-    /// `USER`.
-    User,
-    /// `MAIL`.
-    Mail,
-    /// `DAEMON`.
-    Daemon,
-    /// `AUTH`.
-    Auth,
-    /// `SYSLOG`.
-    Syslog,
-    /// `LPR`.
-    Lpr,
-    /// `NEWS`.
-    News,
-    /// `UUCP`.
-    Uucp,
-    /// `CRON`.
-    Cron,
-    /// `AUTHPRIV`.
-    Authpriv,
-    /// `FTP`.
-    Ftp,
-    /// `LOCAL0`, the default.
-    #[default]
-    Local0,
-    /// `LOCAL1`.
-    Local1,
-    /// `LOCAL2`.
-    Local2,
-    /// `LOCAL3`.
-    Local3,
-    /// `LOCAL4`.
-    Local4,
-    /// `LOCAL5`.
-    Local5,
-    /// `LOCAL6`.
-    Local6,
-    /// `LOCAL7`.
-    Local7,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyslogFacility {
+    name: &'static str,
+    code: u8,
 }
 
-/// Name and number (RFC 5424, 6.2.1); 12 to 15 have no name.
-const FACILITIES: [(&str, SyslogFacility, u8); 20] = [
-    ("KERN", SyslogFacility::Kern, 0),
-    ("USER", SyslogFacility::User, 1),
-    ("MAIL", SyslogFacility::Mail, 2),
-    ("DAEMON", SyslogFacility::Daemon, 3),
-    ("AUTH", SyslogFacility::Auth, 4),
-    ("SYSLOG", SyslogFacility::Syslog, 5),
-    ("LPR", SyslogFacility::Lpr, 6),
-    ("NEWS", SyslogFacility::News, 7),
-    ("UUCP", SyslogFacility::Uucp, 8),
-    ("CRON", SyslogFacility::Cron, 9),
-    ("AUTHPRIV", SyslogFacility::Authpriv, 10),
-    ("FTP", SyslogFacility::Ftp, 11),
-    ("LOCAL0", SyslogFacility::Local0, 16),
-    ("LOCAL1", SyslogFacility::Local1, 17),
-    ("LOCAL2", SyslogFacility::Local2, 18),
-    ("LOCAL3", SyslogFacility::Local3, 19),
-    ("LOCAL4", SyslogFacility::Local4, 20),
-    ("LOCAL5", SyslogFacility::Local5, 21),
-    ("LOCAL6", SyslogFacility::Local6, 22),
-    ("LOCAL7", SyslogFacility::Local7, 23),
+/// Names and numbers (RFC 5424, 6.2.1); 12 to 15 have no name.
+const FACILITIES: [SyslogFacility; 20] = [
+    facility("KERN", 0),
+    facility("USER", 1),
+    facility("MAIL", 2),
+    facility("DAEMON", 3),
+    facility("AUTH", 4),
+    facility("SYSLOG", 5),
+    facility("LPR", 6),
+    facility("NEWS", 7),
+    facility("UUCP", 8),
+    facility("CRON", 9),
+    facility("AUTHPRIV", 10),
+    facility("FTP", 11),
+    facility("LOCAL0", 16),
+    facility("LOCAL1", 17),
+    facility("LOCAL2", 18),
+    facility("LOCAL3", 19),
+    facility("LOCAL4", 20),
+    facility("LOCAL5", 21),
+    facility("LOCAL6", 22),
+    facility("LOCAL7", 23),
 ];
+
+const fn facility(name: &'static str, code: u8) -> SyslogFacility {
+    SyslogFacility { name, code }
+}
+
+impl Default for SyslogFacility {
+    fn default() -> Self {
+        facility("LOCAL0", 16)
+    }
+}
 
 impl SyslogFacility {
     /// Reads a name, in any case.
-    fn from_name(name: &str) -> Option<Self> {
-        let known = |(known, ..): &&(&str, Self, u8)| known.eq_ignore_ascii_case(name);
-        Some(FACILITIES.iter().find(known)?.1)
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        let mut known = FACILITIES.into_iter();
+        known.find(|known| known.name.eq_ignore_ascii_case(name))
     }
 
     /// The name as it is configured, in capitals.
     pub fn name(self) -> &'static str {
-        self.entry().0
+        self.name
     }
 
     /// The number of the protocol.
     pub fn code(self) -> u8 {
-        self.entry().2
-    }
-
-    fn entry(self) -> &'static (&'static str, Self, u8) {
-        let mine = FACILITIES.iter().find(|(_, facility, _)| *facility == self);
-        mine.expect("the table has every facility")
+        self.code
     }
 }
 
@@ -120,7 +86,7 @@ pub(crate) fn decode_syslog(block: Option<Block<'_>>) -> Option<SyslogConfig> {
         if let Some(facility) = SyslogFacility::from_name(&written.value) {
             chosen = facility;
         } else {
-            let names = FACILITIES.map(|(name, ..)| name);
+            let names = FACILITIES.map(SyslogFacility::name);
             let message = format!(
                 "`syslog.facility` must be one of {}, not {}",
                 names.join(", "),

@@ -103,8 +103,7 @@ fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
     let mut block = driver.block_or_empty("workspaces");
     let prefix = block.text("prefix");
     let mut list = |name| {
-        let list = block.list(name).map(|list| list.value);
-        let texts = list.unwrap_or_default().into_iter();
+        let texts = block.items(name).into_iter();
         texts.map(|text| text.value).collect()
     };
     let (tags, tags_allowlist, tags_denylist) =

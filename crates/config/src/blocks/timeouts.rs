@@ -12,7 +12,7 @@ const LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from
 
 /// Reads one of the keys.
 pub(crate) fn read(block: &mut Block<'_>, name: &'static str) -> Option<Located<Duration>> {
-    block.duration_within(name, &LIMITS)
+    block.located_duration_within(name, &LIMITS)
 }
 
 /// Reads the keys of the driver.

@@ -78,9 +78,7 @@ pub(crate) fn decode_webhooks(blocks: Vec<Block<'_>>) -> Vec<WebhookConfig> {
             }
             let place = entry.key_place();
             if let Some(first) = places.get(name) {
-                let help = format!("the first one is at {}", first.describe());
-                let message = format!("duplicate webhook {name:?}");
-                sink.error_with_help(&place, message, Some(help));
+                sink.error_after(first, &place, format!("duplicate webhook {name:?}"));
             }
             if !is_name(name) {
                 let message = format!(
@@ -118,7 +116,7 @@ fn decode_webhook(name: &str, mut block: Block<'_>) -> Option<WebhookConfig> {
         name: name.to_owned(),
         url: SecretString::from(url?),
         secret: secret.map(SecretString::from),
-        timeout: timeout.map_or(DEFAULT_TIMEOUT, |timeout| timeout.value),
+        timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
         retries: retries.unwrap_or(DEFAULT_RETRIES),
         tls,
     })

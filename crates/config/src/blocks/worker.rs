@@ -49,28 +49,25 @@ impl Default for WorkerConfig {
     }
 }
 
-pub(crate) fn decode_worker(block: Option<Block<'_>>, current_dir: &Path) -> WorkerConfig {
-    let mut worker = WorkerConfig::default();
-    let Some(mut block) = block else {
-        return worker;
-    };
+pub(crate) fn decode_worker(mut block: Block<'_>, current_dir: &Path) -> WorkerConfig {
+    let default = WorkerConfig::default();
     let slots = block.number_within("slots", &SLOTS_LIMITS);
-    worker.slots = slots.and_then(NonZeroUsize::new);
-    worker.working_dir = block.path("working_dir", current_dir);
-    if let Some(written) = block.duration_within("drain_timeout", &DRAIN_TIMEOUT_LIMITS) {
-        worker.drain_timeout = written.value;
-    }
-    let environment = block.list("environment");
-    worker.environment = environment.map(|names| {
+    let working_dir = block.path("working_dir", current_dir);
+    let drain_timeout = block.duration_within("drain_timeout", &DRAIN_TIMEOUT_LIMITS);
+    let environment = block.list("environment").map(|names| {
         let names = names.value.into_iter();
         let names = names.filter(|name| is_pattern(name, block.sink()));
         names.map(|name| name.value).collect()
     });
-    if let Some(percent) = block.number_within("go_gc", &GO_GC_LIMITS) {
-        worker.go_gc = NonZeroU32::new(percent);
-    }
+    let go_gc = block.number_within("go_gc", &GO_GC_LIMITS);
     block.finish();
-    worker
+    WorkerConfig {
+        slots: slots.and_then(NonZeroUsize::new),
+        working_dir,
+        drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),
+        environment,
+        go_gc: go_gc.map_or(default.go_gc, NonZeroU32::new),
+    }
 }
 
 /// Whether it can be the name of a variable, or the beginning of one.

@@ -144,6 +144,11 @@ impl<'a> Block<'a> {
         last
     }
 
+    /// The elements of such a list; none without it.
+    pub(crate) fn items(&mut self, name: &'static str) -> Vec<Located<String>> {
+        self.list(name).map(|list| list.value).unwrap_or_default()
+    }
+
     fn joined_list(
         &self,
         name: &str,

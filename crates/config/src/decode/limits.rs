@@ -52,6 +52,16 @@ impl Block<'_> {
         &mut self,
         name: &'static str,
         limits: &RangeInclusive<Duration>,
+    ) -> Option<Duration> {
+        let written = self.located_duration_within(name, limits)?;
+        Some(written.value)
+    }
+
+    /// Takes the duration within its limits, with its place.
+    pub(crate) fn located_duration_within(
+        &mut self,
+        name: &'static str,
+        limits: &RangeInclusive<Duration>,
     ) -> Option<Located<Duration>> {
         let (written, hint) = self.duration_and_hint(name)?;
         let value = Duration::from_nanos(written.value.unsigned_abs());

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use cts_core::size_text;
 use secrecy::ExposeSecret;
 
-use crate::blocks::client_limits::ClientLimit;
+use crate::blocks::client_limits::{CONNECTIONS, ClientLimit, STREAMS, WAITING};
 use crate::blocks::database::DatabaseConfig;
 use crate::blocks::gateway::{GatewayConfig, GatewayMode};
 use crate::blocks::high_availability::{HaStorage, HighAvailability};
@@ -103,8 +103,7 @@ fn services(services: &ServicesConfig) -> Body {
         body.block("tls", block);
     }
     let mut limits = Body::default();
-    let connections = ["connections", "connections_per_client"];
-    client_limit(&mut limits, connections, services.limits.connections);
+    client_limit(&mut limits, CONNECTIONS, services.limits.connections);
     body.block("limits", limits);
     body
 }
@@ -162,21 +161,9 @@ fn gateway(gateway: &GatewayConfig) -> Body {
     }
     let limits = &gateway.limits;
     let mut block = Body::default();
-    client_limit(
-        &mut block,
-        ["connections", "connections_per_client"],
-        limits.connections,
-    );
-    client_limit(
-        &mut block,
-        ["streams", "streams_per_client"],
-        limits.streams,
-    );
-    client_limit(
-        &mut block,
-        ["waiting", "waiting_per_client"],
-        limits.waiting,
-    );
+    client_limit(&mut block, CONNECTIONS, limits.connections);
+    client_limit(&mut block, STREAMS, limits.streams);
+    client_limit(&mut block, WAITING, limits.waiting);
     block.set("request_time", duration(limits.request_time));
     block.set("answer_rate", size_text(limits.answer_rate.into()));
     block.set("answer_size", size_text(limits.answer_size));

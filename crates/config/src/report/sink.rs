@@ -26,6 +26,12 @@ impl Sink {
         self.push(Severity::Error, Some(place.clone()), message.into(), help);
     }
 
+    /// An error about a thing that may be there once, with the place of the first one.
+    pub(crate) fn error_after(&self, first: &Place, place: &Place, message: impl Into<String>) {
+        let help = format!("the first one is at {}", first.describe());
+        self.error_with_help(place, message, Some(help));
+    }
+
     /// An error that no file contains, such as a missing file.
     pub(crate) fn error_outside(&self, message: impl Into<String>) {
         self.error_outside_with_help(message, None);

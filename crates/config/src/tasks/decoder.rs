@@ -114,8 +114,7 @@ impl<'a> TaskDecoder<'a> {
     fn refuse_duplicate(&mut self, name: &str, place: &Place) {
         if let Some(first) = self.names.get(name) {
             let message = format!("duplicate task name {name:?}");
-            let help = format!("the first one is at {}", first.describe());
-            self.sink.error_with_help(place, message, Some(help));
+            self.sink.error_after(first, place, message);
         } else {
             self.names.insert(name.to_owned(), place.clone());
         }

@@ -78,10 +78,7 @@ impl RawTask {
             inputs,
             services,
             variables: decode_variables(&mut block),
-            variable_files: block
-                .list("variable_files")
-                .map(|list| list.value)
-                .unwrap_or_default(),
+            variable_files: block.items("variable_files"),
             working_dir: block.filled_text("working_dir"),
             buffer: decode_located_buffer(&mut block)
                 .filter(|buffer| buffer.value != BufferSetting::default()),
@@ -127,8 +124,7 @@ impl RawTask {
                 continue;
             };
             let message = checks::same_variable(other, what, variable);
-            let help = format!("the first one is at {}", first.describe());
-            sink.error_with_help(place, message, Some(help));
+            sink.error_after(first, place, message);
         }
     }
 }
@@ -152,9 +148,8 @@ fn decode_name(block: &mut Block<'_>) -> Option<Located<TaskName>> {
 }
 
 fn decode_webhook_names(block: &mut Block<'_>) -> Vec<Located<String>> {
-    let list = block.list("webhooks").map(|list| list.value);
     let mut names = Vec::<Located<String>>::new();
-    for name in list.unwrap_or_default() {
+    for name in block.items("webhooks") {
         if names.iter().any(|known| known.value == name.value) {
             let message = format!("`webhooks` names {:?} twice", name.value);
             block.sink().error(&name.place, message);

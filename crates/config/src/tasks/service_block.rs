@@ -74,8 +74,7 @@ impl ServiceBlocks {
         };
         if let Some(first) = self.by_id.get(&id) {
             let message = format!("unique service IDs are required, and {id:?} is taken");
-            let help = format!("the first one is at {}", first.place.describe());
-            sink.error_with_help(&place, message, Some(help));
+            sink.error_after(&first.place, &place, message);
             return;
         }
         self.ids.insert(name.clone(), id.clone());

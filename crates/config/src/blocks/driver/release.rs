@@ -69,8 +69,7 @@ pub(crate) fn decode_source(block: &mut Block<'_>, current_dir: &Path) -> Releas
         let message = format!("`releases_url` {reason}");
         block.sink().error(&url.place, message);
     }
-    let keys = block.list("release_keys").map(|keys| keys.value);
-    let keys = keys.unwrap_or_default().into_iter();
+    let keys = block.items("release_keys").into_iter();
     ReleaseSource {
         url: url.map(|url| url.value.trim_end_matches('/').to_owned()),
         keys: keys
