@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::decode::block::Block;
 use crate::decode::tree::Entry;
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 
@@ -163,7 +163,7 @@ fn decode_session_ttl(block: &mut Block<'_>) -> Duration {
     written.value
 }
 
-fn warn_of_consul(place: &Place, sink: &Sink) {
+fn warn_of_consul(place: &SourceLocation, sink: &Sink) {
     let message = "the leader's lease and the state of the tasks are kept in the database of cts, not in \
                    Consul: of `storage \"consul\"` only `session_ttl` has an effect";
     sink.warning(place, message);

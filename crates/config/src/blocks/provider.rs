@@ -12,7 +12,7 @@ use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::free_form::free_form;
 use crate::decode::tree::Entry;
-use crate::report::location::{Place, Rules};
+use crate::report::location::{Rules, SourceLocation};
 use crate::report::sink::Sink;
 
 /// The provider whose changes have to be committed.
@@ -25,7 +25,7 @@ pub(crate) fn decode_providers(
     sink: &Sink,
 ) -> Vec<ProviderBlock> {
     let mut providers = Vec::new();
-    let mut places: HashMap<ProviderId, Place> = HashMap::new();
+    let mut places: HashMap<ProviderId, SourceLocation> = HashMap::new();
     for block in blocks {
         let Some((provider, place)) = decode_provider(block, sink) else {
             continue;
@@ -47,7 +47,7 @@ pub(crate) fn decode_providers(
     providers
 }
 
-fn decode_provider(block: Block<'_>, sink: &Sink) -> Option<(ProviderBlock, Place)> {
+fn decode_provider(block: Block<'_>, sink: &Sink) -> Option<(ProviderBlock, SourceLocation)> {
     if block.is_empty() {
         block.missing("missing provider name: a `terraform_provider` block needs a label");
         return None;
@@ -135,7 +135,7 @@ fn decode_alias(arguments: &[Entry<'_>], sink: &Sink) -> Option<String> {
 }
 
 /// A value that is not a flag would be taken for false, and an apply that is meant to fail would succeed.
-fn check_fake(arguments: &[Entry<'_>], place: &Place, sink: &Sink) {
+fn check_fake(arguments: &[Entry<'_>], place: &SourceLocation, sink: &Sink) {
     let last = |name: &str| arguments.iter().rfind(|entry| entry.name() == name);
     let is_name = |entry: &Entry<'_>| {
         let value = entry.single_value().map(|value| &value.kind);
@@ -156,7 +156,12 @@ fn check_fake(arguments: &[Entry<'_>], place: &Place, sink: &Sink) {
 
 /// Only a warning: the environment of the worker may have the variable, or the file of settings may name the
 /// user.
-fn check_panos(provider: &ProviderBlock, place: &Place, environment: Environment<'_>, sink: &Sink) {
+fn check_panos(
+    provider: &ProviderBlock,
+    place: &SourceLocation,
+    environment: Environment<'_>,
+    sink: &Sink,
+) {
     let given = |name: &str| {
         let value = provider.arguments.get(name);
         value.is_some_and(|value| value != &Value::from(""))
@@ -188,7 +193,7 @@ fn decode_environment(entries: &[Entry<'_>], sink: &Sink) -> BTreeMap<String, St
     let Some((entry, more)) = entries.split_first() else {
         return environment;
     };
-    let refuse = |place: &Place, reason: &str| {
+    let refuse = |place: &SourceLocation, reason: &str| {
         sink.error(
             place,
             format!("unexpected `task_env` block format: {reason}"),

@@ -8,7 +8,7 @@ use cts_tls::{Authorities, Files, IdentityFiles, TlsError};
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::path::clean;
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 
 /// `tls`, switched on. The paths are absolute. Certificate and key have been read and belong together;
 /// the files of the authorities have not been opened.
@@ -118,7 +118,7 @@ fn place_of<'a>(
     files: &IdentityFiles,
     cert: &'a Located<String>,
     key: &'a Located<String>,
-) -> &'a Place {
+) -> &'a SourceLocation {
     let of_cert = error.path() == Some(&files.cert);
     if of_cert { &cert.place } else { &key.place }
 }

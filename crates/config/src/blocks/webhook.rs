@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
 use crate::decode::block::Block;
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(1);
@@ -63,7 +63,7 @@ impl WebhookConfig {
 /// Reads the blocks in order; names are unique.
 pub(crate) fn decode_webhooks(blocks: Vec<Block<'_>>) -> Vec<WebhookConfig> {
     let mut webhooks = Vec::new();
-    let mut places = HashMap::<String, Place>::new();
+    let mut places = HashMap::<String, SourceLocation>::new();
     for block in blocks {
         let sink = block.sink();
         if block.is_empty() {

@@ -13,7 +13,7 @@ use crate::decode::block::inner::{bodies_or_report, keep_first};
 use crate::decode::coerce::{self, A_BLOCK, Mismatch};
 use crate::decode::path::clean;
 use crate::decode::tree::{Entry, Part};
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 
@@ -66,7 +66,7 @@ impl<'a> Block<'a> {
     }
 
     /// Where the block is opened first.
-    pub(crate) fn place(&self) -> Option<&Place> {
+    pub(crate) fn place(&self) -> Option<&SourceLocation> {
         self.parts.first().map(|part| &part.place)
     }
 
@@ -178,7 +178,7 @@ impl<'a> Block<'a> {
                 match coerce::text(entry.single(element)) {
                     Ok(value) => strings.push(Located {
                         value,
-                        place: Place::new(entry.source(), element.span.clone()),
+                        place: SourceLocation::new(entry.source(), element.span.clone()),
                     }),
                     Err(mismatch) => self.report(entry, name, mismatch),
                 }
@@ -211,7 +211,7 @@ impl<'a> Block<'a> {
 
     /// Takes out the entries of this name, whatever their type, and returns their places. The name is not
     /// suggested in place of others.
-    pub(crate) fn places_of(&mut self, name: &str) -> Vec<Place> {
+    pub(crate) fn places_of(&mut self, name: &str) -> Vec<SourceLocation> {
         let entries = self.parts.iter_mut().flat_map(|part| part.claim(name));
         entries.map(|entry| entry.key_place()).collect()
     }
@@ -298,7 +298,7 @@ impl<'a> Block<'a> {
     }
 
     fn report(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) {
-        let place = Place::new(entry.source(), mismatch.span);
+        let place = SourceLocation::new(entry.source(), mismatch.span);
         let found = match mismatch.found.as_str() {
             A_BLOCK => entry.noun(),
             // The text under the wrong key may be the secret itself.
@@ -310,7 +310,7 @@ impl<'a> Block<'a> {
 
     fn mismatch(
         &self,
-        place: &Place,
+        place: &SourceLocation,
         name: &str,
         expected: &str,
         found: &str,

@@ -6,7 +6,7 @@ use cts_hcl1::{Number, Value as Hcl, ValueKind};
 use serde_json::{Map, Value};
 
 use crate::decode::tree::{Entry, Part};
-use crate::report::location::{Place, Rules};
+use crate::report::location::{Rules, SourceLocation};
 use crate::report::sink::Sink;
 
 /// Turns free-form entries into JSON (docs/configuration.md#types).
@@ -107,7 +107,7 @@ fn json(value: &Hcl, entry: &Entry<'_>, sink: &Sink) -> Value {
             }
         }
         ValueKind::Object(body) => {
-            let place = Place::new(entry.source(), value.span.clone());
+            let place = SourceLocation::new(entry.source(), value.span.clone());
             let part = Part::of_body(entry.source(), body, place);
             Value::Object(free_form(&part.entries, sink))
         }

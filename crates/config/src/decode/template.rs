@@ -4,7 +4,7 @@ use cts_hcl1::{Value, ValueKind};
 use cts_template::{Recognised, Template, recognise};
 
 use crate::decode::tree::{Entry, Part};
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 use crate::report::sink::Sink;
 
 /// Where text that looks like a template is text: a module's variable may well hold one for a different
@@ -22,7 +22,7 @@ const OF_WEBHOOK: [&str; 2] = ["url", "secret"];
 #[derive(Debug)]
 pub(crate) struct Templates<'a> {
     sink: &'a Sink,
-    of_vault: Vec<Place>,
+    of_vault: Vec<SourceLocation>,
 }
 
 impl<'a> Templates<'a> {
@@ -74,7 +74,7 @@ impl<'a> Templates<'a> {
     fn walk_value<'t>(&mut self, value: &'t Value, entry: &Entry<'t>, path: &mut Vec<&'t str>) {
         match &value.kind {
             ValueKind::String(text) => {
-                let place = || Place::new(entry.source(), value.span.clone());
+                let place = || SourceLocation::new(entry.source(), value.span.clone());
                 self.look_at(text, place, path);
             }
             ValueKind::List(values) => {
@@ -92,7 +92,7 @@ impl<'a> Templates<'a> {
         }
     }
 
-    fn look_at(&mut self, text: &str, place: impl Fn() -> Place, path: &[&str]) {
+    fn look_at(&mut self, text: &str, place: impl Fn() -> SourceLocation, path: &[&str]) {
         let Some(recognised) = recognise(text) else {
             return;
         };
@@ -125,7 +125,7 @@ impl<'a> Templates<'a> {
         }
     }
 
-    fn report_misplaced(&self, place: &Place) {
+    fn report_misplaced(&self, place: &SourceLocation) {
         let message = "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks and in `url` and `secret` of `webhook` blocks";
         self.sink.error(place, message);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cts_hcl1::{Body, Key, Value, ValueKind};
 
 use crate::decode::coerce::A_BLOCK;
-use crate::report::location::{Place, Rules, SourceText};
+use crate::report::location::{Rules, SourceLocation, SourceText};
 
 /// One parsed file.
 #[derive(Debug)]
@@ -54,17 +54,17 @@ impl<'a> Entry<'a> {
         &self.key.text
     }
 
-    pub(crate) fn key_place(&self) -> Place {
-        Place::new(self.source, self.key.span.clone())
+    pub(crate) fn key_place(&self) -> SourceLocation {
+        SourceLocation::new(self.source, self.key.span.clone())
     }
 
     /// Place of the value; of the first label where there is one.
-    pub(crate) fn value_place(&self) -> Place {
+    pub(crate) fn value_place(&self) -> SourceLocation {
         let span = self
             .labels
             .first()
             .map_or(&self.value.span, |label| &label.span);
-        Place::new(self.source, span.clone())
+        SourceLocation::new(self.source, span.clone())
     }
 
     pub(crate) fn source(&self) -> &'a Arc<SourceText> {
@@ -133,7 +133,7 @@ impl<'a> Entry<'a> {
             ValueKind::Object(body) => {
                 let place = if listed {
                     // Several of them have one key; what differs is where they begin.
-                    Place::new(self.source, value.span.start..value.span.start + 1)
+                    SourceLocation::new(self.source, value.span.start..value.span.start + 1)
                 } else {
                     self.key_place()
                 };
@@ -167,7 +167,7 @@ fn unwrapped(mut value: &Value) -> &Value {
 #[derive(Debug, Clone)]
 pub(crate) struct Part<'a> {
     /// The key that opens the block; in a list of several, its brace.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
     /// Whether the only entry was a label of the block.
     pub(crate) labelled: bool,
     /// Whether it is an element of a list.
@@ -177,11 +177,15 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Part<'a> {
     pub(crate) fn of_file(file: &'a ParsedFile) -> Self {
-        let place = Place::new(&file.source, 0..0);
+        let place = SourceLocation::new(&file.source, 0..0);
         Self::of_body(&file.source, &file.body, place)
     }
 
-    pub(crate) fn of_body(source: &'a Arc<SourceText>, body: &'a Body, place: Place) -> Self {
+    pub(crate) fn of_body(
+        source: &'a Arc<SourceText>,
+        body: &'a Body,
+        place: SourceLocation,
+    ) -> Self {
         let entries = body
             .items
             .iter()

@@ -175,12 +175,12 @@ impl SourceCode for SourceText {
 
 /// A place in one file.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct SourceLocation {
     pub(crate) source: Arc<SourceText>,
     pub(crate) span: Span,
 }
 
-impl Place {
+impl SourceLocation {
     pub(crate) fn new(source: &Arc<SourceText>, span: Span) -> Self {
         Self {
             source: Arc::clone(source),
@@ -199,7 +199,7 @@ impl Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Located<T> {
     pub(crate) value: T,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use miette::{
 use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
 
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 
 /// How many problems a rendered report shows. A file can be made of nothing else.
 const MOST_SHOWN: usize = 1000;
@@ -33,7 +33,7 @@ pub struct Problem {
     pub(crate) severity: Severity,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<SourceLocation>,
 }
 
 impl Problem {

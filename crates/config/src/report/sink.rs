@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 use crate::report::problem::{Problem, Report, Severity};
 
 /// Collects problems. Shared by reference, because every block of the tree reports into it while
@@ -13,13 +13,13 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub(crate) fn error(&self, place: &Place, message: impl Into<String>) {
+    pub(crate) fn error(&self, place: &SourceLocation, message: impl Into<String>) {
         self.error_with_help(place, message, None);
     }
 
     pub(crate) fn error_with_help(
         &self,
-        place: &Place,
+        place: &SourceLocation,
         message: impl Into<String>,
         help: Option<String>,
     ) {
@@ -27,7 +27,12 @@ impl Sink {
     }
 
     /// An error about a thing that may be there once, with the place of the first one.
-    pub(crate) fn error_after(&self, first: &Place, place: &Place, message: impl Into<String>) {
+    pub(crate) fn error_after(
+        &self,
+        first: &SourceLocation,
+        place: &SourceLocation,
+        message: impl Into<String>,
+    ) {
         let help = format!("the first one is at {}", first.describe());
         self.error_with_help(place, message, Some(help));
     }
@@ -41,7 +46,7 @@ impl Sink {
         self.push(Severity::Error, None, message.into(), help);
     }
 
-    pub(crate) fn warning(&self, place: &Place, message: impl Into<String>) {
+    pub(crate) fn warning(&self, place: &SourceLocation, message: impl Into<String>) {
         self.push(Severity::Warning, Some(place.clone()), message.into(), None);
     }
 
@@ -51,7 +56,7 @@ impl Sink {
 
     /// A part of the original format that is read and checked but has no effect yet. Never a warning:
     /// files rely on it.
-    pub(crate) fn unsupported(&self, place: &Place, what: &str) {
+    pub(crate) fn unsupported(&self, place: &SourceLocation, what: &str) {
         self.push(
             Severity::Unsupported,
             Some(place.clone()),
@@ -63,7 +68,7 @@ impl Sink {
     fn push(
         &self,
         severity: Severity,
-        place: Option<Place>,
+        place: Option<SourceLocation>,
         message: String,
         help: Option<String>,
     ) {

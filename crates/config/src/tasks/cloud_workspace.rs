@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::blocks::driver::version::ExactVersion;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 use crate::tasks::deprecated::DeprecatedKeyUse;
@@ -25,7 +25,7 @@ pub(crate) struct RawWorkspace {
     /// `terraform_version` of the task itself.
     pub(crate) former_version: Option<Located<String>>,
     /// The settings that are written, with their places.
-    places: Vec<(&'static str, Place)>,
+    places: Vec<(&'static str, SourceLocation)>,
     /// The object of the API; what is unset is left out (docs/rest.md#task-objects).
     pub(crate) object: Map<String, Value>,
 }
@@ -33,12 +33,15 @@ pub(crate) struct RawWorkspace {
 impl RawWorkspace {
     /// Takes the settings out of a task.
     pub(crate) fn decode(task: &mut Block<'_>) -> Self {
-        let mut written = Self::default();
-        written.former_version = task.filled_text("terraform_version");
-        let former = written.former_version.iter();
-        written.places = former
-            .map(|former| ("terraform_version", former.place.clone()))
-            .collect();
+        let former_version = task.filled_text("terraform_version");
+        let former = former_version.iter();
+        let mut written = Self {
+            places: former
+                .map(|former| ("terraform_version", former.place.clone()))
+                .collect(),
+            former_version,
+            ..Self::default()
+        };
         if let Some(mut block) = task.block("terraform_cloud_workspace") {
             written.execution_mode = written.text(&mut block, "execution_mode");
             written.agent_pool_id = written.text(&mut block, "agent_pool_id");
@@ -60,7 +63,7 @@ impl RawWorkspace {
         Some(text)
     }
 
-    fn note(&mut self, name: &'static str, value: impl Into<Value>, place: &Place) {
+    fn note(&mut self, name: &'static str, value: impl Into<Value>, place: &SourceLocation) {
         self.object.insert(name.to_owned(), value.into());
         self.places.push((name, place.clone()));
     }

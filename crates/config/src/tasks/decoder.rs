@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::decode::path::clean;
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::tasks::checks;
 use crate::tasks::condition::GivenCondition;
@@ -45,7 +45,7 @@ pub(crate) struct TaskDecoder<'a> {
     in_cloud: bool,
     modules: ModuleSources<'a>,
     files: VariableFiles<'a>,
-    names: HashMap<String, Place>,
+    names: HashMap<String, SourceLocation>,
     tasks: Vec<DecodedTask>,
     sink: &'a Sink,
 }
@@ -111,7 +111,7 @@ impl<'a> TaskDecoder<'a> {
         self.tasks
     }
 
-    fn refuse_duplicate(&mut self, name: &str, place: &Place) {
+    fn refuse_duplicate(&mut self, name: &str, place: &SourceLocation) {
         if let Some(first) = self.names.get(name) {
             let message = format!("duplicate task name {name:?}");
             self.sink.error_after(first, place, message);

@@ -1,6 +1,6 @@
 //! Keys of tasks that have a successor (docs/configuration.md#deprecated-keys-of-tasks).
 
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 use crate::report::sink::Sink;
 
 /// Use of a deprecated key.
@@ -9,7 +9,7 @@ pub(crate) struct DeprecatedKeyUse {
     pub(crate) key: &'static str,
     /// The key or block to write instead.
     pub(crate) replacement: &'static str,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
     /// Whether it has no effect because its successor is present as well.
     pub(crate) overruled: bool,
 }

@@ -10,7 +10,7 @@ use crate::blocks::timeouts;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::units::duration;
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 
 const INSTANCES: RangeInclusive<u32> = 1..=1_000_000;
 
@@ -26,7 +26,7 @@ const PLANS: [(&str, PlanMode); 2] = [
 struct Key {
     name: &'static str,
     /// Reads the value, if it is written; returns its place.
-    read: fn(&mut Block<'_>, &'static str, &mut FileKeys) -> Option<Place>,
+    read: fn(&mut Block<'_>, &'static str, &mut FileKeys) -> Option<SourceLocation>,
     /// The value as files have it; `None` leaves the key out.
     show: fn(&FileSettings, &FileDefinition) -> Option<Value>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct FileKeys {
     pub(crate) settings: FileSettings,
     pub(crate) definition: FileDefinition,
     /// The keys that are written, with the places of their values.
-    pub(crate) places: Vec<(&'static str, Place)>,
+    pub(crate) places: Vec<(&'static str, SourceLocation)>,
 }
 
 impl FileKeys {
@@ -124,7 +124,7 @@ impl FileKeys {
     }
 
     /// The keys of the shrink limit that are written.
-    pub(crate) fn of_shrink_limit(&self) -> impl Iterator<Item = &(&'static str, Place)> {
+    pub(crate) fn of_shrink_limit(&self) -> impl Iterator<Item = &(&'static str, SourceLocation)> {
         let places = self.places.iter();
         places.filter(|(name, _)| [MIN_INSTANCES, MAX_SHRINK].contains(name))
     }
@@ -138,13 +138,13 @@ pub(crate) fn shown(spec: &TaskSpec) -> impl Iterator<Item = (&'static str, Valu
     })
 }
 
-fn set<T>(setting: &mut T, written: Option<Located<T>>) -> Option<Place> {
+fn set<T>(setting: &mut T, written: Option<Located<T>>) -> Option<SourceLocation> {
     let Located { value, place } = written?;
     *setting = value;
     Some(place)
 }
 
-fn some<T>(setting: &mut Option<T>, written: Option<Located<T>>) -> Option<Place> {
+fn some<T>(setting: &mut Option<T>, written: Option<Located<T>>) -> Option<SourceLocation> {
     let Located { value, place } = written?;
     *setting = Some(value);
     Some(place)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::decode::block::Block;
 use crate::decode::tree::Entry;
-use crate::report::location::{Located, Place, Rules};
+use crate::report::location::{Located, Rules, SourceLocation};
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 use crate::tasks::deprecated::DeprecatedKeyUse;
@@ -47,7 +47,11 @@ pub(crate) fn decode_module_inputs(
 }
 
 /// In JSON one object may have several types as its keys.
-fn decode_block(name: &str, block: Block<'_>, place: &Place) -> Vec<Located<WrittenInput>> {
+fn decode_block(
+    name: &str,
+    block: Block<'_>,
+    place: &SourceLocation,
+) -> Vec<Located<WrittenInput>> {
     let sink = block.sink();
     let mut entries = block.into_entries();
     entries.retain(|entry| !entry.is_unset());
@@ -78,7 +82,7 @@ fn decode_block(name: &str, block: Block<'_>, place: &Place) -> Vec<Located<Writ
 fn decode_entry(
     name: &str,
     entry: &Entry<'_>,
-    place: Place,
+    place: SourceLocation,
     sink: &Sink,
 ) -> Option<Located<WrittenInput>> {
     let kind = entry.name();
@@ -109,7 +113,7 @@ fn decode_entry(
 
 /// The original checks nothing here, so an input that cannot work is not an error; but it is hardly ever
 /// meant.
-fn warn_of_services(written: &WrittenServices, place: &Place, sink: &Sink) {
+fn warn_of_services(written: &WrittenServices, place: &SourceLocation, sink: &Sink) {
     match (&written.names, &written.regexp) {
         (Some(names), Some(_)) if !names.value.is_empty() => sink.warning(
             &names.place,
@@ -132,7 +136,12 @@ fn warn_of_services(written: &WrittenServices, place: &Place, sink: &Sink) {
     }
 }
 
-fn warn_of_path(query: &KvQuery, path: Option<&Located<String>>, place: &Place, sink: &Sink) {
+fn warn_of_path(
+    query: &KvQuery,
+    path: Option<&Located<String>>,
+    place: &SourceLocation,
+    sink: &Sink,
+) {
     // With `recurse`, nothing is the prefix of every key.
     let means_all = path.is_some() && query.recurse;
     if query.path.is_empty() && !means_all {

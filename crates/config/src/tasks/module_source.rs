@@ -13,7 +13,7 @@ use cts_bundle::{
 use cts_core::{Chain, Digest, TaskDefinition};
 
 use crate::decode::path::clean;
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 
 /// Only what has to be moved to workers has to be small, which is not known here.
@@ -163,7 +163,7 @@ impl<'a> ModuleSources<'a> {
         &self,
         module: &ResolvedModule,
         task: &TaskDefinition,
-        place: &Place,
+        place: &SourceLocation,
     ) {
         for problem in module.missing_variables(task) {
             if self.may_be_elsewhere {

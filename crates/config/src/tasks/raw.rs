@@ -8,7 +8,7 @@ use cts_core::{BufferSetting, OnDelete, ProviderId, TaskName};
 use crate::blocks::buffer::decode_located_buffer;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::tasks::checks;
 use crate::tasks::cloud_workspace::RawWorkspace;
@@ -22,7 +22,7 @@ use crate::tasks::variables::raw::{Variable, decode_variables};
 #[derive(Debug)]
 pub(crate) struct RawTask {
     /// Where the block is opened.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<SourceLocation>,
     pub(crate) name: Option<Located<TaskName>>,
     pub(crate) description: Option<String>,
     pub(crate) enabled: Option<bool>,
@@ -105,7 +105,7 @@ impl RawTask {
     /// Reports a condition and module inputs of a task that are about the same variable of the module
     /// (`docs/configuration.md#module_input`).
     fn refuse_same_variables(&self, sink: &Sink) {
-        let mut monitored: Vec<(&'static str, &'static str, &Place)> = Vec::new();
+        let mut monitored: Vec<(&'static str, &'static str, &SourceLocation)> = Vec::new();
         if let GivenCondition::Given(condition) = &self.condition
             && let Some(variable) = condition.value.condition.variable()
         {

@@ -6,7 +6,7 @@ use cts_core::{ProviderBlock, ProviderId};
 use serde_json::Value;
 
 use crate::blocks::webhook::WebhookConfig;
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 use crate::tasks::decoder::DecodedTask;
@@ -83,7 +83,7 @@ pub(crate) fn refuse_shared_commits(
     sink: &Sink,
 ) {
     let selection = Selection::new(providers);
-    let mut used: HashMap<ProviderId, &Place> = HashMap::new();
+    let mut used: HashMap<ProviderId, &SourceLocation> = HashMap::new();
     for id in tasks.iter().flat_map(|task| &task.providers) {
         let Some(block) = selection.select(&id.value) else {
             continue;

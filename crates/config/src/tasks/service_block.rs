@@ -7,7 +7,7 @@ use cts_core::DeclaredService;
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::report::location::{Located, Place};
+use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::tasks::query::texts;
 
@@ -23,7 +23,7 @@ pub(crate) struct ServiceBlocks {
 struct ServiceBlock {
     name: String,
     settings: DeclaredService,
-    place: Place,
+    place: SourceLocation,
 }
 
 /// The services that a list of entries stands for.

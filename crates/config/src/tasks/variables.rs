@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::decode::path::clean;
 use crate::decode::source::read_bytes;
-use crate::report::location::{Located, Place, SourceText};
+use crate::report::location::{Located, SourceLocation, SourceText};
 use crate::report::mask::mask_text;
 use crate::report::sink::Sink;
 use cost::is_bounded;
@@ -86,7 +86,7 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
         Ok(body) => body,
         Err(error) => {
             let offset = error.location().offset();
-            let place = Place::new(&source, offset..offset);
+            let place = SourceLocation::new(&source, offset..offset);
             let is_json = Path::new(name)
                 .extension()
                 .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
@@ -100,8 +100,9 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
     for structure in body {
         match structure {
             Structure::Attribute(attribute) => {
-                let key = Place::new(&source, attribute.key.span().unwrap_or_default());
-                let place = Place::new(&source, attribute.value.span().unwrap_or_default());
+                let key = SourceLocation::new(&source, attribute.key.span().unwrap_or_default());
+                let place =
+                    SourceLocation::new(&source, attribute.value.span().unwrap_or_default());
                 match evaluate(attribute) {
                     Ok((name, value)) => {
                         values.insert(name, Located { value, place: key });
@@ -110,7 +111,7 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
                 }
             }
             Structure::Block(block) => {
-                let place = Place::new(&source, block.ident.span().unwrap_or_default());
+                let place = SourceLocation::new(&source, block.ident.span().unwrap_or_default());
                 sink.error(&place, "blocks are not allowed in variable files");
             }
         }

@@ -5,7 +5,7 @@ use cts_hcl1::ValueKind;
 use crate::decode::block::Block;
 use crate::decode::coerce::describe;
 use crate::decode::tree::{Entry, Part};
-use crate::report::location::{Place, Rules};
+use crate::report::location::{Rules, SourceLocation};
 use crate::report::sink::Sink;
 
 impl<'a> Block<'a> {
@@ -92,7 +92,7 @@ pub(super) fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -
         match body {
             Ok(part) => parts.push(part),
             Err(value) => {
-                let place = Place::new(entry.source(), value.span.clone());
+                let place = SourceLocation::new(entry.source(), value.span.clone());
                 let expected = entry.noun();
                 let message = format!("`{path}` must be {expected}, not {}", describe(value));
                 sink.error(&place, message);

@@ -11,7 +11,7 @@ use cts_hcl1::{Body, Span, Value, ValueKind};
 use crate::decode::json;
 use crate::decode::source::ends_with;
 use crate::decode::tree::ParsedFile;
-use crate::report::location::{Place, Rules, SourceText};
+use crate::report::location::{Rules, SourceLocation, SourceText};
 use crate::report::mask::{mask_text, mask_tree};
 use crate::report::sink::Sink;
 
@@ -69,7 +69,7 @@ pub(super) fn read(
             let before = bytes.clone();
             mask_text(&mut bytes);
             let source = source_of(&bytes);
-            let place = Place::new(&source, fault.span.clone());
+            let place = SourceLocation::new(&source, fault.span.clone());
             let covered = before.get(fault.span.clone()) != bytes.get(fault.span);
             if covered && format == Format::Hcl {
                 // The parser quotes what it stumbled over, and here that is part of a secret.
@@ -163,7 +163,7 @@ fn keep_last(body: &mut Body, source: &Arc<SourceText>, sink: &Sink) {
         for (item, _) in body.items.iter().zip(&kept).filter(|(_, kept)| !**kept) {
             for key in &item.keys {
                 let message = "this key is given again below, and only the last one counts";
-                sink.warning(&Place::new(source, key.span.clone()), message);
+                sink.warning(&SourceLocation::new(source, key.span.clone()), message);
             }
         }
         let mut kept = kept.into_iter();

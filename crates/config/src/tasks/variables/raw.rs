@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::decode::block::Block;
 use crate::decode::coerce;
-use crate::report::location::Place;
+use crate::report::location::SourceLocation;
 use crate::tasks::variables::{evaluate_text, without_text};
 
 /// A variable of the block.
@@ -18,7 +18,7 @@ pub(crate) struct Variable {
     pub(crate) text: String,
     pub(crate) value: Value,
     /// Place of the name.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 /// Reads the map `variables`, whose texts are expressions.
@@ -38,7 +38,7 @@ pub(crate) fn decode_variables(task: &mut Block<'_>) -> BTreeMap<String, Variabl
         if entry.is_unset() {
             continue;
         }
-        let place = Place::new(entry.source(), written.span.clone());
+        let place = SourceLocation::new(entry.source(), written.span.clone());
         match variable(entry.name(), written) {
             Ok((text, value)) => {
                 let place = entry.key_place();
