@@ -6,21 +6,21 @@ use cts_bundle::ModuleRoots;
 use cts_core::{BufferPeriod, ProviderBlock, TaskSpec};
 use secrecy::SecretString;
 
-use crate::consul::ConsulConfig;
-use crate::database::DatabaseConfig;
-use crate::driver::TerraformDriver;
-use crate::environment;
-use crate::gateway::GatewayConfig;
-use crate::high_availability::{HaStorage, HighAvailability};
-use crate::scheduler::{OnTakeover, SchedulerConfig};
-use crate::security::SecurityConfig;
-use crate::services::ServicesConfig;
-use crate::syslog::SyslogConfig;
-use crate::terraform_cloud::TerraformCloudDriver;
-use crate::tls::ApiTls;
-use crate::vault::VaultConfig;
-use crate::webhook::WebhookConfig;
-use crate::worker::WorkerConfig;
+use crate::blocks::consul::ConsulConfig;
+use crate::blocks::database::DatabaseConfig;
+use crate::blocks::driver::TerraformDriver;
+use crate::blocks::environment;
+use crate::blocks::gateway::GatewayConfig;
+use crate::blocks::high_availability::{HaStorage, HighAvailability};
+use crate::blocks::scheduler::{OnTakeover, SchedulerConfig};
+use crate::blocks::security::SecurityConfig;
+use crate::blocks::services::ServicesConfig;
+use crate::blocks::syslog::SyslogConfig;
+use crate::blocks::terraform_cloud::TerraformCloudDriver;
+use crate::blocks::tls::ApiTls;
+use crate::blocks::vault::VaultConfig;
+use crate::blocks::webhook::WebhookConfig;
+use crate::blocks::worker::WorkerConfig;
 
 /// A valid configuration: nothing in it is unset, relative or of doubtful type any more. Its `Debug`
 /// form is [`dump_json`](crate::dump_json()), without secrets.
@@ -137,42 +137,34 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    pub(crate) const NAMES: [&'static str; 5] = ["TRACE", "DEBUG", "INFO", "WARN", "ERR"];
+    /// Names in the files, and the usual ones, as log filters write them.
+    const NAMES: [(Self, &'static str, &'static str); 5] = [
+        (Self::Trace, "TRACE", "trace"),
+        (Self::Debug, "DEBUG", "debug"),
+        (Self::Info, "INFO", "info"),
+        (Self::Warn, "WARN", "warn"),
+        (Self::Error, "ERR", "error"),
+    ];
+
+    /// The names in the files.
+    pub(crate) fn configured_names() -> [&'static str; 5] {
+        Self::NAMES.map(|(_, configured, _)| configured)
+    }
 
     /// Reads one of the configured names, in any case.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        let position = Self::NAMES
-            .iter()
-            .position(|known| known.eq_ignore_ascii_case(name))?;
-        let levels = [
-            Self::Trace,
-            Self::Debug,
-            Self::Info,
-            Self::Warn,
-            Self::Error,
-        ];
-        levels.get(position).copied()
+        let mut names = Self::NAMES.iter();
+        let found = names.find(|(_, configured, _)| configured.eq_ignore_ascii_case(name))?;
+        Some(found.0)
     }
 
     /// The name in the files.
     pub(crate) const fn configured_name(self) -> &'static str {
-        match self {
-            Self::Trace => "TRACE",
-            Self::Debug => "DEBUG",
-            Self::Info => "INFO",
-            Self::Warn => "WARN",
-            Self::Error => "ERR",
-        }
+        Self::NAMES[self as usize].1
     }
 
-    /// The usual lower-case name, as log filters write it.
+    /// The usual lower-case name.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
+        Self::NAMES[self as usize].2
     }
 }

@@ -10,6 +10,7 @@ mod hcl;
 mod json;
 mod tasks;
 mod tree;
+mod values;
 
 use std::fmt;
 

@@ -1,31 +1,17 @@
 //! From files to a configuration.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, Utc};
-
 use crate::config::Config;
-use crate::problem::Report;
-use crate::sink::Sink;
-use crate::source::read_all;
-use crate::template::Templates;
+use crate::context::LoadContext;
+use crate::decode::source::read_all;
+use crate::decode::template::Templates;
+use crate::decode::tree::Part;
+use crate::report::problem::Report;
+use crate::report::sink::Sink;
 use crate::top_level::decode;
-use crate::tree::Part;
-
-/// Inputs of the configuration besides its files.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadContext<'a> {
-    /// The environment of the process.
-    pub environment: &'a BTreeMap<String, String>,
-    /// The absolute directory to which relative paths refer.
-    pub current_dir: &'a Path,
-    /// Name of this machine, for the default `id`.
-    pub hostname: &'a str,
-    /// The present, to find schedules that never fire again.
-    pub now: DateTime<Utc>,
-}
 
 /// A configuration that can be used, and what is doubtful about it.
 #[derive(Debug, Clone)]

@@ -5,32 +5,32 @@ use std::path::PathBuf;
 use cts_bundle::ModuleRoots;
 use cts_core::BufferPeriod;
 
-use crate::block::Block;
-use crate::buffer::decode_buffer;
-use crate::coerce;
+use crate::blocks::buffer::decode_buffer;
+use crate::blocks::consul::decode_consul;
+use crate::blocks::database::decode_database;
+use crate::blocks::driver::decode_driver;
+use crate::blocks::environment::Environment;
+use crate::blocks::gateway::decode_gateway;
+use crate::blocks::high_availability::decode_high_availability;
+use crate::blocks::license::ignore_license;
+use crate::blocks::provider::decode_providers;
+use crate::blocks::scheduler::decode_scheduler;
+use crate::blocks::security::decode_security;
+use crate::blocks::services::decode_services;
+use crate::blocks::syslog::decode_syslog;
+use crate::blocks::tls::decode_tls;
+use crate::blocks::vault::decode_vault;
+use crate::blocks::webhook::decode_webhooks;
+use crate::blocks::worker::decode_worker;
 use crate::config::{Config, LogLevel};
-use crate::consul::decode_consul;
-use crate::database::decode_database;
-use crate::driver::decode_driver;
-use crate::environment::Environment;
-use crate::gateway::decode_gateway;
-use crate::high_availability::decode_high_availability;
-use crate::license::ignore_license;
-use crate::load::LoadContext;
-use crate::module_source::clean;
-use crate::provider::decode_providers;
-use crate::scheduler::decode_scheduler;
-use crate::security::decode_security;
-use crate::services::decode_services;
-use crate::sink::Sink;
-use crate::syslog::decode_syslog;
-use crate::task::TaskDecoder;
-use crate::task::references::{refuse_shared_commits, warn_of_unknown_providers};
-use crate::tls::decode_tls;
-use crate::tree::Part;
-use crate::vault::decode_vault;
-use crate::webhook::{check_references, decode_webhooks};
-use crate::worker::decode_worker;
+use crate::context::LoadContext;
+use crate::decode::block::Block;
+use crate::decode::coerce;
+use crate::decode::path::clean;
+use crate::decode::tree::Part;
+use crate::report::sink::Sink;
+use crate::tasks::decoder::TaskDecoder;
+use crate::tasks::references::{check_webhooks, refuse_shared_commits, warn_of_unknown_providers};
 
 const DEFAULT_PORT: u16 = 8558;
 const DEFAULT_WORKING_DIR: &str = "sync-tasks";
@@ -86,11 +86,11 @@ pub(crate) fn decode(
         context.current_dir,
         sink,
     );
-    let services = decode_services(top.block("services"), context.current_dir);
-    let scheduler = decode_scheduler(top.block("scheduler"));
-    let worker = decode_worker(top.block("worker"), context.current_dir);
-    let security = decode_security(top.block("security"), context.current_dir);
-    let gateway = decode_gateway(top.block("gateway"));
+    let services = decode_services(top.block_or_empty("services"), context.current_dir);
+    let scheduler = decode_scheduler(top.block_or_empty("scheduler"));
+    let worker = decode_worker(top.block_or_empty("worker"), context.current_dir);
+    let security = decode_security(top.block_or_empty("security"), context.current_dir);
+    let gateway = decode_gateway(top.block_or_empty("gateway"));
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
         && let Err(refusal) = driver.require_shared_backend()
@@ -132,7 +132,7 @@ pub(crate) fn decode(
     }
     refuse_shared_commits(&tasks, &providers, sink);
     warn_of_unknown_providers(&tasks, &providers, sink);
-    check_references(&tasks, &webhooks, database.is_some(), sink);
+    check_webhooks(&tasks, &webhooks, database.is_some(), sink);
 
     // Typed, but of no effect in the original either.
     top.text("client_type");
@@ -173,8 +173,7 @@ fn decode_module_roots(
     directories: Vec<PathBuf>,
     context: &LoadContext<'_>,
 ) -> ModuleRoots {
-    let named = top.list("module_roots").map(|list| list.value);
-    let named = named.unwrap_or_default().into_iter();
+    let named = top.items("module_roots").into_iter();
     let usual = std::iter::once(context.current_dir.to_owned()).chain(directories);
     ModuleRoots {
         named: named
@@ -189,7 +188,7 @@ fn decode_log_level(top: &mut Block<'_>) -> LogLevel {
         return LogLevel::default();
     };
     LogLevel::from_name(&written.value).unwrap_or_else(|| {
-        let names = LogLevel::NAMES.join(", ");
+        let names = LogLevel::configured_names().join(", ");
         let message = format!(
             "`log_level` must be one of {names}, not {:?}",
             written.value

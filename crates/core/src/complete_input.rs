@@ -173,22 +173,17 @@ impl FrozenInput {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::condition::{Condition, ServicesCondition};
+    use crate::condition::{Condition, ServicesCondition, ServicesQuery};
     use crate::input::RunInput;
     use crate::service::{HealthStatus, Labels, ServiceInstance};
 
     fn on(services: &[&str]) -> Arc<TaskDefinition> {
         let condition = Condition::Services(ServicesCondition {
-            regexp: None,
-            declared: BTreeMap::new(),
-            names: services.iter().map(|&name| name.to_owned()).collect(),
-            datacenter: String::new(),
-            namespace: String::new(),
-            filter: String::new(),
-            cts_user_defined_meta: BTreeMap::new(),
+            query: ServicesQuery {
+                names: services.iter().map(|&name| name.to_owned()).collect(),
+                ..ServicesQuery::default()
+            },
             use_as_module_input: true,
         });
         Arc::new(TaskDefinition::sample(condition, Vec::new()))

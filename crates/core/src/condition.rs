@@ -28,10 +28,22 @@ pub enum Condition {
 /// `condition "services"` (docs/configuration.md#condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesCondition {
-    /// Names as configured, none empty; none at all exactly where `regexp` is set.
+    /// The services. No name is empty; without any name `regexp` is set, and only then.
+    #[serde(flatten)]
+    pub query: ServicesQuery,
+    /// Whether the module gets the instances; if not, changes still run it.
+    pub use_as_module_input: bool,
+}
+
+/// Instances of services, of which a module gets some meta data. The content of a module input is not validated
+/// (`docs/configuration.md#module_input`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServicesQuery {
+    /// Names as configured.
     #[serde(default)]
     pub names: Vec<String>,
-    /// RE2 expression over service names, not anchored; "" takes every service.
+    /// RE2 expression over service names, not anchored; "" takes every service. It counts if names are given as
+    /// well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regexp: Option<String>,
     /// Datacenter, empty for the agent's own.
@@ -50,8 +62,6 @@ pub struct ServicesCondition {
     /// above for that name (docs/configuration.md#service).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub declared: BTreeMap<String, DeclaredService>,
-    /// Whether the module gets the instances; if not, changes still run it.
-    pub use_as_module_input: bool,
 }
 
 /// Settings of a deprecated `service` block for its service (docs/configuration.md#service).
@@ -126,35 +136,9 @@ pub struct ScheduleCondition {
 #[serde(rename_all = "kebab-case")]
 pub enum ModuleInput {
     /// Instances of services.
-    Services(ServicesInput),
+    Services(ServicesQuery),
     /// A key, or all keys below a prefix.
     ConsulKv(KvQuery),
-}
-
-/// `module_input "services"`. Its content is not validated (`docs/configuration.md#module_input`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServicesInput {
-    /// Names as configured.
-    #[serde(default)]
-    pub names: Vec<String>,
-    /// RE2 expression over service names; counts if names are given as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub regexp: Option<String>,
-    /// Datacenter, empty for the agent's own.
-    #[serde(default)]
-    pub datacenter: String,
-    /// Consul Enterprise namespace, may be empty.
-    #[serde(default)]
-    pub namespace: String,
-    /// Consul filter expression as configured, may be empty.
-    #[serde(default)]
-    pub filter: String,
-    /// Copied into every instance that the module gets.
-    #[serde(default)]
-    pub cts_user_defined_meta: BTreeMap<String, String>,
-    /// Settings of the deprecated `service` blocks, by service name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub declared: BTreeMap<String, DeclaredService>,
 }
 
 impl Condition {
@@ -166,6 +150,26 @@ impl Condition {
             Self::CatalogServices(_) => "catalog-services",
             Self::ConsulKv(_) => "consul-kv",
             Self::Schedule(_) => "schedule",
+        }
+    }
+
+    /// The variable of the module that it fills, if the module gets it.
+    pub const fn variable(&self) -> Option<&'static str> {
+        match self {
+            Self::Services(_) => Some("services"),
+            Self::CatalogServices(_) => Some("catalog_services"),
+            Self::ConsulKv(_) => Some("consul_kv"),
+            Self::Schedule(_) | Self::NoCondition => None,
+        }
+    }
+}
+
+impl ModuleInput {
+    /// The variable of the module that it fills.
+    pub const fn variable(&self) -> &'static str {
+        match self {
+            Self::Services(_) => "services",
+            Self::ConsulKv(_) => "consul_kv",
         }
     }
 }

@@ -99,10 +99,9 @@ mod tests {
     use crate::buffer::BufferPeriod;
     use crate::condition::Condition;
     use crate::deletion::OnDelete;
+    use crate::file_settings::{FileDefinition, FileSettings};
     use crate::identity::TaskName;
-    use crate::shrink_limit::ShrinkLimit;
-    use crate::task::{BundleReference, PlanMode, TaskDefinition};
-    use crate::timeouts::TaskTimeouts;
+    use crate::task::{BundleReference, TaskDefinition};
 
     fn spec() -> TaskSpec {
         TaskSpec {
@@ -118,8 +117,7 @@ mod tests {
                 condition: Condition::NoCondition,
                 module_inputs: Vec::new(),
                 services: Vec::new(),
-                webhooks: Vec::new(),
-                plan: PlanMode::Direct,
+                file_definition: FileDefinition::default(),
                 outputs: Vec::new(),
                 workspace: None,
                 variables: BTreeMap::new(),
@@ -128,12 +126,8 @@ mod tests {
             enabled: true,
             buffer_setting: None,
             buffer_period: BufferPeriod::BUILT_IN,
-            skip_unchanged: true,
-            retry_failed: true,
+            file_settings: FileSettings::default(),
             requirement: Requirement::default(),
-            timeouts: TaskTimeouts::default(),
-            guard: ShrinkLimit::default(),
-            concurrency_group: None,
             on_delete: OnDelete::default(),
         }
     }
@@ -155,7 +149,7 @@ mod tests {
     fn what_is_queued_is_withdrawn_from_a_task_that_is_disabled_or_defined_otherwise() {
         let (task, mut disabled, mut buffered) = (spec(), spec(), spec());
         disabled.enabled = false;
-        buffered.skip_unchanged = false;
+        buffered.file_settings.skip_unchanged = false;
         assert_eq!(task.withdrawal(&task), None);
         assert_eq!(task.withdrawal(&buffered), None);
         assert_eq!(task.withdrawal(&disabled), Some(Withdrawal::Disabled));
@@ -195,10 +189,10 @@ mod tests {
         assert_eq!(read_again().declaration().unwrap(), declared);
         let mut others = [spec(), spec(), spec(), spec(), spec(), spec()];
         others[5].on_delete = OnDelete::Destroy;
-        others[4].timeouts.plan = Some(std::time::Duration::from_secs(1));
+        others[4].file_settings.timeouts.plan = Some(std::time::Duration::from_secs(1));
         others[0].enabled = false;
         others[1].definition.version = "1".to_owned();
-        others[2].skip_unchanged = false;
+        others[2].file_settings.skip_unchanged = false;
         others[3].definition.module_source = "/n".to_owned();
         for other in others {
             assert_ne!(other.declaration().unwrap(), declared, "{other:?}");

@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::condition::{
-    CatalogServicesCondition, Condition, DeclaredService, KvQuery, ModuleInput, ServicesCondition,
-    ServicesInput,
-};
+use crate::condition::{CatalogServicesCondition, Condition, KvQuery, ModuleInput, ServicesQuery};
 use crate::task::TaskDefinition;
 use crate::view::{CatalogServicesView, ServiceView, ServicesView, View};
 
@@ -53,66 +50,22 @@ impl Condition {
     pub fn views(&self) -> Vec<View> {
         match self {
             Self::NoCondition | Self::Schedule(_) => Vec::new(),
-            Self::Services(services) => services.query().views(),
+            Self::Services(services) => services.query.views(),
             Self::CatalogServices(catalog) => vec![View::CatalogServices(catalog.view())],
             Self::ConsulKv(kv) => vec![View::ConsulKv(kv.query.view())],
         }
     }
 }
 
-/// Which instances a module gets, and with which meta data.
-#[derive(Debug, Clone, Copy)]
-pub struct ServicesQuery<'a> {
-    /// Names as configured.
-    pub names: &'a [String],
-    /// Counts if names are given as well.
-    pub regexp: Option<&'a str>,
-    datacenter: &'a str,
-    namespace: &'a str,
-    filter: &'a str,
-    cts_user_defined_meta: &'a BTreeMap<String, String>,
-    declared: &'a BTreeMap<String, DeclaredService>,
-}
-
-impl ServicesCondition {
-    /// Returns the query of the condition.
-    pub fn query(&self) -> ServicesQuery<'_> {
-        ServicesQuery {
-            names: &self.names,
-            regexp: self.regexp.as_deref(),
-            datacenter: &self.datacenter,
-            namespace: &self.namespace,
-            filter: &self.filter,
-            cts_user_defined_meta: &self.cts_user_defined_meta,
-            declared: &self.declared,
-        }
-    }
-}
-
-impl ServicesInput {
-    /// Returns the query of the module input.
-    pub fn query(&self) -> ServicesQuery<'_> {
-        ServicesQuery {
-            names: &self.names,
-            regexp: self.regexp.as_deref(),
-            datacenter: &self.datacenter,
-            namespace: &self.namespace,
-            filter: &self.filter,
-            cts_user_defined_meta: &self.cts_user_defined_meta,
-            declared: &self.declared,
-        }
-    }
-}
-
-impl ServicesQuery<'_> {
+impl ServicesQuery {
     /// Its views, in module order.
     pub fn views(&self) -> Vec<View> {
-        if let Some(regexp) = self.regexp {
+        if let Some(regexp) = &self.regexp {
             return vec![View::Services(ServicesView {
-                regexp: regexp.to_owned(),
-                datacenter: self.datacenter.to_owned(),
-                namespace: self.namespace.to_owned(),
-                filter: trimmed(self.filter),
+                regexp: regexp.clone(),
+                datacenter: self.datacenter.clone(),
+                namespace: self.namespace.clone(),
+                filter: trimmed(&self.filter),
             })];
         }
         // An empty name, which a module input may have, is no service.
@@ -125,17 +78,13 @@ impl ServicesQuery<'_> {
 
     fn view(&self, name: &str) -> ServiceView {
         let (datacenter, namespace, filter) = match self.declared.get(name) {
-            Some(declared) => (
-                declared.datacenter.as_str(),
-                declared.namespace.as_str(),
-                declared.filter.as_str(),
-            ),
-            None => (self.datacenter, self.namespace, self.filter),
+            Some(declared) => (&declared.datacenter, &declared.namespace, &declared.filter),
+            None => (&self.datacenter, &self.namespace, &self.filter),
         };
         ServiceView {
             name: name.to_owned(),
-            datacenter: datacenter.to_owned(),
-            namespace: namespace.to_owned(),
+            datacenter: datacenter.clone(),
+            namespace: namespace.clone(),
             filter: trimmed(filter),
         }
     }
@@ -144,7 +93,7 @@ impl ServicesQuery<'_> {
     pub fn meta_of(&self, name: &str) -> &BTreeMap<String, String> {
         self.declared
             .get(name)
-            .map_or(self.cts_user_defined_meta, |declared| {
+            .map_or(&self.cts_user_defined_meta, |declared| {
                 &declared.cts_user_defined_meta
             })
     }
@@ -177,7 +126,7 @@ impl ModuleInput {
     /// Its views, in module order.
     pub fn views(&self) -> Vec<View> {
         match self {
-            Self::Services(services) => services.query().views(),
+            Self::Services(services) => services.views(),
             Self::ConsulKv(query) => vec![View::ConsulKv(query.view())],
         }
     }

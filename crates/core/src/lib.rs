@@ -34,6 +34,7 @@ mod engine;
 mod event;
 mod excerpt;
 mod file_error;
+mod file_settings;
 pub mod go;
 mod held_keys;
 pub mod hidden;
@@ -71,7 +72,7 @@ pub use clock::{Clock, SystemClock};
 pub use complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,
-    ScheduleCondition, ServicesCondition, ServicesInput,
+    ScheduleCondition, ServicesCondition, ServicesQuery,
 };
 pub use configuration::{
     ConfigurationFingerprint, OtherMember, TaskDifference, TaskFingerprint, Verdict,
@@ -81,13 +82,14 @@ pub use cron::{CronExpression, InvalidCron};
 pub use declaration::{Declared, DeclaredBefore, Withdrawal, read_declaration};
 pub use deletion::{Destruction, OnDelete};
 pub use delivery::{Delivery, DeliveryAttempt};
-pub use dependency::{Dependency, ServicesQuery, Trigger};
+pub use dependency::{Dependency, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
 pub use engine::EngineKind;
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use file_error::FileError;
+pub use file_settings::{FileDefinition, FileSettings, PlanMode};
 pub use held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use housekeeping::{LogSpace, housekeeping_wait};
 pub use identity::{
@@ -108,7 +110,7 @@ pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
 pub use shrink_limit::{InvalidMaxShrink, MaxShrink, ShrinkLimit};
 pub use size::{parse_size, size_text};
 pub use task::{
-    BundleReference, CloudExecution, CloudWorkspace, PlanMode, TaskDefinition, TaskOrigin, TaskSpec,
+    BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };
 pub use timeouts::{StepTimeouts, TaskTimeouts};
 pub use view::{

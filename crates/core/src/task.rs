@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::buffer::{BufferPeriod, BufferSetting};
@@ -11,10 +11,9 @@ use crate::capability::Requirement;
 use crate::condition::{Condition, ModuleInput};
 use crate::deletion::OnDelete;
 use crate::digest::Digest;
+use crate::file_settings::{FileDefinition, FileSettings};
 use crate::identity::TaskName;
 use crate::provider::ProviderId;
-use crate::shrink_limit::ShrinkLimit;
-use crate::timeouts::TaskTimeouts;
 
 /// Where a task was declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,7 +36,7 @@ impl TaskOrigin {
 }
 
 /// A task with everything that is known of it before it runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TaskSpec {
     /// Definition that its runs depend on.
     pub definition: TaskDefinition,
@@ -47,31 +46,74 @@ pub struct TaskSpec {
     pub buffer_setting: Option<BufferSetting>,
     /// Buffer period in force.
     pub buffer_period: BufferPeriod,
-    /// Whether an input equal to the last applied one is skipped; an extension of cts, default true.
-    pub skip_unchanged: bool,
-    /// Whether a failed run is tried again later without a change; an extension of cts, default true.
-    pub retry_failed: bool,
+    /// Settings that only files can make.
+    #[serde(flatten)]
+    pub file_settings: FileSettings,
     /// Capabilities that a worker must have.
     #[serde(default)]
     pub requirement: Requirement,
-    /// How long the steps of its runs may take, if the task sets it; an extension of cts.
-    #[serde(default, skip_serializing_if = "TaskTimeouts::is_empty")]
-    pub timeouts: TaskTimeouts,
-    /// Instances that the task may lose without an operator's consent; an extension of cts, by default all.
-    #[serde(default, skip_serializing_if = "ShrinkLimit::is_empty")]
-    pub guard: ShrinkLimit,
-    /// Concurrency group: at most one task of a group applies at a time; an extension of cts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub concurrency_group: Option<String>,
     /// Treatment of its infrastructure when it is deleted over the API; an extension of cts.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub on_delete: OnDelete,
+}
+
+/// Members in the order in which every version stores them: digests over this form decide whether a declaration has
+/// changed.
+impl Serialize for TaskSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Stored<'a> {
+            definition: &'a TaskDefinition,
+            enabled: &'a bool,
+            buffer_setting: &'a Option<BufferSetting>,
+            buffer_period: &'a BufferPeriod,
+            skip_unchanged: &'a bool,
+            retry_failed: &'a bool,
+            requirement: &'a Requirement,
+            #[serde(flatten)]
+            file_settings: &'a FileSettings,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            on_delete: Option<&'a OnDelete>,
+        }
+        let Self {
+            definition,
+            enabled,
+            buffer_setting,
+            buffer_period,
+            file_settings,
+            requirement,
+            on_delete,
+        } = self;
+        let stored = Stored {
+            definition,
+            enabled,
+            buffer_setting,
+            buffer_period,
+            skip_unchanged: &file_settings.skip_unchanged,
+            retry_failed: &file_settings.retry_failed,
+            requirement,
+            file_settings,
+            on_delete: Some(on_delete).filter(|on_delete| !on_delete.is_retain()),
+        };
+        stored.serialize(serializer)
+    }
 }
 
 impl TaskSpec {
     /// The task's name.
     pub fn name(&self) -> &TaskName {
         &self.definition.name
+    }
+
+    /// Returns this declaration of the API in the place of `before`. Settings without a member in the API stay as
+    /// they were, above all the directory, where local state may be.
+    #[must_use]
+    pub fn in_place_of(mut self, before: &Self) -> Self {
+        self.file_settings.clone_from(&before.file_settings);
+        let (own, kept) = (&mut self.definition, &before.definition);
+        own.file_definition.clone_from(&kept.file_definition);
+        own.working_dir.clone_from(&kept.working_dir);
+        self
     }
 }
 
@@ -95,12 +137,9 @@ pub struct TaskDefinition {
     pub version: String,
     /// Providers, at most one per provider name.
     pub providers: Vec<ProviderId>,
-    /// Names of the webhooks that are notified of its applies, in their order; an extension of cts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub webhooks: Vec<String>,
-    /// How its runs are applied; an extension of cts.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub plan: PlanMode,
+    /// Settings that only files can make.
+    #[serde(flatten)]
+    pub file_definition: FileDefinition,
     /// Names of the module outputs that its runs report, in their order; an extension of cts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
@@ -123,32 +162,6 @@ pub struct TaskDefinition {
     pub working_dir: PathBuf,
 }
 
-/// Default values are not written, so that inputs of tasks without them stay the same.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// How the runs of a task are applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PlanMode {
-    /// By one command, which plans for itself.
-    #[default]
-    Direct,
-    /// By a plan that is made first, and applied as it is or not at all.
-    Saved,
-}
-
-impl PlanMode {
-    /// The spelling in configurations.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Saved => "saved",
-        }
-    }
-}
-
 #[cfg(test)]
 impl TaskDefinition {
     /// Makes a task for tests in which nothing else matters.
@@ -165,8 +178,7 @@ impl TaskDefinition {
             bundle: None,
             version: String::new(),
             providers: Vec::new(),
-            webhooks: Vec::new(),
-            plan: PlanMode::Direct,
+            file_definition: FileDefinition::default(),
             outputs: Vec::new(),
             condition,
             variables: BTreeMap::new(),
@@ -218,3 +230,6 @@ pub enum CloudExecution {
     /// On an agent of the pool with this name.
     AgentPoolName(String),
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod delta;
 mod details;
 mod draft;
 mod journal;
+mod macros;
 mod run;
 mod state;
 mod task;

@@ -21,7 +21,10 @@ async fn applied<F: Fixture>(scene: &Scene<F>, name: &str, of: &[&str]) -> Optio
 /// A task whose failed runs are not retried.
 fn unretried(name: &str) -> TaskSpec {
     TaskSpec {
-        retry_failed: false,
+        file_settings: cts_core::FileSettings {
+            retry_failed: false,
+            ..cts_core::FileSettings::default()
+        },
         ..spec(name)
     }
 }

@@ -30,7 +30,7 @@ pub async fn every_change_has_its_revision<F: Fixture>() {
     assert_eq!(scene.enable("a", true).await, expected, "nothing is new");
     let mut other = spec("a");
     other.definition.description = "other".into();
-    other.skip_unchanged = false;
+    other.file_settings.skip_unchanged = false;
     other.requirement.driver = "tofu".into();
     let changes = [
         (Some(false), None),
@@ -161,12 +161,12 @@ pub async fn another_definition_has_nothing_queued<F: Fixture>() {
     };
     scene.apply("a", "1").await;
     let mut other = spec("a");
-    other.skip_unchanged = false;
-    other.retry_failed = false;
+    other.file_settings.skip_unchanged = false;
+    other.file_settings.retry_failed = false;
     let changed = scene.change("a", change(other.clone())).await;
     changed.expect("the task can be changed");
     let queued = scene.queue("a", "2").await;
-    other.skip_unchanged = true;
+    other.file_settings.skip_unchanged = true;
     let changed = scene.change("a", change(other.clone())).await;
     changed.expect("the task can be changed");
     assert_eq!(scene.run(queued).await.status, RunStatus::Queued);

@@ -203,7 +203,7 @@ pub async fn a_newer_input_begins_the_row_of_failures_anew<F: Fixture>() {
 
 pub async fn without_retry_failed_nothing_follows_a_failed_run<F: Fixture>() {
     let mut once = spec("a");
-    once.retry_failed = false;
+    once.file_settings.retry_failed = false;
     let scene = Scene::<F>::configured(&[once]).await;
     let lease = scene.leased("a", "1").await;
     let completed = scene.fail_thrice(lease).await;

@@ -86,7 +86,7 @@ pub async fn an_earlier_input_whose_handlers_failed_is_another_delivery<F: Fixtu
 
 pub async fn what_follows_a_success_is_another_delivery<F: Fixture>() {
     let mut always = spec("a");
-    always.skip_unchanged = false;
+    always.file_settings.skip_unchanged = false;
     let scene = Scene::<F>::configured(&[always]).await;
     for number in 1..=3 {
         let lease = scene.leased("a", "1").await;

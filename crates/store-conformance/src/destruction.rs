@@ -338,7 +338,10 @@ pub async fn a_plan_of_a_destruction_does_not_outlive_its_waiter<F: Fixture>() {
 
 pub async fn a_destruction_and_the_applies_of_its_group_wait_for_each_other<F: Fixture>() {
     let grouped = |spec: TaskSpec| TaskSpec {
-        concurrency_group: Some("firewall".to_owned()),
+        file_settings: cts_core::FileSettings {
+            concurrency_group: Some("firewall".to_owned()),
+            ..cts_core::FileSettings::default()
+        },
         ..spec
     };
     let scene = Scene::<F>::configured(&[grouped(destroyed("a")), grouped(spec("b"))]).await;

@@ -104,7 +104,7 @@ pub async fn going_back_to_the_applied_input_cancels_the_queued_run<F: Fixture>(
 
 pub async fn without_skip_unchanged_an_equal_input_runs_again<F: Fixture>() {
     let mut eager = spec("a");
-    eager.skip_unchanged = false;
+    eager.file_settings.skip_unchanged = false;
     let scene = Scene::<F>::configured(&[eager]).await;
     scene.apply("a", "1").await;
     let lease = scene.leased("a", "1").await;
@@ -125,7 +125,7 @@ async fn enqueue_as<F: Fixture>(scene: &Scene<F>, text: &str, unchanged: Unchang
 /// A new leader evaluates all tasks.
 pub async fn a_request_to_skip_overrules_a_task_that_does_not<F: Fixture>() {
     let mut eager = spec("a");
-    eager.skip_unchanged = false;
+    eager.file_settings.skip_unchanged = false;
     let scene = Scene::<F>::configured(&[eager]).await;
     let first = enqueue_as(&scene, "1", Unchanged::Skip).await;
     assert_eq!(first.decision, Some(Enqueue));
@@ -250,8 +250,8 @@ pub async fn a_batch_is_answered_in_its_order<F: Fixture>() {
 /// A caller that does not know whether its request arrived sends it again, however late.
 pub async fn a_repeated_request_changes_nothing<F: Fixture>() {
     let mut eager = spec("a");
-    eager.skip_unchanged = false;
-    eager.retry_failed = false;
+    eager.file_settings.skip_unchanged = false;
+    eager.file_settings.retry_failed = false;
     let scene = Scene::<F>::configured(&[eager]).await;
     let request = scene.request("a", "1");
     let run = request.run;

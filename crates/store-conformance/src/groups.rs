@@ -13,7 +13,10 @@ const GROUP: &str = "firewall of 'edge'";
 
 fn grouped(name: &str) -> TaskSpec {
     TaskSpec {
-        concurrency_group: Some(GROUP.to_owned()),
+        file_settings: cts_core::FileSettings {
+            concurrency_group: Some(GROUP.to_owned()),
+            ..cts_core::FileSettings::default()
+        },
         ..spec(name)
     }
 }
@@ -62,7 +65,10 @@ pub async fn of_a_group_one_applies_at_a_time<F: Fixture>() {
 
 pub async fn plans_and_other_tasks_wait_for_no_group<F: Fixture>() {
     let other = TaskSpec {
-        concurrency_group: Some("another".to_owned()),
+        file_settings: cts_core::FileSettings {
+            concurrency_group: Some("another".to_owned()),
+            ..cts_core::FileSettings::default()
+        },
         ..spec("c")
     };
     let scene = Scene::<F>::configured(&[grouped("a"), grouped("b"), other]).await;

@@ -201,7 +201,9 @@ pub async fn a_task_that_comes_back_is_compared_with_nothing<F: Fixture>() {
 /// A task that may lose half of its instances.
 fn limited() -> TaskSpec {
     let guard = guarded("50%", &[]).guard;
-    TaskSpec { guard, ..spec("a") }
+    let mut limited = spec("a");
+    limited.file_settings.guard = guard;
+    limited
 }
 
 async fn let_go<F: Fixture>(scene: &Scene<F>, completed: &Completed) {

@@ -99,7 +99,7 @@ pub async fn a_lease_tells_the_timeouts_of_its_task<F: Fixture>() {
         .definition
         .description
         .clone_from(&own.definition.description);
-    own.timeouts = TaskTimeouts {
+    own.file_settings.timeouts = TaskTimeouts {
         plan: Some(Duration::from_millis(1500)),
         apply: Some(Duration::from_hours(48)),
         init: None,
@@ -107,7 +107,7 @@ pub async fn a_lease_tells_the_timeouts_of_its_task<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     scene.configure(&[own.clone(), other]).await;
     scene.queue("a", "1").await;
-    assert_eq!(scene.lease().await.timeouts, own.timeouts);
+    assert_eq!(scene.lease().await.timeouts, own.file_settings.timeouts);
     scene.queue("b", "1").await;
     assert_eq!(scene.lease().await.timeouts, TaskTimeouts::default());
 }
@@ -364,7 +364,7 @@ pub async fn a_run_that_was_never_leased_is_refused<F: Fixture>() {
 
 pub async fn a_completed_run_is_refused<F: Fixture>() {
     let mut once = spec("a");
-    once.retry_failed = false;
+    once.file_settings.retry_failed = false;
     let scene = Scene::<F>::configured(&[once]).await;
     let succeeded = scene.leased("a", "1").await;
     scene.applied(&succeeded).await;

@@ -82,7 +82,7 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
 
 pub async fn without_retry_failed_nothing_follows_lost_leases<F: Fixture>() {
     let mut once = spec("a");
-    once.retry_failed = false;
+    once.file_settings.retry_failed = false;
     let scene = Scene::<F>::configured(&[once]).await;
     scene.queue("a", "1").await;
     for attempt in 1..=3 {

@@ -176,7 +176,7 @@ impl Model {
                 self.baseline(task).losses(guarded.guard, &guarded.counts)
             });
             let skip_unchanged = match request.unchanged {
-                Unchanged::AsTaskSays => task.stored.spec.skip_unchanged,
+                Unchanged::AsTaskSays => task.stored.spec.file_settings.skip_unchanged,
                 Unchanged::Skip => true,
                 Unchanged::Run => false,
             };
@@ -313,7 +313,7 @@ impl Model {
         let Some(task) = self.tasks.get(name) else {
             return false;
         };
-        let guard = task.stored.spec.guard;
+        let guard = task.stored.spec.file_settings.guard;
         let mut baseline = self.baseline(task);
         baseline.released = baseline.settled(guard);
         let held = task.held.clone().and_then(|(_, counts)| {
@@ -422,7 +422,11 @@ impl Model {
 
     /// Whether another apply of its concurrency group is running.
     fn waits_for_group(&self, run: &ModelRun) -> bool {
-        let group = &self.tasks[&run.task].stored.spec.concurrency_group;
+        let group = &self.tasks[&run.task]
+            .stored
+            .spec
+            .file_settings
+            .concurrency_group;
         let taken = |other: &ModelRun| {
             other.status == RunStatus::Running && other.group.is_some() && other.group == *group
         };
@@ -475,7 +479,13 @@ impl Model {
         (run.expires, run.renewed) = (self.now + claim.time_to_live, self.now);
         claim.worker.as_str().clone_into(&mut run.holder);
         (run.waiting_for, run.withdrawn, run.resumed_waits) = (None, false, 0);
-        let group = &self.tasks.get(&run.task)?.stored.spec.concurrency_group;
+        let group = &self
+            .tasks
+            .get(&run.task)?
+            .stored
+            .spec
+            .file_settings
+            .concurrency_group;
         run.group = group.clone().filter(|_| one_of_group(run.kind));
         let mut delivery = None;
         if run.kind == RunKind::Apply {
@@ -494,7 +504,7 @@ impl Model {
             epoch: LeaseEpoch::new(run.epoch),
             input: run.input,
             attempt: run.attempts,
-            timeouts: self.tasks[&run.task].stored.spec.timeouts,
+            timeouts: self.tasks[&run.task].stored.spec.file_settings.timeouts,
             state: StateRecord::default(),
             delivery,
         })
@@ -553,7 +563,7 @@ impl Model {
             attempts: run.attempts,
             newer_waits: self.only(&run.task, RunStatus::Queued).is_some(),
             earlier_failures: task.failures,
-            retry_failed: task.stored.spec.retry_failed,
+            retry_failed: task.stored.spec.file_settings.retry_failed,
             waits: run.waiting_for.is_some(),
             withdrawn: run.withdrawn,
             cancelled: run.ordered.is_some(),

@@ -210,7 +210,7 @@ pub async fn a_start_leaves_alone_what_is_not_to_be_tried_again<F: Fixture>() {
     exhaust(&scene, "a").await;
     exhaust(&scene, "b").await;
     let mut off = ["a", "b"].map(spec);
-    off[0].retry_failed = false;
+    off[0].file_settings.retry_failed = false;
     off[1].enabled = false;
     scene.configure(&off).await;
     assert_eq!(hastened(&scene).await, [""; 0]);

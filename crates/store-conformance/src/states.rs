@@ -23,7 +23,7 @@ async fn scene<F: Fixture>(names: &[&str]) -> Scene<F> {
         .iter()
         .map(|name| {
             let mut spec = spec(name);
-            spec.retry_failed = false;
+            spec.file_settings.retry_failed = false;
             spec
         })
         .collect();

@@ -12,7 +12,7 @@ use cts_store::{Completed, Lease, TaskChange};
 /// Tasks like this one lose a change if only a slow retry could bring it back.
 async fn scene<F: Fixture>(retry_failed: bool) -> Scene<F> {
     let mut task = spec("a");
-    task.retry_failed = retry_failed;
+    task.file_settings.retry_failed = retry_failed;
     Scene::configured(&[task]).await
 }
 

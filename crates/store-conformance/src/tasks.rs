@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_core::runs::{EnqueueDecision, RunStatus};
 use cts_core::{
     BufferPeriod, BufferSetting, BundleReference, Condition, Digest, Requirement,
-    ServicesCondition, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
+    ServicesCondition, ServicesQuery, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use serde_json::json;
 
@@ -41,13 +41,15 @@ fn unusual(name: &str) -> TaskSpec {
     ]
     .into();
     spec.definition.condition = Condition::Services(ServicesCondition {
-        regexp: None,
-        declared: std::collections::BTreeMap::default(),
-        names: vec!["web".into(), "api".into()],
-        datacenter: "dc2".into(),
-        namespace: "team".into(),
-        filter: "Service.Tags contains \"a\"\n".into(),
-        cts_user_defined_meta: [("key".to_owned(), "value".to_owned())].into(),
+        query: ServicesQuery {
+            regexp: None,
+            declared: std::collections::BTreeMap::default(),
+            names: vec!["web".into(), "api".into()],
+            datacenter: "dc2".into(),
+            namespace: "team".into(),
+            filter: "Service.Tags contains \"a\"\n".into(),
+            cts_user_defined_meta: [("key".to_owned(), "value".to_owned())].into(),
+        },
         use_as_module_input: false,
     });
     spec.enabled = false;
@@ -61,14 +63,14 @@ fn unusual(name: &str) -> TaskSpec {
         min: Duration::from_millis(1500),
         max: Duration::from_secs(6),
     };
-    spec.skip_unchanged = false;
-    spec.retry_failed = false;
+    spec.file_settings.skip_unchanged = false;
+    spec.file_settings.retry_failed = false;
     spec.requirement = Requirement {
         driver: "tofu".into(),
         version: Some("1.8.0".into()),
         bundle: true,
     };
-    spec.timeouts.init = Some(Duration::from_millis(1));
+    spec.file_settings.timeouts.init = Some(Duration::from_millis(1));
     spec
 }
 

@@ -82,10 +82,10 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
         version: Some("1.9.8".to_owned()),
         bundle: false,
     };
-    specs[1].skip_unchanged = false;
+    specs[1].file_settings.skip_unchanged = false;
     specs.push(spec("off"));
     specs[7].enabled = false;
-    specs[7].retry_failed = false;
+    specs[7].file_settings.retry_failed = false;
     specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
 

@@ -255,7 +255,10 @@ pub async fn a_wait_in_vain_is_shown_and_not_tried_again<F: Fixture>() {
 
 pub async fn what_waits_leaves_its_group_to_others<F: Fixture>() {
     let grouped = |name: &str| TaskSpec {
-        concurrency_group: Some("firewall".to_owned()),
+        file_settings: cts_core::FileSettings {
+            concurrency_group: Some("firewall".to_owned()),
+            ..cts_core::FileSettings::default()
+        },
         ..spec(name)
     };
     let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;

@@ -353,10 +353,10 @@ impl<F: Fixture> Walk<F> {
         let mut specs: Vec<_> = TASKS.map(spec).into();
         for spec in &mut specs {
             spec.enabled = !self.dice.one_in(4);
-            spec.skip_unchanged = !self.dice.one_in(3);
-            spec.retry_failed = !self.dice.one_in(3);
+            spec.file_settings.skip_unchanged = !self.dice.one_in(3);
+            spec.file_settings.retry_failed = !self.dice.one_in(3);
             spec.on_delete = self.some_end();
-            spec.concurrency_group = self.dice.one_in(3).then(|| "group".to_owned());
+            spec.file_settings.concurrency_group = self.dice.one_in(3).then(|| "group".to_owned());
             if self.dice.one_in(3) {
                 spec.requirement = Requirement {
                     driver: "tofu".to_owned(),

@@ -117,7 +117,7 @@ impl GuardedTask {
     pub fn again(&self) -> Option<GuardChange> {
         // A spec that cannot be decoded was written by a program with a different definition of a task; the
         // next input decides.
-        let guard = serde_json::from_str::<TaskSpec>(&self.spec).ok()?.guard;
+        let guard = serde_json::from_str::<TaskSpec>(&self.spec).ok()?.file_settings.guard;
         let baseline = Baseline {
             released: self.baseline.settled(guard),
             ..self.baseline.clone()

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cts_core::{
-    BufferPeriod, Condition, HealthStatus, Labels, OnDelete, PlanMode, Requirement,
-    ServiceInstance, ServicesCondition, ShrinkLimit, TaskDefinition, TaskName, TaskSpec,
-    TaskTimeouts,
+    BufferPeriod, Condition, FileDefinition, FileSettings, HealthStatus, Labels, OnDelete,
+    Requirement, ServiceInstance, ServicesCondition, ServicesQuery, TaskDefinition, TaskName,
+    TaskSpec,
 };
 
 /// A task on these services, in `/w`, with a local module in `/m`.
@@ -14,8 +14,7 @@ pub fn definition(name: &str, services: &[&str]) -> TaskDefinition {
     TaskDefinition {
         module_inputs: Vec::new(),
         services: Vec::new(),
-        webhooks: Vec::new(),
-        plan: PlanMode::Direct,
+        file_definition: FileDefinition::default(),
         outputs: Vec::new(),
         workspace: None,
         name: TaskName::new(name).expect("a name of a task"),
@@ -35,13 +34,10 @@ pub fn definition(name: &str, services: &[&str]) -> TaskDefinition {
 /// The condition on these services.
 pub fn services(names: &[&str]) -> ServicesCondition {
     ServicesCondition {
-        regexp: None,
-        declared: BTreeMap::new(),
-        names: names.iter().map(|&name| name.to_owned()).collect(),
-        datacenter: String::new(),
-        namespace: String::new(),
-        filter: String::new(),
-        cts_user_defined_meta: BTreeMap::new(),
+        query: ServicesQuery {
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            ..ServicesQuery::default()
+        },
         use_as_module_input: true,
     }
 }
@@ -53,13 +49,9 @@ pub fn task(name: &str, services: &[&str]) -> TaskSpec {
         enabled: true,
         buffer_setting: None,
         buffer_period: BufferPeriod::DISABLED,
-        skip_unchanged: true,
-        guard: ShrinkLimit::default(),
-        concurrency_group: None,
+        file_settings: FileSettings::default(),
         on_delete: OnDelete::default(),
-        retry_failed: true,
         requirement: Requirement::default(),
-        timeouts: TaskTimeouts::default(),
     }
 }
 

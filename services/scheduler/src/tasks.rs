@@ -161,19 +161,11 @@ impl TaskCommands {
         }
         let before = stored.spec.clone();
         let keeps_end = draft.on_delete.is_none();
-        let mut spec = self.read(draft, &[stored]).await?;
+        let read = self.read(draft, &[stored]).await?;
+        let mut spec = read.in_place_of(&before);
         if keeps_end {
             spec.on_delete = before.on_delete;
         }
-        // Settings without a member in the API stay, above all the directory, where local state may be.
-        spec.definition.working_dir = before.definition.working_dir;
-        spec.skip_unchanged = before.skip_unchanged;
-        spec.retry_failed = before.retry_failed;
-        spec.timeouts = before.timeouts;
-        spec.guard = before.guard;
-        spec.concurrency_group = before.concurrency_group;
-        spec.definition.webhooks = before.definition.webhooks;
-        spec.definition.plan = before.definition.plan;
         let kind = if run == Run::Now && spec.enabled {
             RunKind::Apply
         } else {

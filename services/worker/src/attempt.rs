@@ -96,7 +96,7 @@ async fn try_attempt(
     if kind == RunKind::Destroy {
         // Webhooks report applies only. A handler that a provider needs for a change to take effect follows a
         // destruction, too.
-        input.definition.webhooks.clear();
+        input.definition.file_definition.webhooks.clear();
     }
     // Kept until the end, so that the bundle is not removed during the attempt.
     let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
@@ -157,7 +157,7 @@ async fn try_attempt(
     };
     run.enter(&attempt.directory, lock);
     let state = TaskState::new(run, &attempt, backend, &redactor, kind)?;
-    let how = (kind, definition.plan);
+    let how = (kind, definition.file_definition.plan);
     let outcome = run_terraform((run, &state), &attempt, &root, how, findings).await;
     if let Err(AttemptError::Terraform(error)) = &outcome
         && error.has_left_processes()

@@ -115,7 +115,7 @@ pub(crate) async fn resolve(
     }
     let mut named = Vec::new();
     for webhook in webhooks {
-        if definition.webhooks.contains(&webhook.name) {
+        if definition.file_definition.webhooks.contains(&webhook.name) {
             named.push(run.webhook(webhook).await?);
         }
     }

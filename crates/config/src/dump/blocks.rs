@@ -1,27 +1,27 @@
 //! The top level, and the small blocks.
 
 use std::num::NonZeroU32;
-use std::path::Path;
-use std::time::Duration;
 
-use cts_core::{BufferPeriod, size_text};
+use cts_core::size_text;
 use secrecy::ExposeSecret;
 
-use crate::client_limits::ClientLimit;
+use crate::blocks::client_limits::{CONNECTIONS, ClientLimit, STREAMS, WAITING};
+use crate::blocks::database::DatabaseConfig;
+use crate::blocks::gateway::{GatewayConfig, GatewayMode};
+use crate::blocks::high_availability::{HaStorage, HighAvailability};
+use crate::blocks::scheduler::OnTakeover;
+use crate::blocks::security::SecurityConfig;
+use crate::blocks::services::ServicesConfig;
+use crate::blocks::syslog::SyslogConfig;
+use crate::blocks::tls::ApiTls;
+use crate::blocks::worker::WorkerConfig;
 use crate::config::Config;
-use crate::database::DatabaseConfig;
+use crate::decode::units::duration;
 use crate::dump::connections::{consul, vault};
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump::tree::Body;
-use crate::gateway::{GatewayConfig, GatewayMode};
-use crate::high_availability::{HaStorage, HighAvailability};
-use crate::scheduler::OnTakeover;
-use crate::security::SecurityConfig;
-use crate::services::ServicesConfig;
-use crate::syslog::SyslogConfig;
-use crate::tls::ApiTls;
-use crate::worker::WorkerConfig;
+use crate::dump::values::{buffer_period, path};
 
 pub(super) fn tree(config: &Config) -> Body {
     let mut top = Body::default();
@@ -55,39 +55,6 @@ pub(super) fn tree(config: &Config) -> Body {
     }
     tasks(&mut top, &config.tasks);
     top
-}
-
-/// Paths are text in the files; a path that is not text is shown as near as it gets.
-pub(super) fn path(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-/// A duration in the largest unit of which it is a multiple.
-pub(super) fn duration(duration: Duration) -> String {
-    const UNITS: [(u128, &str); 6] = [
-        (3_600_000_000_000, "h"),
-        (60_000_000_000, "m"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-        (1_000, "us"),
-        (1, "ns"),
-    ];
-    let nanoseconds = duration.as_nanos();
-    let fits = |(factor, _): &&(u128, &str)| nanoseconds.is_multiple_of(*factor);
-    match UNITS.iter().find(fits) {
-        Some((factor, unit)) if nanoseconds > 0 => format!("{}{unit}", nanoseconds / factor),
-        _ => "0s".to_owned(),
-    }
-}
-
-pub(super) fn buffer_period(period: BufferPeriod) -> Body {
-    let mut body = Body::default();
-    body.set("enabled", period.enabled);
-    if period.enabled {
-        body.set("min", duration(period.min));
-        body.set("max", duration(period.max));
-    }
-    body
 }
 
 fn syslog(syslog: Option<&SyslogConfig>) -> Body {
@@ -136,8 +103,7 @@ fn services(services: &ServicesConfig) -> Body {
         body.block("tls", block);
     }
     let mut limits = Body::default();
-    let connections = ["connections", "connections_per_client"];
-    client_limit(&mut limits, connections, services.limits.connections);
+    client_limit(&mut limits, CONNECTIONS, services.limits.connections);
     body.block("limits", limits);
     body
 }
@@ -195,21 +161,9 @@ fn gateway(gateway: &GatewayConfig) -> Body {
     }
     let limits = &gateway.limits;
     let mut block = Body::default();
-    client_limit(
-        &mut block,
-        ["connections", "connections_per_client"],
-        limits.connections,
-    );
-    client_limit(
-        &mut block,
-        ["streams", "streams_per_client"],
-        limits.streams,
-    );
-    client_limit(
-        &mut block,
-        ["waiting", "waiting_per_client"],
-        limits.waiting,
-    );
+    client_limit(&mut block, CONNECTIONS, limits.connections);
+    client_limit(&mut block, STREAMS, limits.streams);
+    client_limit(&mut block, WAITING, limits.waiting);
     block.set("request_time", duration(limits.request_time));
     block.set("answer_rate", size_text(limits.answer_rate.into()));
     block.set("answer_size", size_text(limits.answer_size));
@@ -246,27 +200,4 @@ fn high_availability(block: &HighAvailability) -> Body {
     body.block("cluster", cluster);
     body.block("instance", instance);
     body
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_written_in_their_largest_unit() {
-        let cases = [
-            (0, "0s"),
-            (7, "7ns"),
-            (1_500_000_000, "1500ms"),
-            (90_000_000_000, "90s"),
-            (600_000_000_000, "10m"),
-            (86_400_000_000_000, "24h"),
-        ];
-        for (nanoseconds, expected) in cases {
-            let written = duration(Duration::from_nanos(nanoseconds));
-            assert_eq!(written, expected);
-            let read = cts_core::go::parse_duration(&written);
-            assert_eq!(read, i64::try_from(nanoseconds).ok());
-        }
-    }
 }

@@ -3,13 +3,14 @@
 use cts_core::hidden::HIDDEN;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::client_tls::ClientTls;
-use crate::consul::{ConsulConfig, ServiceRegistration};
-use crate::dump::blocks::{duration, path};
+use crate::blocks::client_tls::ClientTls;
+use crate::blocks::consul::{ConsulConfig, ServiceRegistration};
+use crate::blocks::environment::Setting;
+use crate::blocks::transport::Transport;
+use crate::blocks::vault::VaultConfig;
+use crate::decode::units::duration;
 use crate::dump::tree::Body;
-use crate::environment::Setting;
-use crate::transport::Transport;
-use crate::vault::VaultConfig;
+use crate::dump::values::path;
 
 pub(super) fn consul(consul: &ConsulConfig) -> Body {
     let mut body = Body::default();
@@ -19,11 +20,11 @@ pub(super) fn consul(consul: &ConsulConfig) -> Body {
     body.set("hold_filtered", consul.hold_filtered);
     let by_file = consul.tls.enabled || consul.address.to_ascii_lowercase().starts_with("https://");
     if consul.https && !by_file {
-        body.note(format!("{} is true", Setting::ConsulHttps.variable()));
+        body.note(format!("{} is true", Setting::CONSUL_HTTPS.variable()));
     }
     for (setting, value) in [
-        (Setting::ConsulNamespace, &consul.namespace),
-        (Setting::ConsulPartition, &consul.partition),
+        (Setting::CONSUL_NAMESPACE, &consul.namespace),
+        (Setting::CONSUL_PARTITION, &consul.partition),
     ] {
         if let Some(value) = value {
             body.note(format!("{} is {value}", setting.variable()));

@@ -4,13 +4,14 @@ use cts_core::ProviderBlock;
 use cts_core::hidden::{HIDDEN, shown_members};
 use serde_json::{Map, Value};
 
+use crate::blocks::driver::TerraformDriver;
+use crate::blocks::terraform_cloud::TerraformCloudDriver;
+use crate::blocks::webhook::WebhookConfig;
 use crate::config::Config;
-use crate::driver::TerraformDriver;
-use crate::dump::blocks::{duration, path};
+use crate::decode::units::duration;
 use crate::dump::connections::client_tls;
 use crate::dump::tree::Body;
-use crate::terraform_cloud::TerraformCloudDriver;
-use crate::webhook::WebhookConfig;
+use crate::dump::values::path;
 
 pub(super) fn driver(top: &mut Body, config: &Config) {
     match &config.terraform_cloud {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use cts_core::hidden::shown;
 use cts_core::{
     CloudExecution, CloudWorkspace, Condition, DeclaredService, KvQuery, ModuleInput, OnDelete,
-    PlanMode, TaskDefinition, TaskSpec,
+    ServicesQuery, TaskDefinition, TaskSpec,
 };
 use serde_json::{Map, Value};
 
-use crate::dump::blocks::{buffer_period, duration, path};
 use crate::dump::tree::Body;
+use crate::dump::values::{buffer_period, path};
+use crate::tasks::file_keys;
 
 pub(super) fn tasks(top: &mut Body, tasks: &[TaskSpec]) {
     let mut declared: BTreeMap<String, Body> = BTreeMap::new();
@@ -41,24 +42,14 @@ fn task(spec: &TaskSpec) -> Body {
         let directory = path(&task.working_dir);
         body.note(format!("working_dir: {directory} below that of the worker"));
     }
-    body.set("skip_unchanged", spec.skip_unchanged);
-    body.set("retry_failed", spec.retry_failed);
-    let timeouts = &spec.timeouts;
-    body.set_some("init_timeout", timeouts.init.map(duration));
-    body.set_some("plan_timeout", timeouts.plan.map(duration));
-    body.set_some("apply_timeout", timeouts.apply.map(duration));
-    let guard = &spec.guard;
-    body.set_some("min_instances", guard.min_instances);
-    let max_shrink = guard.max_shrink.as_ref().map(ToString::to_string);
-    body.set_some("max_shrink", max_shrink);
-    body.set_some("concurrency_group", spec.concurrency_group.as_deref());
-    if task.plan == PlanMode::Saved {
-        body.set("plan", task.plan.as_str());
+    for (name, value) in file_keys::shown(spec) {
+        body.set(name, value);
     }
     let on_delete = Some(spec.on_delete).filter(|on_delete| !on_delete.is_retain());
     body.set_some("on_delete", on_delete.map(OnDelete::as_str));
-    if !task.webhooks.is_empty() {
-        body.set("webhooks", task.webhooks.clone());
+    let webhooks = &task.file_definition.webhooks;
+    if !webhooks.is_empty() {
+        body.set("webhooks", webhooks.clone());
     }
     if !task.outputs.is_empty() {
         body.set("outputs", task.outputs.clone());
@@ -91,18 +82,12 @@ fn inputs(body: &mut Body, task: &TaskDefinition) {
     for input in &task.module_inputs {
         match input {
             ModuleInput::Services(_) if by_list && !condition_by_list => {}
-            ModuleInput::Services(services) => {
+            ModuleInput::Services(query) => {
                 let mut block = Body::default();
-                let names = (!services.names.is_empty()).then(|| services.names.clone());
+                let names = (!query.names.is_empty()).then(|| query.names.clone());
                 block.set_some("names", names);
-                block.set_some("regexp", services.regexp.as_deref());
-                block.set("datacenter", services.datacenter.as_str());
-                block.set("namespace", services.namespace.as_str());
-                block.set("filter", services.filter.as_str());
-                block.set(
-                    "cts_user_defined_meta",
-                    texts(&services.cts_user_defined_meta),
-                );
+                block.set_some("regexp", query.regexp.as_deref());
+                services(&mut block, query);
                 body.repeated("module_input", Some("services"), block);
             }
             ModuleInput::ConsulKv(query) => {
@@ -118,19 +103,14 @@ fn of_condition(condition: &Condition) -> Body {
     let mut body = Body::default();
     match condition {
         Condition::NoCondition => {}
-        Condition::Services(services) => {
-            match &services.regexp {
+        Condition::Services(condition) => {
+            let query = &condition.query;
+            match &query.regexp {
                 Some(regexp) => body.set("regexp", regexp.as_str()),
-                None => body.set("names", services.names.clone()),
+                None => body.set("names", query.names.clone()),
             }
-            body.set("datacenter", services.datacenter.as_str());
-            body.set("namespace", services.namespace.as_str());
-            body.set("filter", services.filter.as_str());
-            body.set(
-                "cts_user_defined_meta",
-                texts(&services.cts_user_defined_meta),
-            );
-            body.set("use_as_module_input", services.use_as_module_input);
+            services(&mut body, query);
+            body.set("use_as_module_input", condition.use_as_module_input);
         }
         Condition::CatalogServices(catalog) => {
             body.set("regexp", catalog.regexp.as_str());
@@ -146,6 +126,13 @@ fn of_condition(condition: &Condition) -> Body {
         Condition::Schedule(schedule) => body.set("cron", schedule.cron.as_str()),
     }
     body
+}
+
+fn services(body: &mut Body, query: &ServicesQuery) {
+    body.set("datacenter", query.datacenter.as_str());
+    body.set("namespace", query.namespace.as_str());
+    body.set("filter", query.filter.as_str());
+    body.set("cts_user_defined_meta", texts(&query.cts_user_defined_meta));
 }
 
 fn key_value(body: &mut Body, query: &KvQuery) {
@@ -198,7 +185,7 @@ fn listed(task: &TaskDefinition) -> Option<(&[String], &BTreeMap<String, Declare
         return None;
     }
     if let Condition::Services(services) = &task.condition {
-        return Some((&services.names, &services.declared));
+        return Some((&services.query.names, &services.query.declared));
     }
     task.module_inputs.iter().find_map(|input| match input {
         ModuleInput::Services(services) => Some((services.names.as_slice(), &services.declared)),

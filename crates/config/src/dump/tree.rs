@@ -3,7 +3,7 @@
 use cts_core::hidden::{HIDDEN, without_secrets};
 use serde_json::Value;
 
-use crate::mask::may_hold_password;
+use crate::report::mask::may_hold_password;
 
 /// The content of a block, in order.
 #[derive(Debug, Default)]

@@ -92,7 +92,7 @@ fn every_kind_is_read_completely() {
         panic!("no services");
     };
     assert_eq!(
-        (services.names.len(), services.regexp.as_deref()),
+        (services.query.names.len(), services.query.regexp.as_deref()),
         (0, Some(""))
     );
     let Condition::Services(empty_list) =
@@ -100,12 +100,12 @@ fn every_kind_is_read_completely() {
     else {
         panic!("no services");
     };
-    assert_eq!(empty_list.regexp.as_deref(), Some("a"));
-    assert_eq!(services.filter, "x");
+    assert_eq!(empty_list.query.regexp.as_deref(), Some("a"));
+    assert_eq!(services.query.filter, "x");
     let Condition::Services(services) = condition("condition services { names = \"a\" }") else {
         panic!("no services");
     };
-    assert_eq!(services.names, ["a"]);
+    assert_eq!(services.query.names, ["a"]);
     assert_eq!(
         condition("condition \"no-condition\" { }"),
         Condition::NoCondition

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta};
 use cts_core::{
     BufferPeriod, CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod,
-    DraftWorkspace, KvQuery, ModuleInput, ScheduleCondition, ServicesCondition, ServicesInput,
+    DraftWorkspace, KvQuery, ModuleInput, ScheduleCondition, ServicesCondition, ServicesQuery,
     TaskDraft, TaskSpec,
 };
 use serde_json::json;
@@ -17,13 +17,15 @@ use crate::DeclaredTasks;
 
 fn services(names: &[&str], regexp: Option<&str>) -> Condition {
     Condition::Services(ServicesCondition {
-        names: names.iter().map(|&name| name.into()).collect(),
-        regexp: regexp.map(Into::into),
-        datacenter: String::new(),
-        namespace: String::new(),
-        filter: String::new(),
-        cts_user_defined_meta: BTreeMap::new(),
-        declared: BTreeMap::new(),
+        query: ServicesQuery {
+            names: names.iter().map(|&name| name.into()).collect(),
+            regexp: regexp.map(Into::into),
+            datacenter: String::new(),
+            namespace: String::new(),
+            filter: String::new(),
+            cts_user_defined_meta: BTreeMap::new(),
+            declared: BTreeMap::new(),
+        },
         use_as_module_input: true,
     })
 }
@@ -211,7 +213,7 @@ fn what_is_wrong_is_said() {
         module_inputs,
         ..draft()
     };
-    let of_services = || ModuleInput::Services(ServicesInput::default());
+    let of_services = || ModuleInput::Services(ServicesQuery::default());
     let of_kv = || ModuleInput::ConsulKv(KvQuery::default());
     let cases: Vec<(TaskDraft, &str)> = vec![
         (

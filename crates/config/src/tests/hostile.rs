@@ -222,8 +222,8 @@ fn values_that_loops_make_deeper_than_stored_ones_can_be_are_refused() {
         );
         format!("[for a in {} : {body}]", within(levels, "1"))
     };
-    assert!(crate::variables::evaluate_text(&value(10)).is_ok());
-    let error = crate::variables::evaluate_text(&value(25)).unwrap_err();
+    assert!(crate::tasks::variables::evaluate_text(&value(10)).is_ok());
+    let error = crate::tasks::variables::evaluate_text(&value(25)).unwrap_err();
     assert!(error.contains("nested more than 64 levels"), "{error}");
 }
 
@@ -233,6 +233,6 @@ fn a_long_template_in_a_loop_is_refused_before_it_is_evaluated() {
     let long = "x".repeat(512 * 1024);
     let many = vec!["1"; 128 * 1024].join(",");
     let value = format!("[for a in [{many}] : \"{long}${{a}}\" == \"\"]");
-    let error = crate::variables::evaluate_text(&value).unwrap_err();
+    let error = crate::tasks::variables::evaluate_text(&value).unwrap_err();
     assert!(error.contains("take too long"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{KvQuery, ModuleInput, ServicesInput};
+use cts_core::{KvQuery, ModuleInput, ServicesQuery};
 
 use super::conditions::{assert_warning, loaded, with};
 use super::{Sandbox, assert_problem};
@@ -17,7 +17,7 @@ fn module_inputs_are_read_completely() {
     ));
     // Blocks of the old name come after the others.
     let expected = [
-        ModuleInput::Services(ServicesInput {
+        ModuleInput::Services(ServicesQuery {
             names: vec!["a".into(), "b".into()],
             regexp: None,
             datacenter: "dc".into(),

@@ -153,7 +153,7 @@ proptest! {
         let text = if as_value { format!("{{\"a\":{text}}}") } else { text };
         let expected = serde_json::from_str::<serde_json::Value>(&text);
         let shown = format!("{text:?}: {expected:?}");
-        match (crate::json::parse(text.as_bytes()), expected) {
+        match (crate::decode::json::parse(text.as_bytes()), expected) {
             (Ok(_), Ok(serde_json::Value::Object(_) | serde_json::Value::Null)) | (Err(_), Err(_)) => {}
             // A number beyond 64 bits, which others round.
             (Err(error), Ok(_)) => prop_assert!(

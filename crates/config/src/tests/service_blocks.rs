@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{Condition, DeclaredService, ModuleInput, ServicesInput};
+use cts_core::{Condition, DeclaredService, ModuleInput, ServicesQuery};
 
 use super::conditions::{loaded, with};
 use super::{Sandbox, assert_problem};
@@ -14,8 +14,8 @@ fn a_list_of_services_is_a_condition_or_a_module_input() {
     let Condition::Services(services) = &task.definition.condition else {
         panic!("{:?}", task.definition.condition);
     };
-    assert_eq!(services.names, ["web", "api"]);
-    assert!(services.use_as_module_input && services.declared.is_empty());
+    assert_eq!(services.query.names, ["web", "api"]);
+    assert!(services.use_as_module_input && services.query.declared.is_empty());
     assert_eq!(
         warnings,
         ["2: `services` is deprecated, use a `condition \"services\"`"]
@@ -24,9 +24,9 @@ fn a_list_of_services_is_a_condition_or_a_module_input() {
     let (task, _, warnings) = loaded(&with(
         "services = [\"web\"]\ncondition \"schedule\" { cron = \"@daily\" }",
     ));
-    let expected = ServicesInput {
+    let expected = ServicesQuery {
         names: vec!["web".into()],
-        ..ServicesInput::default()
+        ..ServicesQuery::default()
     };
     assert_eq!(
         task.definition.module_inputs,
@@ -57,11 +57,11 @@ fn service_blocks_are_addressed_by_their_id() {
         let Condition::Services(services) = task.definition.condition else {
             panic!("no services");
         };
-        let declared = services.declared.into_iter();
+        let declared = services.query.declared.into_iter();
         let datacenters: Vec<(String, String)> = declared
             .map(|(name, service)| (name, service.datacenter))
             .collect();
-        (services.names, datacenters, warnings)
+        (services.query.names, datacenters, warnings)
     };
     let pair = |name: &str, datacenter: &str| (name.to_owned(), datacenter.to_owned());
     let (names, declared, warnings) = listed("\"api-west\", \"db\", \"web\"");
@@ -99,7 +99,7 @@ fn service_blocks_are_addressed_by_their_id() {
         filter: "f".into(),
         cts_user_defined_meta: BTreeMap::from([("k".into(), "v".into())]),
     };
-    assert_eq!(services.declared["api"], expected);
+    assert_eq!(services.query.declared["api"], expected);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use cts_core::{
-    BufferSetting, Condition, MaxShrink, OnDelete, PlanMode, ServicesCondition, ShrinkLimit,
-    TaskTimeouts,
+    BufferSetting, Condition, MaxShrink, OnDelete, PlanMode, ServicesCondition, ServicesQuery,
+    ShrinkLimit, TaskTimeouts,
 };
 use serde_json::{Value, json};
 
@@ -45,19 +45,23 @@ fn a_full_task_is_read() {
     assert_eq!(
         definition.condition,
         Condition::Services(ServicesCondition {
-            regexp: None,
-            declared: std::collections::BTreeMap::default(),
-            names: vec!["b".into(), "a".into()],
-            datacenter: "lab".into(),
-            namespace: "ns".into(),
-            filter: "\"public\" in Service.Tags".into(),
-            cts_user_defined_meta: meta.into(),
+            query: ServicesQuery {
+                regexp: None,
+                declared: std::collections::BTreeMap::default(),
+                names: vec!["b".into(), "a".into()],
+                datacenter: "lab".into(),
+                namespace: "ns".into(),
+                filter: "\"public\" in Service.Tags".into(),
+                cts_user_defined_meta: meta.into(),
+            },
             use_as_module_input: false,
         })
     );
-    assert!(!task.enabled && !task.skip_unchanged && !task.retry_failed);
+    assert!(
+        !task.enabled && !task.file_settings.skip_unchanged && !task.file_settings.retry_failed
+    );
     assert_eq!(
-        task.timeouts,
+        task.file_settings.timeouts,
         TaskTimeouts {
             init: Some(Duration::from_mins(1)),
             plan: Some(Duration::from_secs(90)),
@@ -65,14 +69,17 @@ fn a_full_task_is_read() {
         }
     );
     assert_eq!(
-        task.guard,
+        task.file_settings.guard,
         ShrinkLimit {
             min_instances: Some(2),
             max_shrink: Some(MaxShrink::Percent(50)),
         }
     );
-    assert_eq!(task.concurrency_group.as_deref(), Some("fw.north"));
-    assert_eq!(definition.plan, PlanMode::Saved);
+    assert_eq!(
+        task.file_settings.concurrency_group.as_deref(),
+        Some("fw.north")
+    );
+    assert_eq!(definition.file_definition.plan, PlanMode::Saved);
     assert_eq!(definition.outputs, ["address", "to-ken"]);
     assert_eq!(task.on_delete, OnDelete::Destroy);
     let min = Some(Duration::from_secs(2));
@@ -91,9 +98,9 @@ fn a_full_task_is_read() {
 fn what_a_task_leaves_open_has_defaults() {
     let sandbox = Sandbox::new();
     let task = task(&sandbox, "");
-    assert!(task.enabled && task.skip_unchanged && task.retry_failed);
-    assert!(task.timeouts.is_empty() && task.guard.is_empty());
-    assert_eq!(task.definition.plan, PlanMode::Direct);
+    assert!(task.enabled && task.file_settings.skip_unchanged && task.file_settings.retry_failed);
+    assert!(task.file_settings.timeouts.is_empty() && task.file_settings.guard.is_empty());
+    assert_eq!(task.definition.file_definition.plan, PlanMode::Direct);
     assert_eq!(task.buffer_setting, None);
     assert_eq!(task.buffer_period, cts_core::BufferPeriod::BUILT_IN);
     assert_eq!(task.definition.working_dir, Path::new("t"));
@@ -470,7 +477,14 @@ fn a_guard_that_guards_nothing_is_refused_or_warned_of() {
         };
         assert!(problem.contains(expected), "{problem}");
     }
-    let read = |written: &str| sandbox.config(&task_with(written)).tasks.remove(0).guard;
+    let read = |written: &str| {
+        sandbox
+            .config(&task_with(written))
+            .tasks
+            .remove(0)
+            .file_settings
+            .guard
+    };
     assert_eq!(
         read("max_shrink = 3").max_shrink,
         Some(MaxShrink::Instances(3))

@@ -30,7 +30,10 @@ fn a_block_is_read_with_its_defaults() {
     assert_eq!(short.url.expose_secret(), "http://hooks");
     assert!(short.secret.is_none() && short.tls.verify);
     assert_eq!((short.timeout, short.retries), (Duration::from_secs(10), 3));
-    assert_eq!(config.tasks[0].definition.webhooks, ["short", "tickets"]);
+    assert_eq!(
+        config.tasks[0].definition.file_definition.webhooks,
+        ["short", "tickets"]
+    );
 }
 
 #[test]

@@ -1,12 +1,12 @@
 use super::*;
-use crate::condition::{ConsulKvCondition, ScheduleCondition};
+use crate::condition::{ConsulKvCondition, DeclaredService, ScheduleCondition};
 
-fn input(names: &[&str], regexp: Option<&str>) -> ServicesInput {
-    ServicesInput {
+fn input(names: &[&str], regexp: Option<&str>) -> ServicesQuery {
+    ServicesQuery {
         names: names.iter().map(|&name| name.to_owned()).collect(),
         regexp: regexp.map(str::to_owned),
         filter: "\n\na == b\n".into(),
-        ..ServicesInput::default()
+        ..ServicesQuery::default()
     }
 }
 
@@ -75,7 +75,7 @@ fn a_declared_service_has_settings_of_its_own() {
         ..DeclaredService::default()
     };
     services.declared.insert("api".into(), declared);
-    let query = services.query();
+    let query = services;
     let ids: Vec<_> = query
         .views()
         .iter()

@@ -7,17 +7,31 @@ use cts_core::{
 use cts_proto::watch::v1 as proto;
 use prost::Message as _;
 
+use super::macros::{same_fields, same_words};
 use crate::chunk::chunks;
+
+same_words!(HealthStatus, HealthStatus, status_to_wire, status_from_wire { Passing, Warning, Critical, Maintenance; Unknown });
+same_fields!(
+    CatalogService,
+    CatalogService,
+    service_to_wire,
+    service_from_wire { name, tags }
+);
+same_fields!(
+    KeyValue,
+    KeyValue,
+    pair_to_wire,
+    pair_from_wire { key, value }
+);
+same_fields!(
+    InstanceKey,
+    InstanceKey,
+    key_to_wire,
+    key_from_wire { node, id }
+);
 
 /// An instance for the wire.
 fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
-    let status = match instance.status {
-        HealthStatus::Passing => proto::HealthStatus::Passing,
-        HealthStatus::Warning => proto::HealthStatus::Warning,
-        HealthStatus::Critical => proto::HealthStatus::Critical,
-        HealthStatus::Maintenance => proto::HealthStatus::Maintenance,
-        HealthStatus::Unknown => proto::HealthStatus::Unspecified,
-    };
     let instance = instance.clone();
     proto::ServiceInstance {
         id: instance.id,
@@ -28,7 +42,7 @@ fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         meta: instance.meta.into_iter().collect(),
         tags: instance.tags,
         namespace: instance.namespace,
-        status: status.into(),
+        status: status_to_wire(instance.status).into(),
         node: instance.node,
         node_id: instance.node_id,
         node_address: instance.node_address,
@@ -40,14 +54,8 @@ fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
 
 /// An instance from the wire.
 fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
-    let status = match instance.status() {
-        proto::HealthStatus::Passing => HealthStatus::Passing,
-        proto::HealthStatus::Warning => HealthStatus::Warning,
-        proto::HealthStatus::Critical => HealthStatus::Critical,
-        proto::HealthStatus::Maintenance => HealthStatus::Maintenance,
-        proto::HealthStatus::Unspecified => HealthStatus::Unknown,
-    };
     ServiceInstance {
+        status: status_from_wire(instance.status()),
         id: instance.id,
         name: instance.name,
         kind: instance.kind,
@@ -56,7 +64,6 @@ fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
         meta: instance.meta.into_iter().collect(),
         tags: instance.tags,
         namespace: instance.namespace,
-        status,
         node: instance.node,
         node_id: instance.node_id,
         node_address: instance.node_address,
@@ -84,14 +91,8 @@ impl From<&Item> for Part {
     fn from(item: &Item) -> Self {
         match item {
             Item::Instance(instance) => Self::Instance(instance_to_wire(instance)),
-            Item::Service(service) => Self::Service(proto::CatalogService {
-                name: service.name.clone(),
-                tags: service.tags.clone(),
-            }),
-            Item::Key(pair) => Self::Key(proto::KeyValue {
-                key: pair.key.clone(),
-                value: pair.value.clone(),
-            }),
+            Item::Service(service) => Self::Service(service_to_wire((**service).clone())),
+            Item::Key(pair) => Self::Key(pair_to_wire((**pair).clone())),
             Item::UnreadableKey(key) => Self::UnreadableKey(key.as_ref().to_owned()),
         }
     }
@@ -100,10 +101,7 @@ impl From<&Item> for Part {
 impl From<&ItemKey> for Part {
     fn from(key: &ItemKey) -> Self {
         match key {
-            ItemKey::Instance(key) => Self::GoneInstance(proto::InstanceKey {
-                node: key.node.clone(),
-                id: key.id.clone(),
-            }),
+            ItemKey::Instance(key) => Self::GoneInstance(key_to_wire(key.clone())),
             ItemKey::Name(name) => Self::GoneName(name.clone()),
         }
     }
@@ -184,15 +182,13 @@ pub fn delta_from_wire(delta: proto::ViewDelta) -> ViewDelta {
     let instances = delta.upserts.into_iter();
     let instances = instances.map(|instance| Item::from(instance_from_wire(instance)));
     let services = delta.catalog_services.into_iter();
-    let services = services
-        .map(|proto::CatalogService { name, tags }| Item::from(CatalogService { name, tags }));
+    let services = services.map(|service| Item::from(service_from_wire(service)));
     let keys = delta.keys.into_iter();
-    let keys = keys.map(|proto::KeyValue { key, value }| Item::from(KeyValue { key, value }));
+    let keys = keys.map(|pair| Item::from(pair_from_wire(pair)));
     let unreadable = delta.unreadable_keys.into_iter();
     let unreadable = unreadable.map(|key| Item::UnreadableKey(key.into()));
     let gone = delta.removals.into_iter();
-    let gone =
-        gone.map(|proto::InstanceKey { node, id }| ItemKey::Instance(InstanceKey { node, id }));
+    let gone = gone.map(|key| ItemKey::Instance(key_from_wire(key)));
     let gone_names = delta.removed_names.into_iter().map(ItemKey::Name);
     ViewDelta {
         base: delta.base_revision,

@@ -6,6 +6,7 @@ use cts_core::runs::{
 };
 use cts_proto::run::v1 as proto;
 
+use super::macros::{same_fields, same_words};
 use super::{duration_from_wire, duration_to_wire};
 
 /// Converts the details of an attempt for the wire. The wait in the queue is not part of it.
@@ -40,23 +41,9 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
     }
 }
 
-pub(super) const fn counts_to_wire(counts: ResourceCounts) -> proto::ResourceCounts {
-    proto::ResourceCounts {
-        added: counts.added,
-        changed: counts.changed,
-        destroyed: counts.destroyed,
-        imported: counts.imported,
-    }
-}
-
-const fn counts_from_wire(counts: proto::ResourceCounts) -> ResourceCounts {
-    ResourceCounts {
-        added: counts.added,
-        changed: counts.changed,
-        destroyed: counts.destroyed,
-        imported: counts.imported,
-    }
-}
+same_fields!(ResourceCounts, ResourceCounts, pub(super) counts_to_wire, pub(super) counts_from_wire { added, changed, destroyed, imported });
+same_words!(ResourceAction, ResourceAction, action_to_wire, action_from_wire { Create, Update, Delete, Replace, Import; Unknown });
+same_words!(Severity, DiagnosticSeverity, severity_to_wire, severity_from_wire { Error, Warning; Unknown });
 
 /// Converts the details of an attempt from the wire, as much of them as is kept.
 pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
@@ -120,42 +107,22 @@ fn output_from_wire(output: proto::RunOutput) -> RunOutput {
 }
 
 fn change_to_wire(change: ResourceChange) -> proto::ResourceChange {
-    let action = match change.action {
-        ResourceAction::Create => proto::ResourceAction::Create,
-        ResourceAction::Update => proto::ResourceAction::Update,
-        ResourceAction::Delete => proto::ResourceAction::Delete,
-        ResourceAction::Replace => proto::ResourceAction::Replace,
-        ResourceAction::Import => proto::ResourceAction::Import,
-        ResourceAction::Unknown => proto::ResourceAction::Unspecified,
-    };
     proto::ResourceChange {
         address: change.address,
-        action: action.into(),
+        action: action_to_wire(change.action).into(),
     }
 }
 
 fn change_from_wire(change: proto::ResourceChange) -> ResourceChange {
     ResourceChange {
-        action: match change.action() {
-            proto::ResourceAction::Unspecified => ResourceAction::Unknown,
-            proto::ResourceAction::Create => ResourceAction::Create,
-            proto::ResourceAction::Update => ResourceAction::Update,
-            proto::ResourceAction::Delete => ResourceAction::Delete,
-            proto::ResourceAction::Replace => ResourceAction::Replace,
-            proto::ResourceAction::Import => ResourceAction::Import,
-        },
+        action: action_from_wire(change.action()),
         address: change.address,
     }
 }
 
 fn diagnostic_to_wire(diagnostic: Diagnostic) -> proto::Diagnostic {
-    let severity = match diagnostic.severity {
-        Severity::Error => proto::DiagnosticSeverity::Error,
-        Severity::Warning => proto::DiagnosticSeverity::Warning,
-        Severity::Unknown => proto::DiagnosticSeverity::Unspecified,
-    };
     proto::Diagnostic {
-        severity: severity.into(),
+        severity: severity_to_wire(diagnostic.severity).into(),
         summary: diagnostic.summary,
         detail: diagnostic.detail,
         address: diagnostic.address,
@@ -167,11 +134,7 @@ fn diagnostic_to_wire(diagnostic: Diagnostic) -> proto::Diagnostic {
 
 fn diagnostic_from_wire(diagnostic: proto::Diagnostic) -> Diagnostic {
     Diagnostic {
-        severity: match diagnostic.severity() {
-            proto::DiagnosticSeverity::Unspecified => Severity::Unknown,
-            proto::DiagnosticSeverity::Error => Severity::Error,
-            proto::DiagnosticSeverity::Warning => Severity::Warning,
-        },
+        severity: severity_from_wire(diagnostic.severity()),
         summary: diagnostic.summary,
         detail: diagnostic.detail,
         address: diagnostic.address,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use cts_core::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DraftBufferPeriod, DraftWorkspace,
-    KvQuery, ModuleInput, OnDelete, ScheduleCondition, ServicesCondition, ServicesInput, TaskDraft,
+    KvQuery, ModuleInput, OnDelete, ScheduleCondition, ServicesCondition, ServicesQuery, TaskDraft,
 };
 use cts_proto::task::v1 as proto;
 
+use super::macros::{same_fields, same_words};
 use super::{ConversionError, invalid};
 
 /// A declared task from the wire. Only what no client of the REST API can send is an error.
@@ -30,20 +31,14 @@ pub fn draft_from_wire(task: proto::Task) -> Result<TaskDraft, ConversionError> 
         variables: task.variables,
         buffer_period: task.buffer_period.map(buffer_from_wire).transpose()?,
         terraform_version: task.terraform_version,
-        workspace: task
-            .terraform_cloud_workspace
-            .map(|workspace| DraftWorkspace {
-                execution_mode: workspace.execution_mode,
-                agent_pool_id: workspace.agent_pool_id,
-                agent_pool_name: workspace.agent_pool_name,
-                terraform_version: workspace.terraform_version,
-            }),
+        workspace: task.terraform_cloud_workspace.map(workspace_from_wire),
         on_delete: on_delete_from_wire(task.on_delete)?,
     })
 }
 
 /// A declared task for the wire.
 pub fn draft_to_wire(draft: TaskDraft) -> proto::Task {
+    let on_delete = draft.on_delete.map(known_on_delete_to_wire);
     proto::Task {
         name: draft.name,
         description: draft.description,
@@ -65,34 +60,62 @@ pub fn draft_to_wire(draft: TaskDraft) -> proto::Task {
             max: period.max.map(delta_to_wire),
         }),
         terraform_version: draft.terraform_version,
-        terraform_cloud_workspace: draft.workspace.map(|workspace| {
-            proto::TerraformCloudWorkspace {
-                execution_mode: workspace.execution_mode,
-                agent_pool_id: workspace.agent_pool_id,
-                agent_pool_name: workspace.agent_pool_name,
-                terraform_version: workspace.terraform_version,
-            }
-        }),
-        on_delete: on_delete_to_wire(draft.on_delete).into(),
+        terraform_cloud_workspace: draft.workspace.map(workspace_to_wire),
+        on_delete: on_delete.unwrap_or_default().into(),
         ..proto::Task::default()
     }
 }
 
-const fn on_delete_to_wire(on_delete: Option<OnDelete>) -> proto::OnDelete {
-    match on_delete {
-        None => proto::OnDelete::Unspecified,
-        Some(OnDelete::Retain) => proto::OnDelete::Retain,
-        Some(OnDelete::Destroy) => proto::OnDelete::Destroy,
+same_words!(
+    OnDelete,
+    OnDelete,
+    known_on_delete_to_wire,
+    known_on_delete { Retain, Destroy }
+);
+same_fields!(
+    DraftWorkspace,
+    TerraformCloudWorkspace,
+    workspace_to_wire,
+    workspace_from_wire {
+        execution_mode,
+        agent_pool_id,
+        agent_pool_name,
+        terraform_version,
     }
-}
+);
+same_fields!(
+    CatalogServicesCondition,
+    CatalogServicesCondition,
+    catalog_to_wire,
+    catalog_from_wire {
+        regexp,
+        datacenter,
+        namespace,
+        node_meta,
+        use_as_module_input,
+    }
+);
+same_fields!(
+    ScheduleCondition,
+    ScheduleCondition,
+    schedule_to_wire,
+    schedule_from_wire { cron }
+);
+same_fields!(
+    KvQuery,
+    KvQuery,
+    kv_to_wire,
+    kv_from_wire {
+        path,
+        recurse,
+        datacenter,
+        namespace
+    }
+);
 
 fn on_delete_from_wire(on_delete: i32) -> Result<Option<OnDelete>, ConversionError> {
-    match proto::OnDelete::try_from(on_delete) {
-        Ok(proto::OnDelete::Unspecified) => Ok(None),
-        Ok(proto::OnDelete::Retain) => Ok(Some(OnDelete::Retain)),
-        Ok(proto::OnDelete::Destroy) => Ok(Some(OnDelete::Destroy)),
-        Err(_unknown) => Err(invalid("Task.on_delete", &on_delete)),
-    }
+    let known = proto::OnDelete::try_from(on_delete).map(known_on_delete);
+    known.map_err(|_unknown| invalid("Task.on_delete", &on_delete))
 }
 
 fn condition_to_wire(condition: Condition) -> proto::Condition {
@@ -100,30 +123,22 @@ fn condition_to_wire(condition: Condition) -> proto::Condition {
     let kind = match condition {
         Condition::NoCondition => None,
         Condition::Services(services) => Some(Kind::Services(proto::ServicesCondition {
-            names: services.names,
-            datacenter: services.datacenter,
-            namespace: services.namespace,
-            filter: services.filter,
-            cts_user_defined_meta: services.cts_user_defined_meta,
+            names: services.query.names,
+            datacenter: services.query.datacenter,
+            namespace: services.query.namespace,
+            filter: services.query.filter,
+            cts_user_defined_meta: services.query.cts_user_defined_meta,
             use_as_module_input: services.use_as_module_input,
-            regexp: services.regexp,
+            regexp: services.query.regexp,
         })),
         Condition::CatalogServices(services) => {
-            Some(Kind::CatalogServices(proto::CatalogServicesCondition {
-                regexp: services.regexp,
-                datacenter: services.datacenter,
-                namespace: services.namespace,
-                node_meta: services.node_meta,
-                use_as_module_input: services.use_as_module_input,
-            }))
+            Some(Kind::CatalogServices(catalog_to_wire(services)))
         }
         Condition::ConsulKv(pairs) => Some(Kind::ConsulKv(proto::ConsulKvCondition {
             query: Some(kv_to_wire(pairs.query)),
             use_as_module_input: pairs.use_as_module_input,
         })),
-        Condition::Schedule(ScheduleCondition { cron }) => {
-            Some(Kind::Schedule(proto::ScheduleCondition { cron }))
-        }
+        Condition::Schedule(schedule) => Some(Kind::Schedule(schedule_to_wire(schedule))),
     };
     proto::Condition { kind }
 }
@@ -144,37 +159,24 @@ fn module_input_to_wire(input: ModuleInput) -> proto::ModuleInput {
     proto::ModuleInput { kind: Some(kind) }
 }
 
-fn kv_to_wire(query: KvQuery) -> proto::KvQuery {
-    proto::KvQuery {
-        path: query.path,
-        recurse: query.recurse,
-        datacenter: query.datacenter,
-        namespace: query.namespace,
-    }
-}
-
 fn condition_from_wire(condition: Option<proto::Condition>) -> Result<Condition, ConversionError> {
     use proto::condition::Kind;
     Ok(match condition.and_then(|condition| condition.kind) {
         None => Condition::NoCondition,
         Some(Kind::Services(services)) => Condition::Services(ServicesCondition {
-            names: services.names,
-            regexp: services.regexp,
-            datacenter: services.datacenter,
-            namespace: services.namespace,
-            filter: services.filter,
-            cts_user_defined_meta: services.cts_user_defined_meta,
-            declared: BTreeMap::new(),
-            use_as_module_input: services.use_as_module_input,
-        }),
-        Some(Kind::CatalogServices(services)) => {
-            Condition::CatalogServices(CatalogServicesCondition {
+            query: ServicesQuery {
+                names: services.names,
                 regexp: services.regexp,
                 datacenter: services.datacenter,
                 namespace: services.namespace,
-                node_meta: services.node_meta,
-                use_as_module_input: services.use_as_module_input,
-            })
+                filter: services.filter,
+                cts_user_defined_meta: services.cts_user_defined_meta,
+                declared: BTreeMap::new(),
+            },
+            use_as_module_input: services.use_as_module_input,
+        }),
+        Some(Kind::CatalogServices(services)) => {
+            Condition::CatalogServices(catalog_from_wire(services))
         }
         Some(Kind::ConsulKv(pairs)) => Condition::ConsulKv(ConsulKvCondition {
             query: kv_from_wire(pairs.query.ok_or(ConversionError::Missing {
@@ -182,16 +184,14 @@ fn condition_from_wire(condition: Option<proto::Condition>) -> Result<Condition,
             })?),
             use_as_module_input: pairs.use_as_module_input,
         }),
-        Some(Kind::Schedule(schedule)) => Condition::Schedule(ScheduleCondition {
-            cron: schedule.cron,
-        }),
+        Some(Kind::Schedule(schedule)) => Condition::Schedule(schedule_from_wire(schedule)),
     })
 }
 
 fn module_input_from_wire(input: proto::ModuleInput) -> Result<ModuleInput, ConversionError> {
     use proto::module_input::Kind;
     match input.kind {
-        Some(Kind::Services(services)) => Ok(ModuleInput::Services(ServicesInput {
+        Some(Kind::Services(services)) => Ok(ModuleInput::Services(ServicesQuery {
             names: services.names,
             regexp: services.regexp,
             datacenter: services.datacenter,
@@ -204,15 +204,6 @@ fn module_input_from_wire(input: proto::ModuleInput) -> Result<ModuleInput, Conv
         None => Err(ConversionError::Missing {
             field: "ModuleInput.kind",
         }),
-    }
-}
-
-fn kv_from_wire(query: proto::KvQuery) -> KvQuery {
-    KvQuery {
-        path: query.path,
-        recurse: query.recurse,
-        datacenter: query.datacenter,
-        namespace: query.namespace,
     }
 }
 
@@ -249,13 +240,15 @@ mod tests {
 
     fn services_condition() -> Condition {
         Condition::Services(ServicesCondition {
-            names: vec!["web".into()],
-            regexp: None,
-            datacenter: "dc1".into(),
-            namespace: "team".into(),
-            filter: "Node.Meta.x == y".into(),
-            cts_user_defined_meta: BTreeMap::from([("a".into(), "b".into())]),
-            declared: BTreeMap::new(),
+            query: ServicesQuery {
+                names: vec!["web".into()],
+                regexp: None,
+                datacenter: "dc1".into(),
+                namespace: "team".into(),
+                filter: "Node.Meta.x == y".into(),
+                cts_user_defined_meta: BTreeMap::from([("a".into(), "b".into())]),
+                declared: BTreeMap::new(),
+            },
             use_as_module_input: true,
         })
     }
@@ -280,10 +273,10 @@ mod tests {
             outputs: vec!["address".into()],
             condition: services_condition(),
             module_inputs: vec![
-                ModuleInput::Services(ServicesInput {
+                ModuleInput::Services(ServicesQuery {
                     names: vec!["api".into()],
                     regexp: Some("^a".into()),
-                    ..ServicesInput::default()
+                    ..ServicesQuery::default()
                 }),
                 ModuleInput::ConsulKv(query()),
             ],

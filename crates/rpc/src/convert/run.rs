@@ -4,6 +4,7 @@ use cts_core::runs::{AttemptOutcome, CancelOrder, Plan, RunKind, RunKinds, RunSt
 use cts_core::{LeaseEpoch, LostLease, RunId, TaskTimeouts, WorkerId};
 use cts_proto::run::v1 as proto;
 
+use super::macros::same_words;
 use super::{
     ConversionError, duration_from_wire, duration_to_wire, invalid, timestamp_from_wire,
     timestamp_to_wire,
@@ -22,46 +23,33 @@ pub fn lease_epoch(number: u64) -> Result<LeaseEpoch, ConversionError> {
     Ok(LeaseEpoch::new(number))
 }
 
-/// Converts the purpose of a run for the wire.
-pub const fn kind_to_wire(kind: RunKind) -> proto::RunKind {
-    match kind {
-        RunKind::Apply => proto::RunKind::Apply,
-        RunKind::Plan => proto::RunKind::Plan,
-        RunKind::Check => proto::RunKind::Check,
-        RunKind::Destroy => proto::RunKind::Destroy,
-        RunKind::DestroyPlan => proto::RunKind::DestroyPlan,
-    }
-}
+same_words!(RunKind, RunKind, pub kind_to_wire, kind_from_wire { Apply, Plan, Check, Destroy, DestroyPlan });
+same_words!(
+    CancelOrder,
+    CancelOrder,
+    order_to_wire,
+    order_from_wire { Interrupt, Force }
+);
+same_words!(WaitEnd, WaitEnd, pub wait_end_to_wire, known_wait_end { NewerInput, TaskChanged, TaskDeleted, CheckQueued });
 
 /// Returns the purpose of a leased run. A scheduler that sends no kind knows nothing but applies; a kind that
 /// this version does not know is an error, because nothing may be applied by mistake.
 pub fn kind_of_lease(lease: &proto::Lease) -> Result<RunKind, ConversionError> {
     match proto::RunKind::try_from(lease.kind) {
-        Ok(proto::RunKind::Unspecified | proto::RunKind::Apply) => Ok(RunKind::Apply),
-        Ok(proto::RunKind::Plan) => Ok(RunKind::Plan),
-        Ok(proto::RunKind::Check) => Ok(RunKind::Check),
-        Ok(proto::RunKind::Destroy) => Ok(RunKind::Destroy),
-        Ok(proto::RunKind::DestroyPlan) => Ok(RunKind::DestroyPlan),
+        Ok(kind) => Ok(kind_from_wire(kind).unwrap_or(RunKind::Apply)),
         Err(_unknown) => Err(invalid("Lease.kind", &lease.kind)),
     }
 }
 
 /// The order to stop, for the wire.
-pub const fn cancel_order_to_wire(order: Option<CancelOrder>) -> proto::CancelOrder {
-    match order {
-        None => proto::CancelOrder::Unspecified,
-        Some(CancelOrder::Interrupt) => proto::CancelOrder::Interrupt,
-        Some(CancelOrder::Force) => proto::CancelOrder::Force,
-    }
+pub fn cancel_order_to_wire(order: Option<CancelOrder>) -> proto::CancelOrder {
+    order.map(order_to_wire).unwrap_or_default()
 }
 
 /// Returns the order to stop, if any. An order that this version does not know counts as the gentle one.
 pub fn cancel_order_from_wire(order: i32) -> Option<CancelOrder> {
-    match proto::CancelOrder::try_from(order) {
-        Ok(proto::CancelOrder::Unspecified) => None,
-        Ok(proto::CancelOrder::Force) => Some(CancelOrder::Force),
-        Ok(proto::CancelOrder::Interrupt) | Err(_) => Some(CancelOrder::Interrupt),
-    }
+    let order = proto::CancelOrder::try_from(order);
+    order.map_or(Some(CancelOrder::Interrupt), order_from_wire)
 }
 
 /// Converts the timeouts of a task for the wire.
@@ -148,26 +136,11 @@ pub fn status_to_wire(status: RunStatus) -> proto::RunStatus {
     }
 }
 
-/// Converts the reason why a run is to wait no longer for the wire.
-pub const fn wait_end_to_wire(end: WaitEnd) -> proto::WaitEnd {
-    match end {
-        WaitEnd::NewerInput => proto::WaitEnd::NewerInput,
-        WaitEnd::TaskChanged => proto::WaitEnd::TaskChanged,
-        WaitEnd::TaskDeleted => proto::WaitEnd::TaskDeleted,
-        WaitEnd::CheckQueued => proto::WaitEnd::CheckQueued,
-    }
-}
-
 /// Converts the reason why a run is to wait no longer from the wire; `None` if the run may wait. A reason that
 /// this version does not know ends the wait, too.
 pub fn wait_end_from_wire(end: i32) -> Option<WaitEnd> {
-    match proto::WaitEnd::try_from(end) {
-        Ok(proto::WaitEnd::Unspecified) => None,
-        Ok(proto::WaitEnd::NewerInput) => Some(WaitEnd::NewerInput),
-        Ok(proto::WaitEnd::TaskChanged) | Err(_) => Some(WaitEnd::TaskChanged),
-        Ok(proto::WaitEnd::TaskDeleted) => Some(WaitEnd::TaskDeleted),
-        Ok(proto::WaitEnd::CheckQueued) => Some(WaitEnd::CheckQueued),
-    }
+    let end = proto::WaitEnd::try_from(end);
+    end.map_or(Some(WaitEnd::TaskChanged), known_wait_end)
 }
 
 /// The end of an attempt for the wire.

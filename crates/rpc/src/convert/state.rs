@@ -8,6 +8,7 @@ use cts_core::state::{
 use cts_proto::run::v1 as proto;
 use cts_proto::task::v1 as task;
 
+use super::macros::same_words;
 use super::{ConversionError, invalid, timestamp_to_wire};
 
 /// A state for the wire.
@@ -31,23 +32,22 @@ pub fn terraform_state_from_wire(
     })
 }
 
+same_words!(
+    Keep,
+    StateKeep,
+    known_keep_to_wire,
+    known_keep_from_wire { Old, New }
+);
+
 /// A decision for the wire.
-const fn keep_to_wire(keep: Option<Keep>) -> proto::StateKeep {
-    match keep {
-        None => proto::StateKeep::Unspecified,
-        Some(Keep::Old) => proto::StateKeep::Old,
-        Some(Keep::New) => proto::StateKeep::New,
-    }
+fn keep_to_wire(keep: Option<Keep>) -> proto::StateKeep {
+    keep.map(known_keep_to_wire).unwrap_or_default()
 }
 
 /// A decision from the wire. One that this version does not know is an error: neither state may be taken by mistake.
 fn keep_from_wire(keep: i32) -> Result<Option<Keep>, ConversionError> {
-    match proto::StateKeep::try_from(keep) {
-        Ok(proto::StateKeep::Unspecified) => Ok(None),
-        Ok(proto::StateKeep::Old) => Ok(Some(Keep::Old)),
-        Ok(proto::StateKeep::New) => Ok(Some(Keep::New)),
-        Err(_unknown) => Err(invalid("StateKeep", &keep)),
-    }
+    let known = proto::StateKeep::try_from(keep).map(known_keep_from_wire);
+    known.map_err(|_unknown| invalid("StateKeep", &keep))
 }
 
 /// Converts the record that a task keeps of its state for the wire.

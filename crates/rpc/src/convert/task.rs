@@ -13,6 +13,7 @@ use hcl::format::{Format as _, Formatter};
 
 use super::details::counts_to_wire;
 use super::draft::draft_to_wire;
+use super::macros::{same_fields, same_words};
 use super::timestamp_to_wire;
 
 /// A stored task for the wire. Its revision and its phase are for the caller to add.
@@ -93,46 +94,15 @@ pub const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
     }
 }
 
-/// A task's status for the wire.
-pub fn task_status_to_wire(status: TaskStatus) -> proto::TaskStatus {
-    match status {
-        TaskStatus::Successful => proto::TaskStatus::Successful,
-        TaskStatus::Errored => proto::TaskStatus::Errored,
-        TaskStatus::Critical => proto::TaskStatus::Critical,
-        TaskStatus::Unknown => proto::TaskStatus::Unknown,
-    }
-}
-
-/// A task's status from the wire; `None` if it is not set.
-pub fn task_status_from_wire(status: proto::TaskStatus) -> Option<TaskStatus> {
-    match status {
-        proto::TaskStatus::Unspecified => None,
-        proto::TaskStatus::Successful => Some(TaskStatus::Successful),
-        proto::TaskStatus::Errored => Some(TaskStatus::Errored),
-        proto::TaskStatus::Critical => Some(TaskStatus::Critical),
-        proto::TaskStatus::Unknown => Some(TaskStatus::Unknown),
-    }
-}
+same_words!(TaskStatus, TaskStatus, pub task_status_to_wire, pub task_status_from_wire { Successful, Errored, Critical, Unknown });
+same_fields!(Loss, Loss, loss_to_wire, pub loss_from_wire { service, applied, now });
 
 /// Converts an input that the shrink limit holds back for the wire.
 pub fn hold_to_wire(hold: Hold) -> proto::Hold {
-    let losses = hold.losses.into_iter().map(|loss| proto::Loss {
-        service: loss.service,
-        applied: loss.applied,
-        now: loss.now,
-    });
+    let losses = hold.losses.into_iter();
     proto::Hold {
         since: Some(timestamp_to_wire(hold.since)),
-        losses: losses.collect(),
-    }
-}
-
-/// A loss that a caller has seen.
-pub fn loss_from_wire(loss: proto::Loss) -> Loss {
-    Loss {
-        service: loss.service,
-        applied: loss.applied,
-        now: loss.now,
+        losses: losses.map(loss_to_wire).collect(),
     }
 }
 

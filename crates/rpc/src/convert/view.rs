@@ -4,6 +4,52 @@ use cts_core::{CatalogServicesView, KvQuery, ServiceView, ServicesView, View};
 use cts_proto::watch::v1 as proto;
 
 use super::ConversionError;
+use super::macros::same_fields;
+
+same_fields!(
+    ServiceView,
+    ServiceView,
+    service_to_wire,
+    service_from_wire {
+        name,
+        datacenter,
+        namespace,
+        filter
+    }
+);
+same_fields!(
+    ServicesView,
+    ServicesView,
+    services_to_wire,
+    services_from_wire {
+        regexp,
+        datacenter,
+        namespace,
+        filter
+    }
+);
+same_fields!(
+    CatalogServicesView,
+    CatalogServicesView,
+    catalog_to_wire,
+    catalog_from_wire {
+        regexp,
+        datacenter,
+        namespace,
+        node_meta
+    }
+);
+same_fields!(
+    KvQuery,
+    ConsulKvView,
+    keys_to_wire,
+    keys_from_wire {
+        path,
+        recurse,
+        datacenter,
+        namespace
+    }
+);
 
 /// The request for these views, for the wire. `id` is what the receiver calls the subscription.
 pub fn subscribe_to_wire(views: impl IntoIterator<Item = View>, id: u64) -> proto::Subscribe {
@@ -14,33 +60,12 @@ pub fn subscribe_to_wire(views: impl IntoIterator<Item = View>, id: u64) -> prot
     };
     for view in views {
         match view {
-            View::Service(view) => subscribe.views.push(proto::ServiceView {
-                name: view.name,
-                datacenter: view.datacenter,
-                namespace: view.namespace,
-                filter: view.filter,
-            }),
-            View::Services(view) => subscribe.services_views.push(proto::ServicesView {
-                regexp: view.regexp,
-                datacenter: view.datacenter,
-                namespace: view.namespace,
-                filter: view.filter,
-            }),
+            View::Service(view) => subscribe.views.push(service_to_wire(view)),
+            View::Services(view) => subscribe.services_views.push(services_to_wire(view)),
             View::CatalogServices(view) => {
-                let view = proto::CatalogServicesView {
-                    regexp: view.regexp,
-                    datacenter: view.datacenter,
-                    namespace: view.namespace,
-                    node_meta: view.node_meta.into_iter().collect(),
-                };
-                subscribe.catalog_services_views.push(view);
+                subscribe.catalog_services_views.push(catalog_to_wire(view));
             }
-            View::ConsulKv(query) => subscribe.consul_kv_views.push(proto::ConsulKvView {
-                path: query.path,
-                recurse: query.recurse,
-                datacenter: query.datacenter,
-                namespace: query.namespace,
-            }),
+            View::ConsulKv(query) => subscribe.consul_kv_views.push(keys_to_wire(query)),
         }
     }
     subscribe
@@ -55,37 +80,14 @@ pub fn views_from_wire(subscribe: proto::Subscribe) -> Result<Vec<View>, Convers
                 field: "ServiceView.name",
             });
         }
-        views.push(View::Service(ServiceView {
-            name: view.name,
-            datacenter: view.datacenter,
-            namespace: view.namespace,
-            filter: view.filter,
-        }));
+        views.push(View::Service(service_from_wire(view)));
     }
-    let services = subscribe.services_views.into_iter().map(|view| {
-        View::Services(ServicesView {
-            regexp: view.regexp,
-            datacenter: view.datacenter,
-            namespace: view.namespace,
-            filter: view.filter,
-        })
-    });
-    let catalog = subscribe.catalog_services_views.into_iter().map(|view| {
-        View::CatalogServices(CatalogServicesView {
-            regexp: view.regexp,
-            datacenter: view.datacenter,
-            namespace: view.namespace,
-            node_meta: view.node_meta.into_iter().collect(),
-        })
-    });
-    let keys = subscribe.consul_kv_views.into_iter().map(|view| {
-        View::ConsulKv(KvQuery {
-            path: view.path,
-            recurse: view.recurse,
-            datacenter: view.datacenter,
-            namespace: view.namespace,
-        })
-    });
+    let services = subscribe.services_views.into_iter();
+    let services = services.map(|view| View::Services(services_from_wire(view)));
+    let catalog = subscribe.catalog_services_views.into_iter();
+    let catalog = catalog.map(|view| View::CatalogServices(catalog_from_wire(view)));
+    let keys = subscribe.consul_kv_views.into_iter();
+    let keys = keys.map(|view| View::ConsulKv(keys_from_wire(view)));
     views.extend(services.chain(catalog).chain(keys));
     Ok(views)
 }

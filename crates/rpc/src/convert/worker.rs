@@ -4,7 +4,15 @@ use cts_core::settings::{BlockDigests, KeyId};
 use cts_core::{Capabilities, Engine, WorkerId, WorkerRecord};
 use cts_proto::worker::v1 as proto;
 
+use super::macros::same_fields;
 use super::{ConversionError, invalid};
+
+same_fields!(
+    Engine,
+    Engine,
+    engine_to_wire,
+    engine_from_wire { driver, version }
+);
 
 /// To the wire.
 pub fn worker_to_wire(worker: WorkerRecord) -> proto::Worker {
@@ -69,12 +77,9 @@ pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, C
 
 /// To the wire.
 pub fn capabilities_to_wire(capabilities: &Capabilities) -> proto::Capabilities {
-    let engine = |engine: &Engine| proto::Engine {
-        driver: engine.driver.clone(),
-        version: engine.version.clone(),
-    };
+    let engines = capabilities.engines.iter().cloned();
     proto::Capabilities {
-        engines: capabilities.engines.iter().map(engine).collect(),
+        engines: engines.map(engine_to_wire).collect(),
         bundles: capabilities.bundles,
     }
 }
@@ -82,12 +87,9 @@ pub fn capabilities_to_wire(capabilities: &Capabilities) -> proto::Capabilities 
 /// Converts capabilities from the wire; a worker that sends none can do nothing.
 pub fn capabilities_from_wire(capabilities: Option<proto::Capabilities>) -> Capabilities {
     let capabilities = capabilities.unwrap_or_default();
-    let engine = |engine: proto::Engine| Engine {
-        driver: engine.driver,
-        version: engine.version,
-    };
+    let engines = capabilities.engines.into_iter();
     Capabilities {
-        engines: capabilities.engines.into_iter().map(engine).collect(),
+        engines: engines.map(engine_from_wire).collect(),
         bundles: capabilities.bundles,
     }
 }

@@ -54,7 +54,12 @@ impl Model {
         if run.group.is_none() && self.waits_for_group(&run) {
             return Ok(Resumed::GroupBusy);
         }
-        let group = self.tasks[&run.task].stored.spec.concurrency_group.clone();
+        let group = self.tasks[&run.task]
+            .stored
+            .spec
+            .file_settings
+            .concurrency_group
+            .clone();
         let run = self.runs.get_mut(&lease.run).ok_or(Lost)?;
         if run.resumed_waits < wait {
             (run.waiting_for, run.resumed_waits) = (None, wait);

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use cts_core::runs::{Plan, RunKinds};
 use cts_core::{
-    BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FrozenInput, Incarnation,
-    OnDelete, PlanMode, ProviderId, Requirement, ServicesCondition, ShrinkLimit, TaskDefinition,
-    TaskName, TaskSpec, TaskTimeouts, ViewId, WorkerId,
+    BufferPeriod, Capabilities, Condition, Content, Digest, Engine, FileDefinition, FileSettings,
+    FrozenInput, Incarnation, OnDelete, ProviderId, Requirement, ServicesCondition, ServicesQuery,
+    ShrinkLimit, TaskDefinition, TaskName, TaskSpec, ViewId, WorkerId,
 };
 
 use uuid::Uuid;
@@ -33,8 +33,7 @@ pub fn spec(name: &str) -> TaskSpec {
         definition: TaskDefinition {
             module_inputs: Vec::new(),
             services: Vec::new(),
-            webhooks: Vec::new(),
-            plan: PlanMode::Direct,
+            file_definition: FileDefinition::default(),
             outputs: Vec::new(),
             workspace: None,
             name: task(name),
@@ -46,13 +45,10 @@ pub fn spec(name: &str) -> TaskSpec {
             version: String::new(),
             providers: vec![ProviderId::from("local"), ProviderId::from("f5.west")],
             condition: Condition::Services(ServicesCondition {
-                regexp: None,
-                declared: BTreeMap::default(),
-                names: vec!["web".to_owned()],
-                datacenter: String::new(),
-                namespace: String::new(),
-                filter: String::new(),
-                cts_user_defined_meta: BTreeMap::new(),
+                query: ServicesQuery {
+                    names: vec!["web".to_owned()],
+                    ..ServicesQuery::default()
+                },
                 use_as_module_input: true,
             }),
             variables: BTreeMap::new(),
@@ -61,13 +57,9 @@ pub fn spec(name: &str) -> TaskSpec {
         enabled: true,
         buffer_setting: None,
         buffer_period: BufferPeriod::BUILT_IN,
-        skip_unchanged: true,
-        guard: ShrinkLimit::default(),
-        concurrency_group: None,
+        file_settings: FileSettings::default(),
         on_delete: OnDelete::default(),
-        retry_failed: true,
         requirement: Requirement::default(),
-        timeouts: TaskTimeouts::default(),
     }
 }
 

@@ -27,10 +27,10 @@ impl<F: Fixture> Walk<F> {
     fn some_spec(&mut self, name: &TaskName) -> TaskSpec {
         let mut spec = spec(name.as_str());
         spec.enabled = !self.dice.one_in(4);
-        spec.retry_failed = !self.dice.one_in(3);
+        spec.file_settings.retry_failed = !self.dice.one_in(3);
         spec.on_delete = self.some_end();
         if self.dice.one_in(2) {
-            spec.guard = guarded("50%", &[]).guard;
+            spec.file_settings.guard = guarded("50%", &[]).guard;
         }
         if self.dice.one_in(3) {
             spec.definition.version = self.dice.below(2).to_string();

@@ -16,7 +16,7 @@ pub(super) struct Input<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum InputKind<'a> {
     /// `services`.
-    Services(ServicesQuery<'a>),
+    Services(&'a ServicesQuery),
     /// `catalog_services`.
     CatalogServices,
     /// `consul_kv`.
@@ -28,7 +28,7 @@ pub(super) fn inputs(definition: &TaskDefinition) -> Vec<Input<'_>> {
     let mut inputs: Vec<Input<'_>> = condition(&definition.condition).into_iter().collect();
     inputs.extend(definition.module_inputs.iter().map(|input| Input {
         kind: match input {
-            ModuleInput::Services(services) => InputKind::Services(services.query()),
+            ModuleInput::Services(services) => InputKind::Services(services),
             ModuleInput::ConsulKv(_) => InputKind::ConsulKv,
         },
         is_rendered: true,
@@ -45,7 +45,7 @@ fn condition(condition: &Condition) -> Option<Input<'_>> {
     let (kind, is_rendered) = match condition {
         Condition::NoCondition | Condition::Schedule(_) => return None,
         Condition::Services(services) => (
-            InputKind::Services(services.query()),
+            InputKind::Services(&services.query),
             services.use_as_module_input,
         ),
         Condition::CatalogServices(catalog) => {

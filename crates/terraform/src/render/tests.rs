@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cts_core::{
     Backend, Condition, EngineKind, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance,
-    ServicesCondition, TaskName,
+    ServicesCondition, ServicesQuery, TaskName,
 };
 use cts_testkit::fixtures;
 use serde_json::{Map, Value, json};
@@ -28,9 +28,12 @@ fn definition() -> TaskDefinition {
         version: "0.3.0".into(),
         providers: vec![ProviderId::from("lbx.north")],
         condition: Condition::Services(ServicesCondition {
-            datacenter: "dc1".into(),
-            filter: "\"v2\" in Service.Tags".into(),
-            ..fixtures::services(&["web", "cart"])
+            query: ServicesQuery {
+                datacenter: "dc1".into(),
+                filter: "\"v2\" in Service.Tags".into(),
+                ..fixtures::services(&["web", "cart"]).query
+            },
+            use_as_module_input: true,
         }),
         variables: BTreeMap::from([
             ("pool_size".into(), json!(4)),
@@ -258,7 +261,7 @@ fn a_port_is_written_as_it_is() {
 #[test]
 fn user_defined_meta_is_in_every_instance() {
     let mut definition = definition();
-    services_of(&mut definition).cts_user_defined_meta =
+    services_of(&mut definition).query.cts_user_defined_meta =
         BTreeMap::from([("zone".into(), "dmz".into())]);
     let text = render_tfvars(&input(
         definition,

@@ -58,7 +58,7 @@ fn begin(out: &mut String, variable: &str) {
     out.push_str(" = {\n");
 }
 
-fn write_services(out: &mut String, query: ServicesQuery<'_>, instances: &[Arc<ServiceInstance>]) {
+fn write_services(out: &mut String, query: &ServicesQuery, instances: &[Arc<ServiceInstance>]) {
     let keys: Vec<_> = instances
         .iter()
         .map(|instance| instance.module_key())

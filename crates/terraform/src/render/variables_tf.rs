@@ -90,7 +90,7 @@ pub(super) fn render(
             ("default", "null".to_owned()),
             ("description", quoted(&description)),
         ];
-        if definition.plan == PlanMode::Saved && has_ephemeral(settings) {
+        if definition.file_definition.plan == PlanMode::Saved && has_ephemeral(settings) {
             attributes.push(("ephemeral", "true".to_owned()));
         }
         if settings.terraform_version >= SENSITIVE_SINCE {

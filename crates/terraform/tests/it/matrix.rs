@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cts_core::{
     CatalogService, CatalogServicesCondition, Condition, ConsulKvCondition, Digest, KeyValue,
     KvQuery, ModuleInput, PlanMode, ProviderBlock, ProviderId, RunInput, ScheduleCondition,
-    ServicesInput, TaskDefinition, TaskName,
+    ServicesQuery, TaskDefinition, TaskName,
 };
 use cts_terraform::{render_root_module, render_tfvars};
 use serde_json::json;
@@ -52,9 +52,9 @@ fn key(recurse: bool) -> KvQuery {
 }
 
 fn services_input() -> ModuleInput {
-    ModuleInput::Services(ServicesInput {
+    ModuleInput::Services(ServicesQuery {
         names: vec!["cart".into()],
-        ..ServicesInput::default()
+        ..ServicesQuery::default()
     })
 }
 
@@ -102,7 +102,7 @@ fn tasks(plain: &TaskDefinition) -> Vec<TaskDefinition> {
     let mut saved_plan = with_everything.clone();
     saved_plan.name = TaskName::new("saved-plan").unwrap();
     saved_plan.working_dir = "saved-plan".into();
-    saved_plan.plan = PlanMode::Saved;
+    saved_plan.file_definition.plan = PlanMode::Saved;
     vec![
         task("services-alone", services, Vec::new()),
         hidden,

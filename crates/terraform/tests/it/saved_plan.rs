@@ -76,7 +76,7 @@ async fn plan_with_token(engine: EngineKind, path: PathBuf, mode: PlanMode) -> V
     sandbox.settings.required_version =
         required_version(engine, &sandbox.settings.terraform_version);
     sandbox.definition.providers = vec![ProviderId::from("fw")];
-    sandbox.definition.plan = mode;
+    sandbox.definition.file_definition.plan = mode;
     let root = render_root_module(&sandbox.definition, &sandbox.settings).unwrap();
     let directory = sandbox.path().join("by-hand");
     fs::create_dir(&directory).unwrap();

@@ -95,11 +95,11 @@ async fn hostile_texts_arrive_unchanged() {
     let Condition::Services(condition) = &mut sandbox.definition.condition else {
         panic!("the fixture has a condition on services");
     };
-    condition.cts_user_defined_meta = texts
+    condition.query.cts_user_defined_meta = texts
         .iter()
         .map(|text| (text.clone(), text.clone()))
         .collect();
-    let meta = condition.cts_user_defined_meta.clone();
+    let meta = condition.query.cts_user_defined_meta.clone();
 
     let root = sandbox.write(instances.clone());
     let (attempt, _lines) = sandbox.attempt();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cts_core::{
     CatalogServicesCondition, Condition, ConsulKvCondition, KvQuery, ModuleInput,
-    ScheduleCondition, ServicesCondition, ServicesInput,
+    ScheduleCondition, ServicesCondition, ServicesQuery,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,20 +65,19 @@ struct KvObject<'a> {
     use_as_module_input: Option<bool>,
 }
 
-/// Members that a condition and a module input on services have in common, as an object.
-macro_rules! services_object {
-    ($services:expr, $use_as_module_input:expr) => {
-        ServicesObject {
-            cts_user_defined_meta: &$services.cts_user_defined_meta,
-            datacenter: &$services.datacenter,
-            filter: &$services.filter,
+impl<'a> ServicesObject<'a> {
+    fn of(query: &'a ServicesQuery, use_as_module_input: Option<bool>) -> Self {
+        Self {
+            cts_user_defined_meta: &query.cts_user_defined_meta,
+            datacenter: &query.datacenter,
+            filter: &query.filter,
             // An expression takes the place of names.
-            names: ($services.regexp.is_none()).then_some($services.names.as_slice()),
-            namespace: &$services.namespace,
-            regexp: $services.regexp.as_deref(),
-            use_as_module_input: $use_as_module_input,
+            names: query.regexp.is_none().then_some(query.names.as_slice()),
+            namespace: &query.namespace,
+            regexp: query.regexp.as_deref(),
+            use_as_module_input,
         }
-    };
+    }
 }
 
 impl<'a> ConditionObject<'a> {
@@ -88,7 +87,7 @@ impl<'a> ConditionObject<'a> {
             Condition::NoCondition => {}
             Condition::Services(services) => {
                 let is_input = Some(services.use_as_module_input);
-                object.services = Some(services_object!(services, is_input));
+                object.services = Some(ServicesObject::of(&services.query, is_input));
             }
             Condition::CatalogServices(services) => {
                 object.catalog_services = Some(CatalogServicesObject::of(services));
@@ -109,7 +108,7 @@ impl<'a> ModuleInputObject<'a> {
         for input in inputs {
             match input {
                 ModuleInput::Services(services) => {
-                    object.services = Some(services_object!(services, None));
+                    object.services = Some(ServicesObject::of(services, None));
                 }
                 ModuleInput::ConsulKv(query) => object.consul_kv = Some(KvObject::of(query, None)),
             }
@@ -154,7 +153,7 @@ pub(crate) struct ConditionMembers {
 /// The module inputs of a request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ModuleInputMembers {
-    services: Option<ServicesInput>,
+    services: Option<ServicesQuery>,
     consul_kv: Option<KvQuery>,
 }
 
@@ -169,8 +168,8 @@ impl ConditionMembers {
     /// If several kinds are given, the first of this order counts.
     pub(crate) fn into_condition(self) -> Condition {
         let services = self.services.map(|mut services| {
-            if !services.names.is_empty() {
-                services.regexp = None;
+            if !services.query.names.is_empty() {
+                services.query.regexp = None;
             }
             Condition::Services(services)
         });

@@ -95,7 +95,7 @@ impl TaskRequest {
     /// Refuses a task with more than `limit` names of services: each is a question to Consul that goes on.
     pub(crate) fn with_at_most(self, limit: usize) -> Result<Self, InvalidBody> {
         let of_condition = match &self.task.condition {
-            Condition::Services(services) => services.names.len(),
+            Condition::Services(services) => services.query.names.len(),
             Condition::NoCondition
             | Condition::CatalogServices(_)
             | Condition::ConsulKv(_)

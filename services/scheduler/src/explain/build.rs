@@ -73,7 +73,7 @@ pub(crate) async fn explain(
     let members = store.members(leadership).await?;
     let state = store.task_state(name).await?;
     let terraform_state = store.terraform_state(name).await?;
-    let applying = match &task.spec.concurrency_group {
+    let applying = match &task.spec.file_settings.concurrency_group {
         Some(group) => store.applying_of_group(group).await?,
         None => None,
     };
@@ -284,9 +284,11 @@ impl Facts {
             add(ObstacleKind::NotDue, text, Some(run.due_at));
             return;
         }
-        if let (RunKind::Apply | RunKind::Destroy, Some(applying), Some(group)) =
-            (run.kind, &self.applying, &self.task.spec.concurrency_group)
-        {
+        if let (RunKind::Apply | RunKind::Destroy, Some(applying), Some(group)) = (
+            run.kind,
+            &self.applying,
+            &self.task.spec.file_settings.concurrency_group,
+        ) {
             let text = format!(
                 "task {applying} of its concurrency group {group:?} is applying, and of a group one does at a time"
             );

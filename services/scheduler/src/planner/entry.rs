@@ -81,7 +81,7 @@ impl Entry {
             views: views_of(&task.definition),
             ticks: CronState::of(&task.definition),
             decided: None,
-            guard: task.guard,
+            guard: task.file_settings.guard,
             held: false,
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
@@ -145,8 +145,8 @@ impl Entry {
                 self.schedule.trigger(now);
             }
         }
-        if self.guard != task.guard {
-            self.guard = task.guard;
+        if self.guard != task.file_settings.guard {
+            self.guard = task.file_settings.guard;
             if self.held {
                 self.reevaluate(now);
             }

@@ -139,7 +139,10 @@ async fn runs_decisions_and_what_is_waited_for_are_told() {
 #[tokio::test]
 async fn a_run_that_waits_for_its_group_says_for_which_task() {
     let grouped = |name: &str| TaskSpec {
-        concurrency_group: Some("fw".to_owned()),
+        file_settings: cts_core::FileSettings {
+            concurrency_group: Some("fw".to_owned()),
+            ..cts_core::FileSettings::default()
+        },
         ..task(name)
     };
     let setup = Setup::new(vec![grouped("a"), grouped("b")], LONG).await;

@@ -297,7 +297,7 @@ async fn a_pass_over_a_task_that_was_never_applied_ends() {
 async fn a_module_input_keeps_its_value_too() {
     let mut spec = task("t");
     spec.definition.module_inputs = vec![ModuleInput::ConsulKv(prefix())];
-    spec.guard = ShrinkLimit::default();
+    spec.file_settings.guard = ShrinkLimit::default();
     let setup = Setup::new(vec![spec], Duration::from_mins(1)).await;
     setup.watcher.show(vec![instance("w", 1)]);
     setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));

@@ -206,10 +206,10 @@ async fn a_replacement_counts_from_the_next_change_on() {
 #[tokio::test]
 async fn a_replacement_keeps_what_the_api_has_no_member_for() {
     let mut spec = cts_testkit::fixtures::task("t", &["web"]);
-    spec.skip_unchanged = false;
-    spec.retry_failed = false;
-    spec.timeouts.apply = Some(Duration::from_mins(5));
-    spec.guard.min_instances = Some(2);
+    spec.file_settings.skip_unchanged = false;
+    spec.file_settings.retry_failed = false;
+    spec.file_settings.timeouts.apply = Some(Duration::from_mins(5));
+    spec.file_settings.guard.min_instances = Some(2);
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
     let options = Options::alone(vec![spec.clone()], member());

@@ -28,7 +28,7 @@ pub(crate) async fn prepare_handlers(
     let request = HandlerRequest {
         task: definition.name.clone(),
         providers: providers.collect(),
-        names: definition.webhooks.clone(),
+        names: definition.file_definition.webhooks.clone(),
         webhooks: resolved.webhooks.clone(),
         environment: environment(shared, task_env),
     };

@@ -38,7 +38,7 @@ fn webhook(options: &mut Options, receiver: &ScriptedHttp) {
 }
 
 fn input(stage: &Stage) -> Vec<u8> {
-    stage.input_of(|definition| definition.webhooks = vec!["tickets".to_owned()])
+    stage.input_of(|definition| definition.file_definition.webhooks = vec!["tickets".to_owned()])
 }
 
 async fn stage(receiver: &ScriptedHttp) -> Stage {

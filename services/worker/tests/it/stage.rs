@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::settings::SettingsBlocks;
 use cts_core::{
-    Backend, Capabilities, Condition, Digest, EngineKind, PlanMode, RunInput, StepTimeouts,
+    Backend, Capabilities, Condition, Digest, EngineKind, FileDefinition, RunInput, StepTimeouts,
     SystemClock, TaskDefinition, TaskName, WorkerId, WorkerRecord,
 };
 use cts_handlers::{Handlers, Pace};
@@ -131,8 +131,7 @@ impl Stage {
         let mut definition = TaskDefinition {
             module_inputs: Vec::new(),
             services: Vec::new(),
-            webhooks: Vec::new(),
-            plan: PlanMode::Direct,
+            file_definition: FileDefinition::default(),
             outputs: Vec::new(),
             workspace: None,
             name: TaskName::new("edge").unwrap(),

@@ -101,7 +101,7 @@ impl PendingApproval for TestGate {
 }
 
 fn saved(definition: &mut TaskDefinition) {
-    definition.plan = PlanMode::Saved;
+    definition.file_definition.plan = PlanMode::Saved;
 }
 
 /// A worker with one slot and a run whose apply waits.

@@ -2,7 +2,7 @@
 
 use cts_core::{
     CatalogService, CatalogServicesCondition, ConsulKvCondition, KeyValue, KvQuery, ModuleInput,
-    ScheduleCondition, ServicesInput,
+    ScheduleCondition, ServicesQuery,
 };
 
 use super::*;
@@ -34,11 +34,11 @@ fn kv(use_as_module_input: bool) -> Condition {
 }
 
 fn services_input(regexp: Option<&str>) -> ModuleInput {
-    ModuleInput::Services(ServicesInput {
+    ModuleInput::Services(ServicesQuery {
         names: vec!["cart".into()],
         regexp: regexp.map(str::to_owned),
         cts_user_defined_meta: BTreeMap::from([("zone".into(), "dmz".into())]),
-        ..ServicesInput::default()
+        ..ServicesQuery::default()
     })
 }
 

@@ -305,8 +305,8 @@ fn names_go_before_an_expression_in_conditions() {
         let Condition::Services(condition) = request.task.condition else {
             panic!("the condition is another");
         };
-        assert_eq!(condition.names, names);
-        assert_eq!(condition.regexp.as_deref(), regexp);
+        assert_eq!(condition.query.names, names);
+        assert_eq!(condition.query.regexp.as_deref(), regexp);
     }
 }
 

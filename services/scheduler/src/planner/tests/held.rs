@@ -1,18 +1,12 @@
 //! Tasks that a guard holds back.
 
-use cts_core::ShrinkLimit;
-
 use super::later::{active, desired, empty_planner};
 use super::*;
 
 fn guarded(max_shrink: &str) -> TaskSpec {
-    TaskSpec {
-        guard: ShrinkLimit {
-            min_instances: None,
-            max_shrink: Some(max_shrink.parse().unwrap()),
-        },
-        ..task("t", &["web"], BufferPeriod::BUILT_IN)
-    }
+    let mut limited = task("t", &["web"], BufferPeriod::BUILT_IN);
+    limited.file_settings.guard.max_shrink = Some(max_shrink.parse().unwrap());
+    limited
 }
 
 fn is_held(spec: &TaskSpec) -> DesiredTask<'_> {
@@ -31,7 +25,10 @@ fn holding(spec: &TaskSpec) -> Planner {
     let change = full(2, [instance("web", "w", 1)]);
     planner.observe(&id("web"), change, at(2)).unwrap();
     let due = planner.take_due(at(30)).tasks;
-    assert_eq!((names(&due), due[0].guard), (vec!["t"], spec.guard));
+    assert_eq!(
+        (names(&due), due[0].guard),
+        (vec!["t"], spec.file_settings.guard)
+    );
     planner.decided(spec.name(), at(30), Decision::Held("much".to_owned()));
     planner.reconcile([is_held(spec)], at(31));
     assert_eq!(planner.next_due(), None);
@@ -87,7 +84,10 @@ fn another_guard_looks_again() {
     };
     planner.reconcile([changed], at(40));
     let due = planner.take_due(at(40)).tasks;
-    assert_eq!((names(&due), due[0].guard), (vec!["t"], other.guard));
+    assert_eq!(
+        (names(&due), due[0].guard),
+        (vec!["t"], other.file_settings.guard)
+    );
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Model {
     fn uses(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let spec = self.tasks[task].spec.as_ref();
         let names = spec.and_then(|spec| match &spec.definition.condition {
-            Condition::Services(services) => Some(&services.names),
+            Condition::Services(services) => Some(&services.query.names),
             _ => None,
         });
         let service = |name: &String| SERVICES.iter().position(|service| service == name);

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeZone as _, Utc};
 use cts_core::{
     CatalogService, CatalogServicesCondition, ConsulKvCondition, KeyValue, KvQuery, ModuleInput,
-    ScheduleCondition, ServicesInput,
+    ScheduleCondition, ServicesQuery,
 };
 
 use super::later::{active, desired, empty_planner};
@@ -25,9 +25,9 @@ fn key(path: &str) -> KvQuery {
 }
 
 fn services_input(names: &[&str]) -> ModuleInput {
-    ModuleInput::Services(ServicesInput {
+    ModuleInput::Services(ServicesQuery {
         names: names.iter().map(|&name| name.to_owned()).collect(),
-        ..ServicesInput::default()
+        ..ServicesQuery::default()
     })
 }
 

@@ -1,0 +1,172 @@
+//! Reads the `consul` block.
+
+use std::path::Path;
+
+use secrecy::SecretString;
+
+use crate::blocks::client_tls::{EnabledBy, decode_client_tls};
+use crate::blocks::consul::{
+    BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration, without_slash,
+};
+use crate::blocks::environment::{Environment, Setting};
+use crate::blocks::transport::decode_transport;
+use crate::decode::block::Block;
+use crate::decode::coerce;
+use crate::decode::token_file::read_token;
+use crate::report::sink::Sink;
+
+const DEFAULT_ADDRESS: &str = "localhost:8500";
+/// The address if it is written as the empty string and the environment has none.
+const EMPTY_ADDRESS: &str = "127.0.0.1:8500";
+const DEFAULT_KV_PATH: &str = "consul-terraform-sync/";
+const DEFAULT_SERVICE_NAME: &str = "consul-terraform-sync";
+
+/// Reads the block, which may be absent; every value that it lacks comes from the environment, then
+/// from the defaults. `own_api` is the URL of the API as seen from this machine.
+pub(crate) fn decode_consul<'a>(
+    block: Option<Block<'a>>,
+    environment: Environment<'_>,
+    current_dir: &Path,
+    own_api: &str,
+    sink: &'a Sink,
+) -> ConsulConfig {
+    let mut block = block.unwrap_or_else(|| Block::new("consul", Vec::new(), sink));
+    let address = match block.text("address") {
+        Some(address) if !address.is_empty() => address,
+        written => environment
+            .text(Setting::CONSUL_ADDRESS)
+            .unwrap_or_else(|| {
+                written
+                    .map_or(DEFAULT_ADDRESS, |_empty| EMPTY_ADDRESS)
+                    .to_owned()
+            }),
+    };
+    let address = without_slash(address);
+    let written = block.text("token");
+    let token = token_from_file(environment, current_dir, sink)
+        .or(written)
+        .or_else(|| environment.text(Setting::CONSUL_TOKEN));
+    let auth = decode_auth(block.block("auth")).or_else(|| {
+        let (username, password) = environment.consul_basic_auth()?;
+        let password = SecretString::from(password);
+        Some(BasicAuth { username, password })
+    });
+    let tls = decode_client_tls(&mut block, EnabledBy::Contents, environment.consul_tls());
+    let transport = decode_transport(&mut block);
+    let kv_path = block
+        .text("kv_path")
+        .unwrap_or_else(|| DEFAULT_KV_PATH.to_owned());
+    let hold_filtered = block.flag("hold_filtered").unwrap_or(false);
+    warn_of_namespace(&mut block);
+    let service_registration = decode_registration(&mut block, own_api);
+    block.finish();
+    let https = tls.enabled
+        || address.to_ascii_lowercase().starts_with("https://")
+        || environment.flag(Setting::CONSUL_HTTPS, sink) == Some(true);
+    ConsulConfig {
+        address,
+        https,
+        token: token
+            .filter(|token| !token.is_empty())
+            .map(SecretString::from),
+        auth,
+        tls,
+        transport,
+        kv_path,
+        hold_filtered,
+        namespace: environment.text(Setting::CONSUL_NAMESPACE),
+        partition: environment.text(Setting::CONSUL_PARTITION),
+        service_registration,
+    }
+}
+
+/// The original never uses it. Neither does cts: a state that has been elsewhere all the time would be
+/// lost.
+fn warn_of_namespace(block: &mut Block<'_>) {
+    if let Some(written) = block.take("kv_namespace", coerce::text)
+        && !written.value.is_empty()
+    {
+        let message = "`consul.kv_namespace` has no effect; the `consul` backend of the driver takes a \
+                       `namespace`";
+        block.sink().warning(&written.place, message);
+    }
+}
+
+fn token_from_file(
+    environment: Environment<'_>,
+    current_dir: &Path,
+    sink: &Sink,
+) -> Option<String> {
+    let (variable, path) = environment.file(Setting::CONSUL_TOKEN_FILE)?;
+    match read_token(&current_dir.join(&path)) {
+        Ok(token) => Some(token).filter(|token| !token.is_empty()),
+        Err(error) => {
+            let path = path.display();
+            sink.error_outside(format!(
+                "cannot read {path}, which {variable} names: {error}"
+            ));
+            None
+        }
+    }
+}
+
+fn decode_auth(block: Option<Block<'_>>) -> Option<BasicAuth> {
+    let mut block = block?;
+    let enabled = block.flag("enabled");
+    let username = block.text("username").unwrap_or_default();
+    let password = block.text("password").unwrap_or_default();
+    block.finish();
+    let given = !username.is_empty() || !password.is_empty();
+    enabled.unwrap_or(given).then(|| BasicAuth {
+        username,
+        password: SecretString::from(password),
+    })
+}
+
+fn decode_registration(consul: &mut Block<'_>, own_api: &str) -> ServiceRegistration {
+    let mut block = consul.block_or_empty("service_registration");
+    let registration = ServiceRegistration {
+        enabled: block.flag("enabled").unwrap_or(true),
+        service_name: block
+            .text("service_name")
+            .unwrap_or_else(|| DEFAULT_SERVICE_NAME.to_owned()),
+        address: block.text("address").unwrap_or_default(),
+        namespace: block.text("namespace").unwrap_or_default(),
+        default_check: decode_check(block.block("default_check"), own_api),
+    };
+    block.finish();
+    registration
+}
+
+fn decode_check(block: Option<Block<'_>>, own_api: &str) -> DefaultCheck {
+    let mut check = DefaultCheck {
+        enabled: true,
+        address: own_api.to_owned(),
+    };
+    let Some(mut block) = block else { return check };
+    check.enabled = block.flag("enabled").unwrap_or(true);
+    if let Some(written) = block.take("address", coerce::text)
+        && !written.value.is_empty()
+    {
+        if let Err(reason) = check_url(&written.value) {
+            let message = format!("the address of `default_check` {reason}");
+            block.sink().error(&written.place, message);
+        }
+        check.address = written.value;
+    }
+    block.finish();
+    check
+}
+
+fn check_url(text: &str) -> Result<(), String> {
+    if !text.to_ascii_lowercase().starts_with("http") {
+        return Err("must include the scheme, for example http://".to_owned());
+    }
+    let uri: http::Uri = text
+        .parse()
+        .map_err(|error| format!("is no URL: {error}"))?;
+    if uri.scheme().is_none() || uri.host().is_none_or(str::is_empty) {
+        return Err("must be an absolute URL, for example http://host:8558".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! `security`, a cts-only block (docs/configuration.md#security).
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cts_core::settings::ClusterKey;
+
+use crate::decode::block::Block;
+use crate::decode::token_file::read_token;
+
+/// Two while one takes the place of the other.
+const MOST_KEYS: usize = 2;
+
+/// How secrets are protected.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SecurityConfig {
+    /// `key_file`, absolute: holds the key of the cluster; `None` for the one in the database.
+    pub key_file: Option<PathBuf>,
+}
+
+/// A file holds no keys.
+#[derive(Debug, thiserror::Error)]
+#[error("`security.key_file` {} cannot be used", path.display())]
+pub struct KeyFileError {
+    path: PathBuf,
+    source: KeyFileProblem,
+}
+
+/// Why a file holds no keys.
+#[derive(Debug, thiserror::Error)]
+enum KeyFileProblem {
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error("it is open to others (mode {mode:o}): `chmod 600` it")]
+    Open { mode: u32 },
+    #[error(
+        "it must have one key, or two while one takes the place of the other, each a line of 64 hexadecimal digits as `openssl rand -hex 32` prints them"
+    )]
+    Content,
+}
+
+impl SecurityConfig {
+    /// The keys in the file, one or two; none without a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, others can read it, or it holds something else.
+    pub fn read_keys(&self) -> Result<Vec<ClusterKey>, KeyFileError> {
+        let Some(path) = &self.key_file else {
+            return Ok(Vec::new());
+        };
+        read_keys(path).map_err(|source| KeyFileError {
+            path: path.clone(),
+            source,
+        })
+    }
+}
+
+/// The file is read where it is needed: a configuration may be checked elsewhere.
+pub(crate) fn decode_security(mut block: Block<'_>, current_dir: &Path) -> SecurityConfig {
+    let key_file = block.path("key_file", current_dir);
+    block.finish();
+    SecurityConfig { key_file }
+}
+
+fn read_keys(path: &Path) -> Result<Vec<ClusterKey>, KeyFileProblem> {
+    let content = read_token(path)?;
+    let mode = fs::metadata(path)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(KeyFileProblem::Open { mode });
+    }
+    let lines = content.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let keys: Result<Vec<ClusterKey>, _> = lines.map(ClusterKey::parse).collect();
+    match keys {
+        Ok(keys) if (1..=MOST_KEYS).contains(&keys.len()) => Ok(keys),
+        _ => Err(KeyFileProblem::Content),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(content: &str, mode: u32) -> Result<usize, String> {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("key");
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let keys = read_keys(&path).map_err(|error| error.to_string())?;
+        Ok(keys.len())
+    }
+
+    #[test]
+    fn a_file_has_one_key_or_two_and_is_open_to_its_owner_only() {
+        let [old, new] = ["0a", "F1"].map(|byte| byte.repeat(32));
+        assert_eq!(read(&format!("{old}\n"), 0o600), Ok(1));
+        assert_eq!(read(&format!("# new\n{new}\n\n  {old}"), 0o400), Ok(2));
+        for wrong in ["", "# none", &old[1..], &format!("{old}\n{new}\n{old}")] {
+            let error = read(wrong, 0o600).unwrap_err();
+            assert!(error.starts_with("it must have one key"), "{error}");
+        }
+        let error = read(&old, 0o640).unwrap_err();
+        assert_eq!(error, "it is open to others (mode 640): `chmod 600` it");
+    }
+}

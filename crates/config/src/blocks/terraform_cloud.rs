@@ -1,0 +1,132 @@
+//! `driver "terraform-cloud"` of CTS Enterprise (docs/configuration.md#driver-terraform-cloud).
+
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+
+use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
+use crate::blocks::environment::{Environment, Setting};
+use crate::blocks::required_providers::decode_required;
+use crate::decode::block::Block;
+use crate::decode::coerce;
+
+const DEFAULT_HOSTNAME: &str = "https://app.terraform.io";
+
+/// How runs reach HCP Terraform or Terraform Enterprise.
+#[derive(Debug, Clone)]
+pub struct TerraformCloudDriver {
+    /// `hostname`, a URL; never empty.
+    pub hostname: String,
+    /// `organization`, not empty.
+    pub organization: String,
+    /// `token` of a team. A dynamic template is kept as it was written.
+    pub token: SecretString,
+    /// `workspaces`.
+    pub workspaces: CloudWorkspaces,
+    /// Provider name to version constraint or object, as written.
+    pub required_providers: Map<String, Value>,
+    /// `tls`.
+    pub tls: ClientTls,
+}
+
+/// `workspaces` of the driver: their names and tags.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CloudWorkspaces {
+    /// Prefix of the name of a task; the one of the deprecated `workspace_prefix` has its hyphen at the end
+    /// already.
+    pub prefix: String,
+    /// Tags that every workspace gets, in addition to `source:cts`.
+    pub tags: Vec<String>,
+    /// If not empty, a workspace needs at least one of these tags.
+    pub tags_allowlist: Vec<String>,
+    /// A workspace with one of these tags is refused; beats the allow list.
+    pub tags_denylist: Vec<String>,
+}
+
+/// Reads the block; `None` if something required is missing, which has been reported then.
+pub(crate) fn decode_terraform_cloud(
+    mut block: Block<'_>,
+    environment: Environment<'_>,
+) -> Option<TerraformCloudDriver> {
+    let hostname = overriding(block.text("hostname"), Setting::CLOUD_HOSTNAME, environment);
+    let organization = required(
+        &mut block,
+        "organization",
+        Setting::CLOUD_ORGANIZATION,
+        environment,
+    );
+    let token = required(&mut block, "token", Setting::CLOUD_TOKEN, environment);
+    let workspaces = decode_workspaces(&mut block);
+    let required_providers = decode_required(block.united("required_providers"));
+    let tls = decode_client_tls(&mut block, EnabledBy::Contents, SuppliedTls::default());
+    block.finish();
+    Some(TerraformCloudDriver {
+        hostname: hostname.unwrap_or_else(|| DEFAULT_HOSTNAME.to_owned()),
+        organization: organization?,
+        token: SecretString::from(token?),
+        workspaces,
+        required_providers,
+        tls,
+    })
+}
+
+/// The three belong together: a token from the environment must not go to the host of the file. So all
+/// of them beat what is written, while elsewhere a file beats the environment.
+fn overriding(
+    written: Option<String>,
+    setting: Setting,
+    environment: Environment<'_>,
+) -> Option<String> {
+    let value = environment.text(setting).or(written);
+    value.filter(|value| !value.is_empty())
+}
+
+fn required(
+    block: &mut Block<'_>,
+    name: &'static str,
+    setting: Setting,
+    environment: Environment<'_>,
+) -> Option<String> {
+    let given = block.has(name);
+    let written = block.text(name);
+    let mistyped = given && written.is_none();
+    let value = overriding(written, setting, environment);
+    if value.is_none() && !mistyped {
+        let variable = setting.variable();
+        block.missing(format!(
+            "`driver \"terraform-cloud\"` needs `{name}`, or the environment variable {variable}"
+        ));
+    }
+    value
+}
+
+fn decode_workspaces(driver: &mut Block<'_>) -> CloudWorkspaces {
+    let mut block = driver.block_or_empty("workspaces");
+    let prefix = block.text("prefix");
+    let mut list = |name| {
+        let texts = block.items(name).into_iter();
+        texts.map(|text| text.value).collect()
+    };
+    let (tags, tags_allowlist, tags_denylist) =
+        (list("tags"), list("tags_allowlist"), list("tags_denylist"));
+    block.finish();
+    let deprecated = driver.take("workspace_prefix", coerce::text);
+    if let Some(deprecated) = &deprecated {
+        let mut message =
+            "`workspace_prefix` is deprecated, use `prefix` in a `workspaces` block, with a \
+                           hyphen at its end"
+                .to_owned();
+        if prefix.is_some() {
+            message.push_str("; it is ignored here, because there is one");
+        }
+        driver.sink().warning(&deprecated.place, message);
+    }
+    let deprecated = deprecated.filter(|deprecated| !deprecated.value.is_empty());
+    CloudWorkspaces {
+        prefix: prefix
+            .or_else(|| deprecated.map(|deprecated| format!("{}-", deprecated.value)))
+            .unwrap_or_default(),
+        tags,
+        tags_allowlist,
+        tags_denylist,
+    }
+}

@@ -1,0 +1,331 @@
+//! The reader of typed blocks: takes the keys that cts defines out of a block and reports the rest.
+
+mod inner;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cts_core::hidden::is_secret_name;
+use cts_hcl1::{Value, ValueKind};
+
+use crate::decode::block::inner::{bodies_or_report, keep_first};
+use crate::decode::coerce::{self, A_BLOCK, Mismatch};
+use crate::decode::path::clean;
+use crate::decode::tree::{Entry, Part};
+use crate::report::location::{Located, SourceLocation};
+use crate::report::sink::Sink;
+use crate::report::suggestion::suggestion;
+
+/// A block with all that the files say about it, in their order; later files win.
+///
+/// Every `take` removes what it returns. Call [`Block::finish`] when everything known is taken: what
+/// is left then is unknown, and the names asked for are what it may have been meant to be.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    name: String,
+    parts: Vec<Part<'a>>,
+    asked: Vec<&'static str>,
+    sink: &'a Sink,
+}
+
+impl<'a> Block<'a> {
+    /// `name` is how messages call the block; empty for the top of the files.
+    pub(crate) fn new(name: impl Into<String>, parts: Vec<Part<'a>>, sink: &'a Sink) -> Self {
+        Self {
+            name: name.into(),
+            parts,
+            asked: Vec::new(),
+            sink,
+        }
+    }
+
+    /// The one block that is the value of `entry`. A value that is not a block is reported, and so are
+    /// several blocks.
+    pub(crate) fn of_entry(name: impl Into<String>, entry: &Entry<'a>, sink: &'a Sink) -> Self {
+        let name = name.into();
+        let mut parts = bodies_or_report(entry, &name, sink);
+        keep_first(&mut parts, &name, sink);
+        Self::new(name, parts, sink)
+    }
+
+    /// All blocks under the keys of `entries` as one.
+    pub(crate) fn of_entries(
+        name: impl Into<String>,
+        entries: &[Entry<'a>],
+        sink: &'a Sink,
+    ) -> Self {
+        let name = name.into();
+        let bodies = |entry| bodies_or_report(entry, &name, sink);
+        let parts = entries.iter().flat_map(bodies).collect();
+        Self::new(name, parts, sink)
+    }
+
+    pub(crate) fn sink(&self) -> &'a Sink {
+        self.sink
+    }
+
+    /// Where the block is opened first.
+    pub(crate) fn place(&self) -> Option<&SourceLocation> {
+        self.parts.first().map(|part| &part.place)
+    }
+
+    /// Whether nothing stands in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.iter().all(|part| part.entries.is_empty())
+    }
+
+    /// Whether something of this name is still in the block, whatever its type.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let entries = self.parts.iter().flat_map(|part| &part.entries);
+        entries
+            .filter(|entry| !entry.is_unset())
+            .any(|entry| entry.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Reports something that the block lacks.
+    pub(crate) fn missing(&self, message: impl Into<String>) {
+        match self.place() {
+            Some(place) => self.sink.error(place, message),
+            None => self.sink.error_outside(message),
+        }
+    }
+
+    /// A value of a scalar type: the last one given, but all are checked.
+    pub(crate) fn take<T>(
+        &mut self,
+        name: &'static str,
+        coercion: impl Fn(&Value) -> Result<T, Mismatch>,
+    ) -> Option<Located<T>> {
+        let mut taken = None;
+        for entry in self.claim(name) {
+            taken = self.convert(&entry, name, &coercion);
+        }
+        taken
+    }
+
+    pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
+        Some(self.take(name, coerce::text)?.value)
+    }
+
+    /// A text that counts as absent when it is empty.
+    pub(crate) fn filled_text(&mut self, name: &'static str) -> Option<Located<String>> {
+        let text = self.take(name, coerce::text)?;
+        Some(text).filter(|text| !text.value.is_empty())
+    }
+
+    /// A path, made absolute; an empty one counts as absent.
+    pub(crate) fn path(&mut self, name: &'static str, current_dir: &Path) -> Option<PathBuf> {
+        let path = self.filled_text(name)?;
+        Some(clean(&current_dir.join(path.value)))
+    }
+
+    /// A text without which the block means nothing; reported if it is absent or empty.
+    pub(crate) fn required_text(&mut self, name: &'static str) -> Option<String> {
+        let given = self.has(name);
+        let text = self.text(name);
+        if !given || text.as_ref().is_some_and(String::is_empty) {
+            self.missing(format!("`{}` needs a `{name}`", self.name));
+        }
+        text.filter(|text| !text.is_empty())
+    }
+
+    pub(crate) fn flag(&mut self, name: &'static str) -> Option<bool> {
+        Some(self.take(name, coerce::flag)?.value)
+    }
+
+    /// A list of strings. Within one file lists of the same name are joined, that of a later file
+    /// replaces it.
+    pub(crate) fn list(&mut self, name: &'static str) -> Option<Located<Vec<Located<String>>>> {
+        let mut last = None;
+        for of_file in self.claim_by_part(name) {
+            last = self.joined_list(name, &of_file).or(last);
+        }
+        last
+    }
+
+    /// The elements of such a list; none without it.
+    pub(crate) fn items(&mut self, name: &'static str) -> Vec<Located<String>> {
+        self.list(name).map(|list| list.value).unwrap_or_default()
+    }
+
+    fn joined_list(
+        &self,
+        name: &str,
+        entries: &[Entry<'a>],
+    ) -> Option<Located<Vec<Located<String>>>> {
+        let mut list: Option<Located<Vec<Located<String>>>> = None;
+        for entry in entries {
+            let place = entry.value_place();
+            let elements: Vec<&Value> = match entry.plain_value() {
+                Some(Value {
+                    kind: ValueKind::List(values),
+                    ..
+                }) => values.iter().collect(),
+                None
+                | Some(Value {
+                    kind: ValueKind::Object(_),
+                    ..
+                }) => {
+                    let found = entry.noun();
+                    self.mismatch(&place, name, "a list of strings", found, None);
+                    continue;
+                }
+                Some(value) => vec![value],
+            };
+            let mut strings = Vec::new();
+            for element in elements {
+                match coerce::text(entry.single(element)) {
+                    Ok(value) => strings.push(Located {
+                        value,
+                        place: SourceLocation::new(entry.source(), element.span.clone()),
+                    }),
+                    Err(mismatch) => self.report(entry, name, mismatch),
+                }
+            }
+            match &mut list {
+                Some(list) => list.value.append(&mut strings),
+                None => {
+                    list = Some(Located {
+                        value: strings,
+                        place,
+                    });
+                }
+            }
+        }
+        list
+    }
+
+    /// A map of strings; repeated ones are united.
+    pub(crate) fn text_map(&mut self, name: &'static str) -> BTreeMap<String, Located<String>> {
+        let map = self.united(name);
+        let mut texts = BTreeMap::new();
+        let entries = map.parts.iter().flat_map(|part| &part.entries);
+        for entry in entries.filter(|entry| !entry.is_unset()) {
+            if let Some(text) = map.convert(entry, entry.name(), coerce::text) {
+                texts.insert(entry.name().to_owned(), text);
+            }
+        }
+        texts
+    }
+
+    /// Takes out the entries of this name, whatever their type, and returns their places. The name is not
+    /// suggested in place of others.
+    pub(crate) fn places_of(&mut self, name: &str) -> Vec<SourceLocation> {
+        let entries = self.parts.iter_mut().flat_map(|part| part.claim(name));
+        entries.map(|entry| entry.key_place()).collect()
+    }
+
+    /// If a label was put on a block that takes none, reports it and goes on with what is inside.
+    pub(crate) fn refuse_label(&mut self) {
+        for part in &mut self.parts {
+            while part.labelled {
+                let Some(entry) = part.entries.pop() else {
+                    break;
+                };
+                let message = format!("a `{}` block takes no label", self.name);
+                self.sink.error(&entry.key_place(), message);
+                let inside = bodies_or_report(&entry, &self.name, self.sink)
+                    .into_iter()
+                    .next();
+                let Some(inside) = inside else { break };
+                part.entries = inside.entries;
+                part.labelled = inside.labelled;
+            }
+        }
+    }
+
+    /// Everything in the block, for contents whose keys cts does not define.
+    pub(crate) fn into_entries(self) -> Vec<Entry<'a>> {
+        self.parts
+            .into_iter()
+            .flat_map(|part| part.entries)
+            .collect()
+    }
+
+    /// Reports what has not been taken.
+    pub(crate) fn finish(self) {
+        for entry in self.parts.iter().flat_map(|part| &part.entries) {
+            let name = shortened(entry.name());
+            let message = if self.name.is_empty() {
+                format!("unknown key `{name}`")
+            } else {
+                format!("unknown key `{name}` in `{}`", self.name)
+            };
+            let help = suggestion(entry.name(), &self.asked);
+            self.sink.error_with_help(&entry.key_place(), message, help);
+        }
+    }
+
+    /// How messages call something in the block.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        if self.name.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.name)
+        }
+    }
+
+    fn claim_by_part(&mut self, name: &'static str) -> Vec<Vec<Entry<'a>>> {
+        self.asked.push(name);
+        self.parts.iter_mut().map(|part| part.claim(name)).collect()
+    }
+
+    fn claim(&mut self, name: &'static str) -> Vec<Entry<'a>> {
+        self.claim_by_part(name).into_iter().flatten().collect()
+    }
+
+    fn convert<T>(
+        &self,
+        entry: &Entry<'a>,
+        name: &str,
+        coercion: impl Fn(&Value) -> Result<T, Mismatch>,
+    ) -> Option<Located<T>> {
+        let Some(value) = entry.plain_value() else {
+            self.mismatch(&entry.key_place(), name, "a single value", A_BLOCK, None);
+            return None;
+        };
+        match coercion(entry.single(value)) {
+            Ok(value) => Some(Located {
+                value,
+                place: entry.value_place(),
+            }),
+            Err(mismatch) => {
+                self.report(entry, name, mismatch);
+                None
+            }
+        }
+    }
+
+    fn report(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) {
+        let place = SourceLocation::new(entry.source(), mismatch.span);
+        let found = match mismatch.found.as_str() {
+            A_BLOCK => entry.noun(),
+            // The text under the wrong key may be the secret itself.
+            quoted if quoted.starts_with('"') && is_secret_name(name) => "what is written here",
+            found => found,
+        };
+        self.mismatch(&place, name, mismatch.expected, found, mismatch.help);
+    }
+
+    fn mismatch(
+        &self,
+        place: &SourceLocation,
+        name: &str,
+        expected: &str,
+        found: &str,
+        help: Option<String>,
+    ) {
+        let message = format!("`{}` must be {expected}, not {found}", self.path_of(name));
+        self.sink.error_with_help(place, message, help);
+    }
+}
+
+/// A name as it was written, for a message.
+fn shortened(name: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 60;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
+    }
+}

@@ -1,0 +1,112 @@
+//! Blocks within a block: single ones, repeated ones, and several that are one.
+
+use cts_hcl1::ValueKind;
+
+use crate::decode::block::Block;
+use crate::decode::coerce::describe;
+use crate::decode::tree::{Entry, Part};
+use crate::report::location::{Rules, SourceLocation};
+use crate::report::sink::Sink;
+
+impl<'a> Block<'a> {
+    /// A block that may stand once in each file.
+    pub(crate) fn block(&mut self, name: &'static str) -> Option<Self> {
+        let path = self.path_of(name);
+        let mut parts = Vec::new();
+        for of_file in self.claim_by_part(name) {
+            let mut bodies = Vec::new();
+            for entry in &of_file {
+                self.refuse_list(entry, &path);
+                bodies.append(&mut bodies_or_report(entry, &path, self.sink));
+            }
+            // Reading the others as well would add problems that follow from this one.
+            keep_first(&mut bodies, &path, self.sink);
+            parts.append(&mut bodies);
+        }
+        (!parts.is_empty()).then(|| Self::new(path, parts, self.sink))
+    }
+
+    /// Reports a list where a single block is expected, as far as the rules of the file forbid it.
+    fn refuse_list(&self, entry: &Entry<'a>, path: &str) {
+        let Some(ValueKind::List(values)) = entry.plain_value().map(|value| &value.kind) else {
+            return;
+        };
+        let (message, help) = match (entry.rules(), values.as_slice()) {
+            (_, []) => (format!("`{path}` must be a block, not an empty list"), None),
+            (Rules::Json, [_]) => (
+                format!("`{path}` must be a single object, not a list"),
+                Some("write the object without the brackets around it".to_owned()),
+            ),
+            (Rules::Json, _) => (
+                format!("`{path}` must be a single object, not a list"),
+                None,
+            ),
+            (Rules::Hcl, _) => return,
+        };
+        self.sink
+            .error_with_help(&entry.value_place(), message, help);
+    }
+
+    /// Blocks that may stand any number of times, each for itself.
+    ///
+    /// An empty one that is the only one of its kind in a file counts as absent; next to others it is
+    /// incomplete (docs/configuration.md#json). A warning is reported at least.
+    pub(crate) fn repeated(&mut self, name: &'static str) -> Vec<Self> {
+        let path = self.path_of(name);
+        let mut blocks = Vec::new();
+        for of_file in self.claim_by_part(name) {
+            let mut parts: Vec<Part<'a>> = of_file
+                .iter()
+                .flat_map(|entry| bodies_or_report(entry, &path, self.sink))
+                .collect();
+            if let [only] = parts.as_slice()
+                && only.entries.is_empty()
+                && !(only.listed && only.rules() == Rules::Json)
+            {
+                let message = format!("an empty `{name}` block has no effect");
+                self.sink.warning(&only.place, message);
+                parts.clear();
+            }
+            let block = |part| Self::new(path.clone(), vec![part], self.sink);
+            blocks.extend(parts.into_iter().map(block));
+        }
+        blocks
+    }
+
+    /// All blocks of a name as one.
+    pub(crate) fn united(&mut self, name: &'static str) -> Self {
+        let path = self.path_of(name);
+        let parts = self
+            .claim(name)
+            .iter()
+            .flat_map(|entry| bodies_or_report(entry, &path, self.sink))
+            .collect();
+        Self::new(path, parts, self.sink)
+    }
+}
+
+/// The blocks that are the value of a key; a value that is not a block is reported.
+pub(super) fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -> Vec<Part<'a>> {
+    let mut parts = Vec::new();
+    for body in entry.bodies() {
+        match body {
+            Ok(part) => parts.push(part),
+            Err(value) => {
+                let place = SourceLocation::new(entry.source(), value.span.clone());
+                let expected = entry.noun();
+                let message = format!("`{path}` must be {expected}, not {}", describe(value));
+                sink.error(&place, message);
+            }
+        }
+    }
+    parts
+}
+
+/// Reports all but the first of several blocks, and drops them.
+pub(super) fn keep_first(parts: &mut Vec<Part<'_>>, path: &str, sink: &Sink) {
+    for second in parts.iter().skip(1) {
+        let message = format!("only one `{path}` block can be configured");
+        sink.error(&second.place, message);
+    }
+    parts.truncate(1);
+}

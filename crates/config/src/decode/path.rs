@@ -1,0 +1,20 @@
+//! Paths of the files, made absolute.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Resolves `.` and `..` by the text alone; symbolic links are not followed.
+pub(crate) fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                cleaned.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                cleaned.push(component);
+            }
+        }
+    }
+    cleaned
+}

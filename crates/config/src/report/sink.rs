@@ -1,0 +1,124 @@
+//! Where problems go while decoding continues.
+
+use std::cell::RefCell;
+
+use crate::report::location::SourceLocation;
+use crate::report::problem::{Problem, Report, Severity};
+
+/// Collects problems. Shared by reference, because every block of the tree reports into it while
+/// others are still being read.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl Sink {
+    pub(crate) fn error(&self, place: &SourceLocation, message: impl Into<String>) {
+        self.error_with_help(place, message, None);
+    }
+
+    pub(crate) fn error_with_help(
+        &self,
+        place: &SourceLocation,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        self.push(Severity::Error, Some(place.clone()), message.into(), help);
+    }
+
+    /// An error about a thing that may be there once, with the place of the first one.
+    pub(crate) fn error_after(
+        &self,
+        first: &SourceLocation,
+        place: &SourceLocation,
+        message: impl Into<String>,
+    ) {
+        let help = format!("the first one is at {}", first.describe());
+        self.error_with_help(place, message, Some(help));
+    }
+
+    /// An error that no file contains, such as a missing file.
+    pub(crate) fn error_outside(&self, message: impl Into<String>) {
+        self.error_outside_with_help(message, None);
+    }
+
+    pub(crate) fn error_outside_with_help(&self, message: impl Into<String>, help: Option<String>) {
+        self.push(Severity::Error, None, message.into(), help);
+    }
+
+    pub(crate) fn warning(&self, place: &SourceLocation, message: impl Into<String>) {
+        self.push(Severity::Warning, Some(place.clone()), message.into(), None);
+    }
+
+    pub(crate) fn warning_outside(&self, message: impl Into<String>) {
+        self.push(Severity::Warning, None, message.into(), None);
+    }
+
+    /// A part of the original format that is read and checked but has no effect yet. Never a warning:
+    /// files rely on it.
+    pub(crate) fn unsupported(&self, place: &SourceLocation, what: &str) {
+        self.push(
+            Severity::Unsupported,
+            Some(place.clone()),
+            format!("`{what}` is not supported yet"),
+            None,
+        );
+    }
+
+    fn push(
+        &self,
+        severity: Severity,
+        place: Option<SourceLocation>,
+        message: String,
+        help: Option<String>,
+    ) {
+        self.problems.borrow_mut().push(Problem {
+            severity,
+            message: printable(message),
+            help: help.map(printable),
+            place,
+        });
+    }
+
+    /// Whether anything was found that makes the files unusable.
+    pub(crate) fn has_errors(&self) -> bool {
+        let problems = self.problems.borrow();
+        problems
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// Everything that was found, as one report.
+    pub(crate) fn into_report(self) -> Report {
+        Report::new(self.problems.into_inner())
+    }
+
+    /// Errors, warnings and what is not supported yet, apart.
+    pub(crate) fn into_parts(self) -> (Vec<Problem>, Vec<Problem>, Vec<Problem>) {
+        let mut parts = (Vec::new(), Vec::new(), Vec::new());
+        for problem in self.problems.into_inner() {
+            match problem.severity {
+                Severity::Error => parts.0.push(problem),
+                Severity::Warning => parts.1.push(problem),
+                Severity::Unsupported => parts.2.push(problem),
+            }
+        }
+        parts
+    }
+}
+
+/// Names of keys and files stand in messages, and may hold what steers a terminal or breaks the line.
+fn printable(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
+}

@@ -1,0 +1,127 @@
+//! Checks of a task's values, wherever the task is declared: in a file or in a request.
+//!
+//! Each check gives the text of the problem; the caller has its place.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::OUTPUTS_KEPT;
+use cts_core::{
+    BufferPeriod, BufferSetting, Chain, Condition, CronExpression, ProviderId, Regexp, TaskName,
+};
+
+/// The error for a task without a module.
+pub(crate) const EMPTY_MODULE: &str = "`module` must not be empty";
+
+/// A regular expression of the original's syntax.
+pub(crate) fn regexp(text: &str) -> Result<(), String> {
+    let checked = Regexp::new(text).map(drop);
+    checked.map_err(|error| format!("`regexp` is no regular expression: {}", Chain(&error)))
+}
+
+/// A cron expression that fires again after `now`. An expression that can never fire again keeps the original
+/// busy without end (docs/compatibility.md).
+pub(crate) fn cron(text: &str, now: DateTime<Utc>) -> Result<(), String> {
+    let reason = match CronExpression::parse(text) {
+        Ok(expression) if expression.next_after(&now).is_some() => return Ok(()),
+        Ok(_) => "it never fires again: its last time has passed".to_owned(),
+        Err(error) => Chain(&error).to_string(),
+    };
+    Err(format!("`cron` is no usable cron expression: {reason}"))
+}
+
+/// The path of a condition on keys, which the place calls `kind`.
+pub(crate) fn path(text: &str, kind: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err(missing_path(kind));
+    }
+    Ok(())
+}
+
+/// The error for a condition on keys without a path.
+pub(crate) fn missing_path(kind: &str) -> String {
+    format!("`path` is required in a `{kind}` condition and must not be empty")
+}
+
+/// Both are about the same variable of the module, which must not be.
+pub(crate) fn same_variable(first: &str, second: &str, variable: &str) -> String {
+    if first == second {
+        format!("more than one `module_input` for the variable `{variable}`")
+    } else {
+        format!("{first} and {second} both monitor \"{variable}\": they must be unique")
+    }
+}
+
+/// The buffer period of a task that declares `setting`, as answers show it and as it is in force. A schedule is never
+/// buffered (`docs/configuration.md#buffer_period`).
+pub(crate) fn buffer_period(
+    global: BufferPeriod,
+    setting: Option<BufferSetting>,
+    condition: &Condition,
+) -> (Option<BufferSetting>, BufferPeriod) {
+    if !matches!(condition, Condition::Schedule(_)) {
+        return (setting, global.refine(setting.unwrap_or_default()));
+    }
+    let off = BufferSetting {
+        enabled: Some(false),
+        min: Some(Duration::ZERO),
+        max: Some(Duration::ZERO),
+    };
+    (Some(off), BufferPeriod::DISABLED)
+}
+
+/// The providers of a task, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Providers(HashSet<String>);
+
+impl Providers {
+    /// The next one; with the text of a problem, unless it is empty, it counts nevertheless.
+    pub(crate) fn read(&mut self, text: &str) -> (Option<ProviderId>, Result<(), String>) {
+        if text.is_empty() {
+            let problem = "`providers` includes an empty string".to_owned();
+            return (None, Err(problem));
+        }
+        let id = ProviderId::from(text);
+        let checked = if self.0.insert(id.name.clone()) {
+            Ok(())
+        } else {
+            Err(format!(
+                "provider `{}` is listed twice: a task can have only one instance of a provider",
+                id.name
+            ))
+        };
+        (Some(id), checked)
+    }
+}
+
+/// Outputs of a task, at most: as many as runs keep.
+pub(crate) const OUTPUTS: usize = OUTPUTS_KEPT;
+
+/// The names of outputs of a task, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs(HashSet<String>);
+
+impl Outputs {
+    /// The next one; the error is the text of a problem.
+    pub(crate) fn read(&mut self, name: &str) -> Result<(), String> {
+        if !is_identifier(name) {
+            return Err(format!(
+                "`outputs` includes {name:?}, which is no name of Terraform: a letter or an underscore, then letters, digits, \
+                 underscores and hyphens"
+            ));
+        }
+        if !self.0.insert(name.to_owned()) {
+            return Err(format!("`outputs` names {name:?} twice"));
+        }
+        if self.0.len() == OUTPUTS + 1 {
+            return Err(format!("`outputs` has more than {OUTPUTS} names"));
+        }
+        Ok(())
+    }
+}
+
+/// Names of outputs follow the rules of task names: both stand bare in the root module.
+fn is_identifier(name: &str) -> bool {
+    TaskName::new(name).is_ok()
+}

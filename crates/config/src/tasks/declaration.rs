@@ -1,0 +1,281 @@
+//! Tasks that are declared over the API, with the defaults and checks of those in the files
+//! (docs/rest.md#task-objects).
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cts_bundle::ModuleRoots;
+use cts_core::hidden::HIDDEN;
+use cts_core::{
+    BufferPeriod, BufferSetting, Condition, FileDefinition, FileSettings, InvalidDraft,
+    ModuleInput, ProviderId, Requirement, ServicesCondition, TaskDefinition, TaskDraft, TaskName,
+    TaskSpec,
+};
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::tasks::checks;
+use crate::tasks::module_source::{NoModule, ResolvedModule, resolve_of_api};
+use crate::tasks::variables::evaluate_text;
+
+/// The settings that tasks of the API get from the configuration.
+#[derive(Debug, Clone)]
+pub struct DeclaredTasks {
+    /// Relative modules are below it.
+    current_dir: PathBuf,
+    /// Left out of the digests of modules.
+    working_dirs: Vec<PathBuf>,
+    roots: ModuleRoots,
+    buffer_period: BufferPeriod,
+}
+
+impl DeclaredTasks {
+    /// Such tasks under this configuration; relative modules are below `current_dir`.
+    pub fn new(config: &Config, current_dir: &Path) -> Self {
+        let working_dirs = [
+            Some(&config.working_dir),
+            config.worker.working_dir.as_ref(),
+        ];
+        Self {
+            current_dir: current_dir.to_owned(),
+            working_dirs: working_dirs.into_iter().flatten().cloned().collect(),
+            roots: config.module_roots.clone(),
+            buffer_period: config.buffer_period,
+        }
+    }
+
+    /// Checks a task and gives it the settings that it inherits. Reads the files of a local module. `now` is
+    /// for schedules that are over. The error contains all problems of the task.
+    pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
+        let mut faults = Errors::default();
+        let name = TaskName::new(draft.name.as_str());
+        let name = faults.of(name.map_err(|error| format!("invalid task name: {error}")));
+        refuse_mask(draft, &mut faults);
+        let module = self.module(&draft.module);
+        let module = faults.of(module);
+        let providers = providers(&draft.providers, &mut faults);
+        let condition = condition(draft.condition.clone(), now, &mut faults);
+        check_inputs(&condition, &draft.module_inputs, &mut faults);
+        let setting = buffer(draft, &condition, &mut faults);
+        let (buffer_setting, buffer_period) =
+            checks::buffer_period(self.buffer_period, setting, &condition);
+        let variables = variables(&draft.variables, &mut faults);
+        let outputs = outputs(&draft.outputs, &mut faults);
+        check_workspace(draft, &mut faults);
+        let (Some(name), Some(resolved), true) = (name, module, faults.0.is_empty()) else {
+            return Err(InvalidDraft(faults.0));
+        };
+        let spec = TaskSpec {
+            definition: TaskDefinition {
+                working_dir: PathBuf::from(name.as_str()),
+                name,
+                description: draft.description.clone(),
+                module: draft.module.clone(),
+                module_source: resolved.source.clone(),
+                module_digest: resolved.digest,
+                bundle: None,
+                version: draft.version.clone(),
+                providers,
+                condition,
+                module_inputs: draft.module_inputs.clone(),
+                services: Vec::new(),
+                file_definition: FileDefinition::default(),
+                outputs,
+                workspace: None,
+                variables,
+            },
+            enabled: draft.enabled,
+            buffer_setting,
+            buffer_period,
+            file_settings: FileSettings::default(),
+            on_delete: draft.on_delete.unwrap_or_default(),
+            requirement: Requirement::default(),
+        };
+        let definition = &spec.definition;
+        let names = definition.variables.keys();
+        let mut problems: Vec<String> = names
+            .filter_map(|name| Some(definition.variable_problem(name)?.to_string()))
+            .collect();
+        problems.extend(resolved.missing_variables(definition));
+        if problems.is_empty() {
+            Ok(spec)
+        } else {
+            Err(InvalidDraft(problems))
+        }
+    }
+
+    fn module(&self, written: &str) -> Result<ResolvedModule, String> {
+        if written.is_empty() {
+            return Err(checks::EMPTY_MODULE.to_owned());
+        }
+        let resolved = resolve_of_api(written, &self.current_dir, &self.working_dirs, &self.roots);
+        resolved.map_err(|reason| match reason {
+            NoModule::Unusable(reason) => reason,
+            NoModule::LeavesRoots(reason) => {
+                tracing::warn!(module = written, reason, "a module that a client names is refused");
+                format!("module {written:?} leads out of the module roots; the log of the scheduler says where to")
+            }
+        })
+    }
+}
+
+/// Times that do not count may be negative: those of a buffer period that is off, or of a task with a schedule.
+fn buffer(draft: &TaskDraft, condition: &Condition, faults: &mut Errors) -> Option<BufferSetting> {
+    let written = draft.buffer_period?;
+    let counts = written.enabled != Some(false) && !matches!(condition, Condition::Schedule(_));
+    let mut positive = |name: &str, delta: Option<TimeDelta>| {
+        let delta = delta?;
+        let duration = delta.to_std().ok();
+        if duration.is_none() && counts {
+            faults.add(format!("`{name}` of a `buffer_period` cannot be negative"));
+        }
+        duration.or(Some(Duration::ZERO))
+    };
+    Some(BufferSetting {
+        enabled: written.enabled,
+        min: positive("min", written.min),
+        max: positive("max", written.max),
+    })
+}
+
+/// The problems of a task.
+#[derive(Debug, Default)]
+struct Errors(Vec<String>);
+
+impl Errors {
+    fn add(&mut self, fault: impl Into<String>) {
+        self.0.push(fault.into());
+    }
+
+    fn of<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        result.map_err(|fault| self.add(fault)).ok()
+    }
+}
+
+/// Answers contain a mask in place of secrets, which must not come back as a value.
+fn refuse_mask(draft: &TaskDraft, faults: &mut Errors) {
+    if draft.module.contains(HIDDEN) {
+        faults.add(format!(
+            "`module` has {HIDDEN} in it, which stands for a secret in answers: send the real source"
+        ));
+    }
+    for (name, text) in &draft.variables {
+        if text.contains(HIDDEN) {
+            faults.add(format!(
+                "the variable {name:?} has {HIDDEN} in it, which stands for a secret in answers: send the real value, or leave it out"
+            ));
+        }
+    }
+}
+
+fn providers(written: &[String], faults: &mut Errors) -> Vec<ProviderId> {
+    let mut providers = checks::Providers::default();
+    let ids = written.iter().filter_map(|text| {
+        let (id, checked) = providers.read(text);
+        faults.of(checked);
+        id
+    });
+    ids.collect()
+}
+
+fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Errors) -> Condition {
+    match condition {
+        Condition::Services(services) => Condition::Services(services_condition(services, faults)),
+        Condition::CatalogServices(services) => {
+            faults.of(checks::regexp(&services.regexp));
+            Condition::CatalogServices(services)
+        }
+        Condition::ConsulKv(pairs) => {
+            faults.of(checks::path(&pairs.query.path, "consul_kv"));
+            Condition::ConsulKv(pairs)
+        }
+        Condition::Schedule(schedule) => {
+            faults.of(checks::cron(&schedule.cron, now));
+            Condition::Schedule(schedule)
+        }
+        Condition::NoCondition => Condition::NoCondition,
+    }
+}
+
+/// With names an expression is dropped; names that are none count as absent (docs/rest.md#task-objects).
+fn services_condition(mut services: ServicesCondition, faults: &mut Errors) -> ServicesCondition {
+    let query = &mut services.query;
+    if query.names.iter().any(String::is_empty) {
+        faults.add("`names` of a `services` condition includes an empty string");
+    }
+    if !query.names.is_empty() {
+        query.regexp = None;
+    }
+    match &query.regexp {
+        Some(regexp) => drop(faults.of(checks::regexp(regexp))),
+        None if query.names.is_empty() => {
+            faults.add("either `names` or `regexp` must be configured in a `services` condition");
+        }
+        None => {}
+    }
+    services
+}
+
+/// Condition and module inputs must be about different variables of the module.
+fn check_inputs(condition: &Condition, inputs: &[ModuleInput], faults: &mut Errors) {
+    const INPUT: &str = "`module_input`";
+    let mut seen = HashSet::new();
+    for variable in inputs.iter().map(ModuleInput::variable) {
+        if condition.variable() == Some(variable) {
+            faults.add(checks::same_variable("`condition`", INPUT, variable));
+        }
+        if !seen.insert(variable) {
+            faults.add(checks::same_variable(INPUT, INPUT, variable));
+        }
+    }
+}
+
+fn variables(written: &BTreeMap<String, String>, faults: &mut Errors) -> BTreeMap<String, Value> {
+    let mut values = BTreeMap::new();
+    for (name, text) in written {
+        match evaluate_text(text) {
+            Ok(value) => {
+                values.insert(name.clone(), value);
+            }
+            Err(reason) => faults.add(format!(
+                "variable `{name}` is no HCL expression: {reason}; the value is the text of an \
+                 expression, so a string needs quotes of its own"
+            )),
+        }
+    }
+    values
+}
+
+fn outputs(written: &[String], faults: &mut Errors) -> Vec<String> {
+    let mut names = checks::Outputs::default();
+    for name in written {
+        faults.of(names.read(name));
+    }
+    written.to_owned()
+}
+
+/// Both are for a driver that this version cannot run.
+fn check_workspace(draft: &TaskDraft, faults: &mut Errors) {
+    let workspace = draft.workspace.as_ref().is_some_and(|workspace| {
+        let texts = [
+            &workspace.execution_mode,
+            &workspace.agent_pool_id,
+            &workspace.agent_pool_name,
+            &workspace.terraform_version,
+        ];
+        texts.iter().any(|text| !text.is_empty())
+    });
+    let given = [
+        ("terraform_version", !draft.terraform_version.is_empty()),
+        ("terraform_cloud_workspace", workspace),
+    ];
+    for (name, given) in given {
+        if given {
+            faults.add(format!(
+                "`{name}` of a task is for the driver `terraform-cloud`, which is not configured"
+            ));
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Where a task's module comes from, and the digest of a local one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cts_bundle::{
+    BundleIdentity, InvalidModulePath, Limits, ModuleRoots, PackFailure, Packing, Roots,
+    declared_variables, identify, module_source,
+};
+use cts_core::{Chain, Digest, TaskDefinition};
+
+use crate::decode::path::clean;
+use crate::report::location::{Located, SourceLocation};
+use crate::report::sink::Sink;
+
+/// Only what has to be moved to workers has to be small, which is not known here.
+const UNLIMITED: Limits = Limits {
+    max_bytes: u64::MAX,
+    max_files: usize::MAX,
+};
+
+/// Resolves the modules of a configuration, each local one once.
+#[derive(Debug)]
+pub(crate) struct ModuleSources<'a> {
+    current_dir: &'a Path,
+    working_dirs: &'a [PathBuf],
+    roots: ModuleRoots,
+    sink: &'a Sink,
+    local: HashMap<PathBuf, Result<LocalModule, NoModule>>,
+    may_be_elsewhere: bool,
+}
+
+/// A module directory that was read: its source, digest and variables.
+#[derive(Debug, Clone)]
+struct LocalModule {
+    source: String,
+    digest: Digest,
+    /// See [`declared_variables`].
+    variables: Option<Arc<BTreeSet<String>>>,
+}
+
+/// A module as Terraform gets it.
+#[derive(Debug, Clone)]
+pub(crate) struct ResolvedModule {
+    pub(crate) source: String,
+    /// Digest of the files, if the module is local.
+    pub(crate) digest: Option<Digest>,
+    /// Variables that a local module declares, see [`declared_variables`].
+    variables: Option<Arc<BTreeSet<String>>>,
+}
+
+impl ResolvedModule {
+    /// One that Terraform fetches, or that is not here.
+    fn elsewhere(source: String) -> Self {
+        Self {
+            source,
+            digest: None,
+            variables: None,
+        }
+    }
+
+    /// Problems with variables that the task sets and the module does not declare.
+    pub(crate) fn missing_variables(&self, task: &TaskDefinition) -> Vec<String> {
+        let Some(declared) = &self.variables else {
+            return Vec::new();
+        };
+        let name = &task.name;
+        let lacks = |variable: &str| {
+            format!("the module of task '{name}' does not declare the variable {variable:?}")
+        };
+        let inputs = task.input_variables().into_iter();
+        let inputs = inputs.filter(|variable| !declared.contains(*variable));
+        let inputs = inputs.map(|variable| {
+            let reason = if variable == "services" {
+                "which every module gets"
+            } else {
+                "by which it gets what the task watches"
+            };
+            let lacks = lacks(variable);
+            format!("{lacks}, {reason}: add `variable {variable:?} {{ type = any }}`")
+        });
+        let own = task.variables.keys();
+        // One that cannot be set at all is a problem of its own.
+        let own = own.filter(|variable| {
+            !declared.contains(*variable) && task.variable_problem(variable).is_none()
+        });
+        let own = own.map(|variable| format!("{}, which the task sets", lacks(variable)));
+        inputs.chain(own).collect()
+    }
+}
+
+impl From<LocalModule> for ResolvedModule {
+    fn from(local: LocalModule) -> Self {
+        Self {
+            source: local.source,
+            digest: Some(local.digest),
+            variables: local.variables,
+        }
+    }
+}
+
+impl<'a> ModuleSources<'a> {
+    /// Digests leave out everything below one of `working_dirs`: a module next to the task directories would
+    /// otherwise change with every run.
+    pub(crate) fn new(
+        current_dir: &'a Path,
+        working_dirs: &'a [PathBuf],
+        roots: ModuleRoots,
+        sink: &'a Sink,
+    ) -> Self {
+        Self {
+            current_dir,
+            working_dirs,
+            roots,
+            sink,
+            local: HashMap::new(),
+            may_be_elsewhere: false,
+        }
+    }
+
+    /// Only warns of a module directory that is missing: if several members share a database, a different
+    /// member may have it, or have stored its bundle (docs/compatibility.md#high-availability).
+    pub(crate) fn may_be_elsewhere(&mut self) {
+        self.may_be_elsewhere = true;
+    }
+
+    /// The module as Terraform gets it.
+    pub(crate) fn resolve(&mut self, module: &Located<String>) -> ResolvedModule {
+        let written = &module.value;
+        let Some(path) = local_path(self.current_dir, written) else {
+            if let Some(reason) = lacks_dot(self.current_dir, written) {
+                self.sink.error(&module.place, reason);
+            }
+            return ResolvedModule::elsewhere(written.clone());
+        };
+        if self.may_be_elsewhere && !path.exists() {
+            let message = format!(
+                "module directory {} does not exist here: its task needs another member, or the bundle of an earlier start",
+                path.display()
+            );
+            self.sink.warning(&module.place, message);
+            return ResolvedModule::elsewhere(path.to_string_lossy().into_owned());
+        }
+        let (working_dirs, roots) = (self.working_dirs, &self.roots);
+        let found = self
+            .local
+            .entry(path)
+            .or_insert_with_key(|path| local_module(path, working_dirs, roots.of_file(path)));
+        match found {
+            Ok(found) => found.clone().into(),
+            Err(reason) => {
+                self.sink.error(&module.place, reason.to_string());
+                ResolvedModule::elsewhere(written.clone())
+            }
+        }
+    }
+
+    /// Says which variables a module lacks. With a database another member may have another module there.
+    pub(crate) fn require_variables(
+        &self,
+        module: &ResolvedModule,
+        task: &TaskDefinition,
+        place: &SourceLocation,
+    ) {
+        for problem in module.missing_variables(task) {
+            if self.may_be_elsewhere {
+                self.sink.warning(place, problem);
+            } else {
+                self.sink.error(place, problem);
+            }
+        }
+    }
+}
+
+/// Why a local module cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoModule {
+    #[error("{0}")]
+    Unusable(String),
+    /// The path leads out of the module roots. Its destination is only shown to readers with access to the
+    /// files of this machine.
+    #[error("{0}")]
+    LeavesRoots(String),
+}
+
+/// The module that a caller of the API names, as Terraform gets it, or why it cannot be used. For the other
+/// parameters see [`ModuleSources::new`].
+pub(crate) fn resolve_of_api(
+    written: &str,
+    current_dir: &Path,
+    working_dirs: &[PathBuf],
+    roots: &ModuleRoots,
+) -> Result<ResolvedModule, NoModule> {
+    let Some(path) = local_path(current_dir, written) else {
+        return match lacks_dot(current_dir, written) {
+            Some(reason) => Err(NoModule::Unusable(reason)),
+            None => Ok(ResolvedModule::elsewhere(written.to_owned())),
+        };
+    };
+    Ok(local_module(&path, working_dirs, roots.of_api())?.into())
+}
+
+/// Terraform takes a bare name for a package that is to be fetched, and finds no such thing.
+fn lacks_dot(current_dir: &Path, written: &str) -> Option<String> {
+    let names = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_bare = written.bytes().all(names) && written.parse::<std::net::IpAddr>().is_err();
+    let is_directory = is_bare && !written.is_empty() && current_dir.join(written).is_dir();
+    is_directory.then(|| {
+        format!("module {written:?} is no address of a module; for the directory of that name write \"./{written}\"")
+    })
+}
+
+/// The directory of a local module.
+fn local_path(current_dir: &Path, written: &str) -> Option<PathBuf> {
+    let relative = written.starts_with("./") || written.starts_with("../");
+    let local = relative || Path::new(written).is_absolute();
+    local.then(|| clean(&current_dir.join(written)))
+}
+
+/// Refuses what Terraform could make nothing of.
+fn require_module(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let cannot_read = |error: io::Error| format!("cannot read module directory {shown}: {error}");
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(format!("module directory {shown} does not exist"));
+        }
+        Err(error) => return Err(cannot_read(error)),
+        Ok(metadata) if !metadata.is_dir() => {
+            return Err(format!("module {shown} is no directory"));
+        }
+        Ok(_) => {}
+    }
+    if has_terraform_file(path).map_err(cannot_read)? {
+        Ok(())
+    } else {
+        Err(format!(
+            "module directory {shown} has no .tf or .tf.json file"
+        ))
+    }
+}
+
+fn has_terraform_file(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        let suffixed = name.ends_with(b".tf") || name.ends_with(b".tf.json");
+        if suffixed && entry.path().is_file() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The digest is that of the module's bundle, so that it does not matter whether workers use the
+/// directory in place.
+fn local_module(
+    path: &Path,
+    working_dirs: &[PathBuf],
+    roots: Roots,
+) -> Result<LocalModule, NoModule> {
+    let shown = path.display();
+    // Checked before anything is read there.
+    if !roots.hold(path) {
+        let message = format!(
+            "module directory {shown} is in no module root: add module_roots = [\"{}\"] to the configuration",
+            path.parent().unwrap_or(path).display()
+        );
+        return Err(NoModule::LeavesRoots(message));
+    }
+    require_module(path).map_err(NoModule::Unusable)?;
+    let packing = Packing {
+        excluded: working_dirs.to_owned(),
+        roots,
+        limits: UNLIMITED,
+    };
+    let identity = identify(path, &packing).map_err(|error| {
+        let failure = &error.failure;
+        let message = format!(
+            "module directory {shown} cannot be used: {}",
+            Chain(failure)
+        );
+        match failure {
+            PackFailure::LeavesRoots { .. }
+            | PackFailure::LinkLeaves { .. }
+            | PackFailure::MadeUp { .. } => NoModule::LeavesRoots(message),
+            _ => NoModule::Unusable(message),
+        }
+    })?;
+    let source = source_in_place(&identity);
+    Ok(LocalModule {
+        source: source.map_err(|error| NoModule::Unusable(error.to_string()))?,
+        digest: identity.hash,
+        variables: declared_variables(path).map(Arc::new),
+    })
+}
+
+fn source_in_place(identity: &BundleIdentity) -> Result<String, InvalidModulePath> {
+    // Where only `/` is above all of a module's directories, `/` + `//` + `web` would be no source that
+    // Terraform understands; with the dot it finds the two slashes.
+    let only_root = identity.root == Path::new("/") && !identity.module.as_os_str().is_empty();
+    let root = if only_root {
+        Path::new("/.")
+    } else {
+        &identity.root
+    };
+    module_source(root, &identity.module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_whose_calls_share_only_the_root_directory_with_it_has_a_source() {
+        let source = |root: &str, module: &str| {
+            source_in_place(&BundleIdentity {
+                hash: Digest::of(b"module"),
+                root: root.into(),
+                module: module.into(),
+            })
+            .unwrap()
+        };
+        assert_eq!(source("/", "web"), "/.//web");
+        assert_eq!(source("/srv", "web"), "/srv//web");
+        assert_eq!(source("/srv/web", ""), "/srv/web");
+    }
+}
