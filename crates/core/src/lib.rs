@@ -98,7 +98,7 @@ pub use identity::{
 };
 pub use input::{Content, FrozenInput, RunInput, ThawError};
 pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
-pub use losses::{Baseline, Hold, InstanceCounts, Loss, losses_text};
+pub use losses::{Baseline, Blocked, InstanceCounts, Loss, losses_text};
 pub use lost_lease::LostLease;
 pub use module_variables::VariableProblem;
 pub use outage::Outage;

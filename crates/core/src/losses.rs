@@ -44,7 +44,7 @@ pub struct Loss {
 
 /// An input that is not applied before an operator consents or the data recover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
+pub struct Blocked {
     /// Time when the task was held first.
     pub since: DateTime<Utc>,
     /// Losses that hold the task; at least one.
@@ -90,7 +90,7 @@ impl Baseline {
 
     /// The baseline after a release of what is held.
     #[must_use]
-    pub fn release(mut self, hold: &Hold) -> Self {
+    pub fn release(mut self, hold: &Blocked) -> Self {
         let services: BTreeSet<&str> = hold.losses.iter().map(|it| it.service.as_str()).collect();
         let mut released = self.released.take().unwrap_or_default();
         for (view, has) in &hold.counts.0 {
@@ -139,7 +139,7 @@ impl Baseline {
     }
 }
 
-impl Hold {
+impl Blocked {
     /// Compares the same input with another baseline; returns `None` if nothing holds the input any more.
     #[must_use]
     pub fn again(&self, guard: ShrinkLimit, baseline: &Baseline) -> Option<Self> {

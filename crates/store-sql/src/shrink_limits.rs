@@ -1,6 +1,6 @@
 //! Shrink limits: tasks that lose too many instances are blocked.
 
-use cts_core::{Digest, Hold, InstanceCounts, Loss, TaskName};
+use cts_core::{Blocked, Digest, InstanceCounts, Loss, TaskName};
 use cts_store::cell::encoded;
 use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
 use cts_store::fields::Fields;
@@ -154,7 +154,7 @@ pub async fn release(
     c: &mut dyn Connection,
     task: &TaskName,
     seen: Option<&[Loss]>,
-) -> Result<Option<Hold>, TaskError> {
+) -> Result<Option<Blocked>, TaskError> {
     sql(
         "release a task",
         "-- release: the task\nSELECT 1 FROM tasks WHERE name = $1 FOR NO KEY UPDATE",

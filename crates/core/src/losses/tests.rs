@@ -100,8 +100,8 @@ fn each_service_is_looked_at_and_a_view_that_is_not_watched_any_more_is_not() {
     assert_eq!(applied.losses(max("50%"), &elsewhere), []);
 }
 
-fn hold(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Hold {
-    Hold {
+fn hold(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Blocked {
+    Blocked {
         since: DateTime::default(),
         losses: baseline.losses(guard, &web(now)),
         counts: web(now),
@@ -169,7 +169,7 @@ fn a_release_lasts_until_what_ran_before_it_is_past() {
         applied: Some(two(8, 8)),
         ..applied
     };
-    let held = Hold {
+    let held = Blocked {
         since: DateTime::default(),
         losses: both.losses(guard, &two(1, 8)),
         counts: two(1, 8),
@@ -186,7 +186,7 @@ fn what_a_caller_has_seen_is_compared_by_service() {
         applied: 9,
         now,
     };
-    let hold = |losses: &[Loss]| Hold {
+    let hold = |losses: &[Loss]| Blocked {
         since: DateTime::default(),
         losses: losses.to_vec(),
         counts: InstanceCounts::default(),
@@ -205,7 +205,7 @@ fn what_a_caller_has_seen_is_compared_by_service() {
     assert!(!views.is_within(&[loss("web", 1)]));
 }
 
-fn counted(hold: &Hold) -> Option<u32> {
+fn counted(hold: &Blocked) -> Option<u32> {
     let services = hold.counts.0.values().next()?;
     Some(services.get("web").copied().unwrap_or_default())
 }
@@ -265,7 +265,7 @@ proptest! {
         let mut last = first;
         let mut least_released: Option<u32> = None;
         let mut baseline = applied(web(first));
-        let (mut queued, mut running, mut held): (Option<u32>, Option<u32>, Option<Hold>) = (None, None, None);
+        let (mut queued, mut running, mut held): (Option<u32>, Option<u32>, Option<Blocked>) = (None, None, None);
         for step in steps {
             let mut look = None;
             match step {

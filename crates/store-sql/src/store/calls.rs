@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
+    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
     TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
@@ -130,7 +130,7 @@ impl<D: Database> Store for SqlStore<D> {
         &self,
         name: &TaskName,
         seen: Option<&[Loss]>,
-    ) -> Result<Option<Hold>, TaskError> {
+    ) -> Result<Option<Blocked>, TaskError> {
         transaction!(self, PowerCut, c => shrink_limits::release(c, name, seen))
     }
 

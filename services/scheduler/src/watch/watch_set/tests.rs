@@ -135,9 +135,6 @@ async fn a_watcher_that_is_late_and_loses_its_stream_loses_its_views() {
     let mut late = Late::new();
     let broken = StreamEvent::Broken("cut".to_owned());
     let event = late.watches.take("b".to_owned(), broken);
-    assert!(
-        matches!(event, Some(WatchEvent::Failure(..))),
-        "{event:?}"
-    );
+    assert!(matches!(event, Some(WatchEvent::Failure(..))), "{event:?}");
     assert!(late.all_are_at_the_first());
 }
