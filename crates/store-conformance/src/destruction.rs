@@ -290,3 +290,25 @@ pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {
     let deleting = store.plan_destruction(&name, scene.run_id()).await;
     assert!(matches!(deleting, Err(TaskError::Deleting)), "{deleting:?}");
 }
+
+pub async fn a_destruction_and_the_applies_of_its_group_wait_for_each_other<F: Fixture>() {
+    let grouped = |spec: TaskSpec| TaskSpec {
+        concurrency_group: Some("firewall".to_owned()),
+        ..spec
+    };
+    let scene = Scene::<F>::configured(&[grouped(destroyed("a")), grouped(spec("b"))]).await;
+    scene.apply("a", "applied").await;
+    let other = scene.leased("b", "1").await;
+    let run = delete(&scene).await;
+    assert_eq!(scene.acquire().await, None);
+    assert_eq!(scene.queue_depth().await.ready, 0);
+    scene.applied(&other).await;
+    let lease = lease_of(&scene, run).await;
+    scene.queue("b", "2").await;
+    assert_eq!(scene.acquire().await, None);
+    let applying = scene.store().applying_of_group("firewall").await;
+    let applying = applying.expect("the running apply of a group can be read");
+    assert_eq!(applying, Some(task("a")));
+    scene.destroyed(&lease).await;
+    assert_eq!(scene.lease().await.task, task("b"));
+}

@@ -280,6 +280,7 @@ macro_rules! store_suite {
                 a_destruction_is_given_up_by_what_retains,
                 a_takeover_goes_on_with_a_destruction,
                 a_plan_of_a_destruction_changes_nothing,
+                a_destruction_and_the_applies_of_its_group_wait_for_each_other,
             }
             listing {
                 runs_are_listed_newest_first,
