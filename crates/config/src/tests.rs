@@ -7,6 +7,7 @@ mod declarations;
 mod documentation;
 mod driver;
 mod dump;
+mod engines;
 mod environment;
 mod examples;
 mod files;
@@ -28,6 +29,7 @@ mod tasks;
 mod templates;
 mod terraform_cloud;
 mod values;
+mod variables;
 mod vault;
 mod webhooks;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::EnqueueDecision::{Enqueue, Replace, Withhold};
+use cts_core::runs::EnqueueDecision::{Enqueue, Withhold};
 use cts_core::runs::{CANCEL_GRACE, CancelOrder, CancelRefusal, RunKind, RunStatus};
 use cts_core::{OnDelete, RunId, TaskPhase, TaskSpec};
 
@@ -157,20 +157,6 @@ pub async fn what_was_cancelled_runs_with_the_next_change_or_request<F: Fixture>
     }
 }
 
-pub async fn a_newer_input_runs_after_the_one_that_was_cancelled<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    let newer = scene.queue("a", "2").await;
-    scene.cancel(lease.run, false).await;
-    let ended = scene.interrupted(&lease).await;
-    assert_eq!(ended.status, RunStatus::Failed);
-    let lease = scene.lease().await;
-    assert_eq!(lease.run, newer);
-    // The first one is a change again.
-    assert_eq!(scene.enqueue("a", "1").await.decision, Some(Enqueue));
-    assert_eq!(scene.enqueue("a", "3").await.decision, Some(Replace));
-}
-
 pub async fn a_newer_input_that_was_cancelled_too_stays_withheld<F: Fixture>() {
     for restarts in [false, true] {
         let mut scene = Scene::<F>::new(&["a"]).await;
@@ -199,17 +185,6 @@ pub async fn a_restart_withholds_nothing_that_a_newer_input_replaces<F: Fixture>
     let lease = scene.lease().await;
     assert_eq!(lease.run, newer);
     scene.applied(&lease).await;
-    assert_eq!(scene.looked_at("a", "1").await, Some(Enqueue));
-}
-
-pub async fn an_apply_that_ends_in_spite_of_the_order_has_succeeded<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.cancel(lease.run, false).await;
-    let ended = scene.applied(&lease).await;
-    assert_eq!(ended.status, RunStatus::Succeeded);
-    assert_eq!(scene.last_error("a").await, None);
-    scene.apply("a", "2").await;
     assert_eq!(scene.looked_at("a", "1").await, Some(Enqueue));
 }
 
@@ -300,25 +275,6 @@ pub async fn a_cancelled_run_whose_lease_is_lost_is_not_begun_again<F: Fixture>(
         assert_eq!(scene.acquire().await, None);
         assert_eq!(scene.looked_at("a", "1").await, Some(Withhold));
     }
-}
-
-pub async fn what_applies_nothing_just_ends_when_it_is_cancelled<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    scene.apply("a", "0").await;
-    for running in [false, true] {
-        let run = scene.queue_plan("a", "1").await;
-        let lease = if running { scene.acquire().await } else { None };
-        let cancelled = scene.cancel(run, false).await;
-        assert_eq!(cancelled.event, None);
-        if let Some(lease) = lease {
-            let ended = scene.interrupted(&lease).await;
-            assert_eq!((ended.status, ended.event), (RunStatus::Cancelled, None));
-        }
-        assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
-        assert_eq!(scene.acquire().await, None);
-    }
-    assert_eq!(scene.state("a").await.events.len(), 1);
-    assert_eq!(scene.looked_at("a", "1").await, Some(Enqueue));
 }
 
 pub async fn a_cancelled_creation_is_discarded<F: Fixture>() {
@@ -427,13 +383,4 @@ pub async fn a_suspended_destruction_is_given_up_by_what_retains<F: Fixture>() {
     assert!(scene.delete_as("a", Deletion::Retain).await);
     assert_eq!(scene.stored("a").await, None);
     assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
-}
-
-pub async fn an_unknown_run_is_not_cancelled<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let unknown = scene.try_cancel(scene.run_id(), false).await;
-    assert!(matches!(unknown, Err(CancelError::Unknown)), "{unknown:?}");
-    let run = scene.apply("a", "1").await;
-    let refusal = scene.refused(run, false).await;
-    assert_eq!(refusal, CancelRefusal::Ended(RunStatus::Succeeded));
 }

@@ -5,7 +5,7 @@ use cts_core::{Creation, RunId, TaskOrigin, TaskPhase};
 use futures::future::join_all;
 
 use super::Fixture;
-use super::scene::{LEASE, MICROSECOND, Scene, incomplete, seconds, spec, task};
+use super::scene::{MICROSECOND, Scene, seconds, spec, task};
 use cts_store::{DRAFTS_KEPT, Deletion, NewTask, Retention, StoredTask, TaskChange, TaskError};
 
 /// A task of this name is hidden.
@@ -130,18 +130,6 @@ pub async fn an_inspection_leaves_nothing_but_its_plan<F: Fixture>() {
     }
 }
 
-pub async fn a_taken_name_is_told<F: Fixture>() {
-    let scene = Scene::<F>::new(&["configured", "busy"]).await;
-    scene.created("made").await;
-    scene.leased("busy", "1").await;
-    assert!(!scene.delete("busy").await);
-    for name in ["configured", "made", "busy"] {
-        let error = scene.create_error(name).await;
-        assert!(matches!(error, TaskError::Exists), "{error:?}");
-    }
-    assert_eq!(scene.open_requests().await, []);
-}
-
 async fn assert_being_created<F: Fixture>(scene: &Scene<F>, name: &str, by: RunId) {
     let error = scene.create_error(name).await;
     assert!(
@@ -169,28 +157,6 @@ pub async fn a_name_that_is_being_created_is_told_with_its_run<F: Fixture>() {
     assert_eq!(scene.open_requests().await, [second]);
 }
 
-pub async fn a_draft_is_dropped_only_when_it_is_discarded_and_by_its_own_run<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let run = scene.draft("new", RunKind::Check).await;
-    let other = scene.run_id();
-    scene.drop_draft("new", run).await;
-    assert_eq!(scene.open_requests().await, [run]);
-    let lease = scene.carried_out(run, "1").await;
-    scene.drop_draft("new", run).await;
-    scene.failed(&lease, "no").await;
-    scene.drop_draft("new", other).await;
-    scene.drop_draft("a", run).await;
-    assert!(scene.find_run(run).await.is_some());
-    assert_eq!(scene.names().await, ["a"]);
-    for _ in 0..2 {
-        scene.drop_draft("new", run).await;
-        assert_eq!(scene.run(run).await.status, RunStatus::Failed);
-        let another = scene.draft("new", RunKind::Check).await;
-        scene.refuse(another, "no").await;
-        scene.drop_draft("new", another).await;
-    }
-}
-
 pub async fn tasks_of_the_api_stand_behind_the_others_in_their_order<F: Fixture>() {
     let scene = Scene::<F>::new(&["m", "b"]).await;
     for name in ["z", "c", "a"] {
@@ -203,23 +169,6 @@ pub async fn tasks_of_the_api_stand_behind_the_others_in_their_order<F: Fixture>
     scene.created("d").await;
     scene.configure(&[]).await;
     assert_eq!(scene.names().await, ["z", "c", "a", "d"]);
-}
-
-/// Its run is requested although changes do not run it.
-pub async fn a_disabled_draft_has_its_run<F: Fixture>() {
-    for kind in RunKind::ENQUEUED {
-        let scene = Scene::<F>::new(&[]).await;
-        let mut new = scene.new_task("new", Creation::Keep, kind);
-        new.spec.enabled = false;
-        scene.create(&new).await;
-        scene.carry_out(new.run, "1").await;
-        assert_eq!(scene.next_due().await, Some(seconds(0)));
-        assert_eq!(scene.queue_depth().await.ready, 1);
-        let lease = scene.lease().await;
-        scene.succeeded(&lease).await;
-        assert!(!scene.state("new").await.enabled);
-        assert_eq!(scene.enqueue("new", "2").await.decision, None);
-    }
 }
 
 pub async fn a_draft_has_no_run_but_its_own<F: Fixture>() {
@@ -237,59 +186,6 @@ pub async fn a_draft_has_no_run_but_its_own<F: Fixture>() {
     scene.failed(&lease, "no").await;
     nothing().await;
     assert_eq!(scene.acquire().await, None);
-}
-
-pub async fn an_interrupted_creation_goes_on<F: Fixture>() {
-    for kind in [RunKind::Check, RunKind::Apply] {
-        let scene = Scene::<F>::new(&[]).await;
-        let run = scene.draft("new", kind).await;
-        let lease = scene.carried_out(run, "1").await;
-        let interrupted = scene.interrupted(&lease).await;
-        assert_eq!(interrupted.status, RunStatus::Queued);
-        assert!(!interrupted.tasks_changed);
-        scene.lease().await;
-        scene.advance(LEASE);
-        let reaped = scene.reap().await;
-        let found: Vec<_> = reaped.iter().map(|lost| (lost.run, lost.status)).collect();
-        assert_eq!(found, [(run, RunStatus::Queued)]);
-        assert_unseen(&scene, "new").await;
-        let lease = scene.lease().await;
-        assert_eq!((lease.run, lease.attempt), (run, 2));
-        scene.succeeded(&lease).await;
-        assert!(scene.stored("new").await.is_some());
-    }
-}
-
-pub async fn a_refused_creation_is_discarded<F: Fixture>() {
-    let scene = Scene::<F>::new(&[]).await;
-    let run = scene.draft("new", RunKind::Apply).await;
-    scene.refuse(run, "no input").await;
-    assert_unseen(&scene, "new").await;
-    assert_eq!(scene.phases().await, []);
-    assert_eq!(scene.open_requests().await, []);
-    let request = scene.find_request(run).await.expect("its reason is there");
-    assert_eq!(request.refused, Some(incomplete("no input")));
-    assert_being_created(&scene, "new", run).await;
-    scene.drop_draft("new", run).await;
-    assert_eq!(scene.find_request(run).await, None);
-    scene.created("new").await;
-}
-
-/// The caller may be dead: the leader still goes on.
-pub async fn a_creation_outlives_restarts<F: Fixture>() {
-    let mut scene = Scene::<F>::new(&["a"]).await;
-    let run = scene.draft("new", RunKind::Apply).await;
-    scene.restart().await;
-    scene.lead().await;
-    scene.configure(&[spec("a")]).await;
-    assert_eq!(scene.open_requests().await, [run]);
-    scene.carry_out(run, "1").await;
-    scene.restart().await;
-    let lease = scene.lease().await;
-    scene.restart().await;
-    scene.applied(&lease).await;
-    assert_eq!(scene.names().await, ["a", "new"]);
-    assert_eq!(scene.state("new").await.events.len(), 1);
 }
 
 pub async fn what_nobody_reads_is_forgotten<F: Fixture>() {

@@ -81,87 +81,37 @@ async fn deleting<F: Fixture>(scene: &Scene<F>, kind: RunKind) -> (Lease, Vec<Ru
     (lease, vec![run, ended, queued, plan, asked])
 }
 
-pub async fn a_task_that_runs_goes_when_its_run_has_succeeded<F: Fixture>() {
-    for kind in RunKind::ENQUEUED {
+/// Lets the running run of each kind end in every possible way.
+pub async fn a_task_that_runs_goes_when_its_run_has_ended<F: Fixture>() {
+    let ends = (0..5).flat_map(|end| RunKind::ENQUEUED.map(|kind| (end, kind)));
+    for (end, kind) in ends {
         let mut scene = Scene::<F>::new(&[]).await;
         let (lease, runs) = deleting(&scene, kind).await;
         scene.restart().await;
-        let completed = scene.succeeded(&lease).await;
-        assert!(completed.tasks_changed);
-        assert_eq!(completed.next_due, None);
-        assert_eq!(completed.event.is_some(), kind.applies());
-        assert_gone(&scene, "a", &runs).await;
-    }
-}
-
-pub async fn a_task_that_runs_goes_when_its_run_has_failed<F: Fixture>() {
-    for kind in RunKind::ENQUEUED {
-        let scene = Scene::<F>::new(&[]).await;
-        let (lease, runs) = deleting(&scene, kind).await;
-        let completed = scene.failed(&lease, "no").await;
-        assert_eq!(completed.status, RunStatus::Failed);
-        assert!(completed.tasks_changed);
-        assert_gone(&scene, "a", &runs).await;
-    }
-}
-
-pub async fn a_task_that_is_deleted_has_no_further_attempt<F: Fixture>() {
-    let scene = Scene::<F>::new(&[]).await;
-    scene.created("a").await;
-    let lease = scene.leased("a", "1").await;
-    scene.delete("a").await;
-    let completed = scene.failed(&lease, "no").await;
-    assert_eq!(
-        (completed.status, completed.next_due),
-        (RunStatus::Failed, None)
-    );
-    assert_gone(&scene, "a", &[lease.run]).await;
-}
-
-pub async fn a_task_that_is_deleted_goes_when_its_worker_stops<F: Fixture>() {
-    for kind in RunKind::ENQUEUED {
-        let scene = Scene::<F>::new(&[]).await;
-        let (lease, runs) = deleting(&scene, kind).await;
-        let completed = scene.interrupted(&lease).await;
-        assert_eq!(completed.status, RunStatus::Cancelled);
-        assert_gone(&scene, "a", &runs).await;
-    }
-}
-
-pub async fn a_task_that_is_deleted_goes_when_its_worker_is_lost<F: Fixture>() {
-    for (kind, all) in RunKind::ENQUEUED
-        .into_iter()
-        .flat_map(|kind| [(kind, false), (kind, true)])
-    {
-        let scene = Scene::<F>::new(&[]).await;
-        let (lease, runs) = deleting(&scene, kind).await;
-        assert_eq!(scene.reap().await, [], "its lease is live");
-        let lost = if all {
-            scene.release_all().await
-        } else {
-            scene.advance(LEASE);
-            scene.reap().await
+        let completed = match end {
+            0 => Some(scene.succeeded(&lease).await),
+            1 => Some(scene.failed(&lease, "no").await),
+            2 => Some(scene.interrupted(&lease).await),
+            _ => None,
         };
-        let lost: Vec<_> = lost.iter().map(|lost| (lost.run, lost.status)).collect();
-        assert_eq!(lost, [(lease.run, RunStatus::Cancelled)]);
+        if let Some(completed) = completed {
+            assert!(completed.tasks_changed && completed.next_due.is_none());
+            assert_eq!(completed.event.is_some(), kind.applies() && end < 2);
+        } else {
+            assert_eq!(scene.reap().await, [], "its lease is live");
+            let lost = if end == 3 {
+                scene.advance(LEASE);
+                scene.reap().await
+            } else {
+                scene.release_all().await
+            };
+            assert_eq!((lost.len(), lost[0].run), (1, lease.run));
+        }
+        let status = [RunStatus::Succeeded, RunStatus::Failed];
+        let status = status.get(end).copied().unwrap_or(RunStatus::Cancelled);
+        assert_eq!(scene.run(lease.run).await.status, status, "{end} {kind:?}");
         assert_gone(&scene, "a", &runs).await;
     }
-}
-
-/// Deleting a task does not hold up the others.
-pub async fn other_tasks_stay_when_one_is_deleted<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b", "c"]).await;
-    let run = scene.apply("b", "1").await;
-    let lost = scene.leased("a", "1").await;
-    let live = scene.leased("c", "1").await;
-    scene.delete("a").await;
-    scene.advance(LEASE);
-    // A lease that was not taken back is live.
-    scene.applied(&live).await;
-    scene.reap().await;
-    assert_eq!(scene.run(lost.run).await.status, RunStatus::Cancelled);
-    assert_eq!(scene.names().await, ["b", "c"]);
-    assert_eq!(scene.state("b").await.events[0].run_id, run);
 }
 
 /// In either order, nothing is left at the end.

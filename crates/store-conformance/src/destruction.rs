@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{ATTEMPTS, RunKind, RunKinds, RunStatus};
+use cts_core::runs::{ATTEMPTS, RunKind, RunStatus};
 use cts_core::{OnDelete, RunId, TaskPhase, TaskSpec};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, claim, input, spec, task};
-use cts_store::{Claim, Deletion, EnqueueRequest, Lease, TaskError};
+use super::scene::{LEASE, Scene, input, spec, task};
+use cts_store::{Deletion, EnqueueRequest, Lease, TaskError};
 
 pub(super) fn destroyed(name: &str) -> TaskSpec {
     TaskSpec {
@@ -96,17 +96,6 @@ pub async fn without_a_word_and_without_anything_made_a_task_just_goes<F: Fixtur
     assert!(scene.planned(&lease, "the plan").await.tasks_changed);
     assert_eq!(scene.run(planned).await.status, RunStatus::Succeeded);
     assert_eq!(scene.phases().await, []);
-}
-
-/// A failed apply may have made something.
-pub async fn what_a_failed_apply_may_have_made_is_destroyed<F: Fixture>() {
-    let scene = Scene::<F>::configured(&[destroyed("a")]).await;
-    let lease = scene.leased("a", "applied").await;
-    scene.failed(&lease, "no").await;
-    let run = delete(&scene).await;
-    let lease = lease_of(&scene, run).await;
-    scene.destroyed(&lease).await;
-    assert_gone(&scene).await;
 }
 
 /// Ids of runs are from the clocks of several processes.
@@ -278,28 +267,6 @@ pub async fn a_takeover_goes_on_with_a_destruction<F: Fixture>() {
     assert_eq!((stored.spec, stored.destroy_run), (changed, None));
 }
 
-pub async fn only_a_worker_that_knows_destructions_gets_one<F: Fixture>() {
-    let scene = applied::<F>().await;
-    let planned = scene.run_id();
-    let there = scene.store().plan_destruction(&task("a"), planned).await;
-    assert!(there.expect("a destruction can be planned"));
-    let older = Claim {
-        kinds: RunKinds {
-            destroys: false,
-            destroy_plans: false,
-            ..RunKinds::ALL
-        },
-        ..claim()
-    };
-    assert_eq!(scene.acquire_as(&older).await, None);
-    let lease = scene.lease().await;
-    assert_eq!((lease.run, lease.kind), (planned, RunKind::DestroyPlan));
-    scene.planned(&lease, "to destroy").await;
-    let run = delete(&scene).await;
-    assert_eq!(scene.acquire_as(&older).await, None);
-    lease_of(&scene, run).await;
-}
-
 pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {
     let scene = applied::<F>().await;
     let (store, name, run) = (scene.store(), task("a"), scene.run_id());
@@ -322,18 +289,6 @@ pub async fn a_plan_of_a_destruction_changes_nothing<F: Fixture>() {
     delete(&scene).await;
     let deleting = store.plan_destruction(&name, scene.run_id()).await;
     assert!(matches!(deleting, Err(TaskError::Deleting)), "{deleting:?}");
-}
-
-/// A plan for a caller ends with its caller.
-pub async fn a_plan_of_a_destruction_does_not_outlive_its_waiter<F: Fixture>() {
-    let scene = applied::<F>().await;
-    let run = scene.run_id();
-    let there = scene.store().plan_destruction(&task("a"), run).await;
-    assert!(there.expect("a destruction can be planned"));
-    scene.lease().await;
-    scene.release_all().await;
-    assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
-    assert_eq!(scene.acquire().await, None);
 }
 
 pub async fn a_destruction_and_the_applies_of_its_group_wait_for_each_other<F: Fixture>() {

@@ -94,11 +94,6 @@ async fn assert_accepted<F: Fixture>(scene: &Scene<F>, lease: &Lease, epoch: Lea
     assert_eq!(scene.run(lease.run).await.status, RunStatus::Cancelled);
 }
 
-pub async fn the_leader_is_obeyed<F: Fixture>() {
-    let (scene, lease) = with_duties::<F>().await;
-    assert_accepted(&scene, &lease, scene.leader()).await;
-}
-
 pub async fn nobody_is_obeyed_before_there_is_a_leader<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     let store = scene.store();
@@ -118,22 +113,27 @@ pub async fn nobody_is_obeyed_before_there_is_a_leader<F: Fixture>() {
     assert_eq!(store.tasks().await.expect("tasks can be read"), []);
 }
 
+/// Another replica, another life of the same one, or so far none has taken over.
 pub async fn an_earlier_leader_is_not_obeyed<F: Fixture>() {
-    let (scene, lease) = with_duties::<F>().await;
-    let old = scene.leader();
-    let resigned = scene.store().resign(&member("leader")).await;
-    resigned.expect("a replica can resign");
-    let new = scene.lead_as("other", None, seconds(15)).await;
-    assert_deposed(&scene, &lease, old).await;
-    assert_accepted(&scene, &lease, new.epoch).await;
-}
-
-pub async fn an_earlier_life_of_the_leader_is_not_obeyed<F: Fixture>() {
-    let (scene, lease) = with_duties::<F>().await;
-    let old = scene.leader();
-    scene.lead().await;
-    assert_deposed(&scene, &lease, old).await;
-    assert_accepted(&scene, &lease, scene.leader()).await;
+    for how in 0..3 {
+        let (scene, lease) = with_duties::<F>().await;
+        let old = scene.leader();
+        if how != 1 {
+            let resigned = scene.store().resign(&member("leader")).await;
+            resigned.expect("a replica can resign");
+        }
+        if how == 2 {
+            assert_deposed(&scene, &lease, old).await;
+        }
+        let new = if how == 0 {
+            scene.lead_as("other", None, seconds(15)).await.epoch
+        } else {
+            scene.lead().await;
+            scene.leader()
+        };
+        assert_deposed(&scene, &lease, old).await;
+        assert_accepted(&scene, &lease, new).await;
+    }
 }
 
 pub async fn an_epoch_that_was_never_granted_is_not_obeyed<F: Fixture>() {
@@ -157,25 +157,6 @@ pub async fn an_expired_leader_is_not_obeyed_though_nobody_took_over<F: Fixture>
     let back = scene.lead_as("leader", Some(epoch), seconds(15)).await;
     assert_deposed(&scene, &lease, epoch).await;
     assert_accepted(&scene, &lease, back.epoch).await;
-}
-
-pub async fn a_leader_that_has_resigned_is_not_obeyed<F: Fixture>() {
-    let (scene, lease) = with_duties::<F>().await;
-    let epoch = scene.leader();
-    let resigned = scene.store().resign(&member("leader")).await;
-    resigned.expect("a replica can resign");
-    assert_deposed(&scene, &lease, epoch).await;
-    scene.lead().await;
-    assert_accepted(&scene, &lease, scene.leader()).await;
-}
-
-pub async fn a_leader_from_before_everything_was_released_is_not_obeyed<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b"]).await;
-    let old = scene.leader();
-    let lease = scene.leased("a", "1").await;
-    scene.release_all().await;
-    assert_ne!(scene.leader(), old);
-    assert_deposed(&scene, &lease, old).await;
 }
 
 pub async fn a_fence_holds_over_a_restart<F: Fixture>() {

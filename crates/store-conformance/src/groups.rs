@@ -6,7 +6,7 @@ use cts_core::{TaskSpec, WorkerId};
 use futures::future::join_all;
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, claim, spec, task};
+use super::scene::{Scene, claim, spec, task};
 use cts_store::Claim;
 
 const GROUP: &str = "firewall of 'edge'";
@@ -63,45 +63,6 @@ pub async fn of_a_group_one_applies_at_a_time<F: Fixture>() {
     assert_eq!(applying(&scene).await.as_deref(), Some("b"));
 }
 
-pub async fn plans_and_other_tasks_wait_for_no_group<F: Fixture>() {
-    let other = TaskSpec {
-        file_settings: cts_core::FileSettings {
-            concurrency_group: Some("another".to_owned()),
-            ..cts_core::FileSettings::default()
-        },
-        ..spec("c")
-    };
-    let scene = Scene::<F>::configured(&[grouped("a"), grouped("b"), other]).await;
-    scene.leased("a", "1").await;
-    let plan = scene.queue_plan("b", "1").await;
-    assert_eq!(scene.lease().await.run, plan);
-    assert_eq!(applying(&scene).await.as_deref(), Some("a"));
-    scene.leased("c", "1").await;
-}
-
-pub async fn a_lost_apply_makes_room_in_its_group<F: Fixture>() {
-    let scene = three::<F>().await;
-    scene.lease().await;
-    scene.lease().await;
-    scene.advance(LEASE);
-    assert_nothing_is_ready(&scene).await;
-    scene.reap().await;
-    assert_eq!(applying(&scene).await, None);
-    scene.lease().await;
-    assert!(applying(&scene).await.is_some());
-}
-
-pub async fn the_group_of_a_running_apply_is_that_of_its_lease<F: Fixture>() {
-    let scene = three::<F>().await;
-    let first = scene.lease().await;
-    scene.configure(&[spec("a"), grouped("b"), spec("c")]).await;
-    scene.lease().await;
-    assert_nothing_is_ready(&scene).await;
-    scene.applied(&first).await;
-    assert_eq!(scene.lease().await.task, task("b"));
-    scene.leased("a", "2").await;
-}
-
 pub async fn parallel_calls_lease_one_apply_of_a_group<F: Fixture>() {
     const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let scene = Scene::<F>::configured(&NAMES.map(grouped)).await;
@@ -126,13 +87,4 @@ pub async fn parallel_calls_lease_one_apply_of_a_group<F: Fixture>() {
         scene.applied(&leases[0]).await;
     }
     assert_eq!(scene.queue_depth().await.queued, 0);
-}
-
-pub async fn a_group_outlives_a_restart<F: Fixture>() {
-    let mut scene = three::<F>().await;
-    scene.lease().await;
-    scene.lease().await;
-    scene.restart().await;
-    assert_eq!(applying(&scene).await.as_deref(), Some("a"));
-    assert_nothing_is_ready(&scene).await;
 }

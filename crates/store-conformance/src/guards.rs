@@ -11,7 +11,7 @@ use cts_core::{
 
 use super::Fixture;
 use super::scene::{Scene, guarded, spec, task};
-use cts_store::{Completed, EnqueueRequest, Enqueued, TaskChange, TaskError};
+use cts_store::{Completed, EnqueueRequest, Enqueued, TaskError};
 
 /// A request of a task that may lose half of its instances, with an input of this many instances.
 fn with<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueRequest {
@@ -77,31 +77,6 @@ pub async fn what_loses_much_is_held_until_it_is_back<F: Fixture>() {
     assert_eq!(decide(&scene, 5).await, Enqueue);
 }
 
-pub async fn what_was_applied_last_counts_and_not_what_was_seen_last<F: Fixture>() {
-    let mut scene = Scene::<F>::new(&["a"]).await;
-    apply(&scene, 10).await;
-    // Loses instances slowly: each step is small enough, and none of them is applied.
-    assert_eq!(decide(&scene, 7).await, Enqueue);
-    let lease = scene.lease().await;
-    scene.fail_thrice(lease).await;
-    scene.restart().await;
-    assert_eq!(decide(&scene, 4).await, Block);
-    assert_eq!(held(&scene).await, [(10, 4)]);
-    scene.restart().await;
-    assert_eq!(held(&scene).await, [(10, 4)]);
-}
-
-pub async fn what_is_being_applied_counts_as_applied<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    apply(&scene, 4).await;
-    assert_eq!(decide(&scene, 10).await, Enqueue);
-    let lease = scene.lease().await;
-    assert_eq!(decide(&scene, 4).await, Block);
-    assert_eq!(held(&scene).await, [(10, 4)]);
-    scene.applied(&lease).await;
-    assert_eq!(decide(&scene, 4).await, Block);
-}
-
 pub async fn what_is_released_counts_as_applied<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let name = task("a");
@@ -145,57 +120,6 @@ pub async fn what_is_asked_for_passes_and_says_what_is_lost<F: Fixture>() {
     let lease = scene.lease().await;
     scene.applied(&lease).await;
     assert_eq!(decide(&scene, 1).await, Enqueue, "2 are applied now");
-}
-
-pub async fn a_hold_leaves_what_is_queued<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    apply(&scene, 10).await;
-    let run = enqueue(&scene, 9).await.queued.expect("it is queued");
-    let answer = enqueue(&scene, 2).await;
-    assert_eq!((answer.decision, answer.queued), (Some(Block), Some(run)));
-    assert_eq!(scene.run(run).await.status, RunStatus::Queued);
-    assert_eq!(decide(&scene, 9).await, Keep);
-    assert_eq!(held(&scene).await, []);
-}
-
-pub async fn a_task_without_a_guard_has_nothing_to_compare_with<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    assert_eq!(decide(&scene, 10).await, Enqueue);
-    assert_eq!(
-        decide(&scene, 1).await,
-        EnqueueDecision::Replace,
-        "nothing is applied yet"
-    );
-    let lease = scene.lease().await;
-    scene.applied(&lease).await;
-    apply(&scene, 10).await;
-    assert_eq!(decide(&scene, 4).await, Block);
-    let unguarded = scene.enqueue("a", "4").await;
-    assert_eq!(
-        (unguarded.decision, unguarded.losses),
-        (Some(Enqueue), vec![])
-    );
-    assert_eq!(held(&scene).await, []);
-    let lease = scene.lease().await;
-    scene.applied(&lease).await;
-    assert_eq!(decide(&scene, 1).await, Enqueue);
-}
-
-pub async fn a_task_that_comes_back_is_compared_with_nothing<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    apply(&scene, 10).await;
-    let mut other = spec("a");
-    other.definition.description.push_str(", otherwise");
-    let change = TaskChange {
-        spec: Some(other),
-        ..TaskChange::default()
-    };
-    let changed = scene.store().change_task(&task("a"), &change).await;
-    changed.expect("the task can be changed");
-    assert_eq!(decide(&scene, 4).await, Block, "it is the same task");
-    scene.configure(&[]).await;
-    scene.configure(&[spec("a")]).await;
-    assert_eq!(decide(&scene, 4).await, Enqueue);
 }
 
 /// A task that may lose half of its instances.

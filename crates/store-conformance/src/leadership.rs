@@ -48,45 +48,6 @@ async fn resign<F: Fixture>(scene: &Scene<F>, member: &Member) {
     resigned.expect("a replica can resign");
 }
 
-/// Calls as a bystander, which is never granted the leadership here.
-async fn leader<F: Fixture>(scene: &Scene<F>) -> (String, u64) {
-    let told = scene.lead_as("bystander", None, MICROSECOND).await;
-    assert!(!told.mine, "nobody led: {told:?}");
-    (told.leader, told.epoch.get())
-}
-
-pub async fn the_first_to_ask_leads<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    assert_eq!(members(&scene, EVER).await, []);
-    let first = scene.lead_as("a", None, TTL).await;
-    assert_eq!(first, leadership(1, true, "a", TTL));
-}
-
-pub async fn the_leader_keeps_its_epoch_while_it_renews<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, TTL).await;
-    for _ in 0..5 {
-        scene.advance(TTL.checked_sub(MICROSECOND).expect("it is longer"));
-        let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
-        assert_eq!(renewed, resumed(1, "a", TTL));
-    }
-    // From now, not from the expiry before.
-    let shorter = scene.lead_as("a", Some(epoch(1)), seconds(2)).await;
-    assert_eq!(shorter, resumed(1, "a", seconds(2)));
-}
-
-pub async fn another_is_told_who_leads_and_for_how_long<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, TTL).await;
-    scene.advance(seconds(4));
-    for known in [None, Some(epoch(1)), Some(epoch(7))] {
-        let told = scene.lead_as("b", known, EVER).await;
-        assert_eq!(told, leadership(1, false, "a", seconds(11)));
-    }
-    let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
-    assert_eq!(renewed, resumed(1, "a", TTL));
-}
-
 pub async fn an_expired_leadership_goes_to_the_next_who_asks<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     scene.lead_as("a", None, TTL).await;
@@ -108,46 +69,6 @@ pub async fn a_leader_that_comes_back_after_its_expiry_gets_a_new_epoch<F: Fixtu
     scene.advance(TTL);
     let back = scene.lead_as("a", Some(epoch(1)), TTL).await;
     assert_eq!(back, resumed(2, "a", TTL));
-}
-
-pub async fn a_leader_may_ask_for_a_new_epoch<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, TTL).await;
-    let next = scene.lead_as("a", None, TTL).await;
-    assert_eq!(next, resumed(2, "a", TTL));
-    // An answer was lost: whatever it was, a new epoch is safe.
-    for (number, known) in [(3, 1), (4, 7), (5, u64::MAX)] {
-        let next = scene.lead_as("a", Some(epoch(known)), TTL).await;
-        assert_eq!(next, resumed(number, "a", TTL), "{known}");
-    }
-    let renewed = scene.lead_as("a", Some(epoch(5)), TTL).await;
-    assert_eq!(renewed, resumed(5, "a", TTL));
-}
-
-pub async fn it_is_told_whether_another_has_led_in_between<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, TTL).await;
-    // The time away does not matter, nor does a call by another replica.
-    scene.advance(seconds(3600));
-    assert_eq!(scene.lead_as("a", None, TTL).await, resumed(2, "a", TTL));
-    assert!(!scene.lead_as("b", None, TTL).await.mine);
-    scene.advance(TTL);
-    assert_eq!(scene.lead_as("a", None, TTL).await, resumed(3, "a", TTL));
-    scene.advance(TTL);
-    let other = scene.lead_as("b", None, TTL).await;
-    assert_eq!(other, leadership(4, true, "b", TTL));
-    scene.advance(TTL);
-    let back = scene.lead_as("a", Some(epoch(3)), TTL).await;
-    assert_eq!(back, leadership(5, true, "a", TTL));
-    // Neither a resigned leader nor an earlier life of the caller counts as a different leader.
-    scene.advance(TTL);
-    scene.lead_as("b", None, TTL).await;
-    resign(&scene, &member("b")).await;
-    let back = scene.lead_as("a", Some(epoch(5)), TTL).await;
-    assert_eq!(back, leadership(7, true, "a", TTL));
-    scene.advance(TTL);
-    let next_life = scene.lead_in_life(&life("a", 2), None, TTL).await;
-    assert_eq!(next_life, leadership(8, true, "a", TTL));
 }
 
 pub async fn an_id_belongs_to_the_life_that_was_seen<F: Fixture>() {
@@ -213,47 +134,6 @@ pub async fn a_lease_outlives_the_use_of_its_id<F: Fixture>() {
     assert_eq!(asked, leadership(2, true, "a", TTL));
 }
 
-pub async fn resigning_frees_the_leadership_at_once<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, EVER).await;
-    resign(&scene, &member("a")).await;
-    let taken = scene.lead_as("b", None, TTL).await;
-    assert_eq!(taken, leadership(2, true, "b", TTL));
-}
-
-pub async fn a_leader_that_has_resigned_gets_a_new_epoch<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    for round in 1..4 {
-        let known = (round > 1).then(|| epoch(round - 1));
-        let taken = scene.lead_as("a", known, TTL).await;
-        assert_eq!(taken, leadership(round, true, "a", TTL));
-        resign(&scene, &member("a")).await;
-    }
-}
-
-pub async fn resigning_again_changes_nothing<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    resign(&scene, &member("a")).await;
-    scene.lead_as("a", None, EVER).await;
-    for _ in 0..2 {
-        resign(&scene, &member("a")).await;
-    }
-    scene.lead_as("b", None, EVER).await;
-    resign(&scene, &member("a")).await;
-    assert_eq!(leader(&scene).await, ("b".to_owned(), 2));
-}
-
-pub async fn resigning_frees_only_what_the_replica_has<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, TTL).await;
-    scene.advance(TTL);
-    scene.lead_as("b", None, EVER).await;
-    for other in [member("a"), life("b", 2), member("unknown")] {
-        resign(&scene, &other).await;
-        assert_eq!(leader(&scene).await, ("b".to_owned(), 2), "{other:?}");
-    }
-}
-
 pub async fn members_are_listed_by_id_with_their_silence<F: Fixture>() {
     let scene = Scene::<F>::unled().await;
     // In the order of bytes, not of a language.
@@ -302,95 +182,5 @@ pub async fn members_tell_what_they_are<F: Fixture>() {
             leader: true,
         };
         assert_eq!(members(&scene, EVER).await, [expected]);
-    }
-}
-
-pub async fn the_leader_is_marked_until_its_lease_expires<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    let marked = async || {
-        let members = members(&scene, EVER).await;
-        let told = members
-            .into_iter()
-            .map(|state| (state.member.id, state.leader));
-        told.collect::<Vec<_>>()
-    };
-    let both = |a, b| vec![("a".to_owned(), a), ("b".to_owned(), b)];
-    scene.lead_as("a", None, TTL).await;
-    scene.lead_as("b", None, TTL).await;
-    scene.advance(TTL.checked_sub(MICROSECOND).expect("it is longer"));
-    assert_eq!(marked().await, both(true, false));
-    scene.advance(MICROSECOND);
-    assert_eq!(marked().await, both(false, false));
-    scene.lead_as("b", None, TTL).await;
-    assert_eq!(marked().await, both(false, true));
-}
-
-pub async fn a_member_that_resigns_is_forgotten<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, TTL).await;
-    scene.lead_as("b", None, TTL).await;
-    scene.lead_as("c", None, TTL).await;
-    resign(&scene, &member("b")).await;
-    resign(&scene, &member("a")).await;
-    let left = members(&scene, EVER).await;
-    let left: Vec<_> = left
-        .into_iter()
-        .map(|state| (state.member.id, state.leader))
-        .collect();
-    assert_eq!(left, [("c".to_owned(), false)]);
-}
-
-pub async fn reaping_forgets_members_that_were_silent_for_a_day<F: Fixture>() {
-    let scene = Scene::<F>::new(&[]).await;
-    let day = seconds(24 * 3600);
-    scene.lead_as("gone", None, TTL).await;
-    scene.advance(MICROSECOND);
-    scene.lead_as("stays", None, TTL).await;
-    scene.advance(day.checked_sub(MICROSECOND).expect("a day is longer"));
-    assert_eq!(members(&scene, EVER).await.len(), 3);
-    scene.reap().await;
-    let left = members(&scene, EVER).await;
-    assert_eq!(left.len(), 1, "{left:?}");
-    assert_eq!(left[0].member.id, "stays");
-    // The leader itself was silent, but its lease has not expired.
-    assert_eq!(scene.reap().await, []);
-}
-
-pub async fn releasing_everything_frees_the_leadership<F: Fixture>() {
-    let scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, EVER).await;
-    scene.lead_as("b", None, EVER).await;
-    let released = scene.store().release_all().await;
-    released.expect("leases can be taken back");
-    assert_eq!(members(&scene, EVER).await, []);
-    let taken = scene.lead_as("b", None, TTL).await;
-    assert_eq!(taken, leadership(2, true, "b", TTL));
-}
-
-pub async fn a_leadership_outlives_a_restart_of_the_store<F: Fixture>() {
-    let mut scene = Scene::<F>::unled().await;
-    scene.lead_as("a", None, TTL).await;
-    let before = members(&scene, EVER).await;
-    scene.restart().await;
-    assert_eq!(members(&scene, EVER).await, before);
-    scene.advance(seconds(5));
-    let told = scene.lead_as("b", None, TTL).await;
-    assert_eq!(told, leadership(1, false, "a", seconds(10)));
-    let renewed = scene.lead_as("a", Some(epoch(1)), TTL).await;
-    assert_eq!(renewed, resumed(1, "a", TTL));
-}
-
-pub async fn epochs_increase_over_restarts_of_the_store<F: Fixture>() {
-    let mut scene = Scene::<F>::unled().await;
-    for round in 1..6 {
-        let taken = scene.lead_as("a", None, TTL).await;
-        assert_eq!((taken.epoch, taken.mine), (epoch(round), true));
-        match round {
-            1 => resign(&scene, &member("a")).await,
-            2 => scene.advance(TTL),
-            3 => drop(scene.store().release_all().await),
-            _ => {}
-        }
-        scene.restart().await;
     }
 }

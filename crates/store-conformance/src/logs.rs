@@ -3,8 +3,8 @@
 use cts_core::RunId;
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, line, seconds};
-use cts_store::{Lease, LeaseError, LogLine, LogPage, LogStream};
+use super::scene::{Scene, line, seconds};
+use cts_store::{Lease, LogLine, LogPage, LogStream};
 
 async fn append<F: Fixture>(scene: &Scene<F>, lease: &Lease, lines: Vec<LogLine>) {
     let appended = scene
@@ -61,29 +61,6 @@ pub async fn lines_come_back_in_order_page_by_page<F: Fixture>() {
     );
 }
 
-pub async fn a_completion_brings_the_last_lines<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    append(&scene, &lease, vec![line("first")]).await;
-    let mut completion = scene.completion(&lease, cts_core::runs::AttemptOutcome::Applied);
-    completion.log = vec![line("second"), line("last")];
-    scene.complete(completion).await;
-    let page = page(&scene, lease.run, 0, 10).await;
-    assert_eq!(page.lines, ["first", "second", "last"].map(line));
-    assert!(page.ended);
-}
-
-pub async fn a_refused_completion_brings_no_lines<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.applied(&lease).await;
-    let mut completion = scene.completion(&lease, cts_core::runs::AttemptOutcome::Applied);
-    completion.log = vec![line("late")];
-    let late = scene.store().complete(completion).await;
-    assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
-    assert_eq!(texts(&scene, lease.run).await, Vec::<String>::new());
-}
-
 pub async fn a_log_has_ended_when_its_run_has<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queue("a", "1").await;
@@ -105,33 +82,6 @@ pub async fn a_log_has_ended_when_its_run_has<F: Fixture>() {
     scene.queue("a", "3").await;
     scene.interrupted(&cancelled).await;
     assert!(page(&scene, cancelled.run, 0, 1).await.ended);
-}
-
-pub async fn a_log_goes_on_over_the_attempts_of_a_run<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    append(&scene, &lease, vec![line("one")]).await;
-    scene.failed(&lease, "no").await;
-    scene.advance(seconds(1));
-    let lease = scene.lease().await;
-    append(&scene, &lease, vec![line("two")]).await;
-    assert_eq!(texts(&scene, lease.run).await, ["one", "two"]);
-}
-
-/// The lease accepts lines as long as a completion would be accepted, so that the log of an accepted attempt
-/// is whole.
-pub async fn lines_are_appended_until_the_lease_is_taken_back<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.advance(LEASE);
-    append(&scene, &lease, vec![line("expired")]).await;
-    scene.reap().await;
-    let late = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, vec![line("late")])
-        .await;
-    assert!(matches!(late, Err(LeaseError::Lost { .. })), "{late:?}");
-    assert_eq!(texts(&scene, lease.run).await, ["expired"]);
 }
 
 /// Without NUL, which not every database can keep in a text.

@@ -7,7 +7,7 @@ use cts_core::runs::{ERROR_BYTES, RunKind, RunStatus};
 use cts_core::{LostLease, TaskStatus};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, line, seconds, spec, worker};
+use super::scene::{LEASE, Scene, seconds, spec, worker};
 use cts_store::{Lease, Requeued, Retention, lost_lease_error};
 
 /// Life of the leadership; schedulers call once in a third of it.
@@ -78,21 +78,6 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
     assert_eq!(scene.next_due().await, Some(seconds(60)));
     scene.leased("b", "1").await;
     assert_eq!(scene.queue_depth().await.queued, 1);
-}
-
-pub async fn without_retry_failed_nothing_follows_lost_leases<F: Fixture>() {
-    let mut once = spec("a");
-    once.file_settings.retry_failed = false;
-    let scene = Scene::<F>::configured(&[once]).await;
-    scene.queue("a", "1").await;
-    for attempt in 1..=3 {
-        let lease = scene.lease().await;
-        assert_eq!(lease.attempt, attempt);
-        lose(&scene, &lease).await;
-        scene.advance(scene.next_due().await.unwrap_or_default());
-    }
-    assert_eq!(scene.acquire().await, None);
-    assert_eq!(scene.state("a").await.events.len(), 1);
 }
 
 pub async fn what_applies_nothing_fails_without_an_event<F: Fixture>() {
@@ -182,23 +167,6 @@ pub async fn leases_that_a_replica_could_renew_count_though_nobody_led<F: Fixtur
     assert_eq!((record.attempts, record.errors.len()), (1, 1));
 }
 
-pub async fn no_more_leases_are_taken_back_than_may_be<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b", "c"]).await;
-    let mut leases = Vec::new();
-    for name in ["c", "a", "b"] {
-        leases.push(scene.leased(name, "1").await.run);
-        scene.advance(seconds(1));
-    }
-    scene.advance(LEASE);
-    let taken = async |most| {
-        let lost = scene.reap_some(most).await;
-        lost.iter().map(|lost| lost.run).collect::<Vec<_>>()
-    };
-    assert_eq!(taken(0).await, []);
-    assert_eq!(taken(2).await, leases[..2], "those that ended first");
-    assert_eq!(taken(2).await, leases[2..]);
-}
-
 /// An input that kills its workers is tried by three of them and then waits, whatever changes elsewhere.
 pub async fn an_input_that_kills_workers_does_not_go_through_the_fleet<F: Fixture>() {
     let scene = Scene::<F>::new(&["bad", "good"]).await;
@@ -222,21 +190,6 @@ pub async fn an_input_that_kills_workers_does_not_go_through_the_fleet<F: Fixtur
     assert!((6..=12).contains(&killed), "{killed}");
     assert_eq!(scene.state("good").await.status, TaskStatus::Successful);
     assert_ne!(scene.state("bad").await.status, TaskStatus::Successful);
-}
-
-pub async fn the_log_of_a_lost_attempt_stays<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    let lines = vec![line("the last words")];
-    let appended = scene
-        .store()
-        .append_log(lease.run, &lease.holder, lease.epoch, lines)
-        .await;
-    appended.expect("the lease is live");
-    lose(&scene, &lease).await;
-    let page = scene.store().read_log(lease.run, 0, 10).await;
-    let page = page.expect("logs can be read").expect("the run is there");
-    assert_eq!((page.lines.len(), page.ended), (1, false));
 }
 
 /// Lists the lost leases that the store remembers: their holders, and the seconds from the beginning to the

@@ -1,7 +1,6 @@
 //! Forgetting.
 
 use cts_core::Digest;
-use cts_core::runs::EnqueueDecision;
 
 use super::Fixture;
 use super::scene::{Scene, bytes_of, input, input_of, line, noise, seconds, spec, stored_input};
@@ -17,71 +16,6 @@ async fn has_input<F: Fixture>(scene: &Scene<F>, text: &str) -> bool {
     stored.expect("inputs can be read").is_some()
 }
 
-pub async fn the_newest_runs_of_each_task_stay<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b", "c"]).await;
-    let mut runs = Vec::new();
-    for round in 0..4 {
-        scene.advance(seconds(1));
-        runs.push(scene.apply("a", &format!("a{round}")).await);
-    }
-    let other = scene.apply("b", "b").await;
-    assert_eq!(prune(&scene, 4).await, 0);
-    assert_eq!(prune(&scene, 2).await, 2);
-    for (run, stays) in runs.iter().zip([false, false, true, true]) {
-        assert_eq!(scene.find_run(*run).await.is_some(), stays);
-    }
-    assert!(scene.find_run(other).await.is_some());
-    let seen: Vec<_> = scene
-        .state("a")
-        .await
-        .events
-        .iter()
-        .map(|event| event.run_id)
-        .collect();
-    assert_eq!(seen, [runs[3], runs[2]]);
-    assert_eq!(prune(&scene, 2).await, 0);
-    assert_eq!(prune(&scene, 0).await, 3);
-    assert_eq!(scene.state("a").await.events, []);
-}
-
-pub async fn queued_and_running_runs_stay_and_do_not_count<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let old = scene.apply("a", "1").await;
-    scene.advance(seconds(1));
-    let newest = scene.apply("a", "2").await;
-    scene.advance(seconds(1));
-    let running = scene.leased("a", "3").await;
-    let queued = scene.queue("a", "4").await;
-    assert_eq!(prune(&scene, 1).await, 1);
-    assert_eq!(scene.find_run(old).await, None);
-    assert!(scene.find_run(newest).await.is_some());
-    assert_eq!(prune(&scene, 0).await, 1);
-    assert_eq!(scene.find_run(newest).await, None);
-    scene.applied(&running).await;
-    assert_eq!(scene.lease().await.run, queued);
-}
-
-/// A flapping input may cancel any number of runs after a long one.
-pub async fn cancelled_runs_push_out_no_result<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let old = scene.apply("a", "1").await;
-    scene.advance(seconds(1));
-    let result = scene.apply("a", "2").await;
-    let mut cancelled = Vec::new();
-    for round in 0..4 {
-        scene.advance(seconds(1));
-        cancelled.push(scene.queue("a", &format!("flap {round}")).await);
-        scene.enqueue("a", "2").await;
-    }
-    assert_eq!(prune(&scene, 1).await, 4);
-    assert_eq!(scene.find_run(old).await, None);
-    assert_eq!(scene.state("a").await.events[0].run_id, result);
-    for run in &cancelled[..3] {
-        assert_eq!(scene.find_run(*run).await, None);
-    }
-    assert!(scene.find_run(cancelled[3]).await.is_some());
-}
-
 pub async fn logs_and_events_go_with_their_runs<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.leased("a", "1").await;
@@ -95,24 +29,6 @@ pub async fn logs_and_events_go_with_their_runs<F: Fixture>() {
     let log = scene.store().read_log(lease.run, 0, 10).await;
     assert_eq!(log.expect("logs can be read"), None);
     assert_eq!(scene.state("a").await.events, []);
-}
-
-pub async fn inputs_that_no_run_needs_go<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b"]).await;
-    scene.apply("a", "shared").await;
-    scene.apply("b", "shared").await;
-    scene.queue("a", "replaced").await;
-    scene.enqueue("a", "queued").await;
-    assert_eq!(prune(&scene, 1).await, 0);
-    assert!(!has_input(&scene, "replaced").await);
-    assert!(has_input(&scene, "queued").await);
-    assert!(has_input(&scene, "shared").await);
-    assert_eq!(prune(&scene, 0).await, 2);
-    assert!(!has_input(&scene, "shared").await);
-    assert!(has_input(&scene, "queued").await);
-    scene.configure(&[spec("b")]).await;
-    assert_eq!(prune(&scene, 0).await, 1, "cancelled with its task");
-    assert!(!has_input(&scene, "queued").await);
 }
 
 pub async fn contents_go_with_their_last_input<F: Fixture>() {
@@ -156,26 +72,6 @@ pub async fn inputs_are_stored_whole_beside_a_prune<F: Fixture>() {
         assert_eq!(stored_input(&*scene.store(), hash).await, Some(expected));
         scene.applied(&scene.lease().await).await;
     }
-}
-
-pub async fn pruning_an_empty_store_removes_nothing<F: Fixture>() {
-    let scene = Scene::<F>::new(&[]).await;
-    assert_eq!(prune(&scene, 0).await, 0);
-    assert_eq!(prune(&scene, u32::MAX).await, 0);
-}
-
-pub async fn the_last_applied_input_outlives_its_run<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    scene.apply("a", "1").await;
-    assert_eq!(prune(&scene, 0).await, 1);
-    let again = scene.enqueue("a", "1").await.decision;
-    assert!(
-        matches!(again, Some(EnqueueDecision::Skip { .. })),
-        "{again:?}"
-    );
-    let lease = scene.leased("a", "2").await;
-    assert_eq!(lease.attempt, 1);
-    assert!(has_input(&scene, "2").await);
 }
 
 /// However often a name is used, all earlier tasks of it count together, apart from the existing one.

@@ -96,24 +96,6 @@ pub(super) async fn settle<F: Fixture>(scene: &Scene<F>) {
     assert_eq!(unsettled(scene).await, []);
 }
 
-pub async fn a_destruction_has_the_settings_in_force<F: Fixture>() {
-    for replaced_before in [true, false] {
-        let scene = scene::<F>().await;
-        applied(&scene).await;
-        if replaced_before {
-            replace(&scene).await;
-        }
-        let run = delete(&scene).await;
-        if !replaced_before {
-            replace(&scene).await;
-        }
-        assert_eq!(acquire(&scene, "one").await, None);
-        let lease = acquire(&scene, "two").await;
-        let lease = lease.expect("it has the settings in force");
-        assert_eq!((lease.run, lease.kind), (run, RunKind::Destroy));
-    }
-}
-
 pub async fn a_plan_of_a_destruction_has_the_settings_in_force<F: Fixture>() {
     let scene = scene::<F>().await;
     applied(&scene).await;

@@ -3,7 +3,7 @@
 use cts_core::runs::{EnqueueDecision, RunStatus};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, bytes_of, input, line, seconds, stored_input};
+use super::scene::{Scene, bytes_of, input, line, stored_input};
 
 pub async fn everything_is_there_after_a_restart<F: Fixture>() {
     let mut scene = Scene::<F>::new(&["b", "a"]).await;
@@ -46,20 +46,6 @@ pub async fn everything_is_there_after_a_restart<F: Fixture>() {
         matches!(again, Some(EnqueueDecision::Skip { .. })),
         "{again:?}"
     );
-}
-
-pub async fn a_lease_outlives_a_restart<F: Fixture>() {
-    let mut scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.leased("a", "1").await;
-    scene.restart().await;
-    scene.advance(seconds(10));
-    let renewed = scene
-        .store()
-        .renew(lease.run, &lease.holder, lease.epoch, LEASE)
-        .await;
-    renewed.expect("a live lease can be renewed");
-    scene.restart().await;
-    assert_eq!(scene.applied(&lease).await.status, RunStatus::Succeeded);
 }
 
 pub async fn a_crash_between_lease_and_completion_leaves_nothing_last_applied<F: Fixture>() {

@@ -6,7 +6,7 @@ use cts_core::settings::{
 use cts_core::{FrozenInput, LeaderEpoch, RunId, WorkerId, WorkerRecord};
 
 use super::Fixture;
-use super::scene::{LEASE, Scene, claim, seconds, task, worker_record};
+use super::scene::{Scene, claim, seconds, worker_record};
 use cts_store::{Claim, EnqueueRequest, LeaderError, Lease, SettingsChange, WorkerState};
 
 pub(super) fn digests(text: &str) -> BlockDigests {
@@ -199,36 +199,6 @@ pub async fn a_worker_of_an_earlier_version_gets_what_there_is<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let run = queue_for(&scene, "a", "1", 2).await;
     assert_eq!(scene.lease().await.run, run);
-}
-
-pub async fn settings_stay_with_a_run_that_is_tried_again<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    having(&scene, "old", &[1]).await;
-    having(&scene, "new", &[2]).await;
-    queue_for(&scene, "a", "1", 2).await;
-    let lease = acquire(&scene, "new").await.expect("it has the settings");
-    scene.interrupted(&lease).await;
-    assert_eq!(acquire(&scene, "old").await, None);
-    let lease = acquire(&scene, "new").await.expect("it has the settings");
-    scene.failed(&lease, "no").await;
-    scene.advance(seconds(3600));
-    assert_eq!(acquire(&scene, "old").await, None);
-    let lease = acquire(&scene, "new").await.expect("it has the settings");
-    scene.advance(LEASE);
-    scene.reap().await;
-    assert_eq!(acquire(&scene, "old").await, None);
-    assert_eq!(lease.task, task("a"));
-}
-
-pub async fn a_newer_input_brings_its_settings<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    having(&scene, "old", &[1]).await;
-    having(&scene, "new", &[2]).await;
-    let run = queue_for(&scene, "a", "1", 1).await;
-    assert_eq!(queue_for(&scene, "a", "2", 2).await, run);
-    assert_eq!(acquire(&scene, "old").await, None);
-    let lease = acquire(&scene, "new").await.expect("it has the settings");
-    assert_eq!(lease.run, run);
 }
 
 pub async fn plans_go_to_workers_with_the_settings_that_follow<F: Fixture>() {

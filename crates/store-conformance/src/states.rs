@@ -1,7 +1,7 @@
 //! The states of tasks.
 
 use cts_core::TaskStatus::{Critical, Errored, Successful, Unknown};
-use cts_core::{EVENTS_KEPT, EventConfig, TaskStatus};
+use cts_core::{EventConfig, TaskStatus};
 
 use super::Fixture;
 use super::scene::{Scene, seconds, spec, task};
@@ -33,34 +33,6 @@ async fn scene<F: Fixture>(names: &[&str]) -> Scene<F> {
 async fn states<F: Fixture>(scene: &Scene<F>, status: Option<TaskStatus>) -> Vec<TaskState> {
     let states = scene.store().task_states(status).await;
     states.expect("states can be read")
-}
-
-pub async fn the_newest_five_events_make_the_status<F: Fixture>() {
-    let scene = scene::<F>(&["a"]).await;
-    assert_eq!(scene.state("a").await.status, Unknown);
-    // The sixth to eighth push the first three out of sight.
-    let history = [
-        (false, Errored),
-        (true, Successful),
-        (false, Critical),
-        (true, Successful),
-        (true, Successful),
-        (true, Successful),
-        (true, Successful),
-        (false, Errored),
-        (false, Critical),
-    ];
-    let mut outcomes = Vec::new();
-    for (round, (success, expected)) in history.into_iter().enumerate() {
-        end(&scene, "a", &round.to_string(), success).await;
-        outcomes.insert(0, success);
-        outcomes.truncate(EVENTS_KEPT);
-        let state = scene.state("a").await;
-        assert_eq!(state.status, expected, "after {} events", round + 1);
-        let seen: Vec<_> = state.events.iter().map(|event| event.success).collect();
-        assert_eq!(seen, outcomes);
-        assert_eq!(states(&scene, None).await, [state]);
-    }
 }
 
 pub async fn states_are_ordered_by_name<F: Fixture>() {

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{EnqueueDecision, RunStatus};
 use cts_core::{
     BufferPeriod, BufferSetting, BundleReference, Condition, Digest, Requirement,
-    ServicesCondition, ServicesQuery, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
+    ServicesCondition, ServicesQuery, TaskOrigin, TaskPhase, TaskSpec,
 };
 use serde_json::json;
 
 use super::Fixture;
-use super::scene::{Scene, seconds, spec, task};
-use cts_store::{PendingDeletions, StoredTask};
+use super::scene::{Scene, spec, task};
+use cts_store::StoredTask;
 
 async fn specs<F: Fixture>(scene: &Scene<F>) -> Vec<TaskSpec> {
     let tasks = scene.store().tasks().await.expect("tasks can be read");
@@ -110,68 +109,6 @@ pub async fn replaced_tasks_are_added_changed_moved_and_removed<F: Fixture>() {
     assert!(scene.state("c").await.enabled);
     scene.configure(&[]).await;
     assert_eq!(specs(&scene).await, []);
-}
-
-pub async fn a_removed_task_leaves_its_history<F: Fixture>() {
-    let scene = Scene::<F>::new(&["gone", "stays"]).await;
-    let ended = scene.apply("gone", "1").await;
-    let other = scene.apply("stays", "1").await;
-    let queued = scene.queue("gone", "3").await;
-
-    assert_eq!(
-        scene.configure(&[spec("stays")]).await,
-        PendingDeletions::default()
-    );
-
-    assert_eq!(scene.run(ended).await.status, RunStatus::Succeeded);
-    let cancelled = scene.run(queued).await;
-    assert_eq!(cancelled.status, RunStatus::Cancelled);
-    assert!(cancelled.finished_at.is_some());
-    let states = scene
-        .store()
-        .task_states(None)
-        .await
-        .expect("states can be read");
-    assert_eq!(states, [scene.state("stays").await]);
-    assert_eq!(states[0].events[0].run_id, other);
-    assert_eq!(scene.acquire().await, None);
-    assert_eq!(scene.next_due().await, None);
-}
-
-pub async fn a_changed_task_keeps_its_runs_and_its_last_applied_input<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b"]).await;
-    scene.apply("a", "1").await;
-    let running = scene.leased("b", "1").await;
-    let queued = scene.queue("b", "2").await;
-    let mut changed = spec("a");
-    changed.definition.description = "changed".into();
-
-    scene.configure(&[spec("b"), changed]).await;
-
-    let again = scene.enqueue("a", "1").await;
-    let skip = EnqueueDecision::Skip {
-        cancel_queued: false,
-    };
-    assert_eq!(again.decision, Some(skip));
-    assert_eq!(scene.state("a").await.events.len(), 1);
-    scene.applied(&running).await;
-    assert_eq!(scene.lease().await.run, queued);
-}
-
-pub async fn a_task_that_comes_back_has_no_past<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    scene.apply("a", "1").await;
-    scene.configure(&[]).await;
-    scene.configure(&[spec("a")]).await;
-    let state = scene.state("a").await;
-    assert_eq!((state.status, state.events), (TaskStatus::Unknown, vec![]));
-    scene.queue("a", "1").await;
-    let lease = scene.lease().await;
-    scene.failed(&lease, "no").await;
-    scene.advance(seconds(1));
-    let newer = scene.lease().await.run;
-    assert_eq!(newer, lease.run);
-    assert_eq!(scene.state("a").await.events, []);
 }
 
 pub async fn every_allowed_name_works<F: Fixture>() {

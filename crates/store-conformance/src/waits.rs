@@ -92,16 +92,6 @@ pub async fn a_newer_input_ends_a_wait_and_takes_its_place<F: Fixture>() {
     assert_eq!(scene.lease().await.run, newer);
 }
 
-pub async fn a_requested_run_ends_a_wait<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.waiting("a", "1").await;
-    let run = scene.ask("a", RunKind::Apply).await;
-    scene.carry_out(run, "1").await;
-    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::NewerInput));
-    scene.interrupted(&lease).await;
-    assert_eq!(scene.lease().await.run, run);
-}
-
 pub async fn disabling_a_task_ends_its_wait_for_good<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let lease = scene.waiting("a", "1").await;
@@ -119,23 +109,6 @@ pub async fn disabling_a_task_ends_its_wait_for_good<F: Fixture>() {
     assert_eq!(scene.next_due().await, None);
     // The input was not applied, so the next request for it queues a run.
     scene.leased("a", "1").await;
-}
-
-pub async fn another_declaration_ends_a_wait<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.waiting("a", "1").await;
-    let mut other = spec("a");
-    "2".clone_into(&mut other.definition.version);
-    let change = TaskChange {
-        spec: Some(other),
-        request: Some((scene.run_id(), RunKind::Check)),
-        idle_only: true,
-        ..TaskChange::default()
-    };
-    scene.change("a", change).await.expect("it is not busy");
-    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskChanged));
-    let ended = scene.interrupted(&lease).await;
-    assert_eq!(ended.status, RunStatus::Cancelled);
 }
 
 pub async fn a_check_interrupts_a_wait_and_an_inspection_does_not<F: Fixture>() {
@@ -162,26 +135,6 @@ pub async fn a_check_interrupts_a_wait_and_an_inspection_does_not<F: Fixture>() 
     assert_eq!((again.run, again.attempt), (lease.run, 1));
 }
 
-pub async fn a_task_that_is_deleted_goes_with_its_wait<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.waiting("a", "1").await;
-    assert!(!scene.delete("a").await, "its worker must give it up first");
-    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskDeleted));
-    scene.interrupted(&lease).await;
-    assert!(scene.stored("a").await.is_none());
-}
-
-pub async fn a_reset_ends_a_wait<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.waiting("a", "1").await;
-    let reset = scene
-        .store()
-        .reset_tasks(scene.leader(), scene.archive_id())
-        .await;
-    assert_eq!(reset.expect("tasks can be reset").deleting.len(), 1);
-    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::TaskDeleted));
-}
-
 pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     for _ in 0..5 {
@@ -197,43 +150,6 @@ pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {
         assert_eq!(ended.status, RunStatus::Queued);
         assert_eq!(scene.run(lease.run).await.waiting_for, None);
     }
-}
-
-pub async fn a_wait_whose_worker_is_lost_does_not_count<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    scene.queue("a", "1").await;
-    for _ in 0..5 {
-        let lease = scene.lease().await;
-        assert_eq!(lease.attempt, 1);
-        scene.suspend(&lease).await;
-        scene.advance(LEASE);
-        let lost = scene.reap().await;
-        assert_eq!((lost.len(), lost[0].status), (1, RunStatus::Queued));
-    }
-    assert!(scene.state("a").await.events.is_empty());
-}
-
-pub async fn a_wait_that_is_over_is_not_resumed_by_a_restart<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a", "b"]).await;
-    let kept = scene.waiting("a", "1").await;
-    let over = scene.waiting("b", "1").await;
-    let mut other = spec("b");
-    "2".clone_into(&mut other.definition.version);
-    let change = TaskChange {
-        spec: Some(other),
-        ..TaskChange::default()
-    };
-    scene.change("b", change).await.expect("it can be changed");
-    let mut released = scene.release_all().await;
-    released.sort_by_key(|run| run.run);
-    let statuses: Vec<_> = released.iter().map(|run| (run.run, run.status)).collect();
-    assert_eq!(
-        statuses,
-        [
-            (kept.run, RunStatus::Queued),
-            (over.run, RunStatus::Cancelled)
-        ]
-    );
 }
 
 pub async fn a_wait_in_vain_is_shown_and_not_tried_again<F: Fixture>() {

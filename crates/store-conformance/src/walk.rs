@@ -28,6 +28,13 @@ const STEPS: u32 = 400;
 const TASKS: [&str; 3] = ["a", "b", "c"];
 const INPUTS: [&str; 3] = ["1", "2", "3"];
 
+/// A task of the only concurrency group.
+fn grouped(name: &str) -> TaskSpec {
+    let mut task = spec(name);
+    task.file_settings.concurrency_group = Some("group".to_owned());
+    task
+}
+
 #[derive(Debug)]
 struct Walk<F> {
     scene: Scene<F>,
@@ -63,7 +70,7 @@ pub async fn random_walks_agree_with_the_model<F: Fixture>() {
             trace: vec![format!("seed {seed}")],
         };
         walk.lead().await;
-        walk.configure(&TASKS.map(spec)).await;
+        walk.configure(&TASKS.map(grouped)).await;
         for _ in 0..STEPS {
             walk.step().await;
             walk.compare().await;
@@ -356,7 +363,8 @@ impl<F: Fixture> Walk<F> {
             spec.file_settings.skip_unchanged = !self.dice.one_in(3);
             spec.file_settings.retry_failed = !self.dice.one_in(3);
             spec.on_delete = self.some_end();
-            spec.file_settings.concurrency_group = self.dice.one_in(3).then(|| "group".to_owned());
+            spec.file_settings.concurrency_group =
+                (!self.dice.one_in(4)).then(|| "group".to_owned());
             if self.dice.one_in(3) {
                 spec.requirement = Requirement {
                     driver: "tofu".to_owned(),

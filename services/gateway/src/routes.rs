@@ -296,6 +296,3 @@ fn legacy_name(path: &str, rest: &str) -> Result<String, Refusal> {
 fn decoded(path: &str) -> String {
     decode(path, Plus::Itself).unwrap_or_else(|| path.to_owned())
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,8 +1,17 @@
 //! The command line.
 
+mod options;
+
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+use self::options::positive;
+pub(crate) use self::options::{
+    ApiStatusArguments, ChangeToApplyArguments, FailoverArguments, HistoryArguments, IdleArguments,
+    LogFollowArguments, QueueArguments, SharedInputArguments, SoakArguments, WatchFanoutArguments,
+    WatchScaleArguments,
+};
 
 /// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
 ///
@@ -205,176 +214,6 @@ pub(crate) enum Scenario {
     WatchFanout(WatchFanoutArguments),
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct WatchFanoutArguments {
-    /// Number of subscribers.
-    #[arg(long, default_value_t = 1000, value_parser = positive())]
-    pub(crate) subscribers: u32,
-    /// Number of changes.
-    #[arg(long, default_value_t = 100, value_parser = positive())]
-    pub(crate) changes: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WatchScaleArguments {
-    /// Number of services.
-    #[arg(long, default_value_t = 5000, value_parser = positive())]
-    pub(crate) services: u32,
-    /// Number of instances, in turn of each service.
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) instances: u32,
-    /// Changes in a second.
-    #[arg(long, default_value_t = 50, value_parser = positive())]
-    pub(crate) changes: u32,
-    /// Seconds of changes.
-    #[arg(long, default_value_t = 60, value_parser = positive())]
-    pub(crate) seconds: u32,
-    /// Connections for the bare reading; more make it no faster on two cores.
-    #[arg(long, default_value_t = 32)]
-    pub(crate) connections: usize,
-    /// Nine tenths of the changes are on 50 services.
-    #[arg(long)]
-    pub(crate) skewed: bool,
-    /// Over TLS, and so over HTTP/2.
-    #[arg(long)]
-    pub(crate) tls: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct IdleArguments {
-    /// Number of tasks.
-    #[arg(long, default_value_t = 1000, value_parser = positive())]
-    pub(crate) tasks: u32,
-    /// Number of services; each task is on one of them.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) services: u16,
-    /// Seconds over which processor time is taken.
-    #[arg(long, default_value_t = 30, value_parser = positive())]
-    pub(crate) seconds: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ChangeToApplyArguments {
-    /// Number of changes.
-    #[arg(long, default_value_t = 200, value_parser = positive())]
-    pub(crate) changes: u32,
-    /// Instances of the service.
-    #[arg(long, default_value_t = 10, value_parser = positive())]
-    pub(crate) instances: u32,
-    /// Repetitions of the whole, from new; each figure is the median.
-    #[arg(long, default_value_t = 1, value_parser = positive())]
-    pub(crate) rounds: u32,
-    /// Four processes and Postgres instead of one process.
-    #[arg(long)]
-    pub(crate) cluster: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ApiStatusArguments {
-    /// Number of tasks.
-    #[arg(long, default_value_t = 1000, value_parser = positive())]
-    pub(crate) tasks: u32,
-    /// Connections that ask at the same time.
-    #[arg(long, default_value_t = 16, value_parser = positive())]
-    pub(crate) connections: u32,
-    /// Seconds of each measurement.
-    #[arg(long, default_value_t = 10, value_parser = positive())]
-    pub(crate) seconds: u32,
-    /// Repetitions.
-    #[arg(long, default_value_t = 3, value_parser = positive())]
-    pub(crate) rounds: u32,
-    /// While runs, logs and heartbeats are committed.
-    #[arg(long)]
-    pub(crate) busy: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HistoryArguments {
-    /// Number of tasks.
-    #[arg(long, default_value_t = 1000, value_parser = positive())]
-    pub(crate) tasks: u32,
-    /// Ended runs of each task.
-    #[arg(long, default_value_t = 1000, value_parser = positive())]
-    pub(crate) runs: u32,
-    /// Seconds of the measurement.
-    #[arg(long, default_value_t = 60, value_parser = positive())]
-    pub(crate) seconds: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct QueueArguments {
-    /// Slots of all workers together; several numbers are measured one after another.
-    #[arg(long, value_delimiter = ',', default_value = "1,4,16", value_parser = positive())]
-    pub(crate) slots: Vec<u32>,
-    /// Number of tasks; each gets one run in each round.
-    #[arg(long, default_value_t = 2000, value_parser = positive())]
-    pub(crate) tasks: u32,
-    /// Times that the queue is filled and emptied.
-    #[arg(long, default_value_t = 5, value_parser = positive())]
-    pub(crate) rounds: u32,
-    /// Runs that come one at a time.
-    #[arg(long, default_value_t = 300, value_parser = positive())]
-    pub(crate) pickups: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SharedInputArguments {
-    /// Number of tasks.
-    #[arg(long, default_value_t = 500, value_parser = positive())]
-    pub(crate) tasks: u32,
-    /// Instances of the service.
-    #[arg(long, default_value_t = 2000, value_parser = positive())]
-    pub(crate) instances: u32,
-    /// Number of changes.
-    #[arg(long, default_value_t = 5, value_parser = positive())]
-    pub(crate) rounds: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LogFollowArguments {
-    /// Number of followers, and of runs.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(4..=10_000))]
-    pub(crate) followers: u32,
-    /// Seconds over which statements are counted, with followers and without.
-    #[arg(long, default_value_t = 30, value_parser = positive())]
-    pub(crate) seconds: u32,
-    /// Lines whose way is measured.
-    #[arg(long, default_value_t = 100, value_parser = positive())]
-    pub(crate) lines: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SoakArguments {
-    /// Number of tasks.
-    #[arg(long, default_value_t = 1000, value_parser = positive())]
-    pub(crate) tasks: u32,
-    /// Changes in a second.
-    #[arg(long, default_value_t = 20, value_parser = positive())]
-    pub(crate) changes: u32,
-    /// Length of the measurement.
-    #[arg(long, default_value_t = 30, value_parser = positive())]
-    pub(crate) minutes: u32,
-    /// Minutes for which an ended run is kept.
-    #[arg(long, default_value_t = 5, value_parser = positive())]
-    pub(crate) kept: u32,
-    /// One process over SQLite instead of four over Postgres.
-    #[arg(long)]
-    pub(crate) embedded: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FailoverArguments {
-    /// Life of a run's lease, in seconds.
-    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=600))]
-    pub(crate) lease_ttl: u32,
-    /// Life of the leadership, in seconds.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
-    pub(crate) session_ttl: u32,
-    /// Losses of each kind.
-    #[arg(long, default_value_t = 5, value_parser = positive())]
-    pub(crate) rounds: u32,
-}
-
 /// Directories of the tasks' modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Modules {
@@ -412,10 +251,6 @@ impl Scenario {
             .map(|scenario| scenario.get_name().to_owned())
             .collect()
     }
-}
-
-fn positive() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=10_000)
 }
 
 #[cfg(test)]

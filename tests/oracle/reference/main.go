@@ -4,15 +4,14 @@
 // request is a document; its answer is a JSON object with exactly one of these forms:
 //
 //	{"refused": TEXT}                                 the parser refuses the document
-//	{"items": [ITEM...], "decoded": VALUE}            the parser's tree, and the map that the
+//	{"items": [ITEM...]}                              the parser's tree
+//	{"items": [ITEM...], "undecodable": TEXT}         the tree cannot become the map that the
 //	                                                  configuration is decoded from
-//	{"items": [ITEM...], "undecodable": TEXT}         the tree cannot become such a map
 //	{"panic": TEXT}                                   the implementation panics
 //
 // An ITEM is {"keys": [[TEXT, QUOTED]...], "assigned": BOOL, "value": VALUE}. A VALUE has one member:
 // "string", or "bytes" (hexadecimal) of one that is not UTF-8, "integer" (text), "float" (the bits in
-// hexadecimal), "bool", "list", "object" (items, of a tree), "map" (of a decoded value), or "wrong" for
-// a literal that has no value. A document on which the implementation works for too long ends this process with exit
+// hexadecimal), "bool", "list", "object" (items), or "wrong" for a literal that has no value. A document on which the implementation works for too long ends this process with exit
 // code 3.
 package main
 
@@ -26,7 +25,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"sort"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -95,8 +93,6 @@ func examine(document string) (answer object) {
 	// As the original does it: from the text, into a map without any shape.
 	if err := hcl.Decode(&decoded, document); err != nil {
 		answer["undecodable"] = text(err.Error())
-	} else {
-		answer["decoded"] = plain(decoded)
 	}
 	return answer
 }
@@ -149,24 +145,6 @@ func plain(decoded interface{}) object {
 		return object{"float": fmt.Sprintf("%016x", math.Float64bits(decoded))}
 	case bool:
 		return object{"bool": decoded}
-	case []interface{}:
-		elements := []object{}
-		for _, element := range decoded {
-			elements = append(elements, plain(element))
-		}
-		return object{"list": elements}
-	case []map[string]interface{}:
-		elements := []object{}
-		for _, element := range decoded {
-			elements = append(elements, plain(element))
-		}
-		return object{"list": elements}
-	case map[string]interface{}:
-		entries := [][2]object{}
-		for _, key := range sorted(decoded) {
-			entries = append(entries, [2]object{stringValue(key), plain(decoded[key])})
-		}
-		return object{"map": entries}
 	default:
 		return object{"wrong": fmt.Sprintf("a %T", decoded)}
 	}
@@ -177,13 +155,4 @@ func stringValue(content string) object {
 		return object{"string": content}
 	}
 	return object{"bytes": hex.EncodeToString([]byte(content))}
-}
-
-func sorted(from map[string]interface{}) []string {
-	names := make([]string, 0, len(from))
-	for name := range from {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }

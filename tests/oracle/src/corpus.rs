@@ -1,142 +1,56 @@
-//! The documented forms of the language, row by row of docs/configuration.md#hcl, right and wrong ones.
+//! The frozen documents, each with the answer of the reference: a line of JSON for each.
 
-/// Each is compared as it is, and is material for mutations.
-pub(crate) const FORMS: &[&str] = &[
-    // Comments.
-    "# a\na = 1 # b\n# c",
-    "// a\na = 1 // b",
-    "/* a\n b */ a /**/ = /***/ 1 /* * / */",
-    "a = [ # one\n 1, // two\n /* three */ 2 ]",
-    "a = \"# // /* no comment\"",
-    "a = 1 /* open",
-    "# comment\ra = 1\nb = 2",
-    // Bare words.
-    "a = true b = false",
-    "a = null",
-    "a = True",
-    "a = abc",
-    "a = var.x",
-    // Strings.
-    "a = \"\\n\\t\\r\\a\\b\\f\\v\\\"\\\\\"",
-    "a = \"\\x41\\101\\u0041\\U00000041\"",
-    "a = \"\\xc3\\xa9 \\303\\251\"",
-    "a = \"\\/\"",
-    "a = \"\\'\"",
-    "a = \"\\x4\"",
-    "a = \"\\u12\"",
-    "a = \"line\nbreak\"",
-    "a = \"open",
-    "a = \"tab\there\"",
-    "a = \"ünï 日本 😀\"",
-    // Interpolations.
-    "a = \"${b}\"",
-    "a = \"x${f(\"y\")}z\"",
-    "a = \"${ { { } } }\"",
-    "a = \"${\n1\r\n}\"",
-    "a = \"${\\\"\\n\\x41}\\n\"",
-    "a = \"$${b}\"",
-    "a = \"${\"",
-    "a = \"${ \\/ }\"",
-    "a = \"{{ key \\\"x\\\" }}\"",
-    // Heredocs.
-    "a = <<EOF\none\n  two\nEOF\n",
-    "a = <<EOF\nEOF\n",
-    "a = <<EOF\none\n\t EOF\nb = 1",
-    "a = <<-EOF\n    one\n      two\n    EOF\n",
-    "a = <<-EOF\n    one\n  EOF\n",
-    "a = <<-EOF\n  one\n\n \n   \n  two\n  EOF\n",
-    "a = <<-EOF\n\tone\n  EOF\n",
-    "a = <<EOF\r\none\r\ntwo\r\nEOF\r\nb = 1\r\n",
-    "a = [<<EOF\none\nEOF\n, <<-EOF\n  two\n  EOF\n]",
-    "a = <<EOF\ntext\nEOF",
-    "a = << EOF\ntext\nEOF\n",
-    "a = <<\"EOF\"\ntext\nEOF\n",
-    "a = <<EOF\ntext\nEOF \n",
-    // Numbers.
-    "a = 0 b = 10 c = -7",
-    "a = 0x1F b = 0Xff c = -0x10",
-    "a = 017 b = 00 c = -010",
-    "a = 1e3 b = 1E+2 c = 25e-1 d = 0e0",
-    "a = .5 b = 1. c = 1.5 d = -1.",
-    "a = -.5",
-    "a = .5e1 b = 1.e1 c = -1.5e-1",
-    "a = 9223372036854775807 b = -9223372036854775808",
-    "a = 9223372036854775808",
-    "a = +5",
-    "a = - 5",
-    "a = 089",
-    "a = 0b1",
-    "a = 0o7",
-    "a = 1_000",
-    "a = 1e",
-    "a = 10s",
-    // Keys.
-    "a_b-c.d1 = 1",
-    "größe = 1 名前 = 2 x٣ = 3",
-    "\"a b\" = 1 \"\" = 2 \"2\" = 3",
-    "1a = 1",
-    "-a = 1",
-    "true = 1",
-    // Blocks, objects and labels.
-    "x { }",
-    "x = { }",
-    "\"x\" { }",
-    "x = [{ }, { a = 1 }]",
-    "a \"b\" { }",
-    "a b { }",
-    "a { b { } }",
-    "\"a\" b \"c\" d {}",
-    "a \"b\" = { }",
-    "a \"b\" = 1",
-    "a { } }",
-    "a {",
-    // Repeated keys.
-    "a = 1 a = 2",
-    "a = [1] a = [2]",
-    "a { x = 1 } a { x = 2 }",
-    "a = 1 a { }",
-    "a { } a = 1",
-    "a = [{ x = 1 }] a { x = 2 }",
-    "a \"b\" { x = 1 } a \"b\" { x = 2 }",
-    "a \"b\" { x = 1 } a \"c\" { }",
-    "a \"b\" \"c\" { x = 1 } a \"b\" { y = 1 }",
-    "a \"b\" { } a { c { } }",
-    "a = \"x\" a = 0x10",
-    "a = 1.5 a = 010",
-    "a = 1 a = \"12\"",
-    // Separators.
-    "a = 1 b = 2",
-    "a = 1, b = 2,",
-    "a = 1\n, b = 2",
-    "a = 1,, b = 2",
-    ", a = 1",
-    "a = 1; b = 2",
-    "x { a = 1, b { }, c = 2, }",
-    "task { name = \"a\" module = \"./m\" }",
-    "a = [,, 1,, 2 ,\n, ]",
-    "a = []",
-    "a = [1 2]",
-    "a = [[1], [], [\"x\", true]]",
-    // Line ends.
-    "a = 1\r\nb = 2\r\n",
-    "a = 1\rb = 2",
-    // A key without value.
-    "a =",
-    "a = 1\nb = # nothing\n",
-    "a =\nb = 1",
-    "x { a = }",
-    "x { a =",
-    // Nothing.
-    "",
-    " \t\r\n",
-];
+use std::fmt::Write as _;
+use std::fs;
 
-/// Documents that no Rust string can hold.
-pub(crate) const BYTES: &[&[u8]] = &[
-    b"a = \"\xff\"",
-    b"a = 1 # \xc3",
-    b"a = \"\0\"",
-    b"a = 1 # \0",
-    b"\xef\xbb\xbfa = 1",
-    b"a = 1 \xef\xbb\xbf",
-];
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use crate::reference::Answer;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/documents.jsonl");
+
+/// A document, and the answer of the reference unless it is a new one.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub(crate) document: Vec<u8>,
+    pub(crate) answer: Option<Answer>,
+}
+
+/// All frozen documents.
+pub(crate) fn read() -> Result<Vec<Frozen>> {
+    let text = fs::read_to_string(PATH).context(PATH)?;
+    let lines = text.lines().zip(1..);
+    lines
+        .map(|(line, number)| frozen(line).with_context(|| format!("{PATH}:{number}")))
+        .collect()
+}
+
+/// Replaces all frozen documents.
+pub(crate) fn write(all: &[Frozen]) -> Result<()> {
+    let mut text = String::new();
+    for frozen in all {
+        let mut line = match std::str::from_utf8(&frozen.document) {
+            Ok(document) => json!({"document": document}),
+            Err(_) => json!({"bytes": frozen.document}),
+        };
+        if let Some(answer) = &frozen.answer {
+            line["answer"] = answer.to_json();
+        }
+        writeln!(text, "{line}")?;
+    }
+    fs::write(PATH, text).context(PATH)
+}
+
+fn frozen(line: &str) -> Result<Frozen> {
+    let mut line: Value = serde_json::from_str(line)?;
+    let document = match line["document"].as_str() {
+        Some(text) => text.as_bytes().to_vec(),
+        None => serde_json::from_value(line["bytes"].take())?,
+    };
+    let answer = line.get_mut("answer").map(Value::take);
+    Ok(Frozen {
+        document,
+        answer: answer.map(Answer::from_json).transpose()?,
+    })
+}

@@ -5,24 +5,55 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The reference's answer to a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     /// Its parser refuses it.
     Refused(String),
-    /// The tree, and the value that it decodes to, or why it does not.
+    /// The tree, and the reason if it cannot be decoded.
     Tree {
         items: Value,
-        decoded: Result<Value, String>,
+        undecodable: Option<String>,
     },
-    /// The reference panics.
+    /// The reference panics, hangs or uses up its memory or stack.
     Panic(String),
-    /// Its tree is too deep to be written.
-    TooDeep,
-    /// Its process ended: it hung, or its memory or stack was used up.
-    Died(String),
+}
+
+impl Answer {
+    /// Reads an answer as the reference writes it.
+    pub(crate) fn from_json(mut answer: Value) -> Result<Self> {
+        let text = |name| answer[name].as_str().map(str::to_owned);
+        if let Some(reason) = text("refused") {
+            return Ok(Self::Refused(reason));
+        }
+        if let Some(cause) = text("panic") {
+            return Ok(Self::Panic(cause));
+        }
+        let undecodable = text("undecodable");
+        let items = answer["items"].take();
+        if !items.is_array() {
+            bail!("an answer without items: {answer}");
+        }
+        Ok(Self::Tree { items, undecodable })
+    }
+
+    /// The form that [`Answer::from_json`] reads.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Self::Refused(reason) => json!({"refused": reason}),
+            Self::Panic(cause) => json!({"panic": cause}),
+            Self::Tree {
+                items,
+                undecodable: None,
+            } => json!({"items": items}),
+            Self::Tree {
+                items,
+                undecodable: Some(reason),
+            } => json!({"items": items, "undecodable": reason}),
+        }
+    }
 }
 
 /// The running process.
@@ -63,16 +94,11 @@ impl Reference {
     /// The reference's answer to `document`.
     pub(crate) fn examine(&mut self, document: &[u8]) -> Result<Answer> {
         match self.process.exchange(document) {
-            Ok(content) => match serde_json::from_slice(&content) {
-                Ok(answer) => answer_of(answer),
-                // The only possible fault of a text that another program has just written as JSON.
-                Err(fault) if fault.is_syntax() => Ok(Answer::TooDeep),
-                Err(fault) => Err(fault.into()),
-            },
+            Ok(content) => Answer::from_json(serde_json::from_slice(&content)?),
             Err(_broken_pipe) => {
                 let status = self.process.child.wait()?;
                 self.process = Process::start(&self.executable)?;
-                Ok(Answer::Died(status.to_string()))
+                Ok(Answer::Panic(status.to_string()))
             }
         }
     }
@@ -111,26 +137,6 @@ impl Drop for Process {
         drop(self.child.kill());
         drop(self.child.wait());
     }
-}
-
-fn answer_of(mut answer: Value) -> Result<Answer> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    if let Some(reason) = answer.get("refused") {
-        return Ok(Answer::Refused(text(reason)));
-    }
-    if let Some(cause) = answer.get("panic") {
-        return Ok(Answer::Panic(text(cause)));
-    }
-    let decoded = if let Some(reason) = answer.get("undecodable") {
-        Err(text(reason))
-    } else if let Some(decoded) = answer.get_mut("decoded") {
-        Ok(decoded.take())
-    } else {
-        bail!("the reference implementation gave an unknown answer: {answer}");
-    };
-    let items = answer.get_mut("items").map(Value::take);
-    let items = items.context("an answer without items")?;
-    Ok(Answer::Tree { items, decoded })
 }
 
 #[expect(

@@ -17,7 +17,7 @@ pub(crate) fn items(body: &Body) -> Json {
 fn value(from: &Value) -> Json {
     match &from.kind {
         ValueKind::String(text) => string(text),
-        ValueKind::Number(number) => self::number(*number),
+        ValueKind::Number(value) => number(*value),
         ValueKind::Bool(flag) => json!({"bool": flag}),
         ValueKind::List(elements) => {
             let elements: Vec<Json> = elements.iter().map(value).collect();
@@ -29,11 +29,11 @@ fn value(from: &Value) -> Json {
     }
 }
 
-pub(crate) fn string(text: &str) -> Json {
+fn string(text: &str) -> Json {
     json!({"string": text})
 }
 
-pub(crate) fn number(number: Number) -> Json {
+fn number(number: Number) -> Json {
     match number {
         Number::Integer(integer) => json!({"integer": integer.to_string()}),
         Number::Float(float) => json!({"float": format!("{:016x}", float.to_bits())}),

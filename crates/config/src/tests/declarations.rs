@@ -40,6 +40,13 @@ fn draft() -> TaskDraft {
     }
 }
 
+/// A draft with a change.
+fn with(change: impl FnOnce(&mut TaskDraft)) -> TaskDraft {
+    let mut draft = draft();
+    change(&mut draft);
+    draft
+}
+
 fn kv(path: &str) -> Condition {
     Condition::ConsulKv(ConsulKvCondition {
         query: KvQuery {
@@ -88,10 +95,7 @@ fn modules_are_resolved_and_must_be_there() {
     );
     assert!(definition.module_digest.is_some());
     assert_eq!(definition.working_dir, PathBuf::from("a"));
-    let published = TaskDraft {
-        module: "acme/web/any".into(),
-        ..draft()
-    };
+    let published = with(|it| it.module = "acme/web/any".into());
     let definition = read(&published).unwrap().definition;
     assert_eq!(definition.module_source, "acme/web/any");
     assert_eq!(definition.module_digest, None);
@@ -107,10 +111,7 @@ fn a_client_learns_nothing_of_what_is_outside_of_the_roots() {
     let key = sandbox.path().join("links/key.pem");
     std::os::unix::fs::symlink(out.join("secret/key.pem"), key).unwrap();
     let named = |module: &str, config: &str| {
-        let draft = TaskDraft {
-            module: module.to_owned(),
-            ..draft()
-        };
+        let draft = with(|it| it.module = module.to_owned());
         read_under(&sandbox, config, &draft)
     };
     for module in [
@@ -141,10 +142,7 @@ fn buffer_periods_are_inherited_or_count_as_sent() {
     let global = "buffer_period {\n  min = \"7s\"\n  max = \"30s\"\n}";
     let sandbox = Sandbox::new();
     let period = |buffer_period| {
-        let draft = TaskDraft {
-            buffer_period,
-            ..draft()
-        };
+        let draft = with(|it| it.buffer_period = buffer_period);
         read_under(&sandbox, global, &draft).unwrap()
     };
     let seconds = |min, max| BufferPeriod {
@@ -170,10 +168,7 @@ fn buffer_periods_are_inherited_or_count_as_sent() {
 
 #[test]
 fn with_names_an_expression_is_dropped() {
-    let both = TaskDraft {
-        condition: services(&["web"], Some("(")),
-        ..draft()
-    };
+    let both = with(|it| it.condition = services(&["web"], Some("(")));
     assert_eq!(
         read(&both).unwrap().definition.condition,
         services(&["web"], None)
@@ -182,10 +177,7 @@ fn with_names_an_expression_is_dropped() {
 
 #[test]
 fn no_condition_is_a_task_that_nothing_triggers() {
-    let none = TaskDraft {
-        condition: Condition::NoCondition,
-        ..draft()
-    };
+    let none = with(|it| it.condition = Condition::NoCondition);
     assert_eq!(
         read(&none).unwrap().definition.condition,
         Condition::NoCondition
@@ -194,10 +186,7 @@ fn no_condition_is_a_task_that_nothing_triggers() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let condition = |condition| TaskDraft {
-        condition,
-        ..draft()
-    };
+    let condition = |condition| with(|it| it.condition = condition);
     let catalog = |regexp: &str| {
         condition(Condition::CatalogServices(CatalogServicesCondition {
             regexp: regexp.into(),
@@ -209,46 +198,25 @@ fn what_is_wrong_is_said() {
     };
     let schedule =
         |cron: &str| condition(Condition::Schedule(ScheduleCondition { cron: cron.into() }));
-    let inputs = |module_inputs| TaskDraft {
-        module_inputs,
-        ..draft()
-    };
+    let inputs = |module_inputs| with(|it| it.module_inputs = module_inputs);
     let of_services = || ModuleInput::Services(ServicesQuery::default());
     let of_kv = || ModuleInput::ConsulKv(KvQuery::default());
     let cases: Vec<(TaskDraft, &str)> = vec![
         (
-            TaskDraft {
-                name: String::new(),
-                ..draft()
-            },
+            with(|it| it.name.clear()),
             "invalid task name: a unique name is required",
         ),
         (
-            TaskDraft {
-                name: "1a".into(),
-                ..draft()
-            },
+            with(|it| it.name = "1a".into()),
             "invalid task name: \"1a\" must start with a letter",
         ),
+        (with(|it| it.module.clear()), "`module` must not be empty"),
         (
-            TaskDraft {
-                module: String::new(),
-                ..draft()
-            },
-            "`module` must not be empty",
-        ),
-        (
-            TaskDraft {
-                module: "./none".into(),
-                ..draft()
-            },
+            with(|it| it.module = "./none".into()),
             "/none does not exist",
         ),
         (
-            TaskDraft {
-                providers: vec!["fw.a".into(), "fw.b".into()],
-                ..draft()
-            },
+            with(|it| it.providers = vec!["fw.a".into(), "fw.b".into()]),
             "provider `fw` is listed twice",
         ),
         (
@@ -279,38 +247,30 @@ fn what_is_wrong_is_said() {
             "more than one `module_input` for the variable `consul_kv`",
         ),
         (
-            TaskDraft {
-                buffer_period: Some(DraftBufferPeriod {
+            with(|it| {
+                it.buffer_period = Some(DraftBufferPeriod {
                     enabled: None,
                     min: Some(TimeDelta::seconds(-1)),
                     max: None,
-                }),
-                ..draft()
-            },
+                });
+            }),
             "`min` of a `buffer_period` cannot be negative",
         ),
         (
-            TaskDraft {
-                variables: BTreeMap::from([("v".into(), "word".into())]),
-                ..draft()
-            },
+            with(|it| it.variables = BTreeMap::from([("v".into(), "word".into())])),
             "variable `v` is no HCL expression",
         ),
         (
-            TaskDraft {
-                terraform_version: "1.2.3".into(),
-                ..draft()
-            },
+            with(|it| it.terraform_version = "1.2.3".into()),
             "`terraform_version` of a task is for the driver `terraform-cloud`",
         ),
         (
-            TaskDraft {
-                workspace: Some(DraftWorkspace {
+            with(|it| {
+                it.workspace = Some(DraftWorkspace {
                     execution_mode: "agent".into(),
                     ..DraftWorkspace::default()
-                }),
-                ..draft()
-            },
+                });
+            }),
             "`terraform_cloud_workspace` of a task is for the driver `terraform-cloud`",
         ),
     ];
@@ -342,10 +302,7 @@ fn everything_that_is_wrong_is_said_at_once() {
 
 #[test]
 fn an_empty_workspace_says_nothing() {
-    let draft = TaskDraft {
-        workspace: Some(DraftWorkspace::default()),
-        ..draft()
-    };
+    let draft = with(|it| it.workspace = Some(DraftWorkspace::default()));
     let expected = json!({});
     let spec = read(&draft).unwrap();
     assert_eq!(spec.definition.workspace, None);
@@ -357,11 +314,8 @@ fn an_empty_workspace_says_nothing() {
 
 #[test]
 fn variables_fit_the_module() {
-    let with = |name: &str| TaskDraft {
-        variables: [(name.to_owned(), "1".to_owned())].into(),
-        ..draft()
-    };
-    read(&with("a")).unwrap();
+    let setting = |name: &str| with(|it| it.variables = [(name.into(), "1".into())].into());
+    read(&setting("a")).unwrap();
     for (name, message) in [
         ("services", "variable `services` cannot be set"),
         ("source", "Terraform keeps that name for itself"),
@@ -370,16 +324,19 @@ fn variables_fit_the_module() {
             "does not declare the variable \"other\", which the task sets",
         ),
     ] {
-        let error = read(&with(name)).unwrap_err();
+        let error = read(&setting(name)).unwrap_err();
         assert!(error.contains(message), "{error}");
     }
 }
 
 #[test]
 fn outputs_are_names_each_once_and_not_too_many() {
-    let with = |outputs: Vec<String>| TaskDraft { outputs, ..draft() };
+    let naming = |outputs: Vec<String>| with(|it| it.outputs = outputs);
     let many = |count: usize| (0..count).map(|number| format!("o{number}")).collect();
-    assert_eq!(read(&with(many(32))).unwrap().definition.outputs.len(), 32);
+    assert_eq!(
+        read(&naming(many(32))).unwrap().definition.outputs.len(),
+        32
+    );
     for (outputs, message) in [
         (many(40), "`outputs` has more than 32 names"),
         (
@@ -396,7 +353,7 @@ fn outputs_are_names_each_once_and_not_too_many() {
         ),
         (vec!["a".into(), "a".into()], "`outputs` names \"a\" twice"),
     ] {
-        let error = read(&with(outputs)).unwrap_err();
+        let error = read(&naming(outputs)).unwrap_err();
         assert!(error.contains(message), "{error}");
         assert_eq!(
             error.matches("more than").count(),

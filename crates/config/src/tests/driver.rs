@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use cts_core::{EngineKind, StepTimeouts};
+use cts_core::StepTimeouts;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config, problems};
-use crate::{BackendRefusal, Config, ReleaseSource};
+use crate::{BackendRefusal, Config};
 
 fn backend(config: &Config) -> Value {
     Value::Object(config.driver.backend.arguments.clone())
@@ -46,22 +46,28 @@ fn other_backends_are_as_written() {
 
 #[test]
 fn bad_backends_are_refused() {
-    let driver = |text: &str| format!("driver \"terraform\" {{\n{text}\n}}");
-    assert_problem(
-        &driver("backend \"remote\" { }"),
-        2,
-        "unsupported Terraform backend `remote`",
-    );
-    assert_problem(
-        &driver("backend \"pg\" { }\nbackend \"s3\" { }"),
-        3,
-        "only one backend",
-    );
-    assert_problem(
-        &driver("backend = { consul = \"x\" }"),
-        2,
-        "must be a block, not text",
-    );
+    for key in ["backend", "previous_backend"] {
+        for (text, line, problem) in [
+            (
+                format!("{key} \"remote\" {{ }}"),
+                2,
+                "unsupported Terraform backend `remote`",
+            ),
+            (
+                format!("{key} \"pg\" {{ }}\n{key} \"s3\" {{ }}"),
+                3,
+                "only one backend",
+            ),
+            (
+                format!("{key} = {{ consul = \"x\" }}"),
+                2,
+                "must be a block, not text",
+            ),
+        ] {
+            let driver = format!("driver \"terraform\" {{\n{text}\n}}");
+            assert_problem(&driver, line, problem);
+        }
+    }
 }
 
 #[test]
@@ -83,22 +89,6 @@ fn the_previous_backend_is_read_like_the_backend() {
         json!({ "address": "c:1", "path": "old/terraform", "gzip": true, "access_token": "t" })
     );
     assert_eq!(config.driver.backend.kind, "pg");
-    for (text, problem) in [
-        (
-            "previous_backend \"remote\" { }",
-            "unsupported Terraform backend `remote`",
-        ),
-        (
-            "previous_backend \"pg\" { } previous_backend \"s3\" { }",
-            "only one backend",
-        ),
-        (
-            "previous_backend = { consul = \"x\" }",
-            "must be a block, not text",
-        ),
-    ] {
-        assert_problem(&format!("driver \"terraform\" {{ {text} }}"), 1, problem);
-    }
 }
 
 #[test]
@@ -199,21 +189,6 @@ fn keys_of_former_versions_name_their_successors() {
         assert_eq!(problem.message(), format!("unknown key {key}"));
         assert!(problem.help().unwrap().contains(help), "{problem:?}");
     }
-}
-
-#[test]
-fn a_backend_that_needs_a_newer_terraform_is_warned_of() {
-    let warnings = |version: &str, backend: &str| {
-        Sandbox::new().warnings(&format!(
-            "driver \"terraform\" {{ version = \"{version}\" backend \"{backend}\" {{ }} }}"
-        ))
-    };
-    assert_eq!(
-        warnings("0.13.7", "pg"),
-        ["backend `pg` needs Terraform 0.14.0 or later"]
-    );
-    assert!(warnings("0.14.0", "pg").is_empty());
-    assert!(warnings("0.13.7", "s3").is_empty());
 }
 
 #[test]
@@ -352,70 +327,4 @@ fn every_step_of_terraform_has_a_timeout() {
         assert_eq!(errors.len(), 1, "{wrong}: {errors:?}");
         assert!(errors[0].1.contains("apply_timeout"), "{errors:?}");
     }
-}
-
-#[test]
-fn the_engine_and_its_releases_are_read() {
-    let sandbox = Sandbox::new();
-    let driver = |text: &str| {
-        sandbox
-            .config(&format!("driver \"terraform\" {{ {text} }}"))
-            .driver
-    };
-    assert_eq!(driver("").engine, EngineKind::Terraform);
-    assert_eq!(driver("engine = \"\"").engine, EngineKind::Terraform);
-    assert_eq!(
-        driver("engine = \"terraform\"").engine,
-        EngineKind::Terraform
-    );
-    let other = driver(
-        "engine = \"opentofu\" version = \"v1.10.6\" releases_url = \"http://mirror:8080/tofu/\" release_keys = [\"keys/a.asc\", \"/b.asc\"]",
-    );
-    assert_eq!(other.engine, EngineKind::OpenTofu);
-    assert_eq!(other.version.as_deref(), Some("1.10.6"));
-    assert_eq!(
-        other.releases.url.as_deref(),
-        Some("http://mirror:8080/tofu")
-    );
-    let keys = [sandbox.path().join("keys/a.asc"), "/b.asc".into()];
-    assert_eq!(other.releases.keys, keys);
-    assert_eq!(
-        driver("releases_url = \"\"").releases,
-        ReleaseSource::default()
-    );
-    for (text, message) in [
-        ("engine = \"tofu\"", "must be `terraform` or `opentofu`"),
-        ("engine = \"opentofu\" version = \"1.5.7\"", ">= 1.6.0"),
-        (
-            "version = \"0.12.31\"",
-            "outside the supported range >= 0.13.0",
-        ),
-        ("releases_url = \"mirror\"", "must begin with https://"),
-        ("releases_url = \"file:///srv\"", "is not a URL"),
-        ("releases_url = \"https://\"", "not a URL"),
-        (
-            "releases_url = \"https://a:b@mirror\"",
-            "must not have a user",
-        ),
-        (
-            "releases_url = \"https://mirror/?x=1\"",
-            "must end with a path",
-        ),
-    ] {
-        let text = format!("driver \"terraform\" {{ {text} }}");
-        assert_problem(&text, 1, message);
-    }
-}
-
-#[test]
-fn a_version_that_is_not_tested_yet_is_warned_of() {
-    let warnings =
-        |text: &str| Sandbox::new().warnings(&format!("driver \"terraform\" {{ {text} }}"));
-    assert_eq!(
-        warnings("version = \"1.15.0\""),
-        ["cts is not tested with Terraform 1.15.0, which is newer than 1.14.3"]
-    );
-    assert!(warnings("version = \"1.14.3\"").is_empty());
-    let newer = warnings("engine = \"opentofu\" version = \"2.0.0\"");
-    assert!(newer[0].contains("OpenTofu 2.0.0"), "{newer:?}");
 }

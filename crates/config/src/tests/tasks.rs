@@ -7,7 +7,6 @@ use cts_core::{
     BufferSetting, Condition, MaxShrink, OnDelete, PlanMode, ServicesCondition, ServicesQuery,
     ShrinkLimit, TaskTimeouts,
 };
-use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config, problems, task, task_with};
 
@@ -202,112 +201,38 @@ fn tasks_are_checked() {
     for (text, line, message) in cases {
         assert_problem(&text, line, message);
     }
-}
-
-#[test]
-fn variables_are_expressions_and_files_win() {
-    let sandbox = Sandbox::new();
-    sandbox.write(
-        "1.tfvars",
-        "\u{feff}a = 1 + 2\nb = { x = [true, null, \"s\"] }\nc = 1 < 2 ? \"yes\" : \"no\"\n",
-    );
-    sandbox.write(
-        "2.tfvars",
-        "a = \"last\"\nd = \"n-${1 + 1}\"\ne = [for x in [1, 2] : x * 2]\n",
-    );
-    sandbox.write("empty.tfvars", "");
-    let extra = r#"variable_files = ["1.tfvars", "2.tfvars", "empty.tfvars"]
-      variables { a = "\"file wins\"" v = "[1, {x = 2}]" w = true n = 5 s = "\"x\"" }"#;
-    let variables = task(&sandbox, extra).definition.variables;
-    let variables: Value = serde_json::to_value(variables).unwrap();
-    assert_eq!(
-        variables,
-        json!({
-            "a": "last", "b": { "x": [true, null, "s"] }, "c": "yes", "d": "n-2", "e": [2, 4],
-            "v": [1, { "x": 2 }], "w": true, "n": 5, "s": "x"
-        })
-    );
-}
-
-#[test]
-fn names_of_variables_that_terraform_would_refuse_are_found_where_they_are() {
-    for (name, message) in [
-        ("services", "the module gets what the task watches by it"),
-        ("count", "Terraform keeps that name for itself"),
-        ("aws", "a variable of that name for the provider"),
+    let long_name = format!("concurrency_group = \"{}\"", "x".repeat(101));
+    for (member, message) in [
+        (
+            "concurrency_group = \"\"",
+            "must be a name of 1 to 100 characters",
+        ),
+        (&long_name, "must be a name of 1 to 100 characters"),
+        (
+            "plan = \"kept\"",
+            "must be \"direct\" or \"saved\", not \"kept\"",
+        ),
+        (
+            "on_delete = \"\"",
+            "on_delete` must be \"retain\" or \"destroy\"",
+        ),
+        (
+            "on_delete = \"Destroy\"",
+            "on_delete` must be \"retain\" or \"destroy\"",
+        ),
+        (
+            "on_delete = true",
+            "on_delete` must be \"retain\" or \"destroy\"",
+        ),
+        ("max_shrink = \"half\"", "neither a number of instances"),
+        ("max_shrink = -1", "neither a number of instances"),
+        ("max_shrink = \"101%\"", "neither a number of instances"),
+        ("min_instances = 0", "must be between 1 and 1000000, not 0"),
+        ("outputs = [\"a b\"]", "which is no name of Terraform"),
+        ("outputs = [\"a\", \"a\"]", "`outputs` names \"a\" twice"),
     ] {
-        let sandbox = Sandbox::new();
-        let other = if name == "services" { "other" } else { name };
-        let module = format!("variable \"services\" {{}}\nvariable \"{other}\" {{}}\n");
-        sandbox.write("m/main.tf", module);
-        sandbox.write("v.tfvars", format!("\n{name} = 1\n"));
-        let provider = "\nterraform_provider \"aws\" {}";
-        let in_file = "providers = [\"aws\"]\nvariable_files = [\"v.tfvars\"]";
-        let report = sandbox.refused(&format!("{}{provider}", task_with(in_file)));
-        let [problem] = report.problems() else {
-            panic!("{report:?}")
-        };
-        assert_eq!(
-            (problem.file(), problem.line()),
-            (Some("v.tfvars"), Some(2))
-        );
-        assert!(problem.message().contains(message), "{problem}");
-        let in_block = format!("providers = [\"aws\"]\nvariables {{ {name} = 1 }}");
-        let report = sandbox.refused(&format!("{}{provider}", task_with(&in_block)));
-        assert_eq!(report.problems()[0].line(), Some(6), "{report:?}");
-        assert!(report.problems()[0].message().contains(message));
+        assert_problem(&task_with(member), 5, message);
     }
-}
-
-#[test]
-fn faults_in_variable_files_are_found_where_they_are() {
-    let cases = [
-        ("a = 1\nb = \n", 2, ""),
-        (
-            "a = 1\nb = var.x\n",
-            2,
-            "the reference `var` is not available",
-        ),
-        (
-            "a = 1\n\nb = file(\"x\")\n",
-            3,
-            "the function `file` is not available",
-        ),
-        ("a = 1\na = 2\n", 2, ""),
-        (
-            "a = 1\nb = 18446744073709551617\n",
-            2,
-            "the number 18446744073709551617 cannot be kept",
-        ),
-        ("a = 1\nb = [\n  5 % 0]\n", 2, "it divides by zero"),
-        ("block { }\n", 1, "blocks are not allowed"),
-        ("\"a\" = 1\n", 1, ""),
-    ];
-    for (content, line, message) in cases {
-        let sandbox = Sandbox::new();
-        sandbox.write("v.tfvars", content);
-        let report = sandbox.refused(&task_with("variable_files = [\"v.tfvars\"]"));
-        let [problem] = report.problems() else {
-            panic!("{report:?}")
-        };
-        assert_eq!(problem.file(), Some("v.tfvars"), "{content}");
-        assert_eq!(problem.line(), Some(line), "{content}");
-        assert!(problem.message().contains(message), "{problem}");
-    }
-}
-
-#[test]
-fn a_variable_file_that_is_not_there_is_a_problem_of_its_mention() {
-    assert_problem(
-        &task_with("variable_files = [\"no.tfvars\"]"),
-        5,
-        "cannot read variable file",
-    );
-    assert_problem(
-        &task_with("variables { a = \"x y\" }"),
-        5,
-        "variable `a` is no HCL expression",
-    );
 }
 
 #[test]
@@ -418,65 +343,16 @@ fn references_to_providers_that_lead_nowhere_are_warned_of() {
 }
 
 #[test]
-fn a_concurrency_group_has_a_name() {
-    for name in [String::new(), "x".repeat(101)] {
-        let written = format!("concurrency_group = \"{name}\"");
-        let found = problems(&task_with(&written));
-        let [(_line, problem)] = found.as_slice() else {
-            panic!("{written}: {found:?}");
-        };
-        assert!(
-            problem.contains("must be a name of 1 to 100 characters"),
-            "{problem}"
-        );
-    }
-}
-
-#[test]
-fn a_plan_is_direct_or_saved() {
-    let found = problems(&task_with("plan = \"kept\""));
-    let [(_line, problem)] = found.as_slice() else {
-        panic!("{found:?}");
-    };
-    assert!(
-        problem.contains("must be \"direct\" or \"saved\", not \"kept\""),
-        "{problem}"
-    );
-}
-
-#[test]
 fn a_deletion_retains_or_destroys() {
     let sandbox = Sandbox::new();
     let task = |written: &str| sandbox.config(&task_with(written)).tasks.remove(0);
     assert_eq!(task("").on_delete, OnDelete::Retain);
     assert_eq!(task("on_delete = \"retain\"").on_delete, OnDelete::Retain);
-    for written in ["\"\"", "\"Destroy\"", "true"] {
-        let found = problems(&task_with(&format!("on_delete = {written}")));
-        let [(_line, problem)] = found.as_slice() else {
-            panic!("{written}: {found:?}");
-        };
-        assert!(
-            problem.contains("on_delete` must be \"retain\" or \"destroy\""),
-            "{problem}"
-        );
-    }
 }
 
 #[test]
-fn a_guard_that_guards_nothing_is_refused_or_warned_of() {
+fn a_guard_that_guards_nothing_is_warned_of() {
     let sandbox = Sandbox::new();
-    for (written, expected) in [
-        ("max_shrink = \"half\"", "neither a number of instances"),
-        ("max_shrink = -1", "neither a number of instances"),
-        ("max_shrink = \"101%\"", "neither a number of instances"),
-        ("min_instances = 0", "must be between 1 and 1000000, not 0"),
-    ] {
-        let found = problems(&task_with(written));
-        let [(_line, problem)] = found.as_slice() else {
-            panic!("{written}: {found:?}");
-        };
-        assert!(problem.contains(expected), "{problem}");
-    }
     let read = |written: &str| {
         sandbox
             .config(&task_with(written))
@@ -498,18 +374,4 @@ fn a_guard_that_guards_nothing_is_refused_or_warned_of() {
         warnings[0].contains("no effect: the task has no instances of services"),
         "{warnings:?}"
     );
-}
-
-#[test]
-fn outputs_are_names_that_terraform_takes_bare() {
-    for (written, expected) in [
-        ("[\"a b\"]", "which is no name of Terraform"),
-        ("[\"a\", \"a\"]", "`outputs` names \"a\" twice"),
-    ] {
-        let found = problems(&task_with(&format!("outputs = {written}")));
-        let [(_line, problem)] = found.as_slice() else {
-            panic!("{written}: {found:?}");
-        };
-        assert!(problem.contains(expected), "{problem}");
-    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_core::BufferPeriod;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config, task_with};
+use super::{Sandbox, assert_problem, config};
 use crate::{GatewayMode, LogLevel, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
 
 #[test]
@@ -132,52 +132,6 @@ fn buffering_that_one_file_switches_off_stays_off() {
     for order in [["1.hcl", "2.hcl"], ["2.hcl", "1.hcl"]] {
         let config = sandbox.load(&order).unwrap().config;
         assert_eq!(config.buffer_period, BufferPeriod::DISABLED, "{order:?}");
-    }
-}
-
-#[test]
-fn a_buffer_period_of_a_task_follows_the_global_one() {
-    let period = |min, max| BufferPeriod {
-        enabled: true,
-        min: Duration::from_secs(min),
-        max: Duration::from_secs(max),
-    };
-    let off = BufferPeriod::DISABLED;
-    let inherited = period(10, 100);
-    for (own, under_period, under_none) in [
-        ("", inherited, off),
-        ("buffer_period { }", inherited, off),
-        (
-            "buffer_period { enabled = true }",
-            period(10, 40),
-            period(5, 20),
-        ),
-        (
-            "buffer_period { min = \"7s\" }",
-            period(7, 28),
-            period(7, 28),
-        ),
-        (
-            "buffer_period { max = \"3s\" }",
-            period(10, 10),
-            period(5, 5),
-        ),
-        (
-            "buffer_period { min = \"7s\" max = \"3s\" }",
-            period(7, 7),
-            period(7, 7),
-        ),
-        ("buffer_period { min = \"0s\" }", period(0, 0), period(0, 0)),
-        ("buffer_period { enabled = false }", off, off),
-    ] {
-        for (global, expected) in [
-            ("min = \"10s\" max = \"100s\"", under_period),
-            ("enabled = false", under_none),
-        ] {
-            let text = format!("buffer_period {{ {global} }}\n{}", task_with(own));
-            let found = config(&text).tasks[0].buffer_period;
-            assert_eq!(found, expected, "{own} under {global}");
-        }
     }
 }
 

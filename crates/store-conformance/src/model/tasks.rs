@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cts_core::runs::{Asked, RunKind, RunStatus};
+use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{
     Creation, Declared, DeclaredBefore, DeliveryAttempt, Digest, InstanceCounts, Loss, RunId,
     TaskActivity, TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
@@ -13,8 +13,7 @@ use cts_core::{
 use super::{Model, ModelEvent, ModelRun};
 use cts_store::configured::RECONFIGURED;
 use cts_store::{
-    DELETED, DRAFTS_KEPT, Deletion, EnqueueRequest, NewTask, PendingDeletions, Refused,
-    RefusedCode, StoredTask, TaskChange, TaskError,
+    DELETED, Deletion, PendingDeletions, Refused, RefusedCode, StoredTask, TaskChange, TaskError,
 };
 
 #[derive(Debug, Clone)]
@@ -35,7 +34,7 @@ pub struct ModelTask {
     pub events: Vec<ModelEvent>,
     configured: Option<Digest>,
     pub(super) creation: Option<(Creation, RunId)>,
-    discarded_at: Duration,
+    pub(super) discarded_at: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +51,12 @@ fn declaration(spec: &TaskSpec) -> Digest {
 }
 
 impl ModelTask {
-    fn new(incarnation: u64, spec: TaskSpec, origin: TaskOrigin, phase: TaskPhase) -> Self {
+    pub(super) fn new(
+        incarnation: u64,
+        spec: TaskSpec,
+        origin: TaskOrigin,
+        phase: TaskPhase,
+    ) -> Self {
         Self {
             incarnation,
             stored: StoredTask {
@@ -128,7 +132,7 @@ impl Model {
     }
 
     /// Removes the task at once if nothing of it runs, and this run is not to destroy its infrastructure.
-    fn begin_deletion(&mut self, name: &TaskName, destroy_run: Option<RunId>) {
+    pub(super) fn begin_deletion(&mut self, name: &TaskName, destroy_run: Option<RunId>) {
         let task = self.tasks.get_mut(name).expect("it is there");
         task.stored.phase = TaskPhase::Deleting;
         task.creation = None;
@@ -167,41 +171,6 @@ impl Model {
             }
         }
         self.requests.retain(|_, request| request.task != *name);
-    }
-
-    pub fn create(&mut self, new: &NewTask) -> Result<(), TaskError> {
-        let name = new.spec.name();
-        if let Some(task) = self.tasks.get(name) {
-            if task.is_visible() {
-                return Err(TaskError::Exists);
-            }
-            let discarded = task.stored.phase == TaskPhase::Discarded;
-            if !discarded || self.now < task.discarded_at + DRAFTS_KEPT {
-                let (_, run) = task.creation.expect("a draft has a run");
-                return Err(TaskError::BeingCreated { run });
-            }
-            self.remove(name);
-        }
-        self.incarnations += 1;
-        let mut task = ModelTask::new(
-            self.incarnations,
-            new.spec.clone(),
-            TaskOrigin::Api,
-            TaskPhase::Creating,
-        );
-        task.creation = Some((new.creation, new.run));
-        self.tasks.insert(name.clone(), task);
-        self.request(name, new.run, new.kind);
-        Ok(())
-    }
-
-    fn request(&mut self, task: &TaskName, run: RunId, kind: RunKind) {
-        let request = ModelRequest {
-            task: task.clone(),
-            kind,
-            refused: None,
-        };
-        self.requests.insert(run, request);
     }
 
     fn activity(&self, name: &TaskName, phase: TaskPhase) -> TaskActivity {
@@ -258,7 +227,12 @@ impl Model {
         Ok(stored)
     }
 
-    fn withdraw_applies(&mut self, name: &TaskName, why: Option<Withdrawal>, reason: &str) {
+    pub(super) fn withdraw_applies(
+        &mut self,
+        name: &TaskName,
+        why: Option<Withdrawal>,
+        reason: &str,
+    ) {
         if why == Some(Withdrawal::OtherDefinition)
             && let Some(task) = self.tasks.get_mut(name)
         {
@@ -302,31 +276,6 @@ impl Model {
         Ok(!self.tasks.contains_key(name))
     }
 
-    pub fn drop_draft(&mut self, name: &TaskName, run: RunId) {
-        let its_own = |task: &ModelTask| {
-            task.stored.phase == TaskPhase::Discarded
-                && task.creation.is_some_and(|(_, own)| own == run)
-        };
-        if self.tasks.get(name).is_some_and(its_own) {
-            self.remove(name);
-        }
-    }
-
-    pub fn refuse(&mut self, run: RunId, refused: &Refused) {
-        let Some(request) = self.requests.get_mut(&run) else {
-            return;
-        };
-        if request.refused.is_some() {
-            return;
-        }
-        request.refused = Some((refused.clone(), self.now));
-        let name = request.task.clone();
-        let task = self.tasks.get(&name);
-        if task.is_some_and(|task| task.creation.is_some()) {
-            self.enter(&name, TaskPhase::Discarded);
-        }
-    }
-
     pub(super) fn enter(&mut self, name: &TaskName, phase: TaskPhase) {
         let now = self.now;
         let task = self.tasks.get_mut(name).expect("it is there");
@@ -361,45 +310,6 @@ impl Model {
         PendingDeletions {
             deleting: self.tasks.keys().cloned().collect(),
             postponed: Vec::new(),
-        }
-    }
-
-    /// Forgets everything that only a waiting caller needs, because no caller waits any more.
-    pub(super) fn forget_waiting(&mut self) {
-        self.requests.clear();
-        let drafts = self.tasks.iter();
-        let drafts = drafts.filter(|(_, task)| {
-            task.stored.phase != TaskPhase::Ready && task.stored.destroy_run.is_none()
-        });
-        let drafts: Vec<_> = drafts.map(|(name, _)| name.clone()).collect();
-        for name in drafts {
-            self.remove(&name);
-        }
-    }
-
-    pub(super) fn prune_drafts(&mut self) {
-        let now = self.now;
-        let is_old = |at: Duration| at + DRAFTS_KEPT <= now;
-        let drafts = self.tasks.iter().filter(|(_, task)| {
-            task.stored.phase == TaskPhase::Discarded && is_old(task.discarded_at)
-        });
-        let drafts: Vec<_> = drafts.map(|(name, _)| name.clone()).collect();
-        for name in drafts {
-            self.remove(&name);
-        }
-        self.requests
-            .retain(|_, request| !matches!(request.refused, Some((_, at)) if is_old(at)));
-    }
-
-    pub(super) fn asked(&self, request: &EnqueueRequest) -> Asked {
-        if self.runs.get(&request.run).is_some_and(|run| run.requested) {
-            return Asked::Queued;
-        }
-        let asked = self.requests.get(&request.run);
-        match asked.filter(|asked| asked.task == request.task) {
-            None => Asked::Nobody,
-            Some(asked) if asked.refused.is_none() => Asked::Open,
-            Some(_) => Asked::Refused,
         }
     }
 }

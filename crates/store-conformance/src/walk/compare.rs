@@ -122,6 +122,12 @@ impl<F: Fixture> Walk<F> {
             story()
         );
         assert_eq!(record.created_at, start + run.created, "{}", story());
+        assert_eq!(
+            (record.started_at.is_some(), record.finished_at.is_some()),
+            (run.epoch > 0, run.status.is_end()),
+            "{}",
+            story()
+        );
         if run.status == RunStatus::Queued {
             assert_eq!(record.due_at, start + run.due, "{}", story());
         }

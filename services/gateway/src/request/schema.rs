@@ -158,6 +158,3 @@ fn below<T>(path: &mut Vec<String>, segment: &str, visit: impl FnOnce(&mut Vec<S
     path.pop();
     outcome
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::stage::Stage;
-use crate::tasks::{MemoryTasks, three_tasks};
+use crate::tasks::three_tasks;
 
 #[tokio::test]
 async fn bodies_have_the_order_and_the_texts_of_the_reference() {
@@ -26,19 +26,6 @@ async fn bodies_have_the_order_and_the_texts_of_the_reference() {
         let text = answer.body.replace(",\"", ",\n\"").replace("},{", "},\n{");
         insta::assert_snapshot!(name, text);
     }
-}
-
-#[tokio::test]
-async fn nothing_is_an_empty_list_and_not_null() {
-    let stage = Stage::start(MemoryTasks::default()).await;
-    let tasks = stage.ask("GET", "/v1/tasks").await;
-    assert!(tasks.body.ends_with(",\"tasks\":[]}\n"), "{tasks:?}");
-    assert_eq!(stage.ask("GET", "/v1/status/tasks").await.body, "{}\n");
-    assert_eq!(
-        stage.ask("GET", "/v1/status").await.body,
-        "{\"task_summary\":{\"status\":{\"successful\":0,\"errored\":0,\"critical\":0,\"unknown\":0},\
-         \"enabled\":{\"true\":0,\"false\":0}}}\n"
-    );
 }
 
 #[tokio::test]

@@ -52,55 +52,6 @@ async fn the_leader_comes_first_and_every_live_member_shows_its_address() {
 }
 
 #[tokio::test]
-async fn an_address_that_a_member_does_not_have_is_left_out() {
-    for address in [None, Some("")] {
-        assert_eq!(
-            body_of(edge(vec![member("cts-a", true, address)])).await,
-            format!(
-                "{{\"cluster_name\":\"edge\",\"members\":[\
-                 {{\"healthy\":true,\"id\":\"cts-a\",\"leader\":true,\
-                 \"service_name\":\"consul-terraform-sync\"}}],\
-                 \"request_id\":\"{REQUEST_ID}\"}}\n"
-            )
-        );
-    }
-}
-
-#[tokio::test]
-async fn nobody_heard_of_is_an_empty_list() {
-    assert_eq!(
-        body_of(edge(Vec::new())).await,
-        format!("{{\"cluster_name\":\"edge\",\"members\":[],\"request_id\":\"{REQUEST_ID}\"}}\n")
-    );
-}
-
-#[tokio::test]
-async fn without_high_availability_there_is_no_cluster() {
-    let answer = status_of(MemoryCluster::default()).await;
-    assert_eq!(answer.status, 405);
-    assert_eq!(
-        answer.body,
-        error("this endpoint is only available with high availability configured")
-    );
-    assert_eq!(answer.header("Allow"), None);
-}
-
-#[tokio::test]
-async fn every_answer_is_of_now() {
-    let cluster = MemoryCluster::new(edge(vec![member("cts-a", true, None)]));
-    let stage = Stage::set(Scene {
-        cluster: cluster.clone(),
-        ..Scene::default()
-    })
-    .await;
-    let before = stage.ask("GET", "/v1/status/cluster").await;
-    cluster.set(Ok(edge(vec![member("cts-z", true, None)])));
-    let after = stage.ask("GET", "/v1/status/cluster").await;
-    assert!(before.body.contains("\"cts-a\""), "{before:?}");
-    assert!(after.body.contains("\"cts-z\""), "{after:?}");
-}
-
-#[tokio::test]
 async fn a_scheduler_that_is_gone_or_fails() {
     let stage = Stage::start_alone().await;
     let answer = stage.ask("GET", "/v1/status/cluster").await;

@@ -8,7 +8,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Status;
 
-use crate::runs::{MemoryLogs, MemoryRuns, RUN};
+use crate::logs::MemoryLogs;
+use crate::runs::{MemoryRuns, RUN};
 use crate::stage::{SOON, Scene, Stage, read_until};
 
 const FOLLOWERS: usize = 40;

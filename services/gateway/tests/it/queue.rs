@@ -61,17 +61,3 @@ async fn nothing_ready_has_no_age() {
         )
     );
 }
-
-#[tokio::test]
-async fn the_queue_can_only_be_asked_for() {
-    let stage = Stage::set(Scene::default()).await;
-    for method in ["HEAD", "POST", "DELETE"] {
-        let answer = stage.ask(method, "/v1/queue").await;
-        assert_eq!(
-            (answer.status, answer.body.as_str()),
-            (405, ""),
-            "{answer:?}"
-        );
-        assert_eq!(answer.header("Allow"), Some("GET"));
-    }
-}

@@ -1,12 +1,7 @@
-//! A run service and a log service that serve the calls of a gateway.
+//! A run service that serves the calls of a gateway.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use cts_proto::log::v1::log_service_server::LogService;
-use cts_proto::log::v1::{
-    AppendLogRequest, AppendLogResponse, LogLine, LogStream, ReadLogRequest, ReadLogResponse,
-};
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::run::v1::{
@@ -22,13 +17,10 @@ use cts_proto::run::v1::{
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_stream::{Stream, StreamExt as _};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status};
 
 /// The run that there is.
 pub(crate) const RUN: &str = "0197a000-0000-7000-8000-000000000001";
-
-type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Refuses calls that a gateway does not make.
 #[derive(Debug, Clone, Default)]
@@ -147,7 +139,7 @@ pub(crate) fn queued_run() -> Run {
     }
 }
 
-fn not_for_a_gateway<T>() -> Result<Response<T>, Status> {
+pub(crate) fn not_for_a_gateway<T>() -> Result<Response<T>, Status> {
     Err(Status::permission_denied("a gateway has no business here"))
 }
 
@@ -304,108 +296,5 @@ impl RunService for MemoryRuns {
     ) -> Result<Response<GetQueueResponse>, Status> {
         self.enter()?;
         Ok(Response::new(self.queue.clone()))
-    }
-}
-
-/// Has the log of one run.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct MemoryLogs {
-    /// How it was asked for.
-    pub(crate) reads: Arc<Mutex<Vec<ReadLogRequest>>>,
-    /// End of the log after its first lines, for followers. Without it the log never ends.
-    pub(crate) end: Option<Status>,
-    /// Held by each log that never ends.
-    pub(crate) endless: Arc<()>,
-    /// A log that is not followed waits for this before its first line.
-    pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
-    /// Refusal of a log that is not followed.
-    pub(crate) refusal: Option<Status>,
-    /// Parts of a mebibyte that the log has instead.
-    pub(crate) large: u64,
-}
-
-/// Parts of a mebibyte each after the position `after`, one line each.
-fn large_parts(count: u64, after: u64) -> impl Iterator<Item = ReadLogResponse> {
-    (after + 1..=count).map(|position| ReadLogResponse {
-        position,
-        lines: vec![line(LogStream::Stdout, &"x".repeat(1 << 20))],
-    })
-}
-
-fn line(stream: LogStream, text: &str) -> LogLine {
-    LogLine {
-        stream: stream.into(),
-        text: text.to_owned(),
-    }
-}
-
-#[tonic::async_trait]
-impl LogService for MemoryLogs {
-    type ReadLogStream = Messages<ReadLogResponse>;
-
-    async fn append_log(
-        &self,
-        _request: Request<Streaming<AppendLogRequest>>,
-    ) -> Result<Response<AppendLogResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn read_log(
-        &self,
-        request: Request<ReadLogRequest>,
-    ) -> Result<Response<Self::ReadLogStream>, Status> {
-        let request = request.into_inner();
-        self.reads.lock().unwrap().push(request.clone());
-        match request.run_id.as_str() {
-            RUN => {}
-            "no-id" => return Err(Status::invalid_argument("inner text")),
-            _ => return Err(Status::not_found("inner text")),
-        }
-        if let Some(refusal) = self.refusal.clone().filter(|_refusal| !request.follow) {
-            return Err(refusal);
-        }
-        if self.large > 0 {
-            let parts = large_parts(self.large, request.after_position).map(Ok);
-            let wanted = if request.one_part { 1 } else { usize::MAX };
-            return Ok(Response::new(Box::pin(tokio_stream::iter(
-                parts.take(wanted),
-            ))));
-        }
-        let parts = [
-            ReadLogResponse {
-                position: 2,
-                lines: vec![
-                    line(LogStream::Stdout, "Plan: 1 to add"),
-                    line(LogStream::Stderr, "é \"x\""),
-                ],
-            },
-            ReadLogResponse {
-                position: 3,
-                lines: vec![line(LogStream::Stdout, "done")],
-            },
-        ];
-        let after = request.after_position;
-        let parts = parts.into_iter().filter(move |part| part.position > after);
-        let parts = tokio_stream::iter(parts.map(Ok));
-        Ok(Response::new(match (&self.end, request.follow) {
-            (Some(end), true) => Box::pin(parts.chain(tokio_stream::once(Err(end.clone())))),
-            (None, true) => {
-                let held = Arc::clone(&self.endless);
-                let silence = tokio_stream::pending().map(move |part| {
-                    let _held = &held;
-                    part
-                });
-                Box::pin(parts.chain(silence))
-            }
-            (_, false) => {
-                let gate = self.gate.clone().filter(|_| after == 0);
-                let opened = futures::stream::once(async move {
-                    if let Some(gate) = gate {
-                        gate.acquire().await.unwrap().forget();
-                    }
-                });
-                Box::pin(opened.filter_map(|()| None).chain(parts))
-            }
-        }))
     }
 }

@@ -7,7 +7,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::runs::{MemoryLogs, MemoryRuns, RUN};
+use crate::logs::MemoryLogs;
+use crate::runs::{MemoryRuns, RUN};
 use crate::stage::{SOON, Scene, Stage};
 
 async fn ask(stage: &Stage, path: &str) -> BufReader<TcpStream> {

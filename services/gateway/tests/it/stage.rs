@@ -30,7 +30,8 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::cluster::MemoryCluster;
-use crate::runs::{MemoryLogs, MemoryRuns};
+use crate::logs::MemoryLogs;
+use crate::runs::MemoryRuns;
 use crate::tasks::{MemoryTasks, three_tasks};
 use crate::{conformity, log};
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
-use cts_core::{
-    Condition, ConsulKvCondition, Item, KeyValue, KvQuery, ModuleInput, ShrinkLimit, TaskSpec,
-};
+use cts_core::{Condition, ConsulKvCondition, Item, KeyValue, KvQuery, TaskSpec};
 use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{ObstacleKind, RunMode};
@@ -16,7 +14,7 @@ use tonic::Code;
 
 use crate::calls::{checked, failed, on_services, refused};
 use crate::faulty_store::{Fault, FaultyStore};
-use crate::setup::{Setup, instance, member, store_in, task};
+use crate::setup::{Setup, member, store_in, task};
 
 fn prefix() -> KvQuery {
     KvQuery {
@@ -35,18 +33,6 @@ fn on_keys(name: &str) -> TaskSpec {
     spec
 }
 
-/// Keys, with their values where they have one.
-fn keys(keys: &[(&str, Option<&str>)]) -> Vec<Item> {
-    let keys = keys.iter().map(|&(key, value)| match value {
-        Some(value) => Item::from(KeyValue {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        }),
-        None => Item::UnreadableKey(key.into()),
-    });
-    keys.collect()
-}
-
 /// A scheduler of `t`, which is on keys.
 async fn over(store: Arc<impl Store + 'static>, mode: Mode) -> Setup {
     let options = Options {
@@ -57,6 +43,18 @@ async fn over(store: Arc<impl Store + 'static>, mode: Mode) -> Setup {
 }
 
 impl Setup {
+    /// Consul has these keys, with their values where they have one.
+    fn shows(&self, keys: &[(&str, Option<&str>)]) {
+        let keys = keys.iter().map(|&(key, value)| match value {
+            Some(value) => Item::from(KeyValue {
+                key: key.to_owned(),
+                value: value.to_owned(),
+            }),
+            None => Item::UnreadableKey(key.into()),
+        });
+        self.watcher.show_keys(keys.collect());
+    }
+
     /// The keys and values in the input of a lease.
     async fn keys_of(&self, lease: &run::Lease) -> Vec<(String, String)> {
         let input = self.input(lease).await;
@@ -99,77 +97,38 @@ async fn the_others_go_on_and_the_key_keeps_its_value_also_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let store = store_in(directory.path()).await;
     let setup = over(Arc::clone(&store), Mode::Daemon).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some("x"))]));
+    setup.shows(&[("a/1", Some("1")), ("a/odd", Some("x"))]);
     setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", None)]));
+    setup.shows(&[("a/1", Some("1")), ("a/odd", None)]);
     setup.nothing_runs().await;
     let told = setup.obstacle(ObstacleKind::ViewUnreadable).await;
     assert!(
         told.contains("kv.list(a/)") && told.contains("\"a/odd\""),
         "{told}"
     );
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", None)]));
+    setup.shows(&[("a/1", Some("2")), ("a/odd", None)]);
     setup.applies(&[("a/1", "2"), ("a/odd", "x")]).await;
     drop(setup);
 
     let setup = over(Arc::clone(&store), Mode::Daemon).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", None)]));
+    setup.shows(&[("a/1", Some("2")), ("a/odd", None)]);
     setup.nothing_runs().await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", None)]));
+    setup.shows(&[("a/1", Some("3")), ("a/odd", None)]);
     setup.applies(&[("a/1", "3"), ("a/odd", "x")]).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", Some("x"))]));
+    setup.shows(&[("a/1", Some("3")), ("a/odd", Some("x"))]);
     setup.nothing_runs().await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", Some("y"))]));
+    setup.shows(&[("a/1", Some("3")), ("a/odd", Some("y"))]);
     setup.applies(&[("a/1", "3"), ("a/odd", "y")]).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("3")), ("a/odd", None)]));
+    setup.shows(&[("a/1", Some("3")), ("a/odd", None)]);
     setup.nothing_runs().await;
-    setup.watcher.show_keys(keys(&[("a/1", Some("3"))]));
+    setup.shows(&[("a/1", Some("3"))]);
     setup.applies(&[("a/1", "3")]).await;
-}
-
-#[tokio::test]
-async fn a_key_that_was_never_applied_is_left_out_of_a_task_that_was() {
-    let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
-    setup.watcher.show_keys(keys(&[("a/1", Some("1"))]));
-    setup.applies(&[("a/1", "1")]).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", None)]));
-    setup.nothing_runs().await;
-    let told = setup.obstacle(ObstacleKind::ViewUnreadable).await;
-    assert!(told.contains("left out: \"a/odd\""), "{told}");
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", None)]));
-    setup.applies(&[("a/1", "2")]).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("2")), ("a/odd", Some("x"))]));
-    setup.applies(&[("a/1", "2"), ("a/odd", "x")]).await;
 }
 
 #[tokio::test]
 async fn a_task_that_was_never_applied_waits_and_begins_when_it_can() {
     let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("1")), ("a/\n[ERROR] odd", None)]));
+    setup.shows(&[("a/1", Some("1")), ("a/\n[ERROR] odd", None)]);
     let told = setup.obstacle(ObstacleKind::InputIncomplete).await;
     assert!(
         told.contains("kv.list(a/)")
@@ -178,9 +137,7 @@ async fn a_task_that_was_never_applied_waits_and_begins_when_it_can() {
         "{told}"
     );
     setup.nothing_runs().await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("2")), ("a/\n[ERROR] odd", Some("x"))]));
+    setup.shows(&[("a/1", Some("2")), ("a/\n[ERROR] odd", Some("x"))]);
     setup
         .applies(&[("a/\n[ERROR] odd", "x"), ("a/1", "2")])
         .await;
@@ -190,26 +147,18 @@ async fn a_task_that_was_never_applied_waits_and_begins_when_it_can() {
 #[tokio::test]
 async fn the_value_of_a_run_that_is_under_way_stays_if_it_succeeds() {
     let setup = Setup::new(vec![on_keys("t")], Duration::from_mins(1)).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some("x"))]));
+    setup.shows(&[("a/1", Some("1")), ("a/odd", Some("x"))]);
     setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
     for (round, succeeds) in [("2", true), ("3", false)] {
-        setup
-            .watcher
-            .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some(round))]));
+        setup.shows(&[("a/1", Some("1")), ("a/odd", Some(round))]);
         let lease = setup.begins(&[("a/1", "1"), ("a/odd", round)]).await;
-        setup
-            .watcher
-            .show_keys(keys(&[("a/1", Some(round)), ("a/odd", None)]));
+        setup.shows(&[("a/1", Some(round)), ("a/odd", None)]);
         let told = setup.obstacle(ObstacleKind::ViewUnreadable).await;
         assert!(told.contains("\"a/odd\""), "{told}");
         if succeeds {
             setup.applied(&lease).await;
             setup.applies(&[("a/1", round), ("a/odd", round)]).await;
-            setup
-                .watcher
-                .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some(round))]));
+            setup.shows(&[("a/1", Some("1")), ("a/odd", Some(round))]);
             setup.applies(&[("a/1", "1"), ("a/odd", round)]).await;
         } else {
             setup.complete(&lease, failed("broken")).await.unwrap();
@@ -233,7 +182,7 @@ async fn the_value_of_a_run_that_is_under_way_stays_if_it_succeeds() {
 #[tokio::test]
 async fn a_creation_names_the_key_that_it_lacks() {
     let setup = Setup::new(Vec::new(), Duration::from_mins(1)).await;
-    setup.watcher.show_keys(keys(&[("a/odd", None)]));
+    setup.shows(&[("a/odd", None)]);
     let condition = proto::ConsulKvCondition {
         query: Some(proto::KvQuery {
             path: "a/".to_owned(),
@@ -261,7 +210,7 @@ async fn a_creation_names_the_key_that_it_lacks() {
         );
         assert_eq!(setup.get("new").await, None);
     }
-    setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));
+    setup.shows(&[("a/odd", Some("x"))]);
     let (created, ()) = tokio::join!(
         setup.create(declared, RunMode::Unspecified),
         setup.does(run::RunKind::Check, checked()),
@@ -275,7 +224,7 @@ async fn a_pass_over_a_task_that_was_never_applied_ends() {
     let store = store_in(directory.path()).await;
     for kind in [RunKind::Apply, RunKind::Plan] {
         let setup = over(Arc::clone(&store), Mode::OnRequest).await;
-        setup.watcher.show_keys(keys(&[("a/odd", None)]));
+        setup.shows(&[("a/odd", None)]);
         let name = on_keys("t").name().clone();
         setup.requests.request(&name, kind).await.unwrap();
         let ended = setup.ends(1).await;
@@ -283,27 +232,13 @@ async fn a_pass_over_a_task_that_was_never_applied_ends() {
     }
     // An applied task keeps its values in a pass too.
     let setup = over(Arc::clone(&store), Mode::Daemon).await;
-    setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));
+    setup.shows(&[("a/odd", Some("x"))]);
     setup.applies(&[("a/odd", "x")]).await;
     drop(setup);
     let setup = over(Arc::clone(&store), Mode::OnRequest).await;
-    setup.watcher.show_keys(keys(&[("a/odd", None)]));
+    setup.shows(&[("a/odd", None)]);
     let name = on_keys("t").name().clone();
     setup.requests.request(&name, RunKind::Apply).await.unwrap();
-    setup.applies(&[("a/odd", "x")]).await;
-}
-
-#[tokio::test]
-async fn a_module_input_keeps_its_value_too() {
-    let mut spec = task("t");
-    spec.definition.module_inputs = vec![ModuleInput::ConsulKv(prefix())];
-    spec.file_settings.guard = ShrinkLimit::default();
-    let setup = Setup::new(vec![spec], Duration::from_mins(1)).await;
-    setup.watcher.show(vec![instance("w", 1)]);
-    setup.watcher.show_keys(keys(&[("a/odd", Some("x"))]));
-    setup.applies(&[("a/odd", "x")]).await;
-    setup.watcher.show_keys(keys(&[("a/odd", None)]));
-    setup.watcher.show(vec![instance("w", 2)]);
     setup.applies(&[("a/odd", "x")]).await;
 }
 
@@ -312,19 +247,13 @@ async fn a_store_that_does_not_say_what_was_applied_is_asked_again() {
     let directory = tempfile::tempdir().unwrap();
     let store = FaultyStore::over(store_in(directory.path()).await);
     let setup = over(Arc::clone(&store), Mode::Daemon).await;
-    setup
-        .watcher
-        .show_keys(keys(&[("a/1", Some("1")), ("a/odd", Some("x"))]));
+    setup.shows(&[("a/1", Some("1")), ("a/odd", Some("x"))]);
     setup.applies(&[("a/1", "1"), ("a/odd", "x")]).await;
     for method in ["applied_inputs", "input", "contents"] {
         store.fail(method, &[Fault::Refused; 2]);
-        setup
-            .watcher
-            .show_keys(keys(&[("a/1", Some(method)), ("a/odd", None)]));
+        setup.shows(&[("a/1", Some(method)), ("a/odd", None)]);
         setup.applies(&[("a/1", method), ("a/odd", "x")]).await;
-        setup
-            .watcher
-            .show_keys(keys(&[("a/1", Some(method)), ("a/odd", Some("x"))]));
+        setup.shows(&[("a/1", Some(method)), ("a/odd", Some("x"))]);
         setup.nothing_runs().await;
         assert!(store.has_failed(method), "{method}");
     }

@@ -1,21 +1,10 @@
 //! Inputs that come as contents.
 
 use cts_core::Digest;
-use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{InputContent, RunKind};
 use serde_json::json;
 
-use crate::stage::Stage;
-
-const KEEPS: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "kept" {
-  input = var.services
-}
-"#;
+use crate::stage::{KEEPS, Stage};
 
 /// The content of a view without instances.
 const NONE: &[u8] = b"[]";
@@ -38,8 +27,7 @@ fn head(stage: &Stage, services: &[&str]) -> Vec<u8> {
 
 /// Ends the next run, which must succeed.
 async fn checked(stage: &mut Stage) {
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
+    stage.strings.checked().await;
 }
 
 #[tokio::test]
@@ -100,20 +88,12 @@ async fn contents_that_are_not_those_of_their_hash_fail_the_run() {
     stage
         .strings
         .grant_contents(RunKind::Check, vec![named(&head, true), wrong]);
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("it was used");
-    };
-    assert!(
-        failed.error.contains("in place of the content"),
-        "{}",
-        failed.error
-    );
+    let error = stage.strings.failed().await;
+    assert!(error.contains("in place of the content"), "{}", error);
 
     stage
         .strings
         .grant_contents(RunKind::Check, vec![named(&head, true), named(NONE, false)]);
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("there is none of that hash");
-    };
-    assert!(failed.error.contains("did not send"), "{}", failed.error);
+    let error = stage.strings.failed().await;
+    assert!(error.contains("did not send"), "{}", error);
 }

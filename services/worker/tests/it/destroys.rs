@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use cts_proto::run::v1::RunKind;
-use cts_proto::run::v1::complete_run_request::Outcome;
 
 use crate::stage::Stage;
 
@@ -29,8 +28,7 @@ resource "terraform_data" "file" {
 
 async fn applied(stage: &mut Stage) {
     stage.strings.grant(RunKind::Apply, stage.input());
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
     assert!(stage.file("made.txt").exists());
 }
 
@@ -48,8 +46,7 @@ async fn what_was_applied_is_destroyed() {
     // Twice, as after a death whose report was lost.
     for _ in 0..2 {
         stage.strings.grant(RunKind::Destroy, stage.input());
-        let outcome = stage.strings.outcome().await;
-        assert!(matches!(outcome, Outcome::Destroyed(_)), "{outcome:?}");
+        stage.strings.destroyed().await;
         assert!(!stage.file("made.txt").exists());
         assert_eq!(resources(&stage.state()), 0);
     }
@@ -61,9 +58,7 @@ async fn a_destruction_is_planned_and_nothing_is_destroyed() {
     applied(&mut stage).await;
     let state = std::fs::read(stage.state()).unwrap();
     stage.strings.grant(RunKind::DestroyPlan, stage.input());
-    let Outcome::Planned(plan) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let plan = stage.strings.planned().await;
     assert!(plan.changes_present);
     assert!(plan.text.contains("1 to destroy"), "{}", plan.text);
     assert_eq!(std::fs::read(stage.state()).unwrap(), state);
@@ -76,9 +71,7 @@ async fn a_destruction_that_fails_says_why() {
     let mut stage = Stage::new(&module).await;
     applied(&mut stage).await;
     stage.strings.grant(RunKind::Destroy, stage.input());
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
-    assert!(failed.error.contains("it stays"), "{}", failed.error);
+    let error = stage.strings.failed().await;
+    assert!(error.contains("it stays"), "{}", error);
     assert_eq!(resources(&stage.state()), 1);
 }

@@ -36,8 +36,7 @@ resource "terraform_data" "checked" {{
 async fn an_apply_is_reported_with_its_changes_and_times() {
     let mut stage = Stage::new(&module(false)).await;
     stage.strings.grant(RunKind::Apply, stage.input());
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
     let details = stage.strings.details();
     assert_eq!(details.resources.unwrap().added, 2);
     let mut changes: Vec<_> = details
@@ -63,12 +62,9 @@ async fn an_apply_is_reported_with_its_changes_and_times() {
 async fn a_failure_is_reported_with_diagnostics_that_show_no_secret() {
     let mut stage = Stage::new(&module(true)).await;
     stage.strings.grant(RunKind::Apply, stage.input());
-    let outcome = stage.strings.outcome().await;
-    let Outcome::Failed(failed) = outcome else {
-        panic!("{outcome:?}");
-    };
+    let error = stage.strings.failed().await;
     let begin = "error tf-apply for 'edge': exit status 1\n\nError: Resource postcondition failed";
-    assert!(failed.error.starts_with(begin), "{}", failed.error);
+    assert!(error.starts_with(begin), "{}", error);
     let details = stage.strings.details();
     let [diagnostic] = details.diagnostics.as_slice() else {
         panic!("{details:?}");

@@ -11,17 +11,7 @@ use cts_worker::Options;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::stage::Stage;
-
-const KEEPS: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "kept" {
-  input = var.services
-}
-"#;
+use crate::stage::{KEEPS, Stage};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -68,8 +58,7 @@ async fn a_webhook_follows_an_apply_and_nothing_else() {
     }
     assert!(receiver.requests().is_empty());
     stage.strings.grant(RunKind::Apply, input(&stage));
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
     let [request] = receiver.requests().try_into().unwrap();
     assert_eq!(request.line, "POST /path-of-the-stage");
     assert!(request.header("x-cts-signature").is_some());
@@ -83,8 +72,7 @@ async fn a_key_is_made_of_the_delivery_and_the_input() {
     let mut stage = stage(&receiver).await;
     let input = input(&stage);
     stage.strings.grant_delivery(input, 7);
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
     let [request] = receiver.requests().try_into().unwrap();
     let body: Value = serde_json::from_str(&request.body).unwrap();
     let key = format!(
@@ -110,8 +98,7 @@ async fn what_a_worker_did_before_it_was_gone_is_done_again_with_the_same_key() 
 
     let mut successor = Stage::configured(KEEPS, |options| webhook(options, &receiver)).await;
     successor.strings.grant(RunKind::Apply, input(&successor));
-    let outcome = successor.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    successor.strings.applied().await;
     let [first, second] = receiver.requests().try_into().unwrap();
     let key = "00000000-0000-7000-8000-000000000001/tickets";
     assert_eq!(first.header("idempotency-key"), Some(key));
@@ -156,11 +143,9 @@ async fn a_handler_that_fails_makes_the_attempt_fail_without_a_secret() {
     let receiver = ScriptedHttp::start([refuses]).await;
     let mut stage = stage(&receiver).await;
     stage.strings.grant(RunKind::Apply, input(&stage));
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let error = stage.strings.failed().await;
     assert_eq!(
-        failed.error,
+        error,
         "the apply succeeded, but what follows it did not: webhook \"tickets\" was not delivered: the receiver answers 400 Bad Request"
     );
     assert!(stage.state().exists());
@@ -172,9 +157,7 @@ async fn secrets_of_a_webhook_are_kept_out_of_the_output() {
     let module = KEEPS.replace("var.services", "\"secret-of-the-stage\"");
     let mut stage = Stage::configured(&module, |options| webhook(options, &receiver)).await;
     stage.strings.grant(RunKind::Plan, input(&stage));
-    let Outcome::Planned(plan) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let plan = stage.strings.planned().await;
     assert!(plan.text.contains("\"(hidden)\""), "{}", plan.text);
     assert!(!plan.text.contains("secret-of-the-stage"), "{}", plan.text);
 }
@@ -183,11 +166,9 @@ async fn secrets_of_a_webhook_are_kept_out_of_the_output() {
 async fn a_webhook_that_this_worker_does_not_have_fails_before_terraform() {
     let mut stage = Stage::new(KEEPS).await;
     stage.strings.grant(RunKind::Apply, input(&stage));
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let error = stage.strings.failed().await;
     let expected = "the task names the webhook \"tickets\", but the configuration of this worker has no such `webhook` block";
-    assert!(failed.error.contains(expected), "{}", failed.error);
+    assert!(error.contains(expected), "{}", error);
     assert!(!stage.state().exists());
 }
 
@@ -215,15 +196,11 @@ async fn fake_sync_fails_after_terraform_and_reaches_no_file() {
     .await;
     let input = stage.input_of(|definition| definition.providers = vec![FAKE_SYNC.into()]);
     stage.strings.grant(RunKind::Apply, input);
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let error = stage.strings.failed().await;
     assert!(
-        failed
-            .error
-            .contains("provider \"fake-sync\": \"practice\" fails because of `err`"),
+        error.contains("provider \"fake-sync\": \"practice\" fails because of `err`"),
         "{}",
-        failed.error
+        error
     );
     assert!(stage.state().exists());
     for name in [

@@ -7,17 +7,7 @@ use cts_proto::worker::v1::{JournalEntry, WorkerJournal};
 use tonic::Code;
 
 use crate::played_scheduler::DATABASE_SECONDS;
-use crate::stage::Stage;
-
-const KEEPS: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "kept" {
-  input = var.services
-}
-"#;
+use crate::stage::{KEEPS, Stage};
 
 /// The only part of a journal for a timeline, with the scheduler on it.
 async fn reported(stage: &Stage, timeline: &str) -> WorkerJournal {

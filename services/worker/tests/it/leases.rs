@@ -7,17 +7,7 @@ use cts_proto::run::v1::complete_run_request::Outcome;
 use tonic::Code;
 
 use crate::played_scheduler::Conduct;
-use crate::stage::Stage;
-
-const KEEPS: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "kept" {
-  input = var.services
-}
-"#;
+use crate::stage::{KEEPS, Stage};
 
 /// A module whose apply prints `started` and takes a minute, unless it is stopped.
 const TAKES_LONG: &str = r#"
@@ -48,8 +38,7 @@ async fn the_lease_is_renewed_while_the_rest_of_the_log_is_on_its_way() {
         conduct.holds_logs = true;
     });
     stage.strings.grant(RunKind::Apply, stage.input());
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
 }
 
 /// Grants a run whose call waits as during an outage: the moment of the grant is unknown.
@@ -68,8 +57,7 @@ async fn a_grant_that_was_long_on_its_way_is_renewed_and_worked_on() {
         .conduct(|conduct| conduct.life = Duration::from_secs(6));
     late_grant(&stage, RunKind::Apply).await;
     stage.strings.until(|conduct| conduct.renewed > 0).await;
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
 }
 
 #[tokio::test]
@@ -80,8 +68,7 @@ async fn a_grant_that_came_late_and_is_not_renewed_is_given_back() {
         conduct.renewals = Some(Code::Unavailable);
     });
     late_grant(&stage, RunKind::Apply).await;
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+    stage.strings.interrupted().await;
     assert!(!stage.file("main.tf").exists(), "nothing was begun");
 }
 
@@ -98,8 +85,7 @@ async fn a_grant_that_was_over_when_it_came_is_left_to_others() {
         .strings
         .conduct(|conduct| conduct.life = Duration::from_mins(2));
     stage.strings.grant(RunKind::Check, stage.input());
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
+    stage.strings.checked().await;
 }
 
 #[tokio::test]
@@ -116,8 +102,7 @@ async fn the_end_of_a_run_is_reported_however_long_the_scheduler_cannot_store_it
     let more = renewed + 4;
     stage.strings.until(|conduct| conduct.renewed >= more).await;
     stage.strings.conduct(|conduct| conduct.reports = None);
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
 }
 
 #[tokio::test]
@@ -140,8 +125,7 @@ async fn a_run_that_ended_while_no_scheduler_renewed_is_reported_when_one_is_bac
         conduct.reports = None;
         conduct.renewals = None;
     });
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
 }
 
 #[tokio::test]
@@ -161,8 +145,7 @@ async fn a_run_that_was_stopped_because_no_scheduler_renewed_it_is_given_back() 
     let lock = "terraform.tfstate.d/edge/.terraform.tfstate.lock.info";
     assert!(!stage.file(lock).exists());
     stage.strings.conduct(|conduct| conduct.reports = None);
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+    stage.strings.interrupted().await;
 }
 
 #[tokio::test]
@@ -181,8 +164,7 @@ async fn nothing_is_reported_of_a_lease_that_a_scheduler_has_refused_to_renew() 
         .strings
         .conduct(|conduct| conduct.life = Duration::from_mins(2));
     stage.strings.grant(RunKind::Check, stage.input());
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
+    stage.strings.checked().await;
 }
 
 #[tokio::test]
@@ -218,6 +200,5 @@ async fn calls_for_a_run_that_got_no_answer_are_named_until_nothing_can_be_grant
     let all = |named: &Conduct| named.lost.iter().all(|lost| named.named.contains(lost));
     stage.strings.until(all).await;
     // The run continues.
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Checked(_)), "{outcome:?}");
+    stage.strings.checked().await;
 }

@@ -5,17 +5,7 @@ use cts_proto::run::v1::complete_run_request::Outcome;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::stage::{SECRET, Stage};
-
-const KEEPS: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "kept" {
-  input = var.services
-}
-"#;
+use crate::stage::{KEEPS, SECRET, Stage};
 
 const CANNOT_BE_PLANNED: &str = r#"
 variable "services" {
@@ -36,9 +26,7 @@ resource "terraform_data" "never" {
 async fn a_plan_is_reported_and_nothing_is_applied() {
     let mut stage = Stage::new(KEEPS).await;
     stage.strings.grant(RunKind::Plan, stage.input());
-    let Outcome::Planned(plan) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let plan = stage.strings.planned().await;
     assert!(plan.changes_present);
     assert!(plan.text.contains("Plan: 1 to add"), "{}", plan.text);
     let log = stage.strings.log();
@@ -54,9 +42,7 @@ async fn a_plan_of_what_is_applied_has_no_changes() {
     assert!(matches!(applied, Outcome::Applied(_)), "{applied:?}");
     let state = std::fs::read(stage.state()).unwrap();
     stage.strings.grant(RunKind::Plan, stage.input());
-    let Outcome::Planned(plan) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let plan = stage.strings.planned().await;
     assert!(!plan.changes_present);
     assert!(plan.text.contains("No changes"), "{}", plan.text);
     assert_eq!(std::fs::read(stage.state()).unwrap(), state);
@@ -67,9 +53,7 @@ async fn a_plan_shows_no_secret() {
     let module = KEEPS.replace("var.services", &format!("\"<{SECRET}>\""));
     let mut stage = Stage::new(&module).await;
     stage.strings.grant(RunKind::Plan, stage.input());
-    let Outcome::Planned(plan) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let plan = stage.strings.planned().await;
     for text in [plan.text, stage.strings.log()] {
         assert!(text.contains("\"<(hidden)>\""), "{text}");
         assert!(!text.contains(SECRET), "{text}");
@@ -81,10 +65,8 @@ async fn an_error_shows_no_secret() {
     let module = CANNOT_BE_PLANNED.replace("too few", SECRET);
     let mut stage = Stage::new(&module).await;
     stage.strings.grant(RunKind::Plan, stage.input());
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
-    let text = failed.error;
+    let error = stage.strings.failed().await;
+    let text = error;
     assert!(text.contains("there are (hidden) of them"), "{text}");
     assert!(!text.contains(SECRET), "{text}");
 }
@@ -93,15 +75,9 @@ async fn an_error_shows_no_secret() {
 async fn a_plan_that_fails_is_reported_as_failed() {
     let mut stage = Stage::new(CANNOT_BE_PLANNED).await;
     stage.strings.grant(RunKind::Plan, stage.input());
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
-    assert!(
-        failed.error.starts_with("error tf-plan for 'edge'"),
-        "{}",
-        failed.error
-    );
-    assert!(failed.error.contains("there are too few of them"));
+    let error = stage.strings.failed().await;
+    assert!(error.starts_with("error tf-plan for 'edge'"), "{}", error);
+    assert!(error.contains("there are too few of them"));
 }
 
 #[tokio::test]
@@ -133,6 +109,5 @@ data "terraform_remote_state" "slow" {{
     }
     let nothing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     connection.write_all(nothing).await.unwrap();
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+    stage.strings.interrupted().await;
 }

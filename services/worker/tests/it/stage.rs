@@ -26,6 +26,17 @@ use crate::played_scheduler::{Strings, played_scheduler};
 /// A secret of the configuration.
 pub(crate) const SECRET: &str = "token-of-the-stage";
 
+/// A module that keeps the services that it gets.
+pub(crate) const KEEPS: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "kept" {
+  input = var.services
+}
+"#;
+
 pub(crate) struct Stage {
     pub(crate) strings: Strings,
     pub(crate) shutdown: ShutdownTokens,

@@ -12,17 +12,7 @@ use cts_terraform::RenderSettings;
 use cts_worker::Options;
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
-
-const KEEPS: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "kept" {
-  input = var.services
-}
-"#;
+use crate::stage::{KEEPS, Stage};
 
 const OLD: &str = "old/edge/terraform.tfstate";
 const NEW: &str = "new/edge/terraform.tfstate";

@@ -121,8 +121,7 @@ async fn waiting() -> (Stage, TestGate) {
 async fn a_saved_plan_is_what_is_applied_and_its_file_goes() {
     let mut stage = Stage::new(KEEPS).await;
     stage.strings.grant(RunKind::Apply, stage.input_of(saved));
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
     let log = stage.strings.log();
     assert!(log.contains("Plan: 1 to add"), "{log}");
     assert!(log.contains("Apply complete! Resources: 1 added"), "{log}");
@@ -154,8 +153,7 @@ async fn a_run_that_waits_takes_no_slot_and_leaves_no_plan_on_disk() {
     assert!(matches!(outcome, Outcome::Planned(_)), "{outcome:?}");
 
     gate.set(Standing::Came);
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
     assert_eq!(stage.strings.conduct(|conduct| conduct.resumed), 1);
     assert!(stage.state().exists());
 }
@@ -171,8 +169,7 @@ async fn what_its_task_wants_instead_ends_a_wait_without_an_apply() {
     for end in ends {
         let (mut stage, gate) = waiting().await;
         stage.strings.conduct(|conduct| conduct.wait_end = end);
-        let outcome = stage.strings.outcome().await;
-        assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+        stage.strings.interrupted().await;
         assert_eq!(gate.standing(), Standing::GivenUp);
         assert!(!stage.state().exists());
     }
@@ -186,8 +183,7 @@ async fn what_came_too_late_is_given_up() {
     stage
         .strings
         .conduct(|conduct| conduct.wait_end = WaitEnd::NewerInput);
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+    stage.strings.interrupted().await;
     assert_eq!(gate.standing(), Standing::GivenUp);
     assert!(!stage.state().exists());
 }
@@ -196,8 +192,7 @@ async fn what_came_too_late_is_given_up() {
 async fn a_draining_worker_hands_its_wait_on() {
     let (mut stage, gate) = waiting().await;
     stage.shutdown.drain.cancel();
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
+    stage.strings.interrupted().await;
     assert_eq!(gate.standing(), Standing::GivenUp);
 }
 
@@ -205,11 +200,9 @@ async fn a_draining_worker_hands_its_wait_on() {
 async fn a_wait_in_vain_says_so() {
     let (mut stage, gate) = waiting().await;
     gate.set(Standing::Rejected);
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
+    let error = stage.strings.failed().await;
     assert_eq!(
-        failed.error,
+        error,
         "it waited in vain for the gate of the test: a person said no"
     );
     assert_eq!(gate.standing(), Standing::Rejected);
@@ -227,8 +220,7 @@ async fn a_run_whose_group_is_busy_waits_on() {
         .await;
     assert!(!stage.state().exists());
     stage.strings.conduct(|conduct| conduct.group_busy = false);
-    let outcome = stage.strings.outcome().await;
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    stage.strings.applied().await;
 }
 
 #[tokio::test]
@@ -236,14 +228,8 @@ async fn a_plan_is_refused_if_the_state_has_moved() {
     let (mut stage, gate) = waiting().await;
     apply_by_hand(stage.state().ancestors().nth(3).unwrap()).await;
     gate.set(Standing::Came);
-    let Outcome::Failed(failed) = stage.strings.outcome().await else {
-        panic!("{}", stage.strings.log());
-    };
-    assert!(
-        failed.error.contains("Saved plan is stale"),
-        "{}",
-        failed.error
-    );
+    let error = stage.strings.failed().await;
+    assert!(error.contains("Saved plan is stale"), "{}", error);
     assert!(!stage.file("saved.tfplan").exists());
 }
 

@@ -1,6 +1,6 @@
 //! `DELETE` of tasks (docs/rest.md#deleting-a-task).
 
-use cts_tests::{Site, recorded_services, task};
+use cts_tests::{recorded_services, task};
 
 use crate::api::row::request_id;
 use crate::api::scene::{MODULE, Scene, task as object};
@@ -57,16 +57,8 @@ async fn an_idle_task_is_gone_and_what_it_has_made_stays() {
 
 #[tokio::test]
 async fn a_running_task_finishes_its_run_and_begins_no_other() {
-    let site = Site::new();
-    site.write_steps("pool");
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
-    scene.instance.api.wait_for_events("pool", 1).await;
-    scene.site.hold();
-    scene.register("web", "web-2").await;
-    scene
-        .site
-        .wait_for_step("pool", "begin", "web-1,web-2")
-        .await;
+    let scene = Scene::with_steps().await;
+    scene.hold_at_work().await;
     for _ in 0..2 {
         assert_eq!(scene.delete("pool").await.status, 202);
         scene.ask("GET", "/v1/tasks/pool").await.expect(200);

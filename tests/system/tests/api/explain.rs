@@ -55,12 +55,7 @@ async fn an_explanation_says_what_was_seen_and_done_and_what_is_waited_for() {
     let off = json!({"enabled": false, "obstacles": [{"kind": "disabled"}]});
     scene.wait_for_explanation("idle", &off).await;
 
-    scene.site.hold();
-    scene.register("web", "web-2").await;
-    scene
-        .site
-        .wait_for_step("pool", "begin", "web-1,web-2")
-        .await;
+    scene.hold_at_work().await;
     let running = json!({"current_run": {"status": "running", "kind": "apply"}});
     scene.wait_for_explanation("pool", &running).await;
     let waiting = json!({"obstacles": [{"kind": "buffering"}]});

@@ -17,10 +17,7 @@ async fn newest_run(scene: &Scene) -> String {
 
 #[tokio::test]
 async fn the_log_of_a_run_is_read_and_followed() {
-    let site = Site::new();
-    site.write_steps("pool");
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
-    scene.instance.api.wait_for_events("pool", 1).await;
+    let scene = Scene::with_steps().await;
     let run = newest_run(&scene).await;
     let log = scene.ask("GET", &format!("/v1/runs/{run}/log")).await;
     assert_eq!(log.status, 200);
@@ -52,12 +49,7 @@ async fn the_log_of_a_run_is_read_and_followed() {
         .await;
     assert_eq!((nothing.status, nothing.text()), (200, String::new()));
 
-    scene.site.hold();
-    scene.register("web", "web-2").await;
-    scene
-        .site
-        .wait_for_step("pool", "begin", "web-1,web-2")
-        .await;
+    scene.hold_at_work().await;
     let run = newest_run(&scene).await;
     let target = format!("/v1/runs/{run}/log?follow=true");
     let mut followed = Stream::open(scene.instance.api.address(), &target).await;

@@ -87,10 +87,7 @@ fn made_as(name: &str, description: &str) -> serde_json::Value {
 
 #[tokio::test]
 async fn what_the_file_runs_first_is_the_same_after_a_put() {
-    let site = Site::new();
-    site.write_steps("pool");
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
-    scene.instance.api.wait_for_events("pool", 1).await;
+    let scene = Scene::with_steps().await;
     let mut wanted = object("pool", "./modules/pool");
     wanted["description"] = json!("put");
     let put = crate::api::wire::Request::new("PUT", "/v1/tasks/pool")

@@ -61,16 +61,8 @@ async fn tasks_changes_and_deletions_survive() {
 
 #[tokio::test]
 async fn a_deletion_that_waited_for_a_run_goes_on() {
-    let site = Site::new();
-    site.write_steps("pool");
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
-    scene.instance.api.wait_for_events("pool", 1).await;
-    scene.site.hold();
-    scene.register("web", "web-2").await;
-    scene
-        .site
-        .wait_for_step("pool", "begin", "web-1,web-2")
-        .await;
+    let scene = Scene::with_steps().await;
+    scene.hold_at_work().await;
     assert_eq!(scene.delete("pool").await.status, 202);
     let scene = scene.restart().await;
     scene.site.release();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use cts_tests::{Site, executable, task};
+use cts_tests::{Site, executable};
 
 use crate::api::program::{Said, call};
 use crate::api::scene::{Scene, task as object};
@@ -22,10 +22,7 @@ async fn newest(scene: &Scene) -> (Value, Value) {
 
 #[tokio::test]
 async fn a_run_tells_what_it_changed_how_long_that_took_and_what_went_wrong() {
-    let site = Site::new();
-    site.write_steps("pool");
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
-    scene.instance.api.wait_for_events("pool", 1).await;
+    let scene = Scene::with_steps().await;
     let recorded = "module.pool.terraform_data.recorded";
 
     let (listed, run) = newest(&scene).await;

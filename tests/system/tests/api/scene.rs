@@ -1,7 +1,7 @@
 //! A running system with tasks, and the steps of tests with its API.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site};
+use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site, task as task_block};
 use serde_json::{Value, json};
 
 use crate::api::wire::{Answer, Request};
@@ -33,6 +33,23 @@ impl Scene {
             site,
             consul,
         }
+    }
+
+    /// With a task `pool` whose module is that of [`Site::write_steps`], applied once.
+    pub(crate) async fn with_steps() -> Self {
+        let site = Site::new();
+        site.write_steps("pool");
+        let scene = Self::of_site(site, &task_block("pool", "./modules/pool", &["web"], "")).await;
+        scene.instance.api.wait_for_events("pool", 1).await;
+        scene
+    }
+
+    /// Registers `web-2`, and returns when the apply for it is held at its first step.
+    pub(crate) async fn hold_at_work(&self) {
+        self.site.hold();
+        self.register("web", "web-2").await;
+        let step = self.site.wait_for_step("pool", "begin", "web-1,web-2");
+        step.await;
     }
 
     /// Without any task.

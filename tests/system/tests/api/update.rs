@@ -10,16 +10,8 @@ use crate::api::wire::answer;
 
 #[tokio::test]
 async fn a_busy_task_is_refused_at_once_in_every_mode() {
-    let site = Site::new();
-    site.write_steps("pool");
-    let scene = Scene::of_site(site, &task("pool", "./modules/pool", &["web"], "")).await;
-    scene.instance.api.wait_for_events("pool", 1).await;
-    scene.site.hold();
-    scene.register("web", "web-2").await;
-    scene
-        .site
-        .wait_for_step("pool", "begin", "web-1,web-2")
-        .await;
+    let scene = Scene::with_steps().await;
+    scene.hold_at_work().await;
     for query in ["", "?run=now", "?run=inspect"] {
         for enabled in [true, false] {
             let answer = scene.switch("pool", enabled, query).await;

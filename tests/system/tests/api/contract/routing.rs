@@ -36,6 +36,13 @@ fn nowhere() -> Vec<Row> {
         "/v1/./tasks",
         "/v1/x/../tasks",
         "/v1/%74asks",
+        "/v1/queue/",
+        "/v1/runs/",
+        "/v1/runs//log",
+        "/v1/runs/a/logs",
+        "/v1/runs//cancel",
+        "/v1/events/",
+        "/v1/openapi",
     ];
     let row = |path: &str, method: &&str| {
         let body = if *method == "HEAD" {
@@ -85,8 +92,18 @@ fn wrong_methods() -> Vec<Row> {
     for path in ["/v1/tasks/pool/", "/v1/tasks/a/b", "/v1/tasks/a/b/c"] {
         rows.extend(legacy(path, "PATCH", &["PATCH"]));
     }
-    for method in KNOWN.iter().filter(|method| **method != "GET") {
-        rows.push(ask(method, "/v1/health").gives(405, Body::Allow("GET")));
+    rows.extend(legacy("/v1/tasks/pool/explain", "PATCH", &["GET", "PATCH"]));
+    for path in [
+        "/v1/health",
+        "/v1/queue",
+        "/v1/runs",
+        "/v1/runs/a",
+        "/v1/runs/a/log",
+        "/v1/events",
+    ] {
+        for method in KNOWN.iter().filter(|method| **method != "GET") {
+            rows.push(ask(method, path).gives(405, Body::Allow("GET")));
+        }
     }
     for path in ["/v1/tasks", "/nowhere", "/v1/health", "/v1/tasks/pool"] {
         for method in ["BREW", "PROPFIND", "get", "Patch"] {
@@ -119,6 +136,8 @@ fn served_in_odd_ways() -> Vec<Row> {
         ask("GET", "/v1/status/x/y/z").gives(200, overall()),
         ask("GET", "/v1/status/cluster/").gives(200, overall()),
         ask("GET", "/v1/status/cluster/x").gives(200, overall()),
+        ask("GET", "/v1/status//tasks").gives(200, overall()),
+        ask("GET", "/v1/status/%74asks").gives(200, overall()),
         ask("GET", "/v1/status/tasks/").gives(200, all()),
         ask("GET", "/v1/status/tasks/a/b").gives(400, unsupported("/v1/status/tasks/a/b")),
         ask("GET", "/v1/status/tasks/a%2Fb").gives(400, unsupported("/v1/status/tasks/a/b")),

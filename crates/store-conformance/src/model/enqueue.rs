@@ -1,0 +1,184 @@
+//! The part of the model that queues inputs.
+
+use std::time::Duration;
+
+use cts_core::TaskName;
+use cts_core::runs::{
+    Asked, EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
+    forgets_attempts, may_enqueue,
+};
+
+use super::{Model, ModelTask};
+use cts_store::{EnqueueRequest, Enqueued, Unchanged};
+
+impl Model {
+    pub fn enqueue(&mut self, request: &EnqueueRequest) -> Enqueued {
+        let mut answer = Enqueued {
+            task: request.task.clone(),
+            decision: None,
+            queued: None,
+            cancelled: None,
+            losses: Vec::new(),
+        };
+        let asked = self.asked(request);
+        let may = |task: &&ModelTask| {
+            let stored = &task.stored;
+            may_enqueue(stored.phase, stored.spec.enabled, request.kind, asked)
+        };
+        let Some(task) = self.tasks.get(&request.task).filter(may) else {
+            return answer;
+        };
+        let requested = asked == Asked::Open;
+        if !request.kind.applies() {
+            return self.enqueue_beside(request, requested, answer);
+        }
+        let queued = self.only(&request.task, RunStatus::Queued);
+        let running = self.only(&request.task, RunStatus::Running);
+        let applying = running.filter(|id| self.runs[id].kind == RunKind::Apply);
+        let hash = request.input.hash;
+        let runs = TaskRuns {
+            queued: queued.map(|id| QueuedApply {
+                input: self.runs[&id].input,
+                no_retry: self.runs[&id].no_retry,
+            }),
+            running: applying.map(|id| self.runs[&id].input),
+            withdrawn: applying.is_some_and(|id| self.runs[&id].withdrawn),
+            last_applied: task.last_applied,
+            withheld: task.withheld,
+        };
+        let known = self.runs.contains_key(&request.run);
+        let decision = if known {
+            EnqueueDecision::Keep
+        } else {
+            let guarded = request.guarded.as_ref();
+            answer.losses = guarded.map_or_else(Vec::new, |guarded| {
+                self.baseline(task).losses(guarded.guard, &guarded.counts)
+            });
+            let skip_unchanged = match request.unchanged {
+                Unchanged::AsTaskSays => task.stored.spec.file_settings.skip_unchanged,
+                Unchanged::Skip => true,
+                Unchanged::Run => false,
+            };
+            let wanted = WantedApply {
+                input: hash,
+                skip_unchanged,
+                requested,
+                loses_much: !answer.losses.is_empty(),
+            };
+            let decision = decide_enqueue(runs, wanted);
+            if forgets_attempts(task.tried, runs, wanted, decision) {
+                self.not_tried(&request.task);
+            }
+            decision
+        };
+        if !known {
+            self.guard(request, decision, &answer.losses);
+            self.end_withholding(request, decision);
+        }
+        answer.decision = Some(decision);
+        answer.queued = queued;
+        match decision {
+            EnqueueDecision::Enqueue | EnqueueDecision::Supersede => {
+                if decision == EnqueueDecision::Supersede {
+                    self.run(queued).status = RunStatus::Cancelled;
+                    answer.cancelled = queued;
+                }
+                self.insert_wanted(request, requested);
+                let waits = applying.filter(|id| self.runs[id].waiting_for.is_some());
+                let place = queued
+                    .or(waits)
+                    .map_or(self.now, |taken| self.runs[&taken].due);
+                let due = place.min(self.now);
+                self.run(Some(request.run)).due = due;
+                self.forget_failures(&request.task);
+                answer.queued = Some(request.run);
+            }
+            EnqueueDecision::Replace => {
+                let now = self.now;
+                self.store_input(request);
+                let run = self.run(queued);
+                (run.input, run.attempts, run.due) = (hash, 0, run.due.min(now));
+                run.no_retry = false;
+                self.forget_failures(&request.task);
+            }
+            EnqueueDecision::Skip {
+                cancel_queued: true,
+            } => {
+                self.run(queued).status = RunStatus::Cancelled;
+                answer.cancelled = answer.queued.take();
+            }
+            EnqueueDecision::Skip { .. }
+            | EnqueueDecision::Keep
+            | EnqueueDecision::Block
+            | EnqueueDecision::Withhold => {}
+        }
+        answer
+    }
+
+    fn enqueue_beside(
+        &mut self,
+        request: &EnqueueRequest,
+        requested: bool,
+        mut answer: Enqueued,
+    ) -> Enqueued {
+        let known = self.runs.contains_key(&request.run);
+        if known {
+            answer.decision = Some(EnqueueDecision::Keep);
+        } else {
+            answer.decision = Some(EnqueueDecision::Enqueue);
+            self.insert_wanted(request, requested);
+        }
+        let queued = self.runs[&request.run].status == RunStatus::Queued;
+        answer.queued = queued.then_some(request.run);
+        answer
+    }
+
+    fn insert_wanted(&mut self, request: &EnqueueRequest, requested: bool) {
+        let hash = request.input.hash;
+        self.insert(request.run, request.task.clone(), hash, Duration::ZERO);
+        self.store_input(request);
+        let run = self.run(Some(request.run));
+        (run.kind, run.requested) = (request.kind, requested);
+        run.no_retry = requested;
+        if requested {
+            self.requests.remove(&request.run);
+        }
+    }
+
+    pub(super) fn store_input(&mut self, request: &EnqueueRequest) {
+        let instances = self.inputs.entry(request.input.hash).or_default();
+        let guarded = request.guarded.as_ref();
+        *instances = instances.take().or_else(|| Some(guarded?.counts.clone()));
+    }
+
+    /// Ends withholding a cancelled input once another input is wanted, or the cancelled one in spite of
+    /// that.
+    pub(super) fn end_withholding(&mut self, request: &EnqueueRequest, decision: EnqueueDecision) {
+        let Some(task) = self.tasks.get_mut(&request.task) else {
+            return;
+        };
+        let ends = match decision {
+            EnqueueDecision::Enqueue | EnqueueDecision::Supersede | EnqueueDecision::Replace => {
+                true
+            }
+            EnqueueDecision::Skip { .. } => task.withheld != Some(request.input.hash),
+            EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => false,
+        };
+        if ends {
+            task.withheld = None;
+        }
+    }
+
+    /// A newer input has not failed yet.
+    pub(super) fn forget_failures(&mut self, task: &TaskName) {
+        if let Some(task) = self.tasks.get_mut(task) {
+            task.failures = 0;
+        }
+    }
+
+    pub(super) fn not_tried(&mut self, task: &TaskName) {
+        if let Some(task) = self.tasks.get_mut(task) {
+            task.tried = None;
+        }
+    }
+}

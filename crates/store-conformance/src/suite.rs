@@ -1,0 +1,383 @@
+//! The list of all behaviours.
+
+/// Makes a test of every behaviour: `store_suite!(MyFixture);` at the root of a module that has the
+/// [`Fixture`] of that name.
+#[macro_export]
+macro_rules! store_suite {
+    ($fixture:ident) => {
+        $crate::store_suite! { @topics $fixture;
+            tasks {
+                configured_tasks_come_back_whole_and_in_their_order,
+                replaced_tasks_are_added_changed_moved_and_removed,
+                every_allowed_name_works,
+                unknown_names_have_nothing,
+            }
+            guards {
+                small_losses_while_applies_fail_are_one_large_one,
+                what_is_held_goes_on_when_the_run_before_it_has_ended,
+                a_release_outlasts_the_run_before_it,
+                a_release_is_for_what_its_caller_has_seen,
+                a_limit_that_is_added_counts_from_what_is_applied,
+                what_loses_much_is_held_until_it_is_back,
+                what_is_released_counts_as_applied,
+                what_is_asked_for_passes_and_says_what_is_lost,
+            }
+            enqueue {
+                a_new_input_is_queued_and_due_at_once,
+                going_back_to_the_applied_input_cancels_the_queued_run,
+                inputs_come_back_byte_for_byte,
+                one_input_may_serve_many_tasks,
+            }
+            lease {
+                a_lease_tells_what_to_do,
+                a_lease_tells_the_timeouts_of_its_task,
+                a_grant_is_found_by_the_call_that_it_was_made_to,
+                a_renewal_never_shortens_the_lease,
+                an_expired_lease_is_in_force_again_when_it_is_renewed,
+                a_lease_belongs_to_its_holder,
+                an_old_epoch_is_refused,
+                a_run_that_was_never_leased_is_refused,
+            }
+            complete {
+                success_is_one_event_and_the_last_applied_input,
+                the_event_of_a_failed_run_tells_every_error_newest_first,
+                a_failed_run_is_tried_afresh_later_and_later,
+                success_ends_the_row_of_failures,
+                a_newer_input_begins_the_row_of_failures_anew,
+                error_texts_come_back_unchanged,
+            }
+            details {
+                events_have_the_resources_of_their_run,
+                details_come_back_however_an_attempt_ended,
+                the_created_run_of_a_task_has_details,
+                details_are_those_of_the_last_attempt,
+                lists_have_the_summaries_of_details,
+                details_that_are_too_much_are_bounded,
+            }
+            plans {
+                plans_come_back_unchanged,
+                a_plan_changes_nothing_for_its_task,
+                plans_and_checks_push_out_no_result_and_are_kept_for_a_while_only,
+            }
+            states {
+                the_version_changes_with_every_change_of_a_state,
+                states_are_ordered_by_name,
+                states_are_filtered_by_status,
+                events_tell_the_whole_run,
+            }
+            logs {
+                lines_come_back_in_order_page_by_page,
+                a_log_has_ended_when_its_run_has,
+                lines_come_back_unchanged,
+                an_unknown_run_has_no_log,
+                logs_that_have_gone_on_are_found_among_many,
+            }
+            prune {
+                a_withdrawn_apply_stays_as_long_as_a_status_is_made_of_it,
+                logs_and_events_go_with_their_runs,
+                contents_go_with_their_last_input,
+                inputs_are_stored_whole_beside_a_prune,
+                old_runs_go_but_not_what_a_status_is_made_of,
+                more_runs_and_lines_go_than_one_transaction_takes,
+                the_history_of_deleted_tasks_is_forgotten_by_the_same_rule,
+            }
+            applied_inputs {
+                an_applied_input_stays_while_a_newer_one_is_queued_or_failed,
+                a_plan_applies_nothing,
+                a_later_task_of_the_same_name_has_no_applied_input,
+                an_applied_input_outlives_a_new_definition_and_a_restart,
+                pruning_keeps_the_applied_input_however_many_runs_failed,
+            }
+            housekeeping {
+                the_last_housekeeping_is_known_whoever_leads,
+                an_earlier_leader_does_no_housekeeping,
+                the_space_of_logs_counts_every_line,
+                logs_of_successful_runs_go_first_and_the_oldest_of_them,
+                a_removed_log_ends_where_it_ended,
+                a_log_longer_than_one_transaction_is_removed,
+            }
+            recovery {
+                everything_is_there_after_a_restart,
+                a_crash_between_lease_and_completion_leaves_nothing_last_applied,
+            }
+            concurrency {
+                parallel_workers_lease_every_run_once_and_no_task_twice,
+                parallel_requests_for_one_task_queue_one_run,
+                of_parallel_completions_one_is_accepted,
+                parallel_lines_are_all_kept,
+                of_parallel_candidates_one_leads,
+                no_epoch_is_granted_twice,
+                a_deposed_leader_writes_nothing_after_the_takeover,
+                parallel_beats_are_one_worker,
+                parallel_stores_of_one_bundle_are_one,
+                a_dropped_request_has_happened_wholly_or_not_at_all,
+                a_dropped_completion_has_happened_wholly_or_not_at_all,
+            }
+            leadership {
+                an_expired_leadership_goes_to_the_next_who_asks,
+                a_leader_that_comes_back_after_its_expiry_gets_a_new_epoch,
+                an_id_belongs_to_the_life_that_was_seen,
+                a_lease_outlives_the_use_of_its_id,
+                members_are_listed_by_id_with_their_silence,
+                members_tell_what_they_are,
+            }
+            fences {
+                nobody_is_obeyed_before_there_is_a_leader,
+                an_earlier_leader_is_not_obeyed,
+                an_epoch_that_was_never_granted_is_not_obeyed,
+                an_expired_leader_is_not_obeyed_though_nobody_took_over,
+                a_fence_holds_over_a_restart,
+            }
+            withdrawals {
+                a_file_withdraws_what_is_queued_of_what_it_declares_otherwise,
+                what_a_file_has_disabled_can_be_enabled_over_the_api,
+                what_runs_while_a_file_changes_its_task_is_not_tried_again,
+                a_declaration_that_comes_back_is_applied,
+                a_file_refuses_what_was_asked_of_the_declaration_before,
+                failed_tasks_are_made_due_once_their_declaration_has_taken_effect,
+            }
+            workers {
+                a_beat_makes_a_worker_known,
+                a_beat_updates_what_a_worker_says,
+                workers_are_listed_by_host_and_id_with_their_silence,
+            }
+            capabilities {
+                a_run_goes_to_a_worker_with_its_driver,
+                a_version_is_matched_exactly_and_with_its_driver,
+                odd_names_are_only_names,
+            }
+            groups {
+                of_a_group_one_applies_at_a_time,
+                parallel_calls_lease_one_apply_of_a_group,
+            }
+            cancels {
+                a_queued_run_is_withdrawn_with_an_event,
+                a_running_run_is_ordered_to_stop_and_not_tried_again,
+                what_was_cancelled_runs_with_the_next_change_or_request,
+                a_newer_input_that_was_cancelled_too_stays_withheld,
+                a_restart_withholds_nothing_that_a_newer_input_replaces,
+                a_second_order_has_to_wait_and_then_needs_force,
+                a_worker_that_takes_no_note_is_told_from_one_that_does,
+                a_cancelled_run_whose_lease_is_lost_is_not_begun_again,
+                a_cancelled_creation_is_discarded,
+                a_cancelled_destruction_is_suspended_and_goes_on,
+                a_suspended_destruction_is_given_up_by_what_retains,
+            }
+            waits {
+                a_run_that_waits_says_so_and_is_not_at_work,
+                a_newer_input_ends_a_wait_and_takes_its_place,
+                disabling_a_task_ends_its_wait_for_good,
+                a_check_interrupts_a_wait_and_an_inspection_does_not,
+                a_drained_wait_goes_elsewhere_and_does_not_count,
+                a_wait_in_vain_is_shown_and_not_tried_again,
+                what_waits_leaves_its_group_to_others,
+                only_the_holder_of_a_lease_waits,
+            }
+            settings {
+                the_first_key_of_a_cluster_stays,
+                settings_are_read_as_they_were_stored,
+                only_the_leader_changes_settings,
+                what_a_worker_reports_and_has_is_listed,
+                a_run_goes_to_a_worker_that_has_its_settings,
+                a_worker_of_an_earlier_version_gets_what_there_is,
+                plans_go_to_workers_with_the_settings_that_follow,
+            }
+            queued_settings {
+                a_plan_of_a_destruction_has_the_settings_in_force,
+                without_settings_no_worker_that_reports_its_own_destroys,
+                a_destruction_has_the_settings_of_its_input_and_not_of_its_task,
+                a_run_without_settings_is_given_those_that_a_leader_says,
+                a_run_that_is_not_as_it_was_is_given_no_settings,
+                what_is_queued_for_settings_that_were_in_force_is_found,
+            }
+            settings_walk {
+                what_is_put_back_goes_to_workers_with_the_settings_in_force,
+                every_run_survives_a_change_of_settings,
+            }
+            queue {
+                runs_that_wait_are_told_by_what_they_require,
+                a_start_makes_failed_runs_due_once_in_a_while,
+                a_start_leaves_alone_what_is_not_to_be_tried_again,
+            }
+            bundles {
+                bundles_come_back_byte_for_byte,
+                an_unknown_bundle_is_not_there,
+                a_bundle_is_stored_once,
+                keeping_tells_which_bundles_are_missing,
+                bundles_are_forgotten_after_a_week_out_of_use,
+                bundles_that_runs_and_destructions_need_stay,
+                bundles_outlive_a_restart,
+            }
+            hints {
+                published_hints_are_heard,
+                everyone_who_listens_hears,
+                many_hints_at_once_are_heard,
+                a_hint_of_any_size_is_heard_or_leaves_a_gap,
+                hints_are_heard_after_a_restart,
+            }
+            changes {
+                every_change_has_its_revision,
+                a_change_of_the_name_is_refused,
+                of_parallel_changes_of_one_revision_one_is_made,
+                of_parallel_requests_of_an_idle_task_one_is_accepted,
+            }
+            configurations {
+                the_configuration_of_one_member_takes_effect_when_it_starts,
+                a_rolling_restart_takes_effect_with_its_last_member,
+                members_that_are_dead_are_waited_for_and_do_not_count,
+                a_member_that_says_nothing_of_its_configuration_decides_nothing,
+                what_is_in_force_stays_as_it_is_stored,
+                a_leader_adopts_its_own_only_if_there_is_none,
+                configurations_are_those_of_living_members,
+                one_that_is_decided_takes_the_place_of_the_one_that_was_meant,
+                what_the_api_has_made_of_a_decided_one_lasts_no_longer,
+                other_tasks_of_the_api_go_with_a_decided_one_if_they_are_to,
+                a_decided_one_has_the_modules_that_are_known,
+            }
+            configured {
+                what_the_api_has_changed_lasts,
+                another_declaration_takes_effect,
+                an_edited_module_is_no_other_declaration,
+                a_deleted_task_stays_away,
+                a_deleted_task_comes_back_when_it_was_not_declared_in_between,
+                a_changed_and_deleted_task_stays_away,
+                a_deletion_that_waits_for_a_run_lasts,
+                another_declaration_waits_until_the_deleted_task_is_gone,
+                a_removed_task_goes_when_its_run_has_ended,
+                a_removed_task_goes_when_its_worker_is_lost,
+                a_configured_task_takes_over_one_of_the_api,
+                a_configured_task_takes_over_a_draft,
+                a_task_of_the_api_keeps_the_name_of_a_deleted_one,
+            }
+            creation {
+                a_draft_is_shown_to_nobody_until_its_run_has_succeeded,
+                a_failed_creation_leaves_nothing_but_its_run,
+                an_inspection_leaves_nothing_but_its_plan,
+                a_name_that_is_being_created_is_told_with_its_run,
+                tasks_of_the_api_stand_behind_the_others_in_their_order,
+                a_draft_has_no_run_but_its_own,
+                what_nobody_reads_is_forgotten,
+                of_parallel_creations_of_one_name_one_begins,
+            }
+            deletion {
+                an_idle_task_goes_at_once,
+                a_task_that_runs_goes_when_its_run_has_ended,
+                tasks_that_are_deleted_while_they_are_leased_go,
+            }
+            destruction {
+                what_a_task_has_made_is_destroyed_before_it_goes,
+                without_a_word_and_without_anything_made_a_task_just_goes,
+                the_input_that_was_leased_last_is_destroyed,
+                what_runs_is_waited_for_and_then_destroyed,
+                a_destruction_that_fails_is_tried_again_for_ever,
+                a_destruction_outlives_its_workers_and_processes,
+                a_destruction_is_given_up_by_what_retains,
+                a_takeover_goes_on_with_a_destruction,
+                a_plan_of_a_destruction_changes_nothing,
+                a_destruction_and_the_applies_of_its_group_wait_for_each_other,
+            }
+            listing {
+                runs_are_listed_newest_first,
+                pages_of_runs_go_on_where_the_last_ended,
+                lists_tell_all_of_a_run_but_the_text_of_its_plan,
+                runs_of_a_creation_are_listed_while_they_go_on_and_afterwards,
+                runs_of_earlier_tasks_of_a_name_are_listed,
+                the_newest_explanation_is_told,
+            }
+            requests {
+                a_request_is_carried_out_once,
+                requests_come_oldest_first,
+                a_requested_run_is_made_whatever_is_applied,
+                what_is_no_open_request_is_not_refused,
+                a_task_is_enabled_and_run_by_one_change,
+            }
+            losses {
+                a_lost_lease_is_remembered_with_its_task,
+                leases_that_a_dead_process_had_are_lost,
+                the_first_lost_lease_costs_no_time_and_later_ones_delay,
+                the_newest_errors_of_a_run_stay_and_none_is_long,
+                a_run_that_loses_its_workers_fails_with_one_event_that_says_why,
+                what_applies_nothing_fails_without_an_event,
+                a_creation_that_loses_its_workers_is_discarded,
+                leases_that_no_scheduler_could_renew_do_not_count,
+                leases_that_a_replica_could_renew_count_though_nobody_led,
+                an_input_that_kills_workers_does_not_go_through_the_fleet,
+                a_clock_that_was_years_ahead_silences_no_run_and_keeps_no_lease,
+            }
+            swallowed {
+                a_requested_run_that_fails_leaves_the_change_that_it_replaced,
+                a_change_that_was_skipped_because_of_a_requested_run_is_not_lost,
+                a_change_back_to_what_was_tried_is_not_lost,
+                a_requested_run_of_an_earlier_input_leaves_the_change,
+                a_requested_run_of_what_is_applied_fails_like_any_other,
+                a_requested_run_of_what_has_failed_keeps_the_slow_retry,
+                a_requested_run_whose_worker_is_lost_leaves_the_change,
+                releasing_everything_leaves_the_change_of_a_requested_run,
+                a_requested_run_of_a_disabled_task_leaves_nothing,
+                a_task_that_is_enabled_again_meanwhile_has_its_run,
+                of_two_requested_runs_the_last_leaves_the_change,
+                a_deletion_leaves_nothing_of_a_requested_run,
+                a_replaced_run_keeps_its_place,
+            }
+            terraform_states {
+                what_an_attempt_reports_is_kept_and_comes_with_the_next_lease,
+                a_move_is_counted_once_however_often_it_is_recorded,
+                only_the_holder_of_a_lease_records,
+                a_conflict_waits_for_a_decision_and_that_for_the_next_apply,
+                a_conflict_is_over_with_the_next_state,
+                a_decision_requests_a_run_where_none_is_queued,
+                the_state_of_a_task_that_is_there_is_its_own,
+                a_task_under_an_old_name_is_another_one,
+                a_decision_makes_a_destruction_due,
+            }
+            archives {
+                a_reset_removes_every_task_and_deletion,
+                a_reset_leaves_what_runs_until_it_has_ended,
+                what_a_reset_leaves_goes_when_its_worker_is_lost,
+                what_a_reset_removes_is_archived,
+                the_newest_archives_are_kept,
+            }
+            walk {
+                random_walks_agree_with_the_model,
+            }
+        }
+    };
+    (@topics $fixture:ident; $($topic:ident { $($behaviour:ident,)+ })+) => {
+        $(mod $topic {
+            use super::$fixture;
+
+            $(#[::tokio::test]
+            async fn $behaviour() {
+                $crate::$topic::$behaviour::<$fixture>().await;
+            })+
+        })+
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    /// Fails if the macro leaves out a behaviour, which would then never be tested.
+    #[test]
+    fn every_behaviour_is_in_the_suite() {
+        let suite = include_str!("suite.rs");
+        let mut behaviours = 0;
+        for file in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap() {
+            let path = file.unwrap().path();
+            let topic = path.file_stem().unwrap().to_str().unwrap();
+            let is_topic = suite.contains(&format!(" {topic} {{\n"));
+            if !is_topic || path.is_dir() {
+                continue;
+            }
+            for line in fs::read_to_string(&path).unwrap().lines() {
+                if let Some(rest) = line.strip_prefix("pub async fn ") {
+                    let name = rest.split('<').next().unwrap();
+                    assert!(suite.contains(&format!(" {name},\n")), "{name} is missing");
+                    behaviours += 1;
+                }
+            }
+        }
+        assert!(behaviours > 200, "{behaviours}");
+    }
+}

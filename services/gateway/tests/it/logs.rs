@@ -1,0 +1,118 @@
+//! A log service that serves the calls of a gateway.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use cts_proto::log::v1::log_service_server::LogService;
+use cts_proto::log::v1::{
+    AppendLogRequest, AppendLogResponse, LogLine, LogStream, ReadLogRequest, ReadLogResponse,
+};
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::runs::{RUN, not_for_a_gateway};
+
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// Has the log of one run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MemoryLogs {
+    /// How it was asked for.
+    pub(crate) reads: Arc<Mutex<Vec<ReadLogRequest>>>,
+    /// End of the log after its first lines, for followers. Without it the log never ends.
+    pub(crate) end: Option<Status>,
+    /// Held by each log that never ends.
+    pub(crate) endless: Arc<()>,
+    /// A log that is not followed waits for this before its first line.
+    pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
+    /// Refusal of a log that is not followed.
+    pub(crate) refusal: Option<Status>,
+    /// Parts of a mebibyte that the log has instead.
+    pub(crate) large: u64,
+}
+
+/// Parts of a mebibyte each after the position `after`, one line each.
+fn large_parts(count: u64, after: u64) -> impl Iterator<Item = ReadLogResponse> {
+    (after + 1..=count).map(|position| ReadLogResponse {
+        position,
+        lines: vec![line(LogStream::Stdout, &"x".repeat(1 << 20))],
+    })
+}
+
+fn line(stream: LogStream, text: &str) -> LogLine {
+    LogLine {
+        stream: stream.into(),
+        text: text.to_owned(),
+    }
+}
+
+#[tonic::async_trait]
+impl LogService for MemoryLogs {
+    type ReadLogStream = Messages<ReadLogResponse>;
+
+    async fn append_log(
+        &self,
+        _request: Request<Streaming<AppendLogRequest>>,
+    ) -> Result<Response<AppendLogResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn read_log(
+        &self,
+        request: Request<ReadLogRequest>,
+    ) -> Result<Response<Self::ReadLogStream>, Status> {
+        let request = request.into_inner();
+        self.reads.lock().unwrap().push(request.clone());
+        match request.run_id.as_str() {
+            RUN => {}
+            "no-id" => return Err(Status::invalid_argument("inner text")),
+            _ => return Err(Status::not_found("inner text")),
+        }
+        if let Some(refusal) = self.refusal.clone().filter(|_refusal| !request.follow) {
+            return Err(refusal);
+        }
+        if self.large > 0 {
+            let parts = large_parts(self.large, request.after_position).map(Ok);
+            let wanted = if request.one_part { 1 } else { usize::MAX };
+            return Ok(Response::new(Box::pin(tokio_stream::iter(
+                parts.take(wanted),
+            ))));
+        }
+        let parts = [
+            ReadLogResponse {
+                position: 2,
+                lines: vec![
+                    line(LogStream::Stdout, "Plan: 1 to add"),
+                    line(LogStream::Stderr, "é \"x\""),
+                ],
+            },
+            ReadLogResponse {
+                position: 3,
+                lines: vec![line(LogStream::Stdout, "done")],
+            },
+        ];
+        let after = request.after_position;
+        let parts = parts.into_iter().filter(move |part| part.position > after);
+        let parts = tokio_stream::iter(parts.map(Ok));
+        Ok(Response::new(match (&self.end, request.follow) {
+            (Some(end), true) => Box::pin(parts.chain(tokio_stream::once(Err(end.clone())))),
+            (None, true) => {
+                let held = Arc::clone(&self.endless);
+                let silence = tokio_stream::pending().map(move |part| {
+                    let _held = &held;
+                    part
+                });
+                Box::pin(parts.chain(silence))
+            }
+            (_, false) => {
+                let gate = self.gate.clone().filter(|_| after == 0);
+                let opened = futures::stream::once(async move {
+                    if let Some(gate) = gate {
+                        gate.acquire().await.unwrap().forget();
+                    }
+                });
+                Box::pin(opened.filter_map(|()| None).chain(parts))
+            }
+        }))
+    }
+}
