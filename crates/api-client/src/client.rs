@@ -23,15 +23,14 @@ use crate::tls;
 /// Time for a connection to be made. An answer may take any time: it comes after Terraform's work.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// Idle time after which the client checks that its peer still lives, so that it does not wait without end
-/// for a peer that has vanished.
+/// Idle time after which the client checks that its peer still lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// The REST API at one address.
 ///
 /// No request has a time limit, and no proxy is used, whatever the environment says
-/// (docs/cli.md#options-of-all-of-them).
-/// Dropping the future of a request ends the connection; the server may finish the work all the same.
+/// (docs/cli.md#options-of-all-of-them). Dropping the future of a request ends the connection; the server may finish
+/// the work all the same.
 #[derive(Debug, Clone)]
 pub struct ApiClient {
     pub(crate) client: Client,
@@ -39,8 +38,8 @@ pub struct ApiClient {
 }
 
 impl ApiClient {
-    /// A client; it connects only with its first request. Files of TLS are read before the address is
-    /// checked, whatever its scheme.
+    /// A client; it connects only with its first request. Files of TLS are read before the address is checked,
+    /// whatever its scheme.
     ///
     /// # Errors
     ///
@@ -148,8 +147,8 @@ impl ApiClient {
         }
     }
 
-    /// Inspects how Terraform would create this task (docs/rest.md#creating-a-task). Nothing is created.
-    /// `task` is the task object of docs/rest.md#task-objects.
+    /// Inspects how Terraform would create this task (docs/rest.md#creating-a-task). Nothing is created. `task` is the
+    /// task object of docs/rest.md#task-objects.
     ///
     /// # Errors
     ///
@@ -161,8 +160,8 @@ impl ApiClient {
         self.post_task(task, RunMode::Inspect).await?.decode()
     }
 
-    /// Creates this task and runs it, if it is enabled (docs/rest.md#creating-a-task). The answer comes when
-    /// that is done.
+    /// Creates this task and runs it, if it is enabled (docs/rest.md#creating-a-task). The answer comes when that is
+    /// done.
     ///
     /// # Errors
     ///
@@ -176,8 +175,8 @@ impl ApiClient {
         json!({ "task": task })
     }
 
-    /// Replaces the task of this name, whatever its revision, and runs it, if it is enabled
-    /// (docs/api.md#tasks). The answer comes when that is done. A cts-only call.
+    /// Replaces the task of this name, whatever its revision, and runs it, if it is enabled (docs/api.md#tasks). The
+    /// answer comes when that is done. A cts-only call.
     ///
     /// # Errors
     ///
@@ -194,8 +193,8 @@ impl ApiClient {
     }
 
     /// Marks a task for deletion and returns the id of the request; the task is removed once it does not run
-    /// (docs/rest.md#deleting-a-task). Its infrastructure is destroyed first if the task declares that,
-    /// unless `retain` is set.
+    /// (docs/rest.md#deleting-a-task). Its infrastructure is destroyed first if the task declares that, unless
+    /// `retain` is set.
     ///
     /// # Errors
     ///
@@ -209,8 +208,7 @@ impl ApiClient {
         Ok(answer.decode::<DeletionAnswer>()?.request_id)
     }
 
-    /// Plans the destruction that a deletion would carry out (docs/rest.md#deleting-a-task). Nothing is
-    /// changed.
+    /// Plans the destruction that a deletion would carry out (docs/rest.md#deleting-a-task). Nothing is changed.
     ///
     /// # Errors
     ///
@@ -223,8 +221,7 @@ impl ApiClient {
     }
 
     /// Releases a task that its shrink limit blocks, and returns the cause; `None` if nothing blocked it
-    /// (docs/rest.md#releasing-a-task). Refused if more is lost than was `seen`, by versions that support
-    /// that.
+    /// (docs/rest.md#releasing-a-task). Refused if more is lost than was `seen`, by versions that support that.
     ///
     /// # Errors
     ///
@@ -251,8 +248,7 @@ impl ApiClient {
         answer.decode()
     }
 
-    /// Decides which Terraform state a task continues with. The next run carries that out, and is due at
-    /// once.
+    /// Decides which Terraform state a task continues with. The next run carries that out, and is due at once.
     ///
     /// # Errors
     ///
@@ -268,8 +264,8 @@ impl ApiClient {
         answer.decode()
     }
 
-    /// Inspects how enabling and running a task would change things (docs/rest.md#updating-a-task). Nothing
-    /// is changed.
+    /// Inspects how enabling and running a task would change things (docs/rest.md#updating-a-task). Nothing is
+    /// changed.
     ///
     /// # Errors
     ///
@@ -354,8 +350,8 @@ impl ApiClient {
     }
 }
 
-/// A redirection that keeps method and body is followed. Any other would turn a change into a question,
-/// whose answer would be taken for success.
+/// A redirection that keeps method and body is followed. Any other would turn a change into a question, whose answer
+/// would be taken for success.
 fn redirects() -> redirect::Policy {
     redirect::Policy::custom(|attempt| {
         let keeps_the_request = matches!(

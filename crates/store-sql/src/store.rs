@@ -1,9 +1,11 @@
 //! The store over a database: one call of it for each method.
 
 mod calls;
+mod configurations;
 mod held_leases;
 mod housekeeping;
 mod settings;
+mod workers;
 
 use std::ops::Deref;
 use std::time::Duration;

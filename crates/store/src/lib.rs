@@ -11,6 +11,7 @@ pub mod cancel;
 pub mod cell;
 mod cluster;
 mod configuration;
+mod configuration_store;
 pub mod configured;
 mod contents;
 mod continuity;
@@ -27,6 +28,7 @@ mod settings;
 mod store;
 mod task;
 pub mod transfer;
+mod worker_store;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cancel::{CancelState, CancelledRun};
@@ -35,6 +37,7 @@ pub use configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,
     OtherConfiguration, Registered, decide,
 };
+pub use configuration_store::ConfigurationStore;
 pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
@@ -54,3 +57,4 @@ pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, PendingDeletions, Refused, RefusedCode, RunRequest, StoredTask,
     TaskChange, TaskVersion,
 };
+pub use worker_store::WorkerStore;

@@ -7,16 +7,14 @@ use async_trait::async_trait;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    TaskSpec, TaskStatus, WorkerId,
 };
 use futures::stream::BoxStream;
 
 use crate::archive::{Archive, ArchivedRow};
 use crate::cancel::{CancelState, CancelledRun};
-use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
-use crate::configuration::{
-    AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration, Registered,
-};
+use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
+use crate::configuration_store::ConfigurationStore;
 use crate::contents::StoredInput;
 use crate::continuity::Continuity;
 use crate::destruction::Deletion;
@@ -31,35 +29,43 @@ use crate::settings::SettingsStore;
 use crate::task::{
     NewTask, PendingDeletions, Refused, RunRequest, StoredTask, TaskChange, TaskVersion,
 };
+use crate::worker_store::WorkerStore;
 
-/// Hints of other processes, without end; a broken connection is reconnected inside and shows as
-/// [`Hint::Gap`].
+/// Hints of other processes, without end; a broken connection is reconnected inside and shows as [`Hint::Gap`].
 pub type HintStream = BoxStream<'static, Hint>;
 
 /// Task, run and event state.
 ///
-/// Every method is one transaction: all of it has happened when the method returns, and nothing of it when
-/// the method fails or its future is dropped before the commit. Times are the store's own: no clock of a
-/// caller decides when a lease is over.
+/// Every method is one transaction: all of it has happened when the method returns, and nothing of it when the method
+/// fails or its future is dropped before the commit. Times are the store's own: no clock of a caller decides when a
+/// lease is over.
 ///
-/// Duties of the leader alone take a [`LeaderEpoch`]. The transaction checks the epoch, so that the call of a
-/// replica that has not noticed yet that it was deposed changes nothing (P4).
+/// Duties of the leader alone take a [`LeaderEpoch`]. The transaction checks the epoch, so that the call of a replica
+/// that has not noticed yet that it was deposed changes nothing (P4).
 #[async_trait]
 pub trait Store:
-    HeldLeases + Housekeeping + SettingsStore + Continuity + Send + Sync + fmt::Debug
+    ConfigurationStore
+    + WorkerStore
+    + HeldLeases
+    + Housekeeping
+    + SettingsStore
+    + Continuity
+    + Send
+    + Sync
+    + fmt::Debug
 {
-    /// Makes this incarnation of `member` the leader if there is no leader, if the leader's lease has
-    /// expired, or if it leads already, which then extends its lease to `time_to_live` from now. Also notes
-    /// that it lives, and so that schedulers serve.
+    /// Makes this incarnation of `member` the leader if there is no leader, if the leader's lease has expired, or if
+    /// it leads already, which then extends its lease to `time_to_live` from now. Also notes that it lives, and so
+    /// that schedulers serve.
     ///
-    /// A member id belongs to one incarnation at a time. Another incarnation takes it over once the first was
-    /// not seen for `time_to_live`; until then [`Leadership::id_in_use`] is set and nothing is changed. A
-    /// lease is never taken from another incarnation before it expires, whatever its id.
+    /// A member id belongs to one incarnation at a time. Another incarnation takes it over once the first was not seen
+    /// for `time_to_live`; until then [`Leadership::id_in_use`] is set and nothing is changed. A lease is never taken
+    /// from another incarnation before it expires, whatever its id.
     ///
-    /// `epoch` is the one that the caller leads with. If it is in force, the lease is extended in it. Every
-    /// other grant has a new epoch, also a grant to the incarnation that leads: with `None` the caller
-    /// requests one, because a write that named its epoch may still happen, and with another epoch than the
-    /// one in force the answer to an earlier call was lost.
+    /// `epoch` is the one that the caller leads with. If it is in force, the lease is extended in it. Every other
+    /// grant has a new epoch, also a grant to the incarnation that leads: with `None` the caller requests one, because
+    /// a write that named its epoch may still happen, and with another epoch than the one in force the answer to an
+    /// earlier call was lost.
     async fn lead(
         &self,
         member: &Member,
@@ -67,72 +73,31 @@ pub trait Store:
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError>;
 
-    /// Forgets the member, and frees the leadership if this incarnation of it leads; for a clean end. Safe
-    /// to repeat. Another incarnation with the same id keeps both.
+    /// Forgets the member, and frees the leadership if this incarnation of it leads; for a clean end. Safe to repeat.
+    /// Another incarnation with the same id keeps both.
     async fn resign(&self, member: &Member) -> Result<(), StoreError>;
 
     /// Every replica seen within the last `within`, just so long ago included, by id.
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
 
-    /// Registers the configuration of a member that has started, and decides by [`cts_core::judge`] whether
-    /// it takes effect: if every other member that was seen within `time_to_live` has registered one that
-    /// agrees with it. If the configuration is in force already, other members keep what is stored; a member
-    /// that is alone refreshes the modules and paths that it has found out.
-    ///
-    /// While the verdict is [open](cts_core::Verdict::Open), the member calls again, until `time_to_live` has
-    /// passed since the first call; repeating it after that changes nothing.
-    async fn register_configuration(
-        &self,
-        member: &Member,
-        configuration: &Configuration,
-        time_to_live: Duration,
-    ) -> Result<Registered, StoreError>;
-
-    /// Puts a configuration in force without asking other members: if none is in force, or, with `replace`,
-    /// in any case. Returns the one in force then.
-    async fn adopt_configuration(
-        &self,
-        leader: LeaderEpoch,
-        member: &Member,
-        configuration: &Configuration,
-        replace: bool,
-    ) -> Result<ConfigurationInForce, LeaderError>;
-
-    /// Puts a configuration in force without asking members, and returns its number; `None` if the one in
-    /// force is not the one that it was compared with.
-    async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
-
-    /// The configuration in force; `None` if none was put in force yet, or if this program cannot decode it.
-    async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
-
-    /// The configurations of the members that were seen within the last `within`, by id.
-    async fn configurations(
-        &self,
-        within: Duration,
-    ) -> Result<Vec<MemberConfiguration>, StoreError>;
-
-    /// Opaque version, which changes whenever a configuration was registered or put in force.
-    async fn configuration_version(&self) -> Result<String, StoreError>;
-
     /// Reads the tasks of the configuration into the store, in this order.
     ///
-    /// A task takes effect if it is new, or if the configuration declares something else than when it took
-    /// effect last ([`TaskSpec::declaration`]); an API task with the same name becomes it then, in whatever
-    /// phase. Otherwise the changes made over the API last: whether the task is enabled, another declaration,
-    /// its deletion. Tasks of origin `config` that the configuration no longer has are deleted as with
-    /// [`Store::delete_task`]: those with a running run are being deleted until it has ended, and until then
-    /// no other task gets their name. Returns what is not finished for that reason.
+    /// A task takes effect if it is new, or if the configuration declares something else than when it took effect last
+    /// ([`TaskSpec::declaration`]); an API task with the same name becomes it then, in whatever phase. Otherwise the
+    /// changes made over the API last: whether the task is enabled, another declaration, its deletion. Tasks of origin
+    /// `config` that the configuration no longer has are deleted as with [`Store::delete_task`]: those with a running
+    /// run are being deleted until it has ended, and until then no other task gets their name. Returns what is not
+    /// finished for that reason.
     ///
-    /// If this disables a task or defines it otherwise, its queued apply is withdrawn as by
-    /// [`Store::change_task`].
+    /// If this disables a task or defines it otherwise, its queued apply is withdrawn as by [`Store::change_task`].
     async fn replace_config_tasks(
         &self,
         leader: LeaderEpoch,
         tasks: &[TaskSpec],
     ) -> Result<PendingDeletions, LeaderError>;
 
-    /// All visible tasks, including those that are being deleted: those of the configuration in its order,
-    /// then by creation.
+    /// All visible tasks, including those that are being deleted: those of the configuration in its order, then by
+    /// creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
     /// Marks of all visible tasks and of those that are being created, by name.
@@ -147,39 +112,37 @@ pub trait Store:
     /// Begins to create a task of origin `api`, and requests its run.
     async fn create_task(&self, task: &NewTask) -> Result<(), TaskError>;
 
-    /// Changes a visible task, and returns it after the change. Its revision increases if anything is
-    /// different.
+    /// Changes a visible task, and returns it after the change. Its revision increases if anything is different.
     ///
-    /// If this disables the task or gives it another definition, queued applies are cancelled and open
-    /// requests to apply are refused; a new definition has no last applied input. A running run goes on. If
-    /// the request of the change, or its run, exists already, the change was made before: nothing happens.
+    /// If this disables the task or gives it another definition, queued applies are cancelled and open requests to
+    /// apply are refused; a new definition has no last applied input. A running run goes on. If the request of the
+    /// change, or its run, exists already, the change was made before: nothing happens.
     async fn change_task(
         &self,
         name: &TaskName,
         change: &TaskChange,
     ) -> Result<StoredTask, TaskError>;
 
-    /// Marks a visible task as being deleted, cancels its queued runs and refuses its open requests. The task
-    /// is removed as soon as none of its runs is running: returns whether it is removed already. Safe to
-    /// repeat until then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a
-    /// task that is made under its name later has none of them.
+    /// Marks a visible task as being deleted, cancels its queued runs and refuses its open requests. The task is
+    /// removed as soon as none of its runs is running: returns whether it is removed already. Safe to repeat until
+    /// then. Its runs stay, with their events and logs, until [`Store::prune`] forgets them; a task that is made under
+    /// its name later has none of them.
     ///
     /// The destruction of a task continues if it was suspended, unless the deletion retains.
     ///
-    /// If the [deletion](Deletion) destroys its infrastructure, the task is removed when the destroying run
-    /// has succeeded. That run is queued as soon as nothing else of the task runs, see
-    /// [`Store::plan_destruction`].
+    /// If the [deletion](Deletion) destroys its infrastructure, the task is removed when the destroying run has
+    /// succeeded. That run is queued as soon as nothing else of the task runs, see [`Store::plan_destruction`].
     async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
 
-    /// Queues a plan of what a deletion of a ready task would destroy, as a requested run with this id. Its
-    /// input is that of the newest run that applied, or may have: the one that was leased last, in database
-    /// time. The plan gets the settings in force of the blocks that this input uses. Returns whether there is
-    /// such an input; without one nothing is queued.
+    /// Queues a plan of what a deletion of a ready task would destroy, as a requested run with this id. Its input is
+    /// that of the newest run that applied, or may have: the one that was leased last, in database time. The plan gets
+    /// the settings in force of the blocks that this input uses. Returns whether there is such an input; without one
+    /// nothing is queued.
     async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
 
-    /// Releases a task that the shrink limit blocks: the current instances of the services that block it
-    /// count as applied from now on. Returns what blocked it; `None` if nothing did. The leader, which sees
-    /// the change by the task's [mark](TaskVersion::held), is to evaluate the task again.
+    /// Releases a task that the shrink limit blocks: the current instances of the services that block it count as
+    /// applied from now on. Returns what blocked it; `None` if nothing did. The leader, which sees the change by the
+    /// task's [mark](TaskVersion::held), is to evaluate the task again.
     ///
     /// With `seen`, releases only if no more is lost than the caller has seen.
     async fn release_task(
@@ -188,16 +151,16 @@ pub trait Store:
         seen: Option<&[Loss]>,
     ) -> Result<Option<Blocked>, TaskError>;
 
-    /// Reads the record of the Terraform state of a visible task. The record is removed with the task: a task
-    /// that is made under its name later starts without one.
+    /// Reads the record of the Terraform state of a visible task. The record is removed with the task: a task that is
+    /// made under its name later starts without one.
     async fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError>;
 
-    /// Stores a decision about the Terraform state of a task, for its next apply or destruction, and returns
-    /// the record of the state. A queued apply or destruction of the task is due at once. Without one, a run
-    /// with this id is requested if the task is enabled.
+    /// Stores a decision about the Terraform state of a task, for its next apply or destruction, and returns the
+    /// record of the state. A queued apply or destruction of the task is due at once. Without one, a run with this id
+    /// is requested if the task is enabled.
     ///
-    /// [`StateDecision::Keep`] answers a conflict, and is refused without one. The state of an existing task
-    /// is its own.
+    /// [`StateDecision::Keep`] answers a conflict, and is refused without one. The state of an existing task is its
+    /// own.
     async fn decide_terraform_state(
         &self,
         name: &TaskName,
@@ -211,13 +174,11 @@ pub trait Store:
     /// The open requests, the oldest first.
     async fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
 
-    /// Reads one request, open or refused. The request is removed when its run is queued: a waiting caller
-    /// reads the request first and then the run; if neither exists, the task was removed before the run was
-    /// queued.
+    /// Reads one request, open or refused. The request is removed when its run is queued: a waiting caller reads the
+    /// request first and then the run; if neither exists, the task was removed before the run was queued.
     async fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;
 
-    /// Refuses an open request; a task that it was to create is discarded. Does nothing without such a
-    /// request.
+    /// Refuses an open request; a task that it was to create is discarded. Does nothing without such a request.
     async fn refuse(
         &self,
         leader: LeaderEpoch,
@@ -227,11 +188,11 @@ pub trait Store:
 
     /// Removes every task with its runs, events and logs, and the API's deletions of configured tasks
     /// (`-reset-storage`). The removed rows, if any, can be read in an archive with this id; the newest
-    /// [`ARCHIVES_KEPT`](crate::ARCHIVES_KEPT) archives are kept. A store may move the runs into it in parts:
-    /// after a failure the tasks are gone, and the next reset moves the rest into an archive of its own.
+    /// [`ARCHIVES_KEPT`](crate::ARCHIVES_KEPT) archives are kept. A store may move the runs into it in parts: after a
+    /// failure the tasks are gone, and the next reset moves the rest into an archive of its own.
     ///
-    /// A task with a running run is being deleted instead, as with [`Store::delete_task`], and that run
-    /// stays. Returns these tasks.
+    /// A task with a running run is being deleted instead, as with [`Store::delete_task`], and that run stays. Returns
+    /// these tasks.
     async fn reset_tasks(
         &self,
         leader: LeaderEpoch,
@@ -241,8 +202,7 @@ pub trait Store:
     /// Archives of resets, newest first.
     async fn archives(&self) -> Result<Vec<Archive>, StoreError>;
 
-    /// Rows of an archive after the `after`-th, at most `limit`, in their order; empty if the archive does
-    /// not exist.
+    /// Rows of an archive after the `after`-th, at most `limit`, in their order; empty if the archive does not exist.
     async fn archived_rows(
         &self,
         archive: ArchiveId,
@@ -250,8 +210,8 @@ pub trait Store:
         limit: u32,
     ) -> Result<Vec<ArchivedRow>, StoreError>;
 
-    /// Notes, for each of these tasks, why it ran or does not run. The caller defines the text. Tasks that do
-    /// not exist are passed over.
+    /// Notes, for each of these tasks, why it ran or does not run. The caller defines the text. Tasks that do not
+    /// exist are passed over.
     async fn explain(
         &self,
         leader: LeaderEpoch,
@@ -262,9 +222,9 @@ pub trait Store:
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
 
     /// Opaque version of [`Store::task_states`]. Changes whenever the states may have changed, and may change
-    /// spuriously. A caller that reads the version first and then the states can use these states while the
-    /// version is unchanged. Comparable only with other versions of this store. Only a [prune](Store::prune)
-    /// to fewer runs than a status is made of ([`cts_core::EVENTS_KEPT`]) need not change it.
+    /// spuriously. A caller that reads the version first and then the states can use these states while the version is
+    /// unchanged. Comparable only with other versions of this store. Only a [prune](Store::prune) to fewer runs than a
+    /// status is made of ([`cts_core::EVENTS_KEPT`]) need not change it.
     async fn version(&self) -> Result<String, StoreError>;
 
     /// The states of all visible tasks by name, or of those with one status.
@@ -273,12 +233,12 @@ pub trait Store:
     /// The state of one visible task.
     async fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
 
-    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. A plan is
-    /// queued whatever other runs the task has, also of a disabled task; it affects nothing else. Every call
-    /// of a deposed leader is refused, even with an empty batch.
+    /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. A plan is queued
+    /// whatever other runs the task has, also of a disabled task; it affects nothing else. Every call of a deposed
+    /// leader is refused, even with an empty batch.
     ///
-    /// A run whose id was requested ([`Store::requests`]) has one attempt, and is queued also for a task that
-    /// is disabled or being created; its request is removed then.
+    /// A run whose id was requested ([`Store::requests`]) has one attempt, and is queued also for a task that is
+    /// disabled or being created; its request is removed then.
     ///
     /// Repeating a request changes nothing: if its run exists already, the answer is
     /// [`Keep`](cts_core::runs::EnqueueDecision::Keep), whatever has become of that run.
@@ -288,11 +248,11 @@ pub trait Store:
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError>;
 
-    /// Leases the claimed run that has been due longest, of a task without a running run that requires
-    /// nothing the worker lacks; the task must be enabled if the run applies and was not requested. The lease
-    /// expires after its life unless it is renewed. A worker that is known to drain gets no run; an unknown
-    /// worker gets any. If the claim says so, a run with settings is leased only to a worker that has them,
-    /// and a run that destroys, or plans to, only with settings.
+    /// Leases the claimed run that has been due longest, of a task without a running run that requires nothing the
+    /// worker lacks; the task must be enabled if the run applies and was not requested. The lease expires after its
+    /// life unless it is renewed. A worker that is known to drain gets no run; an unknown worker gets any. If the
+    /// claim says so, a run with settings is leased only to a worker that has them, and a run that destroys, or plans
+    /// to, only with settings.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
     /// The task of this concurrency group that is applying now, for which the others wait.
@@ -306,22 +266,21 @@ pub trait Store:
     ) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
 
     /// Ends an attempt as [`cts_core::runs::after_attempt`] decides, with the consequences for its task that
-    /// [`cts_core::task_after_run`] decides. A lease that has expired but was not taken back is still live
-    /// here: the work is done, and no other worker has begun it.
+    /// [`cts_core::task_after_run`] decides. A lease that has expired but was not taken back is still live here: the
+    /// work is done, and no other worker has begun it.
     ///
-    /// A run that goes back to the queue, and a run that follows it, gets the settings in force of the blocks
-    /// that its input uses. This holds for every lease that ends, however it ends.
+    /// A run that goes back to the queue, and a run that follows it, gets the settings in force of the blocks that its
+    /// input uses. This holds for every lease that ends, however it ends.
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
 
-    /// Cancels a run, by `force` or gently, as [`cts_core::runs::decide_cancel`] says. A queued run ends now,
-    /// and so does an open request; an apply of an existing task ends with this event. For a leased run the
-    /// order is noted, for
-    /// [`HeldLeases::cancel_order`]: the run ends with its attempt, and no other attempt follows, however the
+    /// Cancels a run, by `force` or gently, as [`cts_core::runs::decide_cancel`] says. A queued run ends now, and so
+    /// does an open request; an apply of an existing task ends with this event. For a leased run the order is noted,
+    /// for [`HeldLeases::cancel_order`]: the run ends with its attempt, and no other attempt follows, however the
     /// attempt ends.
     ///
-    /// The input of a cancelled apply is withheld: it has no run until a newer one comes, the task is enabled
-    /// or a run is requested. A destruction is suspended, whether it is queued or leased: its run stays
-    /// queued and is not due before the task is deleted once more.
+    /// The input of a cancelled apply is withheld: it has no run until a newer one comes, the task is enabled or a run
+    /// is requested. A destruction is suspended, whether it is queued or leased: its run stays queued and is not due
+    /// before the task is deleted once more.
     async fn cancel_run(
         &self,
         run: RunId,
@@ -332,29 +291,27 @@ pub trait Store:
     /// Reads the state of the order to stop a leased run; `None` without an order or a lease.
     async fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError>;
 
-    /// Takes back leases that have expired, first expired first, at most as many as `each` has elements; each
-    /// lease may use one element. Also forgets members and workers that have been silent for a day. A caller
-    /// that gets back as many as it has allowed calls again.
+    /// Takes back leases that have expired, first expired first, at most as many as `each` has elements; each lease
+    /// may use one element. Also forgets members and workers that have been silent for a day. A caller that gets back
+    /// as many as it has allowed calls again.
     ///
-    /// The rules of [`cts_core::runs::after_lost_lease`] decide about the run. An attempt counts, as one that
-    /// failed with [`lost_lease_error`](crate::lost_lease_error), if schedulers have served without a gap
-    /// ([`longest_pause`](cts_core::lease::longest_pause)) since the lease was granted or renewed last; they
-    /// report that with [`Store::lead`]. Tasks that are being deleted are removed if their run was among
-    /// these. Also ends queued runs with an order to stop, which a scheduler of an earlier version has put
-    /// back.
+    /// The rules of [`cts_core::runs::after_lost_lease`] decide about the run. An attempt counts, as one that failed
+    /// with [`lost_lease_error`](crate::lost_lease_error), if schedulers have served without a gap
+    /// ([`longest_pause`](cts_core::lease::longest_pause)) since the lease was granted or renewed last; they report
+    /// that with [`Store::lead`]. Tasks that are being deleted are removed if their run was among these. Also ends
+    /// queued runs with an order to stop, which a scheduler of an earlier version has put back.
     async fn reap(
         &self,
         leader: LeaderEpoch,
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError>;
 
-    /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller
-    /// that has made sure that no other process lives: the embedded mode at its start. No attempt that was
-    /// cut off counts. The callers that waited for a plan or a requested run are dead as well: such runs are
-    /// cancelled, queued or running. Requests, drafts and tasks that are being deleted are removed, except
-    /// tasks whose infrastructure is to be destroyed: the destruction goes on. A requested apply of an
-    /// enabled task may stand for a change and goes on as an ordinary run
-    /// ([`cts_core::runs::continues_as_change`]).
+    /// Takes back every lease of runs, frees the leadership and forgets members and workers, for a caller that has
+    /// made sure that no other process lives: the embedded mode at its start. No attempt that was cut off counts. The
+    /// callers that waited for a plan or a requested run are dead as well: such runs are cancelled, queued or running.
+    /// Requests, drafts and tasks that are being deleted are removed, except tasks whose infrastructure is to be
+    /// destroyed: the destruction goes on. A requested apply of an enabled task may stand for a change and goes on as
+    /// an ordinary run ([`cts_core::runs::continues_as_change`]).
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
 
     /// Time until the next queued run is due, zero if one is due; `None` without a run that a worker with all
@@ -364,30 +321,17 @@ pub trait Store:
     /// How much work waits, whatever the workers can do.
     async fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
 
-    /// Ready runs, in the sense of [`QueueDepth`], that have been due for at least `due_for`, by what they
-    /// require of a worker; longest due first.
+    /// Ready runs, in the sense of [`QueueDepth`], that have been due for at least `due_for`, by what they require of
+    /// a worker; longest due first.
     async fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
 
-    /// Makes queued retries of failed inputs due, for enabled tasks with retries, and returns their tasks by
-    /// name. Each task is made due no more often than `at_most_every`. A task that the configuration in force
-    /// declares otherwise is left out until the new declaration has taken effect.
+    /// Makes queued retries of failed inputs due, for enabled tasks with retries, and returns their tasks by name.
+    /// Each task is made due no more often than `at_most_every`. A task that the configuration in force declares
+    /// otherwise is left out until the new declaration has taken effect.
     async fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
 
-    /// Stores the heartbeat of a worker; returns whether it is to drain, because it
-    /// says so itself or [`Store::drain_worker`] has requested it.
-    async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
-
-    /// Drains a worker for the rest of its life; its next heartbeat is answered so. Returns whether it is known.
-    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
-
-    /// Forgets a worker that has ended in order. Its leases stay until they expire. Safe to repeat.
-    async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
-
-    /// Every worker seen within the last `within`, just so long ago included, by host and id.
-    async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
-
-    /// Notes that these module bundles are in use, and returns those that are not stored: each once, in the
-    /// given order.
+    /// Notes that these module bundles are in use, and returns those that are not stored: each once, in the given
+    /// order.
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
 
     /// Stores a module bundle under its hash, once: a stored one stays as it is and counts as in use.
@@ -399,9 +343,9 @@ pub trait Store:
     /// Reads a frozen input as it is stored.
     async fn input(&self, hash: Digest) -> Result<Option<StoredInput>, StoreError>;
 
-    /// For each of these tasks the input that is being applied, else the one that was applied last; in any
-    /// order. Unlike the input that counts as applied, it remains after a lease or a failed run. Tasks that
-    /// were never applied are left out.
+    /// For each of these tasks the input that is being applied, else the one that was applied last; in any order.
+    /// Unlike the input that counts as applied, it remains after a lease or a failed run. Tasks that were never
+    /// applied are left out.
     async fn applied_inputs(
         &self,
         names: &[TaskName],
@@ -410,25 +354,25 @@ pub trait Store:
     /// Reads those of these contents of inputs that are stored, in any order.
     async fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
 
-    /// Runs, newest first, without the texts of their plans; also those of tasks that are being created, or
-    /// do not exist any more.
+    /// Runs, newest first, without the texts of their plans; also those of tasks that are being created, or do not
+    /// exist any more.
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
 
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 
-    /// Forgets ended runs, with their logs and events, that `retention` does not keep, and inputs that no run
-    /// refers to any more. Returns the number of forgotten runs.
+    /// Forgets ended runs, with their logs and events, that `retention` does not keep, and inputs that no run refers
+    /// to any more. Returns the number of forgotten runs.
     ///
-    /// Done in small transactions, so that no call waits for it long, and finished parts remain if the future
-    /// is dropped.
+    /// Done in small transactions, so that no call waits for it long, and finished parts remain if the future is
+    /// dropped.
     ///
     /// Also forgets drafts that were discarded and requests that were refused, if that was
     /// [`DRAFTS_KEPT`](crate::DRAFTS_KEPT) ago.
     ///
-    /// Also forgets module bundles that were not stored or kept for a week, unless the input of a queued or
-    /// running run names them, or one with which a task can be destroyed. Tasks are not read: the caller
-    /// keeps the bundles of its tasks first.
+    /// Also forgets module bundles that were not stored or kept for a week, unless the input of a queued or running
+    /// run names them, or one with which a task can be destroyed. Tasks are not read: the caller keeps the bundles of
+    /// its tasks first.
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
     /// Appends lines to the log of a run with a lease of `holder` that is live in the sense of [`Store::complete`].
@@ -448,15 +392,13 @@ pub trait Store:
         limit: u32,
     ) -> Result<Option<LogPage>, StoreError>;
 
-    /// Returns the logs among these that have lines after the given position, have ended or are gone. One
-    /// cheap query for any number of logs, because it is repeated often.
+    /// Returns the logs among these that have lines after the given position, have ended or are gone. One cheap query
+    /// for any number of logs, because it is repeated often.
     async fn moved_logs(&self, read: &[(RunId, u64)]) -> Result<Vec<RunId>, StoreError>;
 
-    /// Publishes hints to other processes. Does nothing for a store that only one process uses, such as a
-    /// file.
+    /// Publishes hints to other processes. Does nothing for a store that only one process uses, such as a file.
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
 
-    /// Hints of all processes from now on, this one included; `None` for a store that no other process can
-    /// use.
+    /// Hints of all processes from now on, this one included; `None` for a store that no other process can use.
     async fn listen(&self) -> Result<Option<HintStream>, StoreError>;
 }

@@ -29,8 +29,7 @@ pub struct PostgresImport {
 }
 
 impl PostgresImport {
-    /// Connects, and refuses a schema that does not fit this program, as
-    /// [`connect`](crate::connect) does, and a database that has tasks or runs:
+    /// Connects, and refuses a schema that does not fit this program, and a database that has tasks or runs:
     /// [`NotEmpty`](cts_store::transfer::NotEmpty) is then the source of the [`StoreError::Open`].
     pub async fn begin(settings: &Settings) -> Result<Self, StoreError> {
         let target = Target::new(settings)?;

@@ -6,9 +6,10 @@ use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
 use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
 use cts_store::{
-    Assignment, Claim, Completion, EnqueueRequest, ExpiredLeases, HeldLeases as _,
-    Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode, Retention,
-    RunFilter, SettingsChange, SettingsStore as _, Store as _, TaskChange, Unchanged,
+    Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
+    HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
+    Retention, RunFilter, SettingsChange, SettingsStore as _, Store as _, TaskChange, Unchanged,
+    WorkerStore as _,
 };
 use cts_store_conformance::{claim, input, member, spec, task, worker_record};
 use cts_store_postgres::PostgresStore;

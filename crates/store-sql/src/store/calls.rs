@@ -9,20 +9,18 @@ use cts_core::{
     TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
-    AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
-    Completed, Completion, Configuration, ConfigurationInForce, Deletion, EnqueueRequest, Enqueued,
-    ExpiredLeases, Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage,
-    Member, MemberConfiguration, MemberState, NewTask, PendingDeletions, QueueDepth, Refused,
-    Registered, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
+    Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim, Completed, Completion,
+    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, Hint, HintStream, LeaderError, Leadership,
+    Lease, LeaseError, LogLine, LogPage, Member, MemberState, NewTask, PendingDeletions,
+    QueueDepth, Refused, Requeued, Retention, RunFilter, RunRecord, RunRequest, Store, StoreError,
     StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
-    WorkerRecord, WorkerState,
 };
 
 use super::{SqlStore, read, statement, transaction};
 use crate::database::Database;
 use crate::{
-    archive, bundles, cancel, changes, configurations, configure, destruction, events, inputs,
-    leadership, leases, logs, queue, requests, shrink_limits, tasks, terraform_states, workers,
+    archive, bundles, cancel, changes, configure, destruction, events, inputs, leadership, leases,
+    logs, queue, requests, shrink_limits, tasks, terraform_states,
 };
 
 #[async_trait]
@@ -42,44 +40,6 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
         read!(self, c => leadership::members(c, within))
-    }
-
-    async fn register_configuration(
-        &self,
-        member: &Member,
-        configuration: &Configuration,
-        time_to_live: Duration,
-    ) -> Result<Registered, StoreError> {
-        transaction!(self, Process, c => configurations::register(c, member, configuration, time_to_live))
-    }
-
-    async fn adopt_configuration(
-        &self,
-        leader: LeaderEpoch,
-        member: &Member,
-        configuration: &Configuration,
-        replace: bool,
-    ) -> Result<ConfigurationInForce, LeaderError> {
-        transaction!(self, Process, Short, leader, c => configurations::adopt(c, member, configuration, replace))
-    }
-
-    async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError> {
-        transaction!(self, PowerCut, Long, c => configurations::apply(c, wanted))
-    }
-
-    async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {
-        read!(self, c => configurations::in_force(c))
-    }
-
-    async fn configurations(
-        &self,
-        within: Duration,
-    ) -> Result<Vec<MemberConfiguration>, StoreError> {
-        read!(self, c => configurations::all(c, within))
-    }
-
-    async fn configuration_version(&self) -> Result<String, StoreError> {
-        read!(self, c => configurations::version(c))
     }
 
     async fn replace_config_tasks(
@@ -280,22 +240,6 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError> {
         transaction!(self, Process, c => queue::retry_failed_now(c, at_most_every))
-    }
-
-    async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
-        statement!(self, c => workers::record_heartbeat(c, worker))
-    }
-
-    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
-        statement!(self, c => workers::drain(c, worker))
-    }
-
-    async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {
-        statement!(self, c => workers::forget(c, worker))
-    }
-
-    async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
-        read!(self, c => workers::all(c, within))
     }
 
     async fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError> {

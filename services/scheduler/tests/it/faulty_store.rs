@@ -13,13 +13,13 @@ use cts_core::{
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
-    Completed, Completion, Configuration, ConfigurationInForce, Continuity, Deletion,
-    EnqueueRequest, Enqueued, ExpiredLeases, HeldLeases, Hint, HintStream, Housekeeping,
+    Completed, Completion, Configuration, ConfigurationInForce, ConfigurationStore, Continuity,
+    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, HeldLeases, Hint, HintStream, Housekeeping,
     LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
     MemberConfiguration, MemberState, NewTask, PendingDeletions, QueueDepth, Refused, Registered,
     RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
     SettingsStore, Settlement, Store, StoreError, StoredInput, StoredTask, TaskChange, TaskError,
-    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState,
+    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -137,6 +137,24 @@ faulty! {
 }
 
 faulty! {
+    ConfigurationStore:
+    fn register_configuration(&self, member: &Member, configuration: &Configuration, time_to_live: Duration) -> Result<Registered, StoreError>;
+    fn adopt_configuration(&self, leader: LeaderEpoch, member: &Member, configuration: &Configuration, replace: bool) -> Result<ConfigurationInForce, LeaderError>;
+    fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
+    fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
+    fn configurations(&self, within: Duration) -> Result<Vec<MemberConfiguration>, StoreError>;
+    fn configuration_version(&self) -> Result<String, StoreError>;
+}
+
+faulty! {
+    WorkerStore:
+    fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
+    fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
+    fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
+    fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
+}
+
+faulty! {
     Housekeeping:
     fn last_housekeeping(&self, leader: LeaderEpoch) -> Result<LastHousekeeping, LeaderError>;
     fn end_housekeeping(&self, leader: LeaderEpoch, logs_warned: bool) -> Result<(), LeaderError>;
@@ -149,12 +167,6 @@ faulty! {
     fn lead(&self, member: &Member, epoch: Option<LeaderEpoch>, time_to_live: Duration) -> Result<Leadership, StoreError>;
     fn resign(&self, member: &Member) -> Result<(), StoreError>;
     fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
-    fn register_configuration(&self, member: &Member, configuration: &Configuration, time_to_live: Duration) -> Result<Registered, StoreError>;
-    fn adopt_configuration(&self, leader: LeaderEpoch, member: &Member, configuration: &Configuration, replace: bool) -> Result<ConfigurationInForce, LeaderError>;
-    fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError>;
-    fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError>;
-    fn configurations(&self, within: Duration) -> Result<Vec<MemberConfiguration>, StoreError>;
-    fn configuration_version(&self) -> Result<String, StoreError>;
     fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<PendingDeletions, LeaderError>;
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
     fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError>;
@@ -192,10 +204,6 @@ faulty! {
     fn queue_depth(&self) -> Result<QueueDepth, StoreError>;
     fn waiting_runs(&self, due_for: Duration) -> Result<Vec<WaitingRuns>, StoreError>;
     fn retry_failed_now(&self, at_most_every: Duration) -> Result<Vec<TaskName>, StoreError>;
-    fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
-    fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
-    fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
-    fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;
     fn keep_bundles(&self, hashes: &[Digest]) -> Result<Vec<Digest>, StoreError>;
     fn store_bundle(&self, hash: Digest, bytes: &[u8]) -> Result<(), StoreError>;
     fn bundle(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError>;

@@ -1,0 +1,30 @@
+//! Registered workers.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cts_core::{WorkerId, WorkerRecord};
+use cts_store::{StoreError, WorkerState, WorkerStore};
+
+use super::{SqlStore, read, statement};
+use crate::database::Database;
+use crate::workers;
+
+#[async_trait]
+impl<D: Database> WorkerStore for SqlStore<D> {
+    async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
+        statement!(self, c => workers::record_heartbeat(c, worker))
+    }
+
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
+        statement!(self, c => workers::drain(c, worker))
+    }
+
+    async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {
+        statement!(self, c => workers::forget(c, worker))
+    }
+
+    async fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError> {
+        read!(self, c => workers::all(c, within))
+    }
+}
