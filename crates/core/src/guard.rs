@@ -72,7 +72,7 @@ pub struct Loss {
 
 /// An input that is not applied before an operator consents or the data recover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
+pub struct Blocked {
     /// Time when the task was held first.
     pub since: DateTime<Utc>,
     /// Losses that hold the task; at least one.
@@ -140,7 +140,7 @@ impl Baseline {
 
     /// The baseline after a release of what is held.
     #[must_use]
-    pub fn release(mut self, hold: &Hold) -> Self {
+    pub fn release(mut self, hold: &Blocked) -> Self {
         let services: BTreeSet<&str> = hold.losses.iter().map(|it| it.service.as_str()).collect();
         let mut released = self.released.take().unwrap_or_default();
         for (view, has) in &hold.counts.0 {
@@ -189,7 +189,7 @@ impl Baseline {
     }
 }
 
-impl Hold {
+impl Blocked {
     /// Compares the same input with another baseline; returns `None` if nothing holds the input any more.
     #[must_use]
     pub fn again(&self, guard: ShrinkLimit, baseline: &Baseline) -> Option<Self> {
@@ -434,8 +434,8 @@ mod tests {
         assert_eq!(applied.losses(max("50%"), &elsewhere), []);
     }
 
-    fn hold(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Hold {
-        Hold {
+    fn hold(baseline: &Baseline, guard: ShrinkLimit, now: u32) -> Blocked {
+        Blocked {
             since: DateTime::default(),
             losses: baseline.losses(guard, &web(now)),
             counts: web(now),
@@ -503,7 +503,7 @@ mod tests {
             applied: Some(two(8, 8)),
             ..applied
         };
-        let held = Hold {
+        let held = Blocked {
             since: DateTime::default(),
             losses: both.losses(guard, &two(1, 8)),
             counts: two(1, 8),
@@ -520,7 +520,7 @@ mod tests {
             applied: 9,
             now,
         };
-        let hold = |losses: &[Loss]| Hold {
+        let hold = |losses: &[Loss]| Blocked {
             since: DateTime::default(),
             losses: losses.to_vec(),
             counts: InstanceCounts::default(),
@@ -539,7 +539,7 @@ mod tests {
         assert!(!views.is_within(&[loss("web", 1)]));
     }
 
-    fn counted(hold: &Hold) -> Option<u32> {
+    fn counted(hold: &Blocked) -> Option<u32> {
         let services = hold.counts.0.values().next()?;
         Some(services.get("web").copied().unwrap_or_default())
     }
@@ -599,7 +599,7 @@ mod tests {
             let mut last = first;
             let mut least_released: Option<u32> = None;
             let mut baseline = applied(web(first));
-            let (mut queued, mut running, mut held): (Option<u32>, Option<u32>, Option<Hold>) = (None, None, None);
+            let (mut queued, mut running, mut held): (Option<u32>, Option<u32>, Option<Blocked>) = (None, None, None);
             for step in steps {
                 let mut look = None;
                 match step {

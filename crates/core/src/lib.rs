@@ -84,7 +84,7 @@ pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use file_settings::{FileDefinition, FileSettings, PlanMode};
 pub use guard::{
-    Baseline, Hold, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkLimit, losses_text,
+    Baseline, Blocked, InstanceCounts, InvalidMaxShrink, Loss, MaxShrink, ShrinkLimit, losses_text,
 };
 pub use held_keys::{AppliedKeys, HeldKey, HeldKeys, KEYS_NAMED, UnreadableKeys, keys_text};
 pub use housekeeping::{LogSpace, housekeeping_wait};

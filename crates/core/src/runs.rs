@@ -140,7 +140,7 @@ pub enum EnqueueDecision {
         cancel_queued: bool,
     },
     /// No run for now: services have lost more instances than the task may lose. A queued run stays.
-    Hold,
+    Block,
     /// No run: the last one of this input was cancelled, and nothing has changed since.
     Withhold,
 }
@@ -170,7 +170,7 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     }
     match runs.queued {
         Some(queued) if queued.input == wanted.input && !queued.no_retry => EnqueueDecision::Keep,
-        _ if wanted.loses_much => EnqueueDecision::Hold,
+        _ if wanted.loses_much => EnqueueDecision::Block,
         None => EnqueueDecision::Enqueue,
         Some(_) => EnqueueDecision::Replace,
     }
@@ -199,7 +199,7 @@ pub fn forgets_attempts(
         EnqueueDecision::Enqueue | EnqueueDecision::Replace | EnqueueDecision::Supersede => true,
         // The running run stands for it, and may be a requested one.
         EnqueueDecision::Skip { .. } => runs.running == Some(wanted.input),
-        EnqueueDecision::Keep | EnqueueDecision::Hold | EnqueueDecision::Withhold => false,
+        EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => false,
     }
 }
 

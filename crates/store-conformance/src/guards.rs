@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::runs::EnqueueDecision::{Enqueue, Hold, Keep, Skip, Supersede};
+use cts_core::runs::EnqueueDecision::{Block, Enqueue, Keep, Skip, Supersede};
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
 use cts_core::{
     CompleteInput, Digest, FrozenInput, HealthStatus, Labels, Loss, ServiceInstance, TaskSpec,
@@ -56,12 +56,12 @@ pub async fn what_loses_much_is_held_until_it_is_back<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     apply(&scene, 10).await;
     let answer = enqueue(&scene, 4).await;
-    assert_eq!((answer.decision, answer.queued), (Some(Hold), None));
+    assert_eq!((answer.decision, answer.queued), (Some(Block), None));
     assert_eq!(answer.losses.len(), 1);
     assert_eq!(held(&scene).await, [(10, 4)]);
     let since = scene.state("a").await.held.map(|hold| hold.since);
     scene.advance(super::scene::seconds(60));
-    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(decide(&scene, 3).await, Block);
     assert_eq!(held(&scene).await, [(10, 3)]);
     let state = scene.state("a").await;
     assert_eq!(state.held.map(|hold| hold.since), since);
@@ -85,7 +85,7 @@ pub async fn what_was_applied_last_counts_and_not_what_was_seen_last<F: Fixture>
     let lease = scene.lease().await;
     scene.fail_thrice(lease).await;
     scene.restart().await;
-    assert_eq!(decide(&scene, 4).await, Hold);
+    assert_eq!(decide(&scene, 4).await, Block);
     assert_eq!(held(&scene).await, [(10, 4)]);
     scene.restart().await;
     assert_eq!(held(&scene).await, [(10, 4)]);
@@ -96,10 +96,10 @@ pub async fn what_is_being_applied_counts_as_applied<F: Fixture>() {
     apply(&scene, 4).await;
     assert_eq!(decide(&scene, 10).await, Enqueue);
     let lease = scene.lease().await;
-    assert_eq!(decide(&scene, 4).await, Hold);
+    assert_eq!(decide(&scene, 4).await, Block);
     assert_eq!(held(&scene).await, [(10, 4)]);
     scene.applied(&lease).await;
-    assert_eq!(decide(&scene, 4).await, Hold);
+    assert_eq!(decide(&scene, 4).await, Block);
 }
 
 pub async fn what_is_released_counts_as_applied<F: Fixture>() {
@@ -108,13 +108,13 @@ pub async fn what_is_released_counts_as_applied<F: Fixture>() {
     let store = scene.store();
     assert_eq!(store.release_task(&name, None).await.expect("a task"), None);
     apply(&scene, 10).await;
-    assert_eq!(decide(&scene, 4).await, Hold);
+    assert_eq!(decide(&scene, 4).await, Block);
     let hold = store.release_task(&name, None).await.expect("a task");
     assert_eq!(hold.map(|hold| hold.losses[0].now), Some(4));
     assert_eq!(held(&scene).await, []);
     assert_eq!(store.release_task(&name, None).await.expect("a task"), None);
     // More is lost before the leader evaluates the task again.
-    assert_eq!(decide(&scene, 1).await, Hold);
+    assert_eq!(decide(&scene, 1).await, Block);
     assert_eq!(held(&scene).await, [(4, 1)]);
     apply(&scene, 4).await;
     assert_eq!(held(&scene).await, []);
@@ -127,7 +127,7 @@ pub async fn what_is_asked_for_passes_and_says_what_is_lost<F: Fixture>() {
     apply(&scene, 10).await;
     // An earlier change waits.
     assert_eq!(decide(&scene, 9).await, Enqueue);
-    assert_eq!(decide(&scene, 2).await, Hold);
+    assert_eq!(decide(&scene, 2).await, Block);
     let queued = scene.state("a").await.held;
     assert!(queued.is_some());
     let run = scene.ask("a", RunKind::Apply).await;
@@ -152,7 +152,7 @@ pub async fn a_hold_leaves_what_is_queued<F: Fixture>() {
     apply(&scene, 10).await;
     let run = enqueue(&scene, 9).await.queued.expect("it is queued");
     let answer = enqueue(&scene, 2).await;
-    assert_eq!((answer.decision, answer.queued), (Some(Hold), Some(run)));
+    assert_eq!((answer.decision, answer.queued), (Some(Block), Some(run)));
     assert_eq!(scene.run(run).await.status, RunStatus::Queued);
     assert_eq!(decide(&scene, 9).await, Keep);
     assert_eq!(held(&scene).await, []);
@@ -169,7 +169,7 @@ pub async fn a_task_without_a_guard_has_nothing_to_compare_with<F: Fixture>() {
     let lease = scene.lease().await;
     scene.applied(&lease).await;
     apply(&scene, 10).await;
-    assert_eq!(decide(&scene, 4).await, Hold);
+    assert_eq!(decide(&scene, 4).await, Block);
     let unguarded = scene.enqueue("a", "4").await;
     assert_eq!(
         (unguarded.decision, unguarded.losses),
@@ -192,7 +192,7 @@ pub async fn a_task_that_comes_back_is_compared_with_nothing<F: Fixture>() {
     };
     let changed = scene.store().change_task(&task("a"), &change).await;
     changed.expect("the task can be changed");
-    assert_eq!(decide(&scene, 4).await, Hold, "it is the same task");
+    assert_eq!(decide(&scene, 4).await, Block, "it is the same task");
     scene.configure(&[]).await;
     scene.configure(&[spec("a")]).await;
     assert_eq!(decide(&scene, 4).await, Enqueue);
@@ -222,7 +222,7 @@ pub async fn small_losses_while_applies_fail_are_one_large_one<F: Fixture>() {
     // Each is half of what runs.
     for (now, attempt) in [(2, 1), (1, 2)] {
         assert_eq!(lease.attempt, attempt);
-        assert_eq!(decide(&scene, now).await, Hold);
+        assert_eq!(decide(&scene, now).await, Block);
         let completed = scene.failed(&lease, "no").await;
         assert_eq!(held(&scene).await, [(8, now)]);
         scene.advance(completed.next_due.expect("it is tried again"));
@@ -240,7 +240,7 @@ pub async fn what_is_held_goes_on_when_the_run_before_it_has_ended<F: Fixture>()
     // The running apply succeeds, and the loss is smaller against its input.
     assert_eq!(decide(&scene, 5).await, Enqueue);
     let lease = scene.lease().await;
-    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(decide(&scene, 3).await, Block);
     assert_eq!(held(&scene).await, [(8, 3)]);
     let applied = scene.applied(&lease).await;
     let_go(&scene, &applied).await;
@@ -248,7 +248,7 @@ pub async fn what_is_held_goes_on_when_the_run_before_it_has_ended<F: Fixture>()
     // The running apply fails, and only the input that was applied before it counts.
     assert_eq!(decide(&scene, 9).await, Enqueue);
     let lease = scene.lease().await;
-    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(decide(&scene, 3).await, Block);
     assert_eq!(held(&scene).await, [(9, 3)]);
     let failed = scene.failed(&lease, "no").await;
     let_go(&scene, &failed).await;
@@ -256,7 +256,7 @@ pub async fn what_is_held_goes_on_when_the_run_before_it_has_ended<F: Fixture>()
     scene.advance(super::scene::seconds(4));
     let lease = scene.lease().await;
     // Its worker is lost.
-    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(decide(&scene, 3).await, Block);
     scene.advance(super::scene::LEASE);
     scene.reap().await;
     assert_eq!(held(&scene).await, []);
@@ -274,23 +274,23 @@ pub async fn a_release_outlasts_the_run_before_it<F: Fixture>() {
         apply(&scene, 8).await;
         assert_eq!(decide(&scene, 7).await, Enqueue);
         let lease = scene.lease().await;
-        assert_eq!(decide(&scene, 1).await, Hold);
+        assert_eq!(decide(&scene, 1).await, Block);
         release().await;
         assert_eq!(held(&scene).await, []);
         assert_eq!(decide(&scene, 1).await, Enqueue);
-        assert_eq!(decide(&scene, 0).await, Hold, "it was for what was held");
+        assert_eq!(decide(&scene, 0).await, Block, "it was for what was held");
         assert_eq!(decide(&scene, 1).await, Keep);
         scene.applied(&lease).await;
         assert_eq!(decide(&scene, 2).await, EnqueueDecision::Replace);
         if comes_back {
             // Once the data is back, a later loss counts as a new one.
             assert_eq!(decide(&scene, 8).await, EnqueueDecision::Replace);
-            assert_eq!(decide(&scene, 1).await, Hold);
+            assert_eq!(decide(&scene, 1).await, Block);
             assert_eq!(decide(&scene, 8).await, Keep);
         }
         let lease = scene.lease().await;
         scene.applied(&lease).await;
-        assert_eq!(decide(&scene, 0).await, Hold);
+        assert_eq!(decide(&scene, 0).await, Block);
         if !comes_back {
             assert_eq!(held(&scene).await, [(2, 0)]);
         }
@@ -300,7 +300,7 @@ pub async fn a_release_outlasts_the_run_before_it<F: Fixture>() {
 pub async fn a_release_is_for_what_its_caller_has_seen<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     apply(&scene, 10).await;
-    assert_eq!(decide(&scene, 3).await, Hold);
+    assert_eq!(decide(&scene, 3).await, Block);
     let release = async |seen: &[Loss]| {
         let released = scene.store().release_task(&task("a"), Some(seen)).await;
         released.map(|hold| hold.is_some())
@@ -326,7 +326,7 @@ pub async fn a_release_is_for_what_its_caller_has_seen<F: Fixture>() {
             .is_ok_and(|released| released)
     );
     assert!(release(&[]).await.is_ok_and(|released| !released));
-    assert_eq!(decide(&scene, 1).await, Hold);
+    assert_eq!(decide(&scene, 1).await, Block);
     assert!(
         release(&[seen("web", 0)])
             .await
@@ -380,11 +380,11 @@ pub async fn a_limit_that_is_added_counts_from_what_is_applied<F: Fixture>() {
             ..with(&scene, 3)
         };
         let answer = scene.request_all(vec![lost]).await.remove(0);
-        assert_eq!(answer.decision, Some(Hold), "{runs}");
+        assert_eq!(answer.decision, Some(Block), "{runs}");
         assert_eq!(held(&scene).await, [(8, 3)]);
         if runs {
             scene.applied(&lease).await;
-            assert_eq!(decide(&scene, 3).await, Hold);
+            assert_eq!(decide(&scene, 3).await, Block);
         }
     }
 }

@@ -18,7 +18,7 @@ use cts_core::runs::{
 };
 use cts_core::state::StateRecord;
 use cts_core::{
-    Baseline, DeliveryAttempt, Destruction, Digest, EventId, Hold, Incarnation, InstanceCounts,
+    Baseline, Blocked, DeliveryAttempt, Destruction, Digest, EventId, Incarnation, InstanceCounts,
     LeaseEpoch, Loss, RunId, TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
@@ -230,7 +230,7 @@ impl Model {
             }
             EnqueueDecision::Skip { .. }
             | EnqueueDecision::Keep
-            | EnqueueDecision::Hold
+            | EnqueueDecision::Block
             | EnqueueDecision::Withhold => {}
         }
         answer
@@ -285,7 +285,7 @@ impl Model {
             None => {
                 (task.held, task.applied_instances, task.released) = (None, None, None);
             }
-            Some(guarded) if decision == EnqueueDecision::Hold => {
+            Some(guarded) if decision == EnqueueDecision::Block => {
                 task.held = Some((losses.to_vec(), guarded.counts.clone()));
             }
             Some(guarded) => {
@@ -332,7 +332,7 @@ impl Model {
         let Some((losses, counts)) = task.held.clone() else {
             return Some(false);
         };
-        let hold = Hold {
+        let hold = Blocked {
             since: DateTime::default(),
             losses,
             counts,
@@ -355,7 +355,7 @@ impl Model {
                 true
             }
             EnqueueDecision::Skip { .. } => task.withheld != Some(request.input.hash),
-            EnqueueDecision::Keep | EnqueueDecision::Hold | EnqueueDecision::Withhold => false,
+            EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => false,
         };
         if ends {
             task.withheld = None;

@@ -1,6 +1,6 @@
 //! Shrink limits: tasks that lose too many instances are blocked.
 
-use cts_core::{Digest, Hold, InstanceCounts, Loss, TaskName};
+use cts_core::{Blocked, Digest, InstanceCounts, Loss, TaskName};
 use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
 use cts_store::{StoreError, StoredInput, TaskError};
 use sqlx::{Connection as _, PgConnection, PgTransaction};
@@ -177,7 +177,7 @@ pub(crate) async fn release(
     connection: &mut PgConnection,
     task: &TaskName,
     seen: Option<&[Loss]>,
-) -> Result<Option<Hold>, TaskError> {
+) -> Result<Option<Blocked>, TaskError> {
     let failed = failed_to("release a task");
     let mut transaction = connection.begin().await.map_err(&failed)?;
     let is_there = sqlx::query(

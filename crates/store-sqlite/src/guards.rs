@@ -1,6 +1,6 @@
 //! Shrink limits: tasks that lose too many instances are blocked.
 
-use cts_core::{Hold, InstanceCounts, Loss, TaskName};
+use cts_core::{Blocked, InstanceCounts, Loss, TaskName};
 use cts_store::enqueue::{GuardChange, GuardedTask, instances_of};
 use cts_store::{StoreError, StoredInput, TaskError};
 use sqlx::SqliteConnection;
@@ -130,7 +130,7 @@ pub(crate) async fn release(
     connection: &mut SqliteConnection,
     task: &TaskName,
     seen: Option<&[Loss]>,
-) -> Result<Option<Hold>, TaskError> {
+) -> Result<Option<Blocked>, TaskError> {
     let failed = failed_to("release a task");
     let is_there: bool = sqlx::query_scalar(
         "-- release

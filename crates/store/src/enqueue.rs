@@ -5,7 +5,9 @@ use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
     forgets_attempts, may_enqueue,
 };
-use cts_core::{Baseline, Content, Digest, Hold, InstanceCounts, Loss, RunId, TaskPhase, TaskSpec};
+use cts_core::{
+    Baseline, Blocked, Content, Digest, InstanceCounts, Loss, RunId, TaskPhase, TaskSpec,
+};
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -27,7 +29,7 @@ pub struct EnqueueContext {
     asked: Asked,
     earlier: Option<RunStatus>,
     baseline: Baseline,
-    held: Option<Hold>,
+    held: Option<Blocked>,
 }
 
 /// Plan for a request: its answer, and the writes, in this order.
@@ -57,7 +59,7 @@ pub struct EnqueuePlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardChange {
     /// Why its newest input is not applied.
-    pub held: Option<Hold>,
+    pub held: Option<Blocked>,
     /// Rest of a release that is not applied yet.
     pub released: Option<InstanceCounts>,
     /// The applied instances are not compared with any more, since the task has no shrink limit.
@@ -98,7 +100,7 @@ fn baseline(row: &Fields<'_>) -> Result<Baseline, StoreError> {
 pub struct GuardedTask {
     spec: String,
     baseline: Baseline,
-    held: Option<Hold>,
+    held: Option<Blocked>,
 }
 
 impl GuardedTask {
@@ -117,7 +119,10 @@ impl GuardedTask {
     pub fn again(&self) -> Option<GuardChange> {
         // A spec that cannot be decoded was written by a program with a different definition of a task; the
         // next input decides.
-        let guard = serde_json::from_str::<TaskSpec>(&self.spec).ok()?.file_settings.guard;
+        let guard = serde_json::from_str::<TaskSpec>(&self.spec)
+            .ok()?
+            .file_settings
+            .guard;
         let baseline = Baseline {
             released: self.baseline.settled(guard),
             ..self.baseline.clone()
@@ -133,7 +138,7 @@ impl GuardedTask {
     }
 
     /// Values to store after a release: what blocked the task, and the baseline.
-    pub fn release(self) -> Option<(Hold, Baseline)> {
+    pub fn release(self) -> Option<(Blocked, Baseline)> {
         let hold = self.held?;
         let baseline = self.baseline.release(&hold);
         Some((hold, baseline))
@@ -271,7 +276,7 @@ impl EnqueueContext {
                 answer.cancelled = answer.queued.replace(request.run);
             }
             EnqueueDecision::Replace => plan.replaces = true,
-            EnqueueDecision::Keep | EnqueueDecision::Hold | EnqueueDecision::Withhold => {}
+            EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => {}
             EnqueueDecision::Skip { cancel_queued } => {
                 plan.skips = true;
                 if cancel_queued {
@@ -306,7 +311,7 @@ impl EnqueueContext {
         if self.earlier.is_some() {
             return;
         }
-        let hold = (decision == EnqueueDecision::Hold).then(|| Hold {
+        let hold = (decision == EnqueueDecision::Block).then(|| Blocked {
             since: self.held.as_ref().map_or_else(
                 || DateTime::from_timestamp_micros(now).unwrap_or_default(),
                 |held| held.since,

@@ -8,8 +8,8 @@ use cts_core::runs::{
 };
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
-    Capabilities, Delivery, Digest, Event, EventId, FrozenInput, Hold, InstanceCounts, LeaseEpoch,
-    Loss, RunId, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
+    Blocked, Capabilities, Delivery, Digest, Event, EventId, FrozenInput, InstanceCounts,
+    LeaseEpoch, Loss, RunId, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
 };
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
@@ -272,7 +272,7 @@ pub struct TaskState {
     /// At most [`cts_core::EVENTS_KEPT`], newest first.
     pub events: Vec<Event>,
     /// Why its newest input is not applied, if the shrink limit blocks the task.
-    pub held: Option<Hold>,
+    pub held: Option<Blocked>,
 }
 
 /// Stream of Terraform that a line came from.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
+    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use futures::stream::BoxStream;
@@ -186,7 +186,7 @@ pub trait Store:
         &self,
         name: &TaskName,
         seen: Option<&[Loss]>,
-    ) -> Result<Option<Hold>, TaskError>;
+    ) -> Result<Option<Blocked>, TaskError>;
 
     /// Reads the record of the Terraform state of a visible task. The record is removed with the task: a task
     /// that is made under its name later starts without one.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use cts_core::runs::{Plan, RunKind};
 use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
-    Creation, Hold, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec, losses_text,
+    Blocked, Creation, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec, losses_text,
 };
 use cts_store::{NewTask, Store, StoredTask, TaskError};
 use tokio::sync::Semaphore;
@@ -176,7 +176,7 @@ impl TaskCommands {
         &self,
         name: &TaskName,
         seen: Option<&[Loss]>,
-    ) -> Result<Option<Hold>, Refusal> {
+    ) -> Result<Option<Blocked>, Refusal> {
         let held = self.store.release_task(name, seen).await;
         let held = held.map_err(|error| Refusal::of(error, name))?;
         if let Some(hold) = &held {

@@ -142,15 +142,15 @@ fn a_run_that_is_withdrawn_stands_for_no_input() {
 
 #[test]
 fn what_loses_much_is_held_unless_it_was_asked_for_or_is_applied_or_queued_already() {
-    use EnqueueDecision::{Enqueue, Hold, Keep, Skip, Supersede};
+    use EnqueueDecision::{Block, Enqueue, Keep, Skip, Supersede};
     let losing = WantedApply {
         loses_much: true,
         ..wanted(1)
     };
     for (state, expected) in [
-        (runs(None, None, Some(2)), Hold),
-        (runs(Some(2), None, None), Hold),
-        (runs(None, Some(2), None), Hold),
+        (runs(None, None, Some(2)), Block),
+        (runs(Some(2), None, None), Block),
+        (runs(None, Some(2), None), Block),
         (runs(Some(1), None, Some(2)), Keep),
         (
             runs(None, None, Some(1)),
@@ -160,7 +160,7 @@ fn what_loses_much_is_held_unless_it_was_asked_for_or_is_applied_or_queued_alrea
         ),
     ] {
         assert_eq!(decide_enqueue(state, losing), expected, "{state:?}");
-        assert!(!forgets_attempts(Some(input(1)), state, losing, Hold));
+        assert!(!forgets_attempts(Some(input(1)), state, losing, Block));
     }
     let requested = WantedApply {
         requested: true,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
-    CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, EventConfig, Hold,
+    Blocked, CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, EventConfig,
     Loss, TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
@@ -99,7 +99,7 @@ same_words!(TaskStatus, TaskStatus, pub task_status_to_wire, pub task_status_fro
 same_fields!(Loss, Loss, loss_to_wire, pub loss_from_wire { service, applied, now });
 
 /// Converts an input that the shrink limit holds back for the wire.
-pub fn hold_to_wire(hold: Hold) -> proto::Hold {
+pub fn hold_to_wire(hold: Blocked) -> proto::Hold {
     let losses = hold.losses.into_iter();
     proto::Hold {
         since: Some(timestamp_to_wire(hold.since)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Chain, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId,
+    ArchiveId, Blocked, Chain, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId,
     TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
@@ -138,7 +138,7 @@ impl Store for PostgresStore {
         &self,
         name: &TaskName,
         seen: Option<&[Loss]>,
-    ) -> Result<Option<Hold>, TaskError> {
+    ) -> Result<Option<Blocked>, TaskError> {
         call!(&self.pool, c => guards::release(c, name, seen))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Content, Digest, EventId, Hold, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
+    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
     TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
@@ -133,7 +133,7 @@ impl Store for SqliteStore {
         &self,
         name: &TaskName,
         seen: Option<&[Loss]>,
-    ) -> Result<Option<Hold>, TaskError> {
+    ) -> Result<Option<Blocked>, TaskError> {
         transaction!(self.begin_durable, t, _ => guards::release(&mut t, name, seen))
     }
 

@@ -3,7 +3,7 @@
 use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
-    Content, DeliveryAttempt, Digest, Event, Hold, InstanceCounts, LeaseEpoch, RunId, TaskName,
+    Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RunId, TaskName,
     TaskOrigin, TaskSpec,
 };
 
@@ -39,7 +39,7 @@ pub struct TaskRow {
     /// Instances that an operator has released and that are not applied yet.
     pub released_instances: Option<InstanceCounts>,
     /// Why its newest input is not applied, if the shrink limit blocks the task.
-    pub held: Option<Hold>,
+    pub held: Option<Blocked>,
     /// Its record of its Terraform state.
     pub state: StateRecord,
     /// The last attempt to apply, by which deliveries are numbered.

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
 use cts_core::state::StateRecord;
-use cts_core::{Clock, Hold, TaskName, TaskPhase, excerpt, losses_text, no_taker};
+use cts_core::{Blocked, Clock, TaskName, TaskPhase, excerpt, losses_text, no_taker};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
@@ -34,7 +34,7 @@ struct Facts {
     workers: Vec<WorkerState>,
     /// The settings in force that its workers must have.
     settings: Option<u64>,
-    held: Option<Hold>,
+    held: Option<Blocked>,
     /// Why its last run was refused, if its state was the reason.
     state_conflict: Option<String>,
     /// The other task of its concurrency group that is applying.

@@ -8,7 +8,7 @@ use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
-    ArchiveId, Content, Digest, EventId, Hold, JournalPart, LeaderEpoch, LeaseEpoch, Loss,
+    ArchiveId, Blocked, Content, Digest, EventId, JournalPart, LeaderEpoch, LeaseEpoch, Loss,
     LostLease, RunId, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
@@ -166,7 +166,7 @@ faulty! {
     fn change_task(&self, name: &TaskName, change: &TaskChange) -> Result<StoredTask, TaskError>;
     fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError>;
     fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError>;
-    fn release_task(&self, name: &TaskName, seen: Option<&[Loss]>) -> Result<Option<Hold>, TaskError>;
+    fn release_task(&self, name: &TaskName, seen: Option<&[Loss]>) -> Result<Option<Blocked>, TaskError>;
     fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError>;
     fn requests(&self) -> Result<Vec<RunRequest>, StoreError>;
     fn request(&self, run: RunId) -> Result<Option<RunRequest>, StoreError>;

@@ -76,7 +76,7 @@ impl Model {
                 cancel_queued: true,
             } => self.queued = None,
             EnqueueDecision::Keep
-            | EnqueueDecision::Hold
+            | EnqueueDecision::Block
             | EnqueueDecision::Withhold
             | EnqueueDecision::Skip {
                 cancel_queued: false,

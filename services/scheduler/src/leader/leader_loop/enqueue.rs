@@ -206,7 +206,7 @@ impl LeaderLoop {
         }
         let losses = losses_text(&enqueued.losses);
         match (enqueued.decision, enqueued.queued) {
-            (Some(EnqueueDecision::Hold), _) => self.note_hold(task, &losses.unwrap_or_default()),
+            (Some(EnqueueDecision::Block), _) => self.note_hold(task, &losses.unwrap_or_default()),
             (
                 Some(
                     decision @ (EnqueueDecision::Enqueue
