@@ -113,7 +113,7 @@ pub async fn nobody_is_obeyed_before_there_is_a_leader<F: Fixture>() {
     assert_eq!(store.tasks().await.expect("tasks can be read"), []);
 }
 
-/// Another replica, another life of the same one, or nobody yet has taken over.
+/// Another replica, another life of the same one, or so far none has taken over.
 pub async fn an_earlier_leader_is_not_obeyed<F: Fixture>() {
     for how in 0..3 {
         let (scene, lease) = with_duties::<F>().await;
@@ -125,12 +125,11 @@ pub async fn an_earlier_leader_is_not_obeyed<F: Fixture>() {
         if how == 2 {
             assert_deposed(&scene, &lease, old).await;
         }
-        let new = match how {
-            0 => scene.lead_as("other", None, seconds(15)).await.epoch,
-            _ => {
-                scene.lead().await;
-                scene.leader()
-            }
+        let new = if how == 0 {
+            scene.lead_as("other", None, seconds(15)).await.epoch
+        } else {
+            scene.lead().await;
+            scene.leader()
         };
         assert_deposed(&scene, &lease, old).await;
         assert_accepted(&scene, &lease, new).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_core::BufferPeriod;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config, task_with};
+use super::{Sandbox, assert_problem, config};
 use crate::{GatewayMode, LogLevel, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
 
 #[test]

@@ -61,9 +61,7 @@ pub(crate) fn backend(kind: &str, arguments: Value) -> Backend {
 async fn keeps_its_state(backend: Backend) {
     let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
     sandbox.settings.backend = backend;
-    let root = sandbox.write(vec![instance("a", "${x}")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "${x}")]).await;
     sandbox.terraform.apply(&attempt).await.unwrap();
 
     fs::remove_dir_all(sandbox.directory().path()).unwrap();
@@ -91,9 +89,7 @@ async fn a_state_in_postgres_is_found_again() {
 async fn kill_an_apply(backend: Backend) -> (Sandbox, Attempt) {
     let mut sandbox = Sandbox::new(SAYS_PARENT).await;
     sandbox.settings.backend = backend;
-    let root = sandbox.write(Vec::new());
-    let (attempt, mut lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, mut lines) = sandbox.prepared(Vec::new()).await;
     let killed = async {
         let id = loop {
             let line = lines.recv().await.unwrap().text;

@@ -32,9 +32,7 @@ async fn keys(agent: &ConsulAgent) -> Vec<String> {
 async fn the_first_apply_creates_the_state_of_the_workspace() {
     let agent = ConsulAgent::start().await;
     let sandbox = sandbox(&agent, KEEPS_SERVICES).await;
-    let root = sandbox.write(vec![instance("a", "${x}")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "${x}")]).await;
     sandbox.terraform.apply(&attempt).await.unwrap();
     assert_eq!(keys(&agent).await, ["test/terraform-env:edge"]);
 
@@ -56,9 +54,7 @@ async fn the_first_apply_creates_the_state_of_the_workspace() {
 async fn an_interrupted_apply_releases_the_lock() {
     let agent = ConsulAgent::start().await;
     let sandbox = sandbox(&agent, TAKES_LONG).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, mut lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, mut lines) = sandbox.prepared(Vec::new()).await;
     let cancel_when_started = async {
         wait_for(&mut lines, "(local-exec): started").await;
         let locks = keys(&agent).await;

@@ -199,6 +199,17 @@ impl Sandbox {
         (attempt, lines)
     }
 
+    /// A new attempt whose files are written and whose directory is prepared, and its output.
+    pub(crate) async fn prepared(
+        &self,
+        services: Vec<ServiceInstance>,
+    ) -> (Attempt, Receiver<OutputLine>) {
+        let root = self.write(services);
+        let (attempt, lines) = self.attempt();
+        self.terraform.prepare(&attempt, &root).await.unwrap();
+        (attempt, lines)
+    }
+
     /// Writes all files.
     pub(crate) fn write(&self, services: Vec<ServiceInstance>) -> RootModule {
         let root = render_root_module(&self.definition, &self.settings).unwrap();

@@ -56,9 +56,7 @@ output "to-ken" {
 "#;
     let mut sandbox = Sandbox::new(module).await;
     sandbox.definition.outputs = vec!["to-ken".into(), "address".into()];
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(Vec::new()).await;
     is_formatted(&sandbox).await;
     let file = sandbox.directory().path().join("outputs.tf");
     let text = std::fs::read_to_string(file).unwrap();

@@ -272,9 +272,7 @@ async fn signals_to_the_group_of_a_guard_do_not_end_it() {
 #[tokio::test]
 async fn an_apply_of_a_killed_worker_ends_gently_where_it_has_time() {
     let sandbox = Sandbox::new(TAKES_LONG).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let _prepared = sandbox.prepared(Vec::new()).await;
     let lock = sandbox
         .directory()
         .path()

@@ -48,9 +48,7 @@ async fn a_directory_is_initialised_once() {
 #[tokio::test]
 async fn a_module_that_was_valid_for_one_task_is_not_validated_for_the_next() {
     let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let _prepared = sandbox.prepared(Vec::new()).await;
 
     sandbox.definition.name = TaskName::new("other").unwrap();
     sandbox.definition.working_dir = "sync-tasks/other".into();
@@ -66,9 +64,7 @@ async fn a_module_that_was_valid_for_one_task_is_not_validated_for_the_next() {
 #[tokio::test]
 async fn state_is_kept_in_the_workspace_of_the_task() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     let workspace = sandbox.directory().path().join(".terraform/environment");
     assert_eq!(fs::read_to_string(&workspace).unwrap(), "edge");
 
@@ -88,9 +84,7 @@ async fn state_is_kept_in_the_workspace_of_the_task() {
 #[tokio::test]
 async fn plan_tells_whether_there_are_changes() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     let plan = sandbox.terraform.plan(&attempt).await.unwrap();
     assert!(plan.changes_present);
     assert!(plan.text.contains("1 to add"), "{}", plan.text);

@@ -15,9 +15,7 @@ async fn sandbox() -> Sandbox {
 #[tokio::test]
 async fn a_task_is_prepared_applied_and_planned() {
     let sandbox = sandbox().await;
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     let plan = sandbox.terraform.plan(&attempt).await.unwrap();
     assert!(plan.changes_present);
     assert!(plan.text.contains("Plan: 1 to add"), "{}", plan.text);

@@ -40,9 +40,7 @@ async fn abandoned_apply(sandbox: &Sandbox) -> (Child, Lines<BufReader<ChildStdo
 #[tokio::test]
 async fn an_abandoned_apply_is_stopped_and_its_lock_released() {
     let sandbox = Sandbox::new(TAKES_LONG).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let _prepared = sandbox.prepared(Vec::new()).await;
     let (mut orphan, _lines) = abandoned_apply(&sandbox).await;
     let id = i32::try_from(orphan.id().unwrap()).unwrap();
     let lock = sandbox

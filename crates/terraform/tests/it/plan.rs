@@ -25,9 +25,7 @@ data "terraform_remote_state" "slow" {{
 #[tokio::test]
 async fn a_plan_is_told_whole_and_shown_live() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, mut lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, mut lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     while lines.try_recv().is_ok() {}
     let plan = sandbox.terraform.plan(&attempt).await.unwrap();
     assert!(plan.changes_present);
@@ -50,9 +48,7 @@ async fn a_plan_is_told_whole_and_shown_live() {
 #[tokio::test]
 async fn a_plan_without_changes_says_so() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     sandbox.terraform.apply(&attempt).await.unwrap();
     let state = sandbox.state();
     let plan = sandbox.terraform.plan(&attempt).await.unwrap();
@@ -64,9 +60,7 @@ async fn a_plan_without_changes_says_so() {
 #[tokio::test]
 async fn a_plan_that_fails_tells_the_error() {
     let sandbox = Sandbox::new(CANNOT_BE_PLANNED).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(Vec::new()).await;
     let error = sandbox.terraform.plan(&attempt).await.unwrap_err();
     assert_eq!(error.step, Step::Plan);
     assert!(!error.is_interrupted());
@@ -83,9 +77,7 @@ async fn a_cancelled_plan_ends_gently() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let module = reads_from(listener.local_addr().unwrap());
     let sandbox = Sandbox::new(&module).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, mut lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, mut lines) = sandbox.prepared(Vec::new()).await;
     let cancel_while_it_reads = async {
         let (mut connection, _) = listener.accept().await.unwrap();
         let mut request = [0; 1024];

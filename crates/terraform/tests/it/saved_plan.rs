@@ -26,9 +26,7 @@ fn mode(path: &PathBuf) -> u32 {
 #[tokio::test]
 async fn only_its_owner_reads_a_plan_and_it_goes_with_its_value() {
     let sandbox = Sandbox::new(KEEPS_SERVICES).await;
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     let file = sandbox.directory().path().join("saved.tfplan");
     // A plan that a killed process has left.
     fs::write(&file, "left").unwrap();
@@ -56,9 +54,7 @@ async fn only_its_owner_reads_a_plan_and_it_goes_with_its_value() {
 #[tokio::test]
 async fn a_plan_that_fails_leaves_no_file() {
     let sandbox = Sandbox::new(CANNOT_BE_PLANNED).await;
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     sandbox.terraform.save_plan(&attempt).await.unwrap_err();
     assert!(!sandbox.directory().path().join("saved.tfplan").exists());
 }

@@ -11,9 +11,7 @@ async fn a_locked_state_is_reported_with_the_command_that_releases_it() {
 
     // This task on another worker.
     sandbox.definition.working_dir = "another/edge".into();
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(Vec::new()).await;
     let other = async {
         wait_for(&mut lines, "(local-exec): started").await;
         let error = sandbox.terraform.apply(&attempt).await.unwrap_err();

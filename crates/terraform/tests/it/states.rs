@@ -38,9 +38,7 @@ fn origin(backend: &Backend, workspace: &str) -> StateOrigin {
 /// Initialises the directory for a backend.
 async fn prepare(sandbox: &mut Sandbox, backend: &Backend) -> Attempt {
     sandbox.settings.backend = backend.clone();
-    let root = sandbox.write(vec![instance("a", "x")]);
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(vec![instance("a", "x")]).await;
     attempt
 }
 

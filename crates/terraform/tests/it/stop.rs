@@ -18,9 +18,7 @@ fn lock_file(sandbox: &Sandbox) -> PathBuf {
 #[tokio::test]
 async fn a_cancelled_apply_ends_gently() {
     let sandbox = Sandbox::new(TAKES_LONG).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, mut lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, mut lines) = sandbox.prepared(Vec::new()).await;
 
     let cancel_when_started = async {
         wait_for(&mut lines, "(local-exec): started").await;
@@ -58,9 +56,7 @@ async fn a_cancelled_attempt_starts_nothing() {
 #[tokio::test]
 async fn a_dropped_apply_is_stopped_by_its_supervisor() {
     let sandbox = Sandbox::new(TAKES_LONG).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, mut lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, mut lines) = sandbox.prepared(Vec::new()).await;
     tokio::select! {
         result = sandbox.terraform.apply(&attempt) => panic!("{result:?}"),
         () = wait_for(&mut lines, "(local-exec): started") => {}
@@ -75,9 +71,7 @@ async fn a_dropped_apply_is_stopped_by_its_supervisor() {
 #[tokio::test]
 async fn the_next_command_waits_for_one_that_is_still_being_stopped() {
     let sandbox = Sandbox::new(TAKES_LONG).await;
-    let root = sandbox.write(Vec::new());
-    let (attempt, mut lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, mut lines) = sandbox.prepared(Vec::new()).await;
     tokio::select! {
         result = sandbox.terraform.apply(&attempt) => panic!("{result:?}"),
         () = wait_for(&mut lines, "(local-exec): started") => {}

@@ -101,9 +101,7 @@ async fn hostile_texts_arrive_unchanged() {
         .collect();
     let meta = condition.cts_user_defined_meta.clone();
 
-    let root = sandbox.write(instances.clone());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(instances.clone()).await;
     sandbox.terraform.apply(&attempt).await.unwrap();
 
     let kept = kept_services(&sandbox.state());
@@ -143,9 +141,7 @@ resource "terraform_data" "kept" {
         "nothing": null, "list": ["a", 1, { "b": [] }], "map": { "not an identifier": "%{x}" },
     });
     sandbox.definition.variables = BTreeMap::from([("given".to_owned(), given.clone())]);
-    let root = sandbox.write(Vec::new());
-    let (attempt, _lines) = sandbox.attempt();
-    sandbox.terraform.prepare(&attempt, &root).await.unwrap();
+    let (attempt, _lines) = sandbox.prepared(Vec::new()).await;
     sandbox.terraform.apply(&attempt).await.unwrap();
     assert_eq!(kept_services(&sandbox.state()), given);
 }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
-use cts_core::{
-    Condition, ConsulKvCondition, Item, KeyValue, KvQuery, ModuleInput, ShrinkLimit, TaskSpec,
-};
+use cts_core::{Condition, ConsulKvCondition, Item, KeyValue, KvQuery, TaskSpec};
 use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{ObstacleKind, RunMode};
@@ -16,7 +14,7 @@ use tonic::Code;
 
 use crate::calls::{checked, failed, on_services, refused};
 use crate::faulty_store::{Fault, FaultyStore};
-use crate::setup::{Setup, instance, member, store_in, task};
+use crate::setup::{Setup, member, store_in, task};
 
 fn prefix() -> KvQuery {
     KvQuery {

@@ -191,18 +191,20 @@ impl Strings {
 
     /// The plan of the next run, which must have planned.
     pub(crate) async fn planned(&mut self) -> run::Planned {
-        match self.outcome().await {
-            Outcome::Planned(plan) => plan,
-            other => panic!("{other:?}\n{}", self.log()),
-        }
+        let plan = match self.outcome().await {
+            Outcome::Planned(plan) => Ok(plan),
+            other => Err(other),
+        };
+        plan.unwrap()
     }
 
     /// The error of the next run, which must have failed.
     pub(crate) async fn failed(&mut self) -> String {
-        match self.outcome().await {
-            Outcome::Failed(failed) => failed.error,
-            other => panic!("{other:?}\n{}", self.log()),
-        }
+        let error = match self.outcome().await {
+            Outcome::Failed(failed) => Ok(failed.error),
+            other => Err(other),
+        };
+        error.unwrap()
     }
 
     /// Details of the run whose outcome was read last.
