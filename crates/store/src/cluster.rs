@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerId, WorkerRecord};
+use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
 /// A scheduler replica as it registers (docs/rest.md#cluster-status).
@@ -139,3 +140,6 @@ pub enum Hint {
     /// published.
     Gap,
 }
+
+/// Hints of other processes, without end; a broken connection is reconnected inside and shows as [`Hint::Gap`].
+pub type HintStream = BoxStream<'static, Hint>;

@@ -32,7 +32,9 @@ mod worker_store;
 
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cancel::{CancelState, CancelledRun};
-pub use cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState};
+pub use cluster::{
+    Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState,
+};
 pub use configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,
     OtherConfiguration, Registered, decide,
@@ -52,7 +54,7 @@ pub use model::{
     lost_lease_error,
 };
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
-pub use store::{HintStream, Store};
+pub use store::Store;
 pub use task::{
     DELETED, DRAFTS_KEPT, NewTask, PendingDeletions, Refused, RefusedCode, RunRequest, StoredTask,
     TaskChange, TaskVersion,

@@ -9,11 +9,10 @@ use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
     TaskSpec, TaskStatus, WorkerId,
 };
-use futures::stream::BoxStream;
 
 use crate::archive::{Archive, ArchivedRow};
 use crate::cancel::{CancelState, CancelledRun};
-use crate::cluster::{Hint, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
+use crate::cluster::{Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
 use crate::configuration_store::ConfigurationStore;
 use crate::contents::StoredInput;
 use crate::continuity::Continuity;
@@ -30,9 +29,6 @@ use crate::task::{
     NewTask, PendingDeletions, Refused, RunRequest, StoredTask, TaskChange, TaskVersion,
 };
 use crate::worker_store::WorkerStore;
-
-/// Hints of other processes, without end; a broken connection is reconnected inside and shows as [`Hint::Gap`].
-pub type HintStream = BoxStream<'static, Hint>;
 
 /// Task, run and event state.
 ///

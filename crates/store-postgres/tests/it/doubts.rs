@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_core::{JournalEntry, JournalPart, WorkerId};
-use cts_store::{Continuity as _, HeldLeases as _, Settlement, Store as _, Vouched};
+use cts_store::{
+    Continuity as _, HeldLeases as _, Settlement, Store as _, Vouched, WorkerStore as _,
+};
 use cts_store_conformance::task;
 
 use self::scene::{LIFE, NAMES, Scene, entry, first, lost, names, trusted};

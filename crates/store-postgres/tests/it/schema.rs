@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_core::Chain;
 use cts_store::schema::{PREDECESSOR, SchemaMismatch};
-use cts_store::{Store as _, StoreError};
+use cts_store::{Store as _, StoreError, WorkerStore as _};
 use cts_store_postgres::{SchemaError, Settings, migrate, pending};
 use cts_testkit::{KeyKind, KeyPairFiles, Openssl, Postgres, PostgresSettings, free_port};
 use sqlx::migrate::Migrate as _;

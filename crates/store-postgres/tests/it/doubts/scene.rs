@@ -6,6 +6,7 @@ use cts_core::runs::EnqueueDecision;
 use cts_core::{JournalEntry, JournalPart, LeaderEpoch, LeaseEpoch, RunId, TaskName, WorkerId};
 use cts_store::{
     Continuity as _, EnqueueRequest, Lease, Settlement, Store as _, Unchanged, Vouched,
+    WorkerStore as _,
 };
 use cts_store_conformance::{input, spec, task, worker_record};
 use cts_store_postgres::PostgresStore;
