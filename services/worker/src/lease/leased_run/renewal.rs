@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::{Backoff, Chain, Outage, Pauses, log_failure};
-use tokio::time::{sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
@@ -66,7 +66,7 @@ impl LeasedRun {
     }
 
     /// Renews the lease while Terraform may write. Returns when the lease is lost, at the latest when the
-    /// [`LeaseDeadlines`](cts_core::lease::Hold) require to give it up.
+    /// [`LeaseDeadlines`](cts_core::lease::LeaseDeadlines) require to give it up.
     pub(crate) async fn keep_lease(&self) -> LeaseEnd {
         loop {
             let deadlines = self.deadlines();
@@ -89,7 +89,7 @@ impl LeasedRun {
                         break;
                     }
                     Ok(Renewal::Refused) => return LeaseEnd::Refused,
-                    Ok(Renewal::NoAnswer) => sleep(tries.pauses.next_pause()).await,
+                    Ok(Renewal::NoAnswer) => pause(tries.pauses.next_pause(), give_up).await,
                     Ok(Renewal::Granted(_)) | Err(_) => return LeaseEnd::Unanswered,
                 }
             }
@@ -166,5 +166,29 @@ impl Tries {
         } else {
             LeaseEnd::Stalled
         }
+    }
+}
+
+/// Pauses between two tries, until the lease is to be given up at the latest. If this process stood still while an
+/// answer was on its way, that moment is over when the answer is read, and nothing may begin in the meantime.
+async fn pause(pause: Duration, give_up: Instant) {
+    let _given_up = timeout_at(give_up, sleep(pause)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_between_tries_does_not_outlast_the_lease() {
+        let start = Instant::now();
+        let second = Duration::from_secs(1);
+        pause(second, start + second * 2).await;
+        assert_eq!(start.elapsed(), second);
+        pause(second * 5, start + second * 2).await;
+        assert_eq!(start.elapsed(), second * 2);
+        // The process stood still until the lease was over.
+        pause(second * 5, start + second).await;
+        assert_eq!(start.elapsed(), second * 2);
     }
 }
