@@ -7,7 +7,7 @@ use cts_core::{ArchiveId, Chain, JournalPart, LeaderEpoch, LeaseEpoch, RunId, Wo
 use cts_store::{
     Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
     HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, PendingDeletions,
-    RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
+    Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
 };
 use cts_store_sql::leadership::fence;
 use cts_store_sql::{Database, Durability, Intent, Length, SqlStore, configure};
@@ -21,8 +21,8 @@ use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
 use crate::session::{CALL_LIMIT, Session, call};
 use crate::{
-    archive, complete, doubts, enqueue, hints, leadership, lease, log_space, logs, prune, schema,
-    statistics, take_back, timeline, version,
+    archive, complete, doubts, enqueue, hints, leadership, lease, logs, prune, schema, statistics,
+    take_back, timeline, version,
 };
 
 /// Time limit of a call whose work grows with the configuration or the history, transaction after
@@ -220,10 +220,6 @@ impl Database for PostgresDatabase {
         Ok(requeued)
     }
 
-    async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
-        call!(&self.pool, c => take_back::release_all(c))
-    }
-
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
         call!(&self.pool, LONG_LIMIT, c => prune::prune(c, retention))
     }
@@ -238,12 +234,8 @@ impl Database for PostgresDatabase {
         call!(&self.pool, c => logs::append_leased(c, run, (holder, epoch), &lines))
     }
 
-    async fn log_space(&self) -> Result<u64, StoreError> {
-        call!(&self.pool, LONG_LIMIT, c => log_space::measure(c))
-    }
-
-    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
-        call!(&self.pool, LONG_LIMIT, c => log_space::remove(c, bytes))
+    async fn give_back_space(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {

@@ -5,11 +5,12 @@ use std::time::Duration;
 use cts_core::lease::longest_pause;
 use cts_core::{Incarnation, LeaderEpoch};
 use cts_store::{Leadership, Member, StoreError};
-pub(crate) use cts_store_sql::leadership::LOCK;
+use cts_store_sql::leadership::alone;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 use uuid::Uuid;
 
+use crate::call::shared;
 use crate::row::{Cell, failed_to, span, span_micros};
 use crate::set_back;
 
@@ -18,16 +19,6 @@ pub(crate) const FORGOTTEN_AFTER: i64 = 24 * 3600 * 1_000_000;
 
 pub(crate) fn stored_epoch(epoch: LeaderEpoch) -> i64 {
     i64::try_from(epoch.get()).unwrap_or(i64::MAX)
-}
-
-/// Waits until no write of a leader is in progress, and keeps new ones out until the transaction ends.
-pub(crate) async fn alone(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
-    sqlx::query("-- lead, resign, release_all: one at a time\nSELECT pg_advisory_xact_lock($1)")
-        .bind(LOCK)
-        .execute(&mut **transaction)
-        .await
-        .map_err(failed_to("wait for the leadership"))?;
-    Ok(())
 }
 
 /// State of the leadership.
@@ -67,7 +58,7 @@ pub(crate) async fn lead(
     let leader_state = match leader_state(&mut transaction).await? {
         leader_state if leader_state.is_of_another(member) => leader_state,
         _ => {
-            alone(&mut transaction).await?;
+            alone(&mut shared(&mut transaction)).await?;
             leader_state_for_update(&mut transaction).await?
         }
     };
@@ -276,7 +267,7 @@ pub(crate) async fn resign(
 ) -> Result<(), StoreError> {
     let failed = failed_to("free the leadership");
     let mut transaction = connection.begin().await.map_err(&failed)?;
-    alone(&mut transaction).await?;
+    alone(&mut shared(&mut transaction)).await?;
     sqlx::query(
         "-- resign
         WITH configuration AS (DELETE FROM member_configurations WHERE incarnation = $2),
@@ -290,20 +281,6 @@ pub(crate) async fn resign(
     .await
     .map_err(&failed)?;
     transaction.commit().await.map_err(&failed)?;
-    Ok(())
-}
-
-/// Clears the leadership and the members, for a caller that has made sure that no process lives.
-pub(crate) async fn clear(transaction: &mut PgTransaction<'_>) -> Result<(), StoreError> {
-    sqlx::query(
-        "-- release_all: replicas and workers
-        WITH configurations AS (DELETE FROM member_configurations),
-        members AS (DELETE FROM members), workers AS (DELETE FROM workers)
-        UPDATE leadership SET holder = NULL, incarnation = NULL",
-    )
-    .execute(&mut **transaction)
-    .await
-    .map_err(failed_to("free the leadership"))?;
     Ok(())
 }
 

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::EPOCH_STEP;
+use cts_store_sql::leadership::LOCK;
 use sqlx::error::DatabaseError;
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tokio::time::Instant;
 
 use crate::doubts;
-use crate::leadership::LOCK;
 
 /// Errors of a server without timelines, or one that does not let this user read them.
 const NOT_TOLD: [&str; 3] = ["42501", "42883", "0A000"];

@@ -8,7 +8,7 @@ use cts_core::{ArchiveId, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
 use cts_store::{
     CancelError, Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases,
     Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
-    PendingDeletions, RemovedLogs, Requeued, Retention, StoreError, TaskError,
+    PendingDeletions, Requeued, Retention, StoreError, TaskError,
 };
 use tokio::time::error::Elapsed;
 
@@ -121,9 +121,6 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError>;
 
-    /// As [`Store::release_all`](cts_store::Store::release_all).
-    async fn release_all(&self) -> Result<Vec<Requeued>, StoreError>;
-
     /// As [`Store::prune`](cts_store::Store::prune).
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
 
@@ -136,11 +133,8 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError>;
 
-    /// As [`Housekeeping::log_space`](cts_store::Housekeeping::log_space).
-    async fn log_space(&self) -> Result<u64, StoreError>;
-
-    /// As [`Housekeeping::remove_logs`](cts_store::Housekeeping::remove_logs).
-    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
+    /// Returns the space of deleted rows to the disk, where the database does not do so by itself.
+    async fn give_back_space(&self) -> Result<(), StoreError>;
 
     /// As [`Store::publish`](cts_store::Store::publish).
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;

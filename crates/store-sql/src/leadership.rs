@@ -38,6 +38,17 @@ pub async fn fence(c: &mut dyn Connection, leader: LeaderEpoch) -> Result<i64, L
     now.await?.ok_or(LeaderError::Deposed { epoch: leader })
 }
 
+/// Waits until no write of a leader is in progress, and keeps new ones out until the transaction ends.
+pub async fn alone(c: &mut dyn Connection) -> Result<(), StoreError> {
+    sql(
+        "wait for the leadership",
+        "-- lead, resign, release_all: one at a time\nSELECT pg_advisory_xact_lock($1)",
+    )
+    .bind(LOCK)
+    .on_postgres(c)
+    .await
+}
+
 /// Every replica seen within the last `within`, by id.
 pub async fn members(
     c: &mut dyn Connection,

@@ -21,7 +21,7 @@ pub(crate) const TRIES: u32 = 5;
 
 /// A store in a database. Cheap to clone; clones share the connections.
 #[derive(Debug, Clone)]
-pub struct SqlStore<D>(D);
+pub struct SqlStore<D>(pub(crate) D);
 
 impl<D: Database> SqlStore<D> {
     /// A store in this database.

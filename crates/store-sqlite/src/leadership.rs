@@ -199,19 +199,6 @@ pub(crate) async fn resign(
     Ok(())
 }
 
-/// Frees the leadership and forgets every member.
-pub(crate) async fn release(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let write = failed_to("free the leadership");
-    sqlx::query(
-        "-- release_all: the leadership
-        UPDATE leadership SET holder = NULL, incarnation = NULL, expires_at = NULL",
-    )
-    .execute(&mut *connection)
-    .await
-    .map_err(&write)?;
-    forget_silent(connection, i64::MAX).await
-}
-
 /// Forgets workers that were not seen after `since`.
 pub(crate) async fn forget_silent_workers(
     executor: impl SqliteExecutor<'_>,

@@ -25,7 +25,6 @@ mod export;
 mod inputs;
 mod leadership;
 mod lease;
-mod log_space;
 mod logs;
 mod prune;
 mod queue;

@@ -1,16 +1,13 @@
-//! Leases taken back: of workers that are gone, or of all.
+//! Leases of workers that are gone, taken back.
 
-use cts_core::runs::RunStatus;
 use cts_core::{LeaseEpoch, RunId};
-use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
-use cts_store::decode;
 use cts_store::{CancelError, ExpiredLeases, LeaseError, Requeued, StoreError};
-use cts_store_sql::{cancel, destruction, housekeeping};
+use cts_store_sql::cancel;
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::call::shared;
 use crate::complete;
-use crate::row::{Cell, by, failed_to};
+use crate::row::{Cell, failed_to};
 
 const OPERATION: &str = "take back leases";
 
@@ -102,111 +99,4 @@ async fn expired(
         })
     });
     expired.collect()
-}
-
-/// Takes back every lease; no attempt counts. Cancels every plan, check and requested run, because the caller
-/// that waited for it is dead, and forgets requests, drafts and tasks that are being deleted, unless their
-/// infrastructure is to be destroyed. A requested apply that stands for the change of an enabled task goes on
-/// as an ordinary run.
-pub(crate) async fn all(
-    connection: &mut SqliteConnection,
-    now: i64,
-) -> Result<Vec<Requeued>, StoreError> {
-    housekeeping::note_lost(&mut shared(connection, now), None).await?;
-    let write = failed_to(OPERATION);
-    for statement in [
-        "-- release_all: what was cancelled is not tried again
-        UPDATE tasks SET cancelled_input = coalesce(cancelled_input, r.input_hash)
-        FROM runs r
-        WHERE r.task_name = tasks.name AND r.status = 'running' AND r.kind = 'apply'
-          AND r.cancel_requested_at IS NOT NULL AND tasks.phase = 'ready' AND ?1 > 0
-          AND NOT EXISTS (
-              SELECT 1 FROM runs q
-              WHERE q.task_name = tasks.name AND q.status = 'queued' AND q.kind = 'apply')",
-        "-- release_all: destructions that were cancelled
-        UPDATE tasks SET destruction_suspended_at = ?1
-        WHERE destroy_run IN (
-            SELECT id FROM runs WHERE status = 'running' AND cancel_requested_at IS NOT NULL)",
-    ] {
-        sqlx::query(statement)
-            .bind(now)
-            .execute(&mut *connection)
-            .await
-            .map_err(&write)?;
-    }
-    let rows = sqlx::query(
-        "-- release_all; newer is what makes the run pointless
-        UPDATE runs
-        SET status = CASE WHEN newer THEN 'cancelled' ELSE 'queued' END,
-            finished_at = CASE WHEN newer THEN ?1 END,
-            attempts = max(attempts - 1, 0),
-            due_at = CASE WHEN cancelled THEN ?2 ELSE ?1 END,
-            cancel_requested_at = NULL,
-            cancel_force = 0,
-            cancel_noted_at = NULL,
-            errors = CASE WHEN cancelled THEN json_insert(errors, '$[#]', ?3) ELSE errors END,
-            settings = coalesce(
-                (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
-                settings),
-            holder = NULL,
-            expires_at = NULL,
-            updated_at = ?1
-        FROM (SELECT r.id AS lost, r.cancel_requested_at IS NOT NULL AS cancelled,
-                     t.phase = 'deleting' AND t.destroy_run IS NOT r.id
-                     OR r.cancel_requested_at IS NOT NULL AND r.destroys IS NOT 'apply'
-                     OR r.withdrawn OR r.kind = 'apply' AND EXISTS (
-                  SELECT 1 FROM runs q
-                  WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
-              ) AS newer
-              FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'running')
-        WHERE id = lost
-        RETURNING id, task_name, kind, destroys, status",
-    )
-    .bind(now)
-    .bind(SUSPENDED_UNTIL)
-    .bind(CUT_OFF)
-    .fetch_all(&mut *connection)
-    .await
-    .map_err(&write)?;
-    let mut requeued: Vec<_> = rows
-        .iter()
-        .map(by(decode::requeued))
-        .collect::<Result<_, _>>()?;
-    sqlx::query(
-        "-- release_all: what may stand for a change goes on
-        UPDATE runs SET no_retry = 0, updated_at = ?
-        WHERE status = 'queued' AND kind = 'apply' AND no_retry AND task_name IN (
-            SELECT name FROM tasks WHERE enabled AND phase = 'ready')",
-    )
-    .bind(now)
-    .execute(&mut *connection)
-    .await
-    .map_err(&write)?;
-    let cancelled: Vec<String> = sqlx::query_scalar(
-        "-- release_all: requested runs
-        UPDATE runs SET status = 'cancelled', finished_at = ?1, updated_at = ?1
-        WHERE status = 'queued' AND (kind <> 'apply' OR no_retry) AND destroys IS NOT 'apply'
-        RETURNING id",
-    )
-    .bind(now)
-    .fetch_all(&mut *connection)
-    .await
-    .map_err(failed_to("cancel requested runs"))?;
-    for statement in [
-        "-- release_all: requests\nDELETE FROM run_requests",
-        "-- release_all: drafts\nDELETE FROM tasks WHERE phase <> 'ready' AND destroy_run IS NULL",
-    ] {
-        sqlx::query(statement)
-            .execute(&mut *connection)
-            .await
-            .map_err(failed_to("forget open requests"))?;
-    }
-    destruction::begin_all(&mut shared(connection, now)).await?;
-    for run in &mut requeued {
-        if cancelled.contains(&run.run.to_string()) {
-            run.status = RunStatus::Cancelled;
-        }
-    }
-    Ok(requeued)
 }

@@ -18,6 +18,7 @@ use cts_store::{
 
 use super::{SqlStore, read, statement, transaction};
 use crate::database::Database;
+use crate::release_all::release_all;
 use crate::{
     archive, bundles, cancel, changes, configure, destruction, events, inputs, leadership, leases,
     logs, queue, requests, shrink_limits, tasks, terraform_states,
@@ -223,7 +224,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
-        self.0.release_all().await
+        transaction!(self, Process, c => release_all(c))
     }
 
     async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
