@@ -3,11 +3,11 @@
 mod close;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_core::{Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName};
+use cts_core::{Event, EventConfig, LeaseEpoch, RunId};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
-use cts_store_sql::{destruction, housekeeping, shrink_limits, tasks, terraform_states};
+use cts_store_sql::{housekeeping, shrink_limits, tasks, terraform_states};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
@@ -250,7 +250,7 @@ async fn write(
     if let Some(state) = &end.completion.state {
         terraform_states::report(&mut shared(transaction), &end.task, state).await?;
     }
-    apply_to_task(transaction, &end.task, end.task_after).await?;
+    tasks::apply_end(&mut shared(transaction), &end.task, end.task_after).await?;
     let looked = shrink_limits::reevaluate(&mut shared(transaction), end.task.as_str()).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
         .bind(end.task.as_str())
@@ -259,39 +259,6 @@ async fn write(
         .map_err(failed_to("end an attempt"))?;
     let due = due.map(|due| span(due.saturating_sub(now)));
     Ok(end.answer(due, looked))
-}
-
-/// Applies the end of a run to its task.
-async fn apply_to_task(
-    transaction: &mut PgTransaction<'_>,
-    task: &TaskName,
-    after: TaskAfterRun,
-) -> Result<(), StoreError> {
-    match after {
-        TaskAfterRun::Stays => Ok(()),
-        TaskAfterRun::Goes => tasks::remove(&mut shared(transaction), &[task.as_str()]).await,
-        TaskAfterRun::Destroys(run) => {
-            destruction::begin(&mut shared(transaction), task.as_str(), run).await?;
-            Ok(())
-        }
-        TaskAfterRun::Enters(phase) => {
-            sqlx::query(
-                "-- complete: the end of a creation
-                UPDATE tasks
-                SET phase = $1,
-                    creation = CASE $1 WHEN 'ready' THEN NULL ELSE creation END,
-                    creation_run = CASE $1 WHEN 'ready' THEN NULL ELSE creation_run END,
-                    updated_at = cts_now()
-                WHERE name = $2",
-            )
-            .bind(phase.as_str())
-            .bind(task.as_str())
-            .execute(&mut **transaction)
-            .await
-            .map_err(failed_to("end a creation"))?;
-            Ok(())
-        }
-    }
 }
 
 /// The run is locked, so nothing else is possible; otherwise nothing may be committed.

@@ -15,7 +15,7 @@ const OPERATION: &str = "take back leases";
 /// infrastructure is to be destroyed. A requested apply that stands for the change of an enabled task goes on
 /// as an ordinary run, as [`cts_core::runs::continues_as_change`] says: the walk of the conformance suite compares
 /// the two.
-pub async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
+pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> {
     leadership::alone(c).await?;
     sql(
         OPERATION,

@@ -1,7 +1,7 @@
 //! The end of an attempt.
 
 use cts_core::runs::{Plan, RunKind};
-use cts_core::{LeaseEpoch, RunId, TaskAfterRun};
+use cts_core::{LeaseEpoch, RunId};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError};
@@ -15,9 +15,7 @@ use crate::logs;
 use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 use crate::settings;
-use cts_store_sql::{
-    cancel, destruction, events, housekeeping, shrink_limits, tasks, terraform_states,
-};
+use cts_store_sql::{cancel, events, housekeeping, shrink_limits, tasks, terraform_states};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -129,45 +127,10 @@ async fn end(
     if let Some(state) = &end.completion.state {
         terraform_states::report(&mut shared(connection, now), &end.task, state).await?;
     }
-    apply_to_task(connection, &end, now).await?;
+    tasks::apply_end(&mut shared(connection, now), &end.task, end.task_after).await?;
     let looked = shrink_limits::reevaluate(&mut shared(connection, now), end.task.as_str()).await?;
     let next_due = next_due_of(connection, &end.task, now).await?;
     Ok(end.answer(next_due, looked))
-}
-
-/// Applies the end of a run to its task.
-async fn apply_to_task(
-    connection: &mut SqliteConnection,
-    end: &AttemptEnd<'_>,
-    now: i64,
-) -> Result<(), StoreError> {
-    let task = &end.task;
-    match end.task_after {
-        TaskAfterRun::Stays => Ok(()),
-        TaskAfterRun::Goes => tasks::remove(&mut shared(connection, now), &[task.as_str()]).await,
-        TaskAfterRun::Destroys(run) => {
-            destruction::begin(&mut shared(connection, now), task.as_str(), run).await?;
-            Ok(())
-        }
-        TaskAfterRun::Enters(phase) => {
-            sqlx::query(
-                "-- complete: the end of a creation
-                UPDATE tasks
-                SET phase = ?1,
-                    creation = CASE ?1 WHEN 'ready' THEN NULL ELSE creation END,
-                    creation_run = CASE ?1 WHEN 'ready' THEN NULL ELSE creation_run END,
-                    updated_at = ?2
-                WHERE name = ?3",
-            )
-            .bind(phase.as_str())
-            .bind(now)
-            .bind(task.as_str())
-            .execute(connection)
-            .await
-            .map_err(failed_to("end a creation"))?;
-            Ok(())
-        }
-    }
 }
 
 async fn close(

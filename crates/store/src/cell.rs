@@ -120,36 +120,40 @@ impl Cell<'_> {
         self.corrupt(format!("{text:?} is unknown"))
     }
 
+    /// The value among `all` with this spelling.
+    fn word<T: Copy>(
+        self,
+        text: &str,
+        all: impl IntoIterator<Item = T>,
+        spelling: impl Fn(T) -> &'static str,
+    ) -> Result<T, StoreError> {
+        let mut all = all.into_iter();
+        let value = all.find(|value| spelling(*value) == text);
+        value.ok_or_else(|| self.unknown(text))
+    }
+
     /// Where a task was declared.
     pub fn origin(self, text: &str) -> Result<TaskOrigin, StoreError> {
-        [TaskOrigin::Config, TaskOrigin::Api]
-            .into_iter()
-            .find(|origin| origin.as_str() == text)
-            .ok_or_else(|| self.unknown(text))
+        self.word(
+            text,
+            [TaskOrigin::Config, TaskOrigin::Api],
+            TaskOrigin::as_str,
+        )
     }
 
     /// Phase of a task between creation and deletion.
     pub fn phase(self, text: &str) -> Result<TaskPhase, StoreError> {
-        TaskPhase::ALL
-            .into_iter()
-            .find(|phase| phase.as_str() == text)
-            .ok_or_else(|| self.unknown(text))
+        self.word(text, TaskPhase::ALL, TaskPhase::as_str)
     }
 
     /// Parses what happens to a task when the run of its creation ends.
     pub fn creation(self, text: &str) -> Result<Creation, StoreError> {
-        [Creation::Keep, Creation::Discard]
-            .into_iter()
-            .find(|creation| creation.as_str() == text)
-            .ok_or_else(|| self.unknown(text))
+        self.word(text, [Creation::Keep, Creation::Discard], Creation::as_str)
     }
 
     /// Parses the kind of a requested run.
     pub fn run_kind(self, text: &str) -> Result<RunKind, StoreError> {
-        RunKind::ENQUEUED
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| self.unknown(text))
+        self.word(text, RunKind::ENQUEUED, RunKind::as_str)
     }
 
     /// The plan of a run from its three columns; a run has all of them or none.
@@ -179,10 +183,8 @@ impl Cell<'_> {
     /// A run's status.
     pub fn run_status(self, text: &str) -> Result<RunStatus, StoreError> {
         use RunStatus::{Cancelled, Failed, Queued, Running, Succeeded};
-        [Queued, Running, Succeeded, Failed, Cancelled]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or_else(|| self.unknown(text))
+        let all = [Queued, Running, Succeeded, Failed, Cancelled];
+        self.word(text, all, RunStatus::as_str)
     }
 
     /// Reads a task's own timeouts from its JSON; `None` if that JSON does not contain any.
@@ -214,18 +216,20 @@ impl Cell<'_> {
 
     /// How an input or a plan is stored.
     pub fn input_encoding(self, text: &str) -> Result<InputEncoding, StoreError> {
-        [InputEncoding::Plain, InputEncoding::Zstd]
-            .into_iter()
-            .find(|encoding| encoding.as_str() == text)
-            .ok_or_else(|| self.unknown(text))
+        self.word(
+            text,
+            [InputEncoding::Plain, InputEncoding::Zstd],
+            InputEncoding::as_str,
+        )
     }
 
     /// The stream of a log line.
     pub fn log_stream(self, text: &str) -> Result<LogStream, StoreError> {
-        [LogStream::Stdout, LogStream::Stderr]
-            .into_iter()
-            .find(|stream| stream.as_str() == text)
-            .ok_or_else(|| self.unknown(text))
+        self.word(
+            text,
+            [LogStream::Stdout, LogStream::Stderr],
+            LogStream::as_str,
+        )
     }
 }
 
