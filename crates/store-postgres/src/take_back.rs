@@ -1,26 +1,17 @@
 //! Leases of workers that are gone, taken back.
 
-use cts_core::{LeaderEpoch, LeaseEpoch, RunId};
-use cts_store::{CancelError, ExpiredLeases, LeaderError, Requeued, StoreError};
+use cts_core::LeaderEpoch;
+use cts_store::decode::{self, ExpiredLease};
+use cts_store::{ExpiredLeases, LeaderError, Requeued, StoreError};
 use cts_store_sql::cancel;
 use cts_store_sql::leadership::fence;
-use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
-use uuid::Uuid;
+use sqlx::{Connection as _, PgConnection, PgTransaction};
 
 use crate::call::shared;
-use crate::row::{Cell, failed_to};
+use crate::row::{by, failed_to};
 use crate::{complete, leadership, set_back};
 
 const OPERATION: &str = "take back leases";
-
-/// A lease that has expired.
-struct Expired {
-    run: RunId,
-    epoch: LeaseEpoch,
-    holder: String,
-    /// A scheduler could have renewed the lease all the time.
-    renewable: bool,
-}
 
 pub(crate) async fn reap(
     connection: &mut PgConnection,
@@ -45,20 +36,7 @@ pub(crate) async fn reap(
         });
     }
     let left = each.get(requeued.len()..).unwrap_or_default();
-    let put_back = cancel::put_back(&mut shared(&mut transaction), left.len()).await?;
-    for (run, ids) in put_back.into_iter().zip(left) {
-        match cancel::cancel(&mut shared(&mut transaction), run, (false, ids.event)).await {
-            Ok(ended) => requeued.push(Requeued {
-                run,
-                task: ended.task,
-                kind: ended.kind,
-                status: ended.status,
-            }),
-            Err(CancelError::Store(error)) => return Err(error.into()),
-            // Another call has ended the lease in the meantime.
-            Err(CancelError::Unknown | CancelError::Refused(_)) => {}
-        }
-    }
+    requeued.extend(cancel::end_put_back(&mut shared(&mut transaction), left).await?);
     leadership::forget_silent(&mut transaction, now).await?;
     transaction.commit().await.map_err(&failed)?;
     Ok(requeued)
@@ -69,7 +47,7 @@ async fn expired(
     transaction: &mut PgTransaction<'_>,
     most: usize,
     now: i64,
-) -> Result<Vec<Expired>, StoreError> {
+) -> Result<Vec<ExpiredLease>, StoreError> {
     let read = failed_to(OPERATION);
     let names: Vec<String> = sqlx::query_scalar(
         "-- reap: the tasks, one at a time; index runs_one_running
@@ -105,20 +83,5 @@ async fn expired(
     .fetch_all(&mut **transaction)
     .await
     .map_err(&read)?;
-    let expired = rows.iter().map(|row| {
-        let id: Uuid = row.try_get("id").map_err(&read)?;
-        let key = id.to_string();
-        let epoch = Cell {
-            table: "runs",
-            column: "epoch",
-            row: &key,
-        };
-        Ok(Expired {
-            run: RunId::from_uuid(id),
-            epoch: LeaseEpoch::new(epoch.number(row.try_get("epoch").map_err(&read)?)?),
-            holder: row.try_get("holder").map_err(&read)?,
-            renewable: row.try_get("renewable").map_err(&read)?,
-        })
-    });
-    expired.collect()
+    rows.iter().map(by(decode::expired_lease)).collect()
 }

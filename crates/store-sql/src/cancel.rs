@@ -8,7 +8,8 @@ use cts_store::cancel::{
 use cts_store::cell::encoded;
 use cts_store::fields::Fields;
 use cts_store::{
-    CancelError, CancelState, CancelledRun, LeaseError, Refused, RefusedCode, StoreError,
+    CancelError, CancelState, CancelledRun, ExpiredLeases, LeaseError, Refused, RefusedCode,
+    Requeued, StoreError,
 };
 
 use crate::leases::{Held, lost, of_lease};
@@ -198,21 +199,39 @@ pub(crate) async fn continue_destruction(
     Ok(())
 }
 
-/// Queued runs with an order to stop, which a scheduler of an earlier version has put back.
-pub async fn put_back(c: &mut dyn Connection, most: usize) -> Result<Vec<RunId>, StoreError> {
-    sql(
+/// Ends queued runs with an order to stop, which a scheduler of an earlier version has put back: one for each of
+/// these at most.
+pub async fn end_put_back(
+    c: &mut dyn Connection,
+    each: &[ExpiredLeases],
+) -> Result<Vec<Requeued>, StoreError> {
+    let put_back = sql(
         "take back leases",
         "-- reap: cancelled runs; index runs_cancel_requested
         SELECT id FROM runs WHERE status = 'queued' AND cancel_requested_at IS NOT NULL
         ORDER BY id LIMIT $1",
-    )
-    .bind(most)
-    .all(c, |row| {
+    );
+    let put_back = put_back.bind(each.len()).all(c, |row| {
         Fields::new(row, "take back leases", "runs")
             .keyed_by_id("id")?
             .id("id")
-    })
-    .await
+    });
+    let put_back: Vec<RunId> = put_back.await?;
+    let mut ended = Vec::new();
+    for (run, ids) in put_back.into_iter().zip(each) {
+        match cancel(c, run, (false, ids.event)).await {
+            Ok(cancelled) => ended.push(Requeued {
+                run,
+                task: cancelled.task,
+                kind: cancelled.kind,
+                status: cancelled.status,
+            }),
+            Err(CancelError::Store(error)) => return Err(error),
+            // Another call has ended the run in the meantime.
+            Err(CancelError::Unknown | CancelError::Refused(_)) => {}
+        }
+    }
+    Ok(ended)
 }
 
 /// The order to stop of a live lease, and whether its holder has taken note of it.

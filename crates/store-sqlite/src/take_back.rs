@@ -1,24 +1,15 @@
 //! Leases of workers that are gone, taken back.
 
-use cts_core::{LeaseEpoch, RunId};
-use cts_store::{CancelError, ExpiredLeases, LeaseError, Requeued, StoreError};
+use cts_store::decode::{self, ExpiredLease};
+use cts_store::{ExpiredLeases, LeaseError, Requeued, StoreError};
 use cts_store_sql::cancel;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use crate::call::shared;
 use crate::complete;
-use crate::row::{Cell, failed_to};
+use crate::row::{by, failed_to};
 
 const OPERATION: &str = "take back leases";
-
-/// A lease that has expired.
-struct Expired {
-    run: RunId,
-    epoch: LeaseEpoch,
-    holder: String,
-    /// A scheduler could have renewed the lease all the time.
-    renewable: bool,
-}
 
 /// Takes back expired leases, one for each of these at most.
 pub(crate) async fn reap(
@@ -48,20 +39,7 @@ pub(crate) async fn reap(
         });
     }
     let left = each.get(requeued.len()..).unwrap_or_default();
-    let put_back = cancel::put_back(&mut shared(connection, now), left.len()).await?;
-    for (run, ids) in put_back.into_iter().zip(left) {
-        match cancel::cancel(&mut shared(connection, now), run, (false, ids.event)).await {
-            Ok(ended) => requeued.push(Requeued {
-                run,
-                task: ended.task,
-                kind: ended.kind,
-                status: ended.status,
-            }),
-            Err(CancelError::Store(error)) => return Err(error),
-            // The run was read in the same transaction.
-            Err(CancelError::Unknown | CancelError::Refused(_)) => {}
-        }
-    }
+    requeued.extend(cancel::end_put_back(&mut shared(connection, now), left).await?);
     Ok(requeued)
 }
 
@@ -69,7 +47,7 @@ async fn expired(
     connection: &mut SqliteConnection,
     most: usize,
     now: i64,
-) -> Result<Vec<Expired>, StoreError> {
+) -> Result<Vec<ExpiredLease>, StoreError> {
     let read = failed_to(OPERATION);
     let rows = sqlx::query(
         "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
@@ -84,19 +62,5 @@ async fn expired(
     .fetch_all(connection)
     .await
     .map_err(&read)?;
-    let expired = rows.iter().map(|row| {
-        let id: &str = row.try_get("id").map_err(&read)?;
-        let cell = |column| Cell {
-            table: "runs",
-            column,
-            row: id,
-        };
-        Ok(Expired {
-            run: cell("id").parse(id)?,
-            epoch: LeaseEpoch::new(cell("epoch").number(row.try_get("epoch").map_err(&read)?)?),
-            holder: row.try_get("holder").map_err(&read)?,
-            renewable: row.try_get("renewable").map_err(&read)?,
-        })
-    });
-    expired.collect()
+    rows.iter().map(by(decode::expired_lease)).collect()
 }

@@ -8,8 +8,8 @@ use cts_core::runs::{RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::state::{Keep, KnownState, StateConflict, StateRecord};
 use cts_core::{
-    Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RunInput, TaskName, WorkerId,
-    WorkerRecord,
+    Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RunId, RunInput, TaskName,
+    WorkerId, WorkerRecord,
 };
 use serde::Deserialize;
 
@@ -295,6 +295,30 @@ fn refused(row: &Fields<'_>) -> Result<Option<Refused>, StoreError> {
             .unwrap_or(RefusedCode::Withdrawn),
         reason: reason.to_owned(),
     }))
+}
+
+/// A lease that has expired.
+#[derive(Debug)]
+pub struct ExpiredLease {
+    /// Its run.
+    pub run: RunId,
+    /// Its epoch.
+    pub epoch: LeaseEpoch,
+    /// The worker that had it.
+    pub holder: String,
+    /// Whether a scheduler could have renewed the lease all the time.
+    pub renewable: bool,
+}
+
+/// Reads a run whose lease has expired, with `renewable`.
+pub fn expired_lease(row: &dyn Columns) -> Result<ExpiredLease, StoreError> {
+    let row = Fields::new(row, "take back leases", "runs").keyed_by_id("id")?;
+    Ok(ExpiredLease {
+        run: row.id("id")?,
+        epoch: LeaseEpoch::new(row.number("epoch")?),
+        holder: row.text("holder")?.to_owned(),
+        renewable: row.flag("renewable")?,
+    })
 }
 
 /// A requested run that is not queued.
