@@ -34,6 +34,9 @@ pub(crate) async fn complete(
 /// run; the functions see what was committed while the statement waited for that lock. `None`, without any
 /// change, if the lease does not exist, is not for a run that applies, or its task is being created or
 /// deleted or is blocked.
+///
+/// The statement restates the rule of success of [`Attempt::completed`], because it is on the way of every change
+/// (`cts-bench change-to-apply`). The scenarios and the walk of the conformance suite hold the two together.
 async fn applied(
     connection: &mut PgConnection,
     completion: &Completion,

@@ -46,7 +46,7 @@ async fn situation(
     c: &mut dyn Connection,
     run: RunId,
 ) -> Result<Option<(CancelSituation, i64)>, StoreError> {
-    // Of this run alone: old statistics could make reading all tasks in order look cheaper to Postgres.
+    // The task of this run alone: with old statistics, reading all tasks in order could look cheaper to Postgres.
     let (task, lock) = c.dialect().pick(
         ("tasks t ON t.name = r.task_name AND t.incarnation = r.incarnation", ""),
         (

@@ -104,7 +104,7 @@ pub async fn wait_end_of(
 }
 
 async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, StoreError> {
-    // Of this run alone: old statistics could make reading all tasks in order look cheaper to Postgres.
+    // The task of this run alone: with old statistics, reading all tasks in order could look cheaper to Postgres.
     let text = c.dialect().pick(
         "-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group
         SELECT r.id, r.kind, r.no_retry, r.withdrawn, t.name AS task_name, t.phase, t.enabled,
