@@ -1,6 +1,7 @@
 //! The calls that all databases share, on a connection to Postgres.
 
 use std::borrow::{Borrow, Cow};
+use std::ops::DerefMut;
 
 use async_trait::async_trait;
 use cts_store::fields::{ColumnError, Columns, StoredId};
@@ -11,15 +12,15 @@ use sqlx::{AssertSqlSafe, Column as _, PgConnection, Postgres, Row as _, TypeInf
 use uuid::Uuid;
 
 /// A connection during one call.
-pub(crate) struct Call<'c>(&'c mut PgConnection);
+pub(crate) struct Call<C>(pub(crate) C);
 
 /// Makes the calls that all databases share.
-pub(crate) fn shared(connection: &mut PgConnection) -> Call<'_> {
+pub(crate) fn shared(connection: &mut PgConnection) -> Call<&mut PgConnection> {
     Call(connection)
 }
 
 #[async_trait]
-impl Connection for Call<'_> {
+impl<C: DerefMut<Target = PgConnection> + Send> Connection for Call<C> {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
     }

@@ -7,7 +7,7 @@ use cts_core::{ArchiveId, Chain, JournalPart, LeaderEpoch, LeaseEpoch, RunId, Wo
 use cts_store::{
     Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
     HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, PendingDeletions,
-    Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
+    RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
 };
 use cts_store_sql::leadership::fence;
 use cts_store_sql::{Database, Durability, Intent, Length, SqlStore, configure};
@@ -15,14 +15,14 @@ use sqlx::{Connection as _, PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::archive::Moved;
-use crate::call::shared;
+use crate::call::{Call, shared};
 use crate::connection::{Settings, Target};
 use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
 use crate::session::{CALL_LIMIT, Session, call};
 use crate::{
-    archive, complete, doubts, enqueue, hints, leadership, lease, logs, prune, schema, statistics,
-    take_back, timeline, version,
+    archive, complete, doubts, enqueue, hints, leadership, lease, log_space, logs, prune, schema,
+    statistics, take_back, timeline, version,
 };
 
 /// Time limit of a call whose work grows with the configuration or the history, transaction after
@@ -138,10 +138,10 @@ impl Database for PostgresDatabase {
         intent: Intent,
         _durability: Durability,
     ) -> Result<Box<dyn cts_store_sql::Session>, StoreError> {
-        Ok(Box::new(match intent {
+        Ok(Box::new(Call(match intent {
             Intent::Read | Intent::Statement => Session::begin(&self.pool).await?,
             Intent::Transaction => Session::begin_transaction(&self.pool).await?,
-        }))
+        })))
     }
 
     fn limit(&self, length: Length) -> Duration {
@@ -234,8 +234,12 @@ impl Database for PostgresDatabase {
         call!(&self.pool, c => logs::append_leased(c, run, (holder, epoch), &lines))
     }
 
-    async fn give_back_space(&self) -> Result<(), StoreError> {
-        Ok(())
+    async fn log_space(&self) -> Result<u64, StoreError> {
+        call!(&self.pool, LONG_LIMIT, c => log_space::measure(c))
+    }
+
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
+        call!(&self.pool, LONG_LIMIT, c => log_space::remove(c, bytes))
     }
 
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {

@@ -128,10 +128,7 @@ macro_rules! election_call {
                     Ok(answer)
                 }
                 Ok(Err(error)) => Err(error),
-                Err(elapsed) => Err(StoreError::Database {
-                    operation: "answer in time",
-                    source: Box::new(elapsed),
-                }),
+                Err(elapsed) => Err(cts_store_sql::late(elapsed)),
             };
         }
     }};

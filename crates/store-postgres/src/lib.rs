@@ -28,6 +28,7 @@ mod hints;
 mod inputs;
 mod leadership;
 mod lease;
+mod log_space;
 mod logs;
 mod pooling;
 mod prune;

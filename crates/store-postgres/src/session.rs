@@ -1,17 +1,17 @@
 //! One call's use of a connection: bounded in time, and clean however it ends.
 
-use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_store::StoreError;
-use cts_store_sql::{Connection, Dialect, Failure, Outcome, Row, Value, outcome};
+use cts_store_sql::{Failure, Outcome, late, outcome};
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres, raw_sql};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::call::shared;
+use crate::call::Call;
 use crate::connection::{CONNECT_LIMIT, NoConnection};
 use crate::row::failed_to;
 
@@ -24,6 +24,9 @@ const UNDO_LIMIT: Duration = Duration::from_secs(5);
 
 /// Largest number of tries of a transaction that the database rolls back because of others.
 pub(crate) const TRIES: u32 = 5;
+
+/// Nothing uses a session after its end.
+const ENDED: &str = "a session is not used after its end";
 
 /// A connection in use. Unless it is [ended](Session::finish) it is closed: a caller that goes away in the middle
 /// of a call leaves the connection in an unknown state.
@@ -57,19 +60,13 @@ impl Session {
         Ok(session)
     }
 
-    pub(crate) fn connection(&mut self) -> &mut PgConnection {
-        let connection = self.connection.as_mut();
-        connection.expect("it goes with the end of the session")
-    }
-
     async fn run(
         &mut self,
         statement: &'static str,
         operation: &'static str,
     ) -> Result<(), StoreError> {
-        let done = timeout(CALL_LIMIT, raw_sql(statement).execute(self.connection())).await;
-        let done = done.unwrap_or_else(|_elapsed| Err(sqlx::Error::PoolTimedOut));
-        done.map(drop).map_err(failed_to(operation))
+        let done = timeout(CALL_LIMIT, raw_sql(statement).execute(&mut **self)).await;
+        done.map_err(late)?.map(drop).map_err(failed_to(operation))
     }
 
     /// Gives the connection back if the call has ended in time. A transaction that the call left open, as a
@@ -91,7 +88,7 @@ impl Session {
     /// statements on the connection wait for it.
     async fn is_undone(&mut self) -> bool {
         let statement = if self.in_transaction { "ROLLBACK" } else { "" };
-        let undone = timeout(UNDO_LIMIT, raw_sql(statement).execute(self.connection())).await;
+        let undone = timeout(UNDO_LIMIT, raw_sql(statement).execute(&mut **self)).await;
         matches!(undone, Ok(Ok(_)))
     }
 
@@ -101,58 +98,36 @@ impl Session {
         answer: Result<Result<T, E>, Elapsed>,
     ) -> Result<T, E> {
         self.finish(outcome(&answer)).await;
-        answer.unwrap_or_else(|elapsed| {
-            let error = StoreError::Database {
-                operation: "answer in time",
-                source: Box::new(elapsed),
-            };
-            Err(error.into())
-        })
+        answer.unwrap_or_else(|elapsed| Err(late(elapsed).into()))
+    }
+}
+
+impl Deref for Session {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        self.connection.as_ref().expect(ENDED)
+    }
+}
+
+impl DerefMut for Session {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        self.connection.as_mut().expect(ENDED)
     }
 }
 
 #[async_trait]
-impl Connection for Session {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
-    }
-
-    fn now(&self) -> Option<i64> {
-        None
-    }
-
-    async fn execute(
-        &mut self,
-        text: Cow<'static, str>,
-        values: Vec<Value<'_>>,
-    ) -> Result<u64, sqlx::Error> {
-        shared(self.connection()).execute(text, values).await
-    }
-
-    async fn fetch(
-        &mut self,
-        text: Cow<'static, str>,
-        values: Vec<Value<'_>>,
-        only_first: bool,
-    ) -> Result<Vec<Row>, sqlx::Error> {
-        shared(self.connection())
-            .fetch(text, values, only_first)
-            .await
-    }
-}
-
-#[async_trait]
-impl cts_store_sql::Session for Session {
+impl cts_store_sql::Session for Call<Session> {
     async fn commit(&mut self) -> Result<(), StoreError> {
-        if self.in_transaction {
-            self.run("COMMIT", "commit a transaction").await?;
-            self.in_transaction = false;
+        if self.0.in_transaction {
+            self.0.run("COMMIT", "commit a transaction").await?;
+            self.0.in_transaction = false;
         }
         Ok(())
     }
 
     async fn end(self: Box<Self>, outcome: Outcome) {
-        self.finish(outcome).await;
+        self.0.finish(outcome).await;
     }
 }
 
@@ -177,7 +152,7 @@ macro_rules! call {
         let mut tries = 0;
         loop {
             let mut session = $crate::session::Session::begin($pool).await?;
-            let $connection = session.connection();
+            let $connection = &mut *session;
             let answer = $crate::session::bounded($limit, $work).await;
             let answer = session.release(answer).await;
             tries += 1;

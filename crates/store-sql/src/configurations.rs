@@ -39,7 +39,7 @@ pub async fn register(
     Ok(Registered { verdict, number })
 }
 
-/// Puts a configuration in force if there is none or it is to `replace` the other, and returns the one in
+/// Puts a configuration in force if none is in force, or to `replace` the one that is. Returns the one in
 /// force then.
 pub async fn adopt(
     c: &mut dyn Connection,

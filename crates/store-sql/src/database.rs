@@ -8,7 +8,7 @@ use cts_core::{ArchiveId, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
 use cts_store::{
     CancelError, Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases,
     Hint, HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
-    PendingDeletions, Requeued, Retention, StoreError, TaskError,
+    PendingDeletions, RemovedLogs, Requeued, Retention, StoreError, TaskError,
 };
 use tokio::time::error::Elapsed;
 
@@ -133,8 +133,11 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError>;
 
-    /// Returns the space of deleted rows to the disk, where the database does not do so by itself.
-    async fn give_back_space(&self) -> Result<(), StoreError>;
+    /// As [`Housekeeping::log_space`](cts_store::Housekeeping::log_space).
+    async fn log_space(&self) -> Result<u64, StoreError>;
+
+    /// As [`Housekeeping::remove_logs`](cts_store::Housekeeping::remove_logs).
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError>;
 
     /// As [`Store::publish`](cts_store::Store::publish).
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError>;
@@ -177,6 +180,14 @@ pub fn outcome<T>(answer: &Result<Result<T, impl Failure>, Elapsed>) -> Outcome 
         Ok(Ok(_)) => Outcome::Done,
         Ok(answer) if is_repeatable(answer) || !has_failed(answer) => Outcome::Undone,
         Ok(_) | Err(_) => Outcome::Unknown,
+    }
+}
+
+/// The error of a call that did not end in time.
+pub fn late(elapsed: Elapsed) -> StoreError {
+    StoreError::Database {
+        operation: "answer in time",
+        source: Box::new(elapsed),
     }
 }
 

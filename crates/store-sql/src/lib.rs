@@ -23,7 +23,6 @@ pub mod housekeeping;
 pub mod inputs;
 pub mod leadership;
 pub mod leases;
-mod log_space;
 pub mod logs;
 pub mod queue;
 mod release_all;
@@ -39,11 +38,9 @@ pub mod workers;
 
 pub use connection::{Connection, Row};
 pub use database::{
-    Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable, outcome,
+    Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable, late, outcome,
 };
 pub use dialect::Dialect;
-pub use statement::{
-    Decode, Statement, bytes, failed_to, flag, integer, integer_if_any, sql, text, text_if_any,
-};
+pub use statement::{Decode, Statement, bytes, failed_to, flag, integer, sql, text, text_if_any};
 pub use store::SqlStore;
 pub use value::{Bind, Value};

@@ -33,6 +33,11 @@ pub async fn cluster_key(
     ClusterKey::from_slice(&key).map_err(|error| cell.corrupt(error))
 }
 
+/// A number of settings for a column.
+pub fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// All generations, by number.
 pub async fn all(c: &mut dyn Connection) -> Result<Vec<SettingsGeneration>, StoreError> {
     sql(

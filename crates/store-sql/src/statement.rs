@@ -135,8 +135,6 @@ value_of! {
     text_if_any: Option<String>, row => Ok(row.text_if_any("value")?.map(str::to_owned)),
         "The column `value` as a text, or `NULL`.";
     integer: i64, row => row.integer("value"), "The column `value` as a whole number.";
-    integer_if_any: Option<i64>, row => row.integer_if_any("value"),
-        "The column `value` as a whole number, or `NULL`.";
     flag: bool, row => row.flag("value"), "The column `value` as a truth value.";
     bytes: Vec<u8>, row => row.bytes("value"), "The column `value` as bytes.";
 }

@@ -7,7 +7,6 @@ mod housekeeping;
 mod settings;
 mod workers;
 
-use std::ops::Deref;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,7 +20,7 @@ pub(crate) const TRIES: u32 = 5;
 
 /// A store in a database. Cheap to clone; clones share the connections.
 #[derive(Debug, Clone)]
-pub struct SqlStore<D>(pub(crate) D);
+pub struct SqlStore<D>(D);
 
 impl<D: Database> SqlStore<D> {
     /// A store in this database.
@@ -32,14 +31,6 @@ impl<D: Database> SqlStore<D> {
     /// Closes the connections, after the calls in progress.
     pub async fn close(&self) {
         self.0.close().await;
-    }
-}
-
-impl<D> Deref for SqlStore<D> {
-    type Target = D;
-
-    fn deref(&self) -> &D {
-        &self.0
     }
 }
 
@@ -82,13 +73,8 @@ macro_rules! call {
             };
             let answer = tokio::time::timeout(limit, work).await;
             session.end($crate::database::outcome(&answer)).await;
-            let answer = answer.unwrap_or_else(|elapsed| {
-                let error = cts_store::StoreError::Database {
-                    operation: "answer in time",
-                    source: Box::new(elapsed),
-                };
-                Err(error.into())
-            });
+            let answer =
+                answer.unwrap_or_else(|elapsed| Err($crate::database::late(elapsed).into()));
             tries += 1;
             if tries == $crate::store::TRIES || !$crate::database::is_repeatable(&answer) {
                 break answer;

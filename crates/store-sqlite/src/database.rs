@@ -9,7 +9,7 @@ use cts_core::{ArchiveId, Chain, Clock, LeaderEpoch, LeaseEpoch, RunId, WorkerId
 use cts_store::{
     Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
     HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
-    PendingDeletions, Requeued, Retention, StoreError,
+    PendingDeletions, RemovedLogs, Requeued, Retention, StoreError,
 };
 use cts_store_sql::leadership::fence;
 use cts_store_sql::{Database, Durability, Intent, Length, Session, SqlStore, configure};
@@ -20,7 +20,7 @@ use crate::inputs::InputError;
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
 use crate::{
-    archive, complete, continuity, enqueue, leadership, lease, logs, prune, set_back, space,
+    archive, complete, continuity, enqueue, leadership, lease, log_space, logs, prune, set_back,
     take_back,
 };
 
@@ -255,8 +255,12 @@ impl Database for SqliteDatabase {
         transaction!(self, Process, t, _ => logs::append_leased(&mut t, run, (holder, epoch), &lines))
     }
 
-    async fn give_back_space(&self) -> Result<(), StoreError> {
-        space::give_back(&self.pools).await
+    async fn log_space(&self) -> Result<u64, StoreError> {
+        log_space::measure(&self.pools).await
+    }
+
+    async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
+        log_space::remove(&self.pools, bytes).await
     }
 
     async fn publish(&self, _hints: &[Hint]) -> Result<(), StoreError> {

@@ -4,13 +4,13 @@ use cts_core::runs::RunKind;
 use cts_core::{Digest, RunId};
 use cts_store::enqueue::EnqueueContext;
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
+use cts_store_sql::settings::stored;
 use cts_store_sql::shrink_limits;
 use sqlx::SqliteConnection;
 
 use crate::call::shared;
 use crate::inputs::{self, InputError};
 use crate::row::{by, failed_to};
-use crate::settings::stored;
 
 /// A run to be queued.
 pub(crate) struct NewRun<'a> {

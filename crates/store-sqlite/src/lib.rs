@@ -25,6 +25,7 @@ mod export;
 mod inputs;
 mod leadership;
 mod lease;
+mod log_space;
 mod logs;
 mod prune;
 mod queue;

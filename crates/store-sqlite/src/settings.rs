@@ -19,8 +19,3 @@ pub(crate) async fn in_force(
     .await
     .map_err(failed_to("find the settings in force"))
 }
-
-/// A number of settings for a column.
-pub(crate) fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}

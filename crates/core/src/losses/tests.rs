@@ -1,4 +1,4 @@
-//! What a task may lose, and what a release allows.
+//! Losses that a task may have, and the effect of a release.
 
 use proptest::prelude::*;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cts_core::{Digest, FrozenInput, InstanceCounts};
 use cts_store::enqueue::{EnqueuePlan, GuardChange};
 use cts_store::{EncodedContents, EnqueueRequest};
+use cts_store_sql::settings::stored;
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
@@ -193,9 +194,4 @@ impl<'a> Changes<'a> {
         }
         Ok(())
     }
-}
-
-/// A number of settings for a column.
-fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

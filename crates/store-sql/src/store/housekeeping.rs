@@ -6,7 +6,7 @@ use cts_store::{Housekeeping, LastHousekeeping, LeaderError, RemovedLogs, StoreE
 
 use super::{SqlStore, transaction};
 use crate::database::Database;
-use crate::{housekeeping, log_space};
+use crate::housekeeping;
 
 #[async_trait]
 impl<D: Database> Housekeeping for SqlStore<D> {
@@ -26,14 +26,10 @@ impl<D: Database> Housekeeping for SqlStore<D> {
     }
 
     async fn log_space(&self) -> Result<u64, StoreError> {
-        log_space::measure(self).await
+        self.0.log_space().await
     }
 
     async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
-        let removed = log_space::remove(self, bytes).await?;
-        if removed.runs > 0 {
-            self.0.give_back_space().await?;
-        }
-        Ok(removed)
+        self.0.remove_logs(bytes).await
     }
 }
