@@ -1,12 +1,16 @@
-//! The fence, by which only the leader writes in its name, and the members.
+//! The leader, the fence by which only the leader writes in its name, and the members.
 
 use std::time::Duration;
 
-use cts_core::LeaderEpoch;
-use cts_store::fields::Fields;
-use cts_store::{LeaderError, Member, MemberState, StoreError};
+use cts_core::lease::longest_pause;
+use cts_core::{Incarnation, LeaderEpoch};
+use cts_store::fields::{Columns, Fields};
+use cts_store::{LeaderError, Leadership, Member, MemberState, StoreError};
 
 use crate::{Connection, sql};
+
+/// An entry that lies further in the future than this was written by a clock that was ahead.
+pub const DOUBT: Duration = Duration::from_mins(1);
 
 /// Key of the advisory lock of leadership.
 ///
@@ -47,6 +51,193 @@ pub async fn alone(c: &mut dyn Connection) -> Result<(), StoreError> {
     .bind(LOCK)
     .on_postgres(c)
     .await
+}
+
+/// State of the leadership.
+struct LeaderState {
+    epoch: u64,
+    holder: Option<String>,
+    /// The last leader, whether its lease has expired or not.
+    incarnation: Option<Incarnation>,
+    /// Zero if the lease has expired.
+    expires_in: Duration,
+}
+
+impl LeaderState {
+    fn read(row: &dyn Columns) -> Result<Self, StoreError> {
+        let row = Fields::new(row, "read who leads", "leadership").keyed_by_number("singleton")?;
+        Ok(Self {
+            epoch: row.number("epoch")?,
+            holder: row.text_if_any("holder")?.map(str::to_owned),
+            incarnation: row.id_under("incarnation", "incarnation")?,
+            expires_in: row.span("expires_in")?,
+        })
+    }
+
+    fn is_led(&self) -> bool {
+        self.holder.is_some() && !self.expires_in.is_zero()
+    }
+
+    fn is_of_another(&self, member: &Member) -> bool {
+        self.is_led() && self.incarnation != Some(member.incarnation)
+    }
+}
+
+const STANDING: &str = "-- lead: how it stands
+    SELECT 1 AS singleton, epoch, holder, incarnation, expires_at - {now} AS expires_in
+    FROM leadership";
+
+/// An extension does not wait for the lock of leadership, so the row has one of its own.
+const STANDING_FOR_UPDATE: &str = "-- lead: how it stands for good
+    SELECT 1 AS singleton, epoch, holder, incarnation, expires_at - {now} AS expires_in
+    FROM leadership FOR UPDATE";
+
+/// Notes in a transaction that the member lives, and grants it the leadership if that is free or its own.
+pub async fn lead(
+    c: &mut dyn Connection,
+    member: &Member,
+    epoch: Option<LeaderEpoch>,
+    time_to_live: Duration,
+) -> Result<Leadership, StoreError> {
+    let standing = sql("read who leads", STANDING);
+    let mut state = standing.one(c, LeaderState::read).await?;
+    // While another replica leads, the leader does not change, and this does not wait for writes in progress.
+    if !state.is_of_another(member) {
+        alone(c).await?;
+        let standing = c.dialect().pick(STANDING, STANDING_FOR_UPDATE);
+        let standing = sql("read who leads", standing);
+        state = standing.one(c, LeaderState::read).await?;
+    }
+    serve(c, time_to_live).await?;
+    let id_in_use = note(c, member, time_to_live).await?;
+    let leads = state.is_led();
+    let own = state.incarnation == Some(member.incarnation);
+    let granted = if leads && own {
+        let known = epoch.map(LeaderEpoch::get);
+        state.epoch + u64::from(known != Some(state.epoch))
+    } else if !leads && id_in_use.is_none() {
+        state.epoch + 1
+    } else {
+        return Ok(Leadership {
+            epoch: LeaderEpoch::new(state.epoch),
+            mine: false,
+            leader: state.holder.filter(|_| leads).unwrap_or_default(),
+            expires_in: if leads {
+                state.expires_in
+            } else {
+                Duration::ZERO
+            },
+            resumed: false,
+            id_in_use,
+        });
+    };
+    let granted = LeaderEpoch::new(granted);
+    sql(
+        "ask for the leadership",
+        "-- lead: grant
+        UPDATE leadership
+        SET epoch = $1, holder = $2, incarnation = $3, expires_at = {now} + $4",
+    )
+    .bind(granted)
+    .bind(&member.id)
+    .bind(member.incarnation)
+    .bind(time_to_live)
+    .execute(c)
+    .await?;
+    Ok(Leadership {
+        epoch: granted,
+        mine: true,
+        leader: member.id.clone(),
+        expires_in: time_to_live,
+        resumed: own,
+        id_in_use,
+    })
+}
+
+/// Notes that a scheduler serves and can renew leases.
+async fn serve(c: &mut dyn Connection, time_to_live: Duration) -> Result<(), StoreError> {
+    sql(
+        "note that a scheduler serves",
+        "-- lead: schedulers serve
+        UPDATE leadership
+        SET served_since = CASE WHEN served_at >= {now} - $1 THEN served_since
+                           ELSE {now} END,
+            served_at = {now}",
+    )
+    .bind(longest_pause(time_to_live))
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+/// Notes that the member lives. If another incarnation with its id was seen within `time_to_live`, notes
+/// nothing and returns how long ago that was. An entry made by a clock that was ahead is no sign of life.
+async fn note(
+    c: &mut dyn Connection,
+    member: &Member,
+    time_to_live: Duration,
+) -> Result<Option<Duration>, StoreError> {
+    let noted = sql(
+        "note a replica",
+        "-- lead: it lives
+        INSERT INTO members (id, incarnation, service_name, address, seen_at)
+        VALUES ($1, $2, $3, $4, {now})
+        ON CONFLICT (id) DO UPDATE
+        SET incarnation = excluded.incarnation,
+            service_name = excluded.service_name,
+            address = excluded.address,
+            seen_at = excluded.seen_at
+        WHERE members.incarnation = excluded.incarnation
+              OR members.seen_at NOT BETWEEN {now} - $5 + 1 AND {now} + $6",
+    )
+    .bind(&member.id)
+    .bind(member.incarnation)
+    .bind(&member.service_name)
+    .bind(member.address.as_deref())
+    .bind(time_to_live)
+    .bind(DOUBT)
+    .execute(c)
+    .await?;
+    if noted > 0 {
+        return Ok(None);
+    }
+    let silent_for = sql(
+        "note a replica",
+        "-- lead: the id is in use\nSELECT {now} - seen_at AS silent_for FROM members WHERE id = $1",
+    );
+    let silent_for = silent_for.bind(&member.id).one(c, |row| {
+        Fields::new(row, "note a replica", "members").span("silent_for")
+    });
+    silent_for.await.map(Some)
+}
+
+/// Frees the leadership of this member in a transaction, and forgets the member.
+pub async fn resign(c: &mut dyn Connection, member: &Member) -> Result<(), StoreError> {
+    alone(c).await?;
+    sql(
+        "free the leadership",
+        "-- resign: the member
+        DELETE FROM members WHERE id = $1 AND incarnation = $2",
+    )
+    .bind(&member.id)
+    .bind(member.incarnation)
+    .execute(c)
+    .await?;
+    for text in [
+        "-- resign: its configuration
+        DELETE FROM member_configurations WHERE incarnation = $1",
+        c.dialect().pick(
+            "-- resign: the leadership
+        UPDATE leadership SET holder = NULL, incarnation = NULL, expires_at = NULL
+        WHERE incarnation = $1",
+            "-- resign: the leadership
+        UPDATE leadership SET holder = NULL, incarnation = NULL WHERE incarnation = $1",
+        ),
+    ] {
+        let freed = sql("free the leadership", text).bind(member.incarnation);
+        freed.execute(c).await?;
+    }
+    Ok(())
 }
 
 /// Every replica seen within the last `within`, by id.

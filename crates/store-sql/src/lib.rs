@@ -2,7 +2,7 @@
 //!
 //! A method runs [statements](sql) over a [`Connection`]. Statements are the same text for both databases but
 //! for a few [words](Dialect); where they differ in more, the method has a text for each. Acquire, enqueue,
-//! complete, leadership, prune and reap are the databases' own, because their speed depends on the database.
+//! complete, prune and reap are the databases' own, because their speed depends on the database.
 //!
 //! Where rows are locked, the order is that of `cts-store-postgres`.
 #![warn(missing_docs)]

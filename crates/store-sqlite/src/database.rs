@@ -11,7 +11,7 @@ use cts_store::{
     HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
     PendingDeletions, RemovedLogs, Requeued, Retention, StoreError,
 };
-use cts_store_sql::leadership::fence;
+use cts_store_sql::leadership::{self, fence};
 use cts_store_sql::{Database, Durability, Intent, Length, Session, SqlStore, configure};
 
 use crate::call::{Reading, Writing, shared};
@@ -20,8 +20,7 @@ use crate::inputs::InputError;
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
 use crate::{
-    archive, complete, continuity, enqueue, leadership, lease, log_space, logs, prune, set_back,
-    take_back,
+    archive, complete, continuity, enqueue, lease, log_space, logs, prune, set_back, take_back,
 };
 
 /// A store in one SQLite file. Cheap to clone; clones share the file.
@@ -156,11 +155,11 @@ impl Database for SqliteDatabase {
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError> {
-        transaction!(self, Process, t, now => leadership::lead(&mut t, member, epoch, time_to_live, now))
+        transaction!(self, Process, t, now => leadership::lead(&mut shared(&mut t, now), member, epoch, time_to_live))
     }
 
     async fn resign(&self, member: &Member) -> Result<(), StoreError> {
-        transaction!(self, Process, t, _ => leadership::resign(&mut t, member))
+        transaction!(self, Process, t, now => leadership::resign(&mut shared(&mut t, now), member))
     }
 
     async fn reset_tasks(
@@ -232,9 +231,7 @@ impl Database for SqliteDatabase {
         let mut transaction = self.write(Durability::Process).await?;
         let now = self.now();
         fence(&mut shared(&mut transaction, now), leader).await?;
-        let since = now.saturating_sub(leadership::SILENCE);
-        leadership::forget_silent(&mut transaction, since).await?;
-        leadership::forget_silent_workers(&mut *transaction, since).await?;
+        take_back::forget_silent(&mut transaction, now).await?;
         set_back::bring_back(&mut transaction, now).await?;
         let requeued = take_back::reap(&mut transaction, each, now).await?;
         transaction.commit().await?;

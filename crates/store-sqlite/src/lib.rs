@@ -23,7 +23,6 @@ mod database;
 mod enqueue;
 mod export;
 mod inputs;
-mod leadership;
 mod lease;
 mod log_space;
 mod logs;

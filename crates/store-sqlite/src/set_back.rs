@@ -1,15 +1,11 @@
 //! Entries that were written while the clock was ahead, after it was set back.
 
-use std::time::Duration;
-
 use cts_core::lease::{FARTHEST, LONGEST_LEASE};
 use cts_store::StoreError;
+use cts_store_sql::leadership::DOUBT;
 use sqlx::SqliteConnection;
 
 use crate::row::{failed_to, span_micros};
-
-/// An entry that lies further in the future than this was written by a clock that was ahead.
-pub(crate) const DOUBT: Duration = Duration::from_mins(1);
 
 /// Moves times in the future back: runs that would wait for such a time are due, leases end after the longest
 /// life of a lease, and workers and replicas count as seen now.

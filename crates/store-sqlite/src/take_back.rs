@@ -2,7 +2,7 @@
 
 use cts_store::decode::{self, ExpiredLease};
 use cts_store::{ExpiredLeases, LeaseError, Requeued, StoreError};
-use cts_store_sql::cancel;
+use cts_store_sql::{cancel, sql};
 use sqlx::SqliteConnection;
 
 use crate::call::shared;
@@ -10,6 +10,9 @@ use crate::complete;
 use crate::row::{by, failed_to};
 
 const OPERATION: &str = "take back leases";
+
+/// Silence after which a member or a worker is forgotten, in microseconds.
+const SILENCE: i64 = 24 * 3600 * 1_000_000;
 
 /// Takes back expired leases, one for each of these at most.
 pub(crate) async fn reap(
@@ -63,4 +66,30 @@ async fn expired(
     .await
     .map_err(&read)?;
     rows.iter().map(by(decode::expired_lease)).collect()
+}
+
+/// Forgets members and workers that have been silent for long.
+pub(crate) async fn forget_silent(
+    connection: &mut SqliteConnection,
+    now: i64,
+) -> Result<(), StoreError> {
+    let c = &mut shared(connection, now);
+    let since = now.saturating_sub(SILENCE);
+    let members = sql(
+        "forget replicas",
+        "-- silent members\nDELETE FROM members WHERE seen_at <= ?",
+    );
+    members.bind(since).execute(c).await?;
+    let configurations = sql(
+        "forget replicas",
+        "-- silent members: their configurations
+        DELETE FROM member_configurations WHERE member_id NOT IN (SELECT id FROM members)",
+    );
+    configurations.execute(c).await?;
+    let workers = sql(
+        "forget workers",
+        "-- silent workers\nDELETE FROM workers WHERE seen_at <= ?",
+    );
+    workers.bind(since).execute(c).await?;
+    Ok(())
 }
