@@ -12,6 +12,7 @@ use sqlx::{AssertSqlSafe, Column as _, PgConnection, Postgres, Row as _, TypeInf
 use uuid::Uuid;
 
 /// A connection during one call.
+#[derive(Debug)]
 pub(crate) struct Call<C>(pub(crate) C);
 
 /// Makes the calls that all databases share.
@@ -55,7 +56,10 @@ impl<C: DerefMut<Target = PgConnection> + Send> Connection for Call<C> {
     }
 }
 
-fn bound(text: Cow<'static, str>, values: Vec<Value<'_>>) -> Query<'static, Postgres, PgArguments> {
+pub(crate) fn bound(
+    text: Cow<'static, str>,
+    values: Vec<Value<'_>>,
+) -> Query<'static, Postgres, PgArguments> {
     let mut statement = match text {
         Cow::Borrowed(text) => sqlx::query(text),
         Cow::Owned(text) => sqlx::query(AssertSqlSafe(text)),

@@ -46,4 +46,4 @@ pub use connection::{Settings, is_unverified_over_network};
 pub use database::{PostgresDatabase, PostgresStore, connect};
 pub use pooling::PoolerError;
 pub use schema::{AppliedMigration, SchemaError, migrate, pending};
-pub use transfer::{PostgresExport, PostgresImport, check_empty};
+pub use transfer::{PostgresImport, check_empty, export};

@@ -1,10 +1,12 @@
 //! The schema: whether it fits this program, and how it is brought up to date.
 
 use cts_store::StoreError;
-use cts_store::schema::{SchemaMismatch, SchemaPlan, StoredSchema};
+use cts_store::schema::{SchemaMismatch, SchemaPlan};
+use cts_store_sql::schema::stored;
 use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection};
 
+use crate::call::shared;
 use crate::connection::{Settings, Target};
 use crate::pooling;
 
@@ -146,7 +148,7 @@ async fn check_server(target: &Target, connection: &mut PgConnection) -> Result<
 }
 
 async fn plan(target: &Target, connection: &mut PgConnection) -> Result<SchemaPlan, StoreError> {
-    let stored = stored(connection)
+    let stored = stored(&mut shared(connection))
         .await
         .map_err(|error| target.open_error(error))?;
     let own = MIGRATIONS.iter();
@@ -165,31 +167,4 @@ fn steps(plan: &SchemaPlan) -> Vec<AppliedMigration> {
             description: migration.description.to_string(),
         })
         .collect()
-}
-
-/// Reads the schema information of the database; empty if the database is empty.
-async fn stored(connection: &mut PgConnection) -> Result<StoredSchema, sqlx::Error> {
-    let (is_ours, has_oldest): (bool, bool) = sqlx::query_as(
-        "-- schema: whether there is anything
-        SELECT to_regclass('_sqlx_migrations') IS NOT NULL,
-               to_regclass('schema_compatibility') IS NOT NULL",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let mut stored = StoredSchema::default();
-    if is_ours {
-        let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
-            "-- schema
-            SELECT version, checksum FROM _sqlx_migrations WHERE success",
-        )
-        .fetch_all(&mut *connection)
-        .await?;
-        stored.applied = rows.into_iter().collect();
-    }
-    if has_oldest {
-        stored.oldest = sqlx::query_scalar("-- schema\nSELECT oldest FROM schema_compatibility")
-            .fetch_optional(connection)
-            .await?;
-    }
-    Ok(stored)
 }

@@ -7,7 +7,7 @@ use cts_store::StoreError;
 use cts_store::transfer::NotEmpty;
 use sqlx::PgConnection;
 
-pub use self::export::PostgresExport;
+pub use self::export::export;
 pub use self::import::PostgresImport;
 use crate::connection::{Settings, Target};
 

@@ -20,11 +20,6 @@ impl Dialect {
         }
     }
 
-    /// The text of a statement without arguments.
-    pub fn statement(self, text: &'static str) -> Cow<'static, str> {
-        self.text(text.into(), 0)
-    }
-
     /// Replaces the words in braces:
     ///
     /// * `{now}`: the time in microseconds since 1970; SQLite gets it as an argument after `arguments` others;

@@ -1,24 +1,152 @@
-//! Statements that read the rows of each table, as the values that move.
+//! Reading everything in a database, to be moved into another store.
 
-use cts_store::StoreError;
+use std::borrow::Cow;
+use std::fmt;
+
+use async_trait::async_trait;
+use cts_core::ArchiveId;
 use cts_store::fields::{Columns, Fields};
-use cts_store::transfer::{ContentRow, InputRow};
+use cts_store::transfer::{
+    BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
+    LogLineRow, Rows, RunRow, Table, TaskRow,
+};
+use cts_store::{Archive, ArchivedRow, StoreError, decode};
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
 
-use crate::inputs;
+use crate::{Connection, Decode, Row, archive, failed_to, inputs, sql};
 
-/// Operation of all of them, for errors.
-pub const OPERATION: &str = "read the database";
+/// A connection whose rows are read one after the other, without keeping them.
+#[async_trait]
+pub trait Stream: Connection + fmt::Debug {
+    /// Runs a statement without arguments.
+    fn stream(&mut self, text: Cow<'static, str>) -> BoxStream<'_, Result<Row, sqlx::Error>>;
+
+    /// Closes the connection.
+    async fn close(self: Box<Self>) -> Result<(), sqlx::Error>;
+}
+
+/// Reads one state of a database, however long it takes, and changes nothing.
+#[derive(Debug)]
+pub struct SqlExport {
+    connection: Box<dyn Stream>,
+    /// The last commits may be missing, so no input counts as applied.
+    incomplete: bool,
+}
+
+impl SqlExport {
+    /// Reads over a connection that has begun a transaction.
+    pub fn new(connection: impl Stream + 'static, incomplete: bool) -> Self {
+        Self {
+            connection: Box::new(connection),
+            incomplete,
+        }
+    }
+
+    /// As [`Store::archives`](cts_store::Store::archives); also during writes.
+    pub async fn archives(&mut self) -> Result<Vec<Archive>, StoreError> {
+        archive::all(&mut *self.connection).await
+    }
+
+    /// As [`Store::archived_rows`](cts_store::Store::archived_rows); also during writes.
+    pub async fn archived_rows(
+        &mut self,
+        archive: ArchiveId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<ArchivedRow>, StoreError> {
+        archive::rows(&mut *self.connection, archive, after, limit).await
+    }
+
+    /// Closes the connection.
+    pub async fn close(self) -> Result<(), StoreError> {
+        let failed = failed_to(self.operation());
+        self.connection.close().await.map_err(failed)
+    }
+
+    fn operation(&self) -> &'static str {
+        let dialect = self.connection.dialect();
+        dialect.pick("read the file", OPERATION)
+    }
+
+    fn rows<T: 'static>(&mut self, text: &'static str, decode: Decode<T>) -> Rows<'_, T> {
+        let failed = failed_to(self.operation());
+        let text = self.connection.dialect().text(text.into(), 0);
+        let rows = self.connection.stream(text);
+        rows.map(move |row| decode(&row.map_err(&failed)?)).boxed()
+    }
+}
+
+#[async_trait]
+impl Export for SqlExport {
+    async fn counts(&mut self) -> Result<Counts, StoreError> {
+        let counts = sql(self.operation(), COUNTS).one(&mut *self.connection, |row| {
+            let row = Fields::new(row, OPERATION, "");
+            let mut counts = Counts::default();
+            for table in Table::ALL {
+                counts.add(table, row.number(table.as_str())?);
+            }
+            Ok(counts)
+        });
+        counts.await
+    }
+
+    fn tasks(&mut self) -> Rows<'_, TaskRow> {
+        let incomplete = self.incomplete;
+        let tasks = self.rows(TASKS, decode::task_row);
+        let tasks = tasks.map_ok(move |row| TaskRow {
+            last_applied: row.last_applied.filter(|_| !incomplete),
+            ..row
+        });
+        tasks.boxed()
+    }
+
+    fn deleted_tasks(&mut self) -> Rows<'_, DeletedTaskRow> {
+        self.rows(DELETED_TASKS, decode::deleted_task_row)
+    }
+
+    fn configurations(&mut self) -> Rows<'_, ConfigurationRow> {
+        self.rows(CONFIGURATIONS, decode::configuration_row)
+    }
+
+    fn contents(&mut self) -> Rows<'_, ContentRow> {
+        self.rows(CONTENTS, content)
+    }
+
+    fn inputs(&mut self) -> Rows<'_, InputRow> {
+        self.rows(INPUTS, input)
+    }
+
+    fn runs(&mut self) -> Rows<'_, RunRow> {
+        self.rows(RUNS, decode::run_row)
+    }
+
+    fn events(&mut self) -> Rows<'_, EventRow> {
+        self.rows(EVENTS, decode::event_row)
+    }
+
+    fn log_lines(&mut self) -> Rows<'_, LogLineRow> {
+        self.rows(LOG_LINES, decode::log_line_row)
+    }
+
+    fn bundles(&mut self) -> Rows<'_, BundleRow> {
+        self.rows(BUNDLES, decode::bundle_row)
+    }
+}
+
+/// Operation of errors about rows.
+const OPERATION: &str = "read the database";
 
 /// Numbers of rows. Tasks that are being created or deleted do not move; all runs do.
-pub const COUNTS: &str = "-- export: counts
-    SELECT (SELECT count(*) FROM tasks WHERE phase = 'ready'), (SELECT count(*) FROM deleted_tasks),
-           (SELECT count(*) FROM configuration_in_force),
-           (SELECT count(*) FROM contents), (SELECT count(*) FROM inputs), (SELECT count(*) FROM runs),
-           (SELECT count(*) FROM events), (SELECT count(*) FROM log_lines),
-           (SELECT count(*) FROM bundles)";
+const COUNTS: &str = "-- export: counts
+    SELECT (SELECT count(*) FROM tasks WHERE phase = 'ready') AS tasks,
+           (SELECT count(*) FROM deleted_tasks) AS deleted_tasks,
+           (SELECT count(*) FROM configuration_in_force) AS configuration_in_force,
+           (SELECT count(*) FROM contents) AS contents, (SELECT count(*) FROM inputs) AS inputs,
+           (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM events) AS events,
+           (SELECT count(*) FROM log_lines) AS log_lines, (SELECT count(*) FROM bundles) AS bundles";
 
-/// Tasks.
-pub const TASKS: &str = "-- export: tasks
+const TASKS: &str = "-- export: tasks
     SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input, cancelled_input, applied_instances, released_instances, held,
            state_lineage, state_serial, state_moves, state_moved_serial, state_keep, state_from,
            state_conflict, state_conflict_at, state_recorded_at,
@@ -26,19 +154,16 @@ pub const TASKS: &str = "-- export: tasks
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
 /// Tasks that the API has deleted.
-pub const DELETED_TASKS: &str = "-- export: deleted tasks
+const DELETED_TASKS: &str = "-- export: deleted tasks
     SELECT name, configured, deleted_at FROM deleted_tasks ORDER BY name";
 
-/// The configuration in force.
-pub const CONFIGURATIONS: &str = "-- export: configurations
+const CONFIGURATIONS: &str = "-- export: configurations
     SELECT number, fingerprint, tasks, decided_by, decided_at FROM configuration_in_force";
 
-/// Contents of inputs.
-pub const CONTENTS: &str = "-- export: contents
+const CONTENTS: &str = "-- export: contents
     SELECT hash, encoding, content, created_at FROM contents ORDER BY hash";
 
-/// Inputs.
-pub const INPUTS: &str = "-- export: inputs
+const INPUTS: &str = "-- export: inputs
     SELECT hash, encoding, content, created_at,
            (SELECT {list c.hash by p.position}
             FROM input_contents p JOIN contents c ON c.id = p.content_id
@@ -47,7 +172,7 @@ pub const INPUTS: &str = "-- export: inputs
 
 /// A running run has lost its worker: it goes back to the queue, or is cancelled if it applies and a newer
 /// one waits. Queued and running runs of a task that does not move are cancelled.
-pub const RUNS: &str = "-- export: runs; index runs_one_queued
+const RUNS: &str = "-- export: runs; index runs_one_queued
     SELECT id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash, changes_present,
            plan_encoding, plan, summary, findings,
            CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
@@ -67,22 +192,19 @@ pub const RUNS: &str = "-- export: runs; index runs_one_queued
                            AND t.phase = 'ready') r
     ORDER BY id";
 
-/// Events.
-pub const EVENTS: &str = "-- export: events
+const EVENTS: &str = "-- export: events
     SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config,
            summary
     FROM events ORDER BY position";
 
-/// Lines of logs.
-pub const LOG_LINES: &str = "-- export: log lines
+const LOG_LINES: &str = "-- export: log lines
     SELECT run_id, position, stream, line FROM log_lines ORDER BY run_id, position";
 
-/// Packed modules.
-pub const BUNDLES: &str = "-- export: bundles
+const BUNDLES: &str = "-- export: bundles
     SELECT hash, content, created_at, used_at FROM bundles ORDER BY hash";
 
 /// A content that moves.
-pub fn content(row: &dyn Columns) -> Result<ContentRow, StoreError> {
+fn content(row: &dyn Columns) -> Result<ContentRow, StoreError> {
     Ok(ContentRow {
         content: inputs::content(row)?,
         created_at: Fields::new(row, OPERATION, "contents").integer("created_at")?,
@@ -90,7 +212,7 @@ pub fn content(row: &dyn Columns) -> Result<ContentRow, StoreError> {
 }
 
 /// An input that moves.
-pub fn input(row: &dyn Columns) -> Result<InputRow, StoreError> {
+fn input(row: &dyn Columns) -> Result<InputRow, StoreError> {
     let fields = Fields::new(row, OPERATION, "inputs").keyed("hash")?;
     Ok(InputRow {
         hash: fields.parse("hash")?,

@@ -27,6 +27,7 @@ pub mod logs;
 pub mod queue;
 mod release_all;
 pub mod requests;
+pub mod schema;
 pub mod settings;
 pub mod shrink_limits;
 mod statement;

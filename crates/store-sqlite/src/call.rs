@@ -15,6 +15,7 @@ use sqlx::{AssertSqlSafe, Row as _, Sqlite, SqliteConnection};
 use crate::writer::Write;
 
 /// A connection of any kind during one call, with the time of the call.
+#[derive(Debug)]
 pub(crate) struct Call<C> {
     connection: C,
     now: i64,
@@ -34,6 +35,10 @@ pub(crate) fn shared(connection: &mut SqliteConnection, now: i64) -> Call<&mut S
 impl<C> Call<C> {
     pub(crate) fn new(connection: C, now: i64) -> Self {
         Self { connection, now }
+    }
+
+    pub(crate) fn into_connection(self) -> C {
+        self.connection
     }
 
     pub(crate) fn connection(&mut self) -> &mut C {
@@ -95,7 +100,7 @@ impl Session for Writing {
     async fn end(self: Box<Self>, _outcome: Outcome) {}
 }
 
-fn bound(
+pub(crate) fn bound(
     text: Cow<'static, str>,
     values: Vec<Value<'_>>,
 ) -> Query<'static, Sqlite, SqliteArguments> {

@@ -34,49 +34,36 @@ pub(crate) struct Pools {
     pub(crate) observer: Observer,
 }
 
+/// Why a file cannot be opened.
+pub(crate) type OpenError = Box<dyn Error + Send + Sync>;
+
+/// Makes it an error of the store.
+pub(crate) fn failed(path: &Path) -> impl FnOnce(OpenError) -> StoreError {
+    let location = path.display().to_string();
+    move |source| StoreError::Open { location, source }
+}
+
 /// Makes the file if it is missing, and brings its schema up to date.
-pub(crate) async fn open(path: &Path) -> Result<Pools, StoreError> {
-    let failed = failed(path);
-    create_file(path).map_err(|error| failed(error.into()))?;
+pub(crate) async fn open(path: &Path) -> Result<Pools, OpenError> {
+    create_file(path)?;
     let (options, writer) = connect(path).await?;
-    let mut connection = writer
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| failed(error.into()))?;
-    schema::migrate(&mut connection).await.map_err(&failed)?;
+    let mut connection = writer.pool().acquire().await?;
+    schema::migrate(&mut connection).await?;
     drop(connection);
-    space::make_shrinkable(writer.pool())
-        .await
-        .map_err(|error| failed(error.into()))?;
-    pools(path, options, writer).await
+    space::make_shrinkable(writer.pool()).await?;
+    Ok(pools(options, writer).await?)
 }
 
 /// Takes the file as it is.
-pub(crate) async fn attach(path: &Path) -> Result<Pools, StoreError> {
-    let failed = failed(path);
+pub(crate) async fn attach(path: &Path) -> Result<Pools, OpenError> {
     let (options, writer) = connect(path).await?;
-    let mut connection = writer
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| failed(error.into()))?;
-    let stored = schema::stored(&mut connection).await;
-    let stored = stored.map_err(|error| failed(error.into()))?;
-    export::check(&stored).map_err(|error| failed(error.into()))?;
+    let mut connection = writer.pool().acquire().await?;
+    export::check(&mut connection).await?;
     drop(connection);
-    pools(path, options, writer).await
+    Ok(pools(options, writer).await?)
 }
 
-fn failed(path: &Path) -> impl Fn(Box<dyn Error + Send + Sync>) -> StoreError {
-    let location = path.display().to_string();
-    move |source| StoreError::Open {
-        location: location.clone(),
-        source,
-    }
-}
-
-async fn connect(path: &Path) -> Result<(SqliteConnectOptions, Writer), StoreError> {
+async fn connect(path: &Path) -> Result<(SqliteConnectOptions, Writer), sqlx::Error> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
@@ -86,22 +73,16 @@ async fn connect(path: &Path) -> Result<(SqliteConnectOptions, Writer), StoreErr
         .busy_timeout(std::time::Duration::from_secs(10))
         .pragma("cache_size", CACHE);
     let writing = options.clone().pragma("journal_size_limit", LOG_KEPT);
-    let writer = Writer::connect(writing).await;
-    Ok((options, writer.map_err(|error| failed(path)(error.into()))?))
+    Ok((options, Writer::connect(writing).await?))
 }
 
-async fn pools(
-    path: &Path,
-    options: SqliteConnectOptions,
-    writer: Writer,
-) -> Result<Pools, StoreError> {
+async fn pools(options: SqliteConnectOptions, writer: Writer) -> Result<Pools, sqlx::Error> {
     let observer = Observer::new(options.clone());
     let reader = SqlitePoolOptions::new()
         .max_connections(READERS)
         .test_before_acquire(false)
         .connect_with(options.read_only(true))
-        .await
-        .map_err(|error| failed(path)(error.into()))?;
+        .await?;
     Ok(Pools {
         writer,
         reader,

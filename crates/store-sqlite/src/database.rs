@@ -15,7 +15,7 @@ use cts_store_sql::leadership::{self, fence};
 use cts_store_sql::{Database, Durability, Intent, Length, Session, SqlStore, configure};
 
 use crate::call::{Reading, Writing, shared};
-use crate::connection::{self, Pools};
+use crate::connection::{self, Pools, failed};
 use crate::inputs::InputError;
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
@@ -50,7 +50,7 @@ pub async fn open(
     boot: Option<&str>,
 ) -> Result<SqliteStore, StoreError> {
     let database = SqliteDatabase {
-        pools: connection::open(path).await?,
+        pools: connection::open(path).await.map_err(failed(path))?,
         opened_at: micros(clock.now()),
         clock,
         attached: false,
@@ -75,7 +75,7 @@ pub async fn open(
 /// [`StoreError::Open`].
 pub async fn attach(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteStore, StoreError> {
     Ok(SqlStore::new(SqliteDatabase {
-        pools: connection::attach(path).await?,
+        pools: connection::attach(path).await.map_err(failed(path))?,
         opened_at: micros(clock.now()),
         clock,
         attached: true,

@@ -9,8 +9,8 @@ use cts_store::transfer::{Export, Import as _, NotEmpty, Table, copy};
 use cts_store::{Claim, Store, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
 use cts_store_conformance::{claim, task};
-use cts_store_postgres::{PostgresExport, PostgresImport, check_empty};
-use cts_store_sqlite::SqliteExport;
+use cts_store_postgres::{PostgresImport, check_empty, export};
+use cts_store_sqlite::SqlExport;
 
 use self::file::{BOOT, FileFixture};
 use crate::fixture::{execute, migrated, settings};
@@ -19,12 +19,14 @@ use crate::outage::applied;
 /// The scenes play in the future.
 const DUE: &str = "UPDATE runs SET due_at = 0 WHERE status = 'queued'";
 
-async fn open(file: &FileFixture) -> SqliteExport {
-    SqliteExport::open(&file.path(), Some(BOOT)).await.unwrap()
+async fn open(file: &FileFixture) -> SqlExport {
+    cts_store_sqlite::export(&file.path(), Some(BOOT))
+        .await
+        .unwrap()
 }
 
 async fn contents(url: &str) -> Contents {
-    let mut export = PostgresExport::begin(&settings(url)).await.unwrap();
+    let mut export = export(&settings(url)).await.unwrap();
     Contents::of(&mut export).await
 }
 
@@ -174,7 +176,7 @@ async fn a_database_arrives_in_another_as_it_is() {
         .unwrap();
     execute(&first, DUE).await;
     let lease = store.acquire(&claim()).await.unwrap().unwrap();
-    let export = PostgresExport::begin(&settings(&first)).await;
+    let export = export(&settings(&first)).await;
     let before = moved(&mut export.unwrap(), &second).await;
     let row = before.runs.iter().find(|row| row.id == lease.run).unwrap();
     assert_eq!((row.status, row.epoch), (RunStatus::Queued, lease.epoch));

@@ -10,12 +10,12 @@ use cts_store::schema::SchemaMismatch;
 use cts_store::{Deletion, NewTask, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
 use cts_store_conformance::{Scene, spec, task};
-use cts_store_sqlite::{FileError, SqliteExport};
+use cts_store_sqlite::{FileError, export};
 
 use crate::fixture::{BOOT, SqliteFixture, file_in};
 
 async fn refused(path: &Path) -> (String, Option<FileError>) {
-    match SqliteExport::open(path, Some(BOOT)).await.map(drop) {
+    match export(path, Some(BOOT)).await.map(drop) {
         Err(StoreError::Open { location, source }) => {
             (location, source.downcast_ref::<FileError>().cloned())
         }
@@ -24,7 +24,7 @@ async fn refused(path: &Path) -> (String, Option<FileError>) {
 }
 
 async fn contents(path: &Path) -> Contents {
-    let mut export = SqliteExport::open(path, Some(BOOT)).await.unwrap();
+    let mut export = export(path, Some(BOOT)).await.unwrap();
     let contents = Contents::of(&mut export).await;
     export.close().await.unwrap();
     contents
@@ -167,9 +167,7 @@ async fn a_row_that_cannot_be_read_is_told() {
     let scene = Scene::<SqliteFixture>::new(&["a"]).await;
     scene.apply("a", "1").await;
     scene.fixture().tamper("UPDATE runs SET epoch = -1").await;
-    let mut export = SqliteExport::open(&scene.fixture().path(), Some(BOOT))
-        .await
-        .unwrap();
+    let mut export = export(&scene.fixture().path(), Some(BOOT)).await.unwrap();
     let rows: Result<Vec<_>, _> = {
         use cts_store::transfer::Export as _;
         use futures::TryStreamExt as _;

@@ -7,7 +7,7 @@ use cts_core::LeaderEpoch;
 use cts_core::runs::{EnqueueDecision, RunKind};
 use cts_store::{EnqueueRequest, Store as _, Unchanged};
 use cts_store_conformance::{Scene, input, member, spec, task};
-use cts_store_sqlite::{SqliteExport, SqliteStore};
+use cts_store_sqlite::{SqliteStore, export};
 use tempfile::TempDir;
 
 use crate::fixture::{BOOT, SqliteFixture, file_in};
@@ -116,7 +116,7 @@ async fn a_second_power_cut_before_the_first_run_forgets_again() {
 async fn what_moves_of_such_a_file_counts_as_applied_nowhere() {
     let (_scene, _directory, copy) = applied_behind_a_copy().await;
     for (boot, expected) in [(Some(BOOT), true), (Some(NEXT_BOOT), false), (None, false)] {
-        let mut export = SqliteExport::open(&copy, boot).await.unwrap();
+        let mut export = export(&copy, boot).await.unwrap();
         let contents = cts_store_conformance::transfer::Contents::of(&mut export).await;
         assert_eq!(
             contents.tasks[0].last_applied.is_some(),

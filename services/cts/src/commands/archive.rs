@@ -5,7 +5,7 @@ use cts_core::ArchiveId;
 use cts_runtime::ProcessEnv;
 use cts_store::{Archive, ArchivedRow, Store as _, StoreError};
 use cts_store_postgres::PostgresStore;
-use cts_store_sqlite::SqliteExport;
+use cts_store_sqlite::SqlExport;
 use serde_json::{Value, json};
 
 use crate::commands::migrate::{Source, source};
@@ -16,7 +16,7 @@ const PAGE: u32 = 500;
 
 /// A store that is read.
 enum Reader {
-    File(SqliteExport),
+    File(SqlExport),
     Server(Box<PostgresStore>),
 }
 
@@ -25,7 +25,7 @@ impl Reader {
         match source.existing()? {
             Source::File(path) => {
                 let boot = process_env.boot.as_deref();
-                Ok(Self::File(SqliteExport::open(&path, boot).await?))
+                Ok(Self::File(cts_store_sqlite::export(&path, boot).await?))
             }
             Source::Server(settings) => {
                 let store = cts_store_postgres::connect(&settings).await?;

@@ -10,8 +10,6 @@ use cts_config::Config;
 use cts_runtime::ProcessEnv;
 use cts_store::StoreError;
 use cts_store::transfer::Export;
-use cts_store_postgres::PostgresExport;
-use cts_store_sqlite::SqliteExport;
 use tokio_stream::StreamExt as _;
 
 pub(super) use self::compare::Comparison;
@@ -56,9 +54,9 @@ pub(super) async fn compare(
     let stored = match place {
         Source::File(path) => {
             let boot = process_env.boot.as_deref();
-            stored(SqliteExport::open(path, boot).await?).await?
+            stored(cts_store_sqlite::export(path, boot).await?).await?
         }
-        Source::Server(settings) => stored(PostgresExport::begin(settings).await?).await?,
+        Source::Server(settings) => stored(cts_store_postgres::export(settings).await?).await?,
     };
     Comparison::of(&config.tasks, &stored, prune).map_err(not_encoded)
 }

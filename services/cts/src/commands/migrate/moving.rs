@@ -9,7 +9,7 @@ use cts_store::transfer::{Counts, Export as _, Table, copy};
 use cts_store_postgres::{
     AppliedMigration, PostgresImport, Settings, check_empty, migrate, pending,
 };
-use cts_store_sqlite::SqliteExport;
+use cts_store_sqlite::SqlExport;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ pub(super) async fn run(
         .parent()
         .map(|directory| DirectoryLock::take(directory, Use::Database))
         .transpose()?;
-    let mut source = SqliteExport::open(&file, boot).await?;
+    let mut source = cts_store_sqlite::export(&file, boot).await?;
     check_empty(settings).await?;
     let (migrations, counts) = if dry_run {
         let migrations = pending(settings).await?;
@@ -71,7 +71,7 @@ fn existing(file: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-async fn fill(source: &mut SqliteExport, settings: &Settings) -> Result<Counts, Failure> {
+async fn fill(source: &mut SqlExport, settings: &Settings) -> Result<Counts, Failure> {
     let expected = source.counts().await?;
     let mut import = Box::new(PostgresImport::begin(settings).await?);
     let mut progress = Progress::new(expected);
