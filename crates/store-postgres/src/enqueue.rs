@@ -5,7 +5,7 @@ mod changes;
 use std::collections::{BTreeSet, HashMap};
 
 use cts_core::LeaderEpoch;
-use cts_store::enqueue::EnqueueContext;
+use cts_store::enqueue::{EnqueueContext, EnqueueError};
 use cts_store::{
     EncodedContents, EnqueueRequest, Enqueued, InputContents, LeaderError, StoreError,
 };
@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use self::changes::Changes;
 use crate::call::shared;
-use crate::inputs::InputError;
 use crate::row::{by, failed_to};
 
 pub(crate) async fn enqueue(
@@ -35,34 +34,6 @@ pub(crate) async fn enqueue(
             Err(EnqueueError::Leader(error)) => return Err(error),
             Ok(enqueued) => return Ok(enqueued),
         }
-    }
-}
-
-/// Why nothing was queued.
-enum EnqueueError {
-    /// A content that was stored does not exist any more.
-    Forgotten,
-    Leader(LeaderError),
-}
-
-impl From<InputError> for EnqueueError {
-    fn from(error: InputError) -> Self {
-        match error {
-            InputError::Forgotten => Self::Forgotten,
-            InputError::Store(error) => Self::Leader(error.into()),
-        }
-    }
-}
-
-impl From<LeaderError> for EnqueueError {
-    fn from(error: LeaderError) -> Self {
-        Self::Leader(error)
-    }
-}
-
-impl From<StoreError> for EnqueueError {
-    fn from(error: StoreError) -> Self {
-        Self::Leader(error.into())
     }
 }
 

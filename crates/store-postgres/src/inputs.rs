@@ -3,21 +3,11 @@
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, FrozenInput};
-use cts_store::{EncodedContents, StoreError};
+use cts_store::EncodedContents;
+use cts_store::enqueue::EnqueueError;
 use sqlx::PgTransaction;
 
 use crate::row::failed_to;
-
-/// Why inputs were not stored.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum InputError {
-    /// A content that was stored when the others were encoded does not exist any more.
-    #[error("a content of an input was forgotten meanwhile")]
-    Forgotten,
-    /// The database.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Stores inputs with those contents that are missing. The caller holds the lock that keeps existing ones.
 pub(crate) async fn store(
@@ -25,7 +15,7 @@ pub(crate) async fn store(
     inputs: &BTreeMap<Digest, &FrozenInput>,
     encoded: &EncodedContents,
     now: i64,
-) -> Result<(), InputError> {
+) -> Result<(), EnqueueError> {
     if inputs.is_empty() {
         return Ok(());
     }
@@ -91,7 +81,7 @@ pub(crate) async fn store(
     if forgotten == 0 {
         Ok(())
     } else {
-        Err(InputError::Forgotten)
+        Err(EnqueueError::Forgotten)
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::{ArchiveId, Chain, Clock, LeaderEpoch, LeaseEpoch, RunId, WorkerId};
+use cts_store::enqueue::EnqueueError;
 use cts_store::{
     Claim, Completed, Completion, Continuity, EnqueueRequest, Enqueued, ExpiredLeases, Hint,
     HintStream, InputContents, LeaderError, Leadership, Lease, LeaseError, LogLine, Member,
@@ -16,7 +17,6 @@ use cts_store_sql::{Database, Durability, Intent, Length, Session, SqlStore, con
 
 use crate::call::{Reading, Writing, shared};
 use crate::connection::{self, Pools, failed};
-use crate::inputs::InputError;
 use crate::row::{failed_to, micros};
 use crate::writer::Write;
 use crate::{
@@ -207,8 +207,8 @@ impl Database for SqliteDatabase {
                     transaction.commit().await?;
                     return Ok(enqueued);
                 }
-                Err(InputError::Forgotten) => known.clear(),
-                Err(InputError::Store(error)) => return Err(error.into()),
+                Err(EnqueueError::Forgotten) => known.clear(),
+                Err(EnqueueError::Leader(error)) => return Err(error),
             }
         }
     }

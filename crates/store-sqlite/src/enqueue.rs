@@ -2,14 +2,14 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, RunId};
-use cts_store::enqueue::EnqueueContext;
+use cts_store::enqueue::{EnqueueContext, EnqueueError};
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use cts_store_sql::settings::stored;
 use cts_store_sql::shrink_limits;
 use sqlx::SqliteConnection;
 
 use crate::call::shared;
-use crate::inputs::{self, InputError};
+use crate::inputs;
 use crate::row::{by, failed_to};
 
 /// A run to be queued.
@@ -31,7 +31,7 @@ pub(crate) async fn all(
     requests: &[EnqueueRequest],
     encoded: &EncodedContents,
     now: i64,
-) -> Result<Vec<Enqueued>, InputError> {
+) -> Result<Vec<Enqueued>, EnqueueError> {
     let mut enqueued = Vec::with_capacity(requests.len());
     for request in requests {
         enqueued.push(enqueue(connection, request, encoded, now).await?);
@@ -44,7 +44,7 @@ async fn enqueue(
     request: &EnqueueRequest,
     encoded: &EncodedContents,
     now: i64,
-) -> Result<Enqueued, InputError> {
+) -> Result<Enqueued, EnqueueError> {
     let task = request.task.as_str();
     if request.guarded.is_some() {
         shrink_limits::count_known(&mut shared(connection, now), &[task]).await?;

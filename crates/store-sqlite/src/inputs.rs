@@ -1,23 +1,13 @@
 //! Frozen inputs and their contents, stored and forgotten.
 
 use cts_core::FrozenInput;
-use cts_store::{EncodedContents, StoreError};
+use cts_store::EncodedContents;
+use cts_store::enqueue::EnqueueError;
 use sqlx::SqliteConnection;
 
 use crate::row::failed_to;
 
 const STORE: &str = "store an input";
-
-/// Why inputs were not stored.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum InputError {
-    /// A content that was stored when the others were encoded does not exist any more.
-    #[error("a content of an input was forgotten meanwhile")]
-    Forgotten,
-    /// The database.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Stores an input with those of its contents that are missing.
 pub(crate) async fn store(
@@ -25,7 +15,7 @@ pub(crate) async fn store(
     input: &FrozenInput,
     encoded: &EncodedContents,
     now: i64,
-) -> Result<(), InputError> {
+) -> Result<(), EnqueueError> {
     let hash = input.hash.to_string();
     let id: Option<i64> = sqlx::query_scalar(
         "-- enqueue: inputs are stored once
@@ -67,7 +57,7 @@ pub(crate) async fn store(
         .await
         .map_err(failed_to(STORE))?;
         if listed.rows_affected() == 0 {
-            return Err(InputError::Forgotten);
+            return Err(EnqueueError::Forgotten);
         }
     }
     Ok(())

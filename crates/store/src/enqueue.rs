@@ -9,9 +9,26 @@ use cts_core::{
     Baseline, Blocked, Content, Digest, InstanceCounts, Loss, RunId, TaskPhase, TaskSpec,
 };
 
-use crate::error::StoreError;
+use crate::error::{LeaderError, StoreError};
 use crate::fields::{Columns, Fields};
 use crate::model::{EnqueueRequest, Enqueued, Unchanged};
+
+/// Why runs were not queued.
+#[derive(Debug, thiserror::Error)]
+pub enum EnqueueError {
+    /// A content that was stored when the others were encoded does not exist any more.
+    #[error("a content of an input was forgotten meanwhile")]
+    Forgotten,
+    /// The leader was deposed, or the database has failed.
+    #[error(transparent)]
+    Leader(#[from] LeaderError),
+}
+
+impl From<StoreError> for EnqueueError {
+    fn from(error: StoreError) -> Self {
+        Self::Leader(error.into())
+    }
+}
 
 /// Input of the rules about the task of a request.
 #[derive(Debug)]

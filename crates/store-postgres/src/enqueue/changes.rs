@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, FrozenInput, InstanceCounts};
-use cts_store::enqueue::{EnqueuePlan, GuardChange};
+use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange};
 use cts_store::{EncodedContents, EnqueueRequest};
 use cts_store_sql::settings::stored;
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
 use crate::guards;
-use crate::inputs::{self, InputError};
+use crate::inputs;
 use crate::row::failed_to;
 
 /// The changes of one wave: no task is in it twice.
@@ -81,7 +81,7 @@ impl<'a> Changes<'a> {
         transaction: &mut PgTransaction<'_>,
         encoded: &EncodedContents,
         now: i64,
-    ) -> Result<(), InputError> {
+    ) -> Result<(), EnqueueError> {
         inputs::store(transaction, &self.inputs, encoded, now).await?;
         guards::note_instances(transaction, &self.guarded).await?;
         guards::write(transaction, &self.guards).await?;
