@@ -2,6 +2,7 @@
 
 use cts_core::{ArchiveId, LeaderEpoch};
 use cts_store::{ARCHIVES_KEPT, LINES_PRUNED_AT_ONCE, LeaderError, StoreError};
+use cts_store_sql::archive;
 use cts_store_sql::leadership::fence;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use uuid::Uuid;
@@ -25,18 +26,7 @@ pub(crate) async fn begin(
     connection: &mut PgConnection,
     archive: ArchiveId,
 ) -> Result<(), StoreError> {
-    let failed = failed_to(OPERATION);
-    sqlx::query(
-        "-- reset_tasks: the archive
-        INSERT INTO archives (id, created_at, tasks, runs)
-        SELECT $1, cts_now(), (SELECT count(*) FROM tasks), runs
-        FROM (SELECT count(*) AS runs FROM runs WHERE status <> 'running') r
-        WHERE runs > 0 OR EXISTS (SELECT FROM tasks) OR EXISTS (SELECT FROM deleted_tasks)",
-    )
-    .bind(archive.as_uuid())
-    .execute(&mut *connection)
-    .await
-    .map_err(&failed)?;
+    archive::begin(&mut shared(connection), archive).await?;
     for (table, order) in [("tasks", "t.position, t.name"), ("deleted_tasks", "t.name")] {
         let statement = format!(
             "-- reset_tasks: rows of the archive
@@ -50,7 +40,7 @@ pub(crate) async fn begin(
             .bind(table)
             .execute(&mut *connection)
             .await
-            .map_err(&failed)?;
+            .map_err(failed_to(OPERATION))?;
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Forgets old rows, in transactions so small that no call waits long for their locks.
 
 use cts_core::EVENTS_KEPT;
-use cts_store::{
-    DRAFTS_KEPT, LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError,
-};
+use cts_store::{LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError};
 use cts_store_sql::destruction::INPUTS_LOCK;
+use cts_store_sql::housekeeping;
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
+use crate::call::shared;
 use crate::row::{failed_to, span_micros};
 use crate::{bundles, inputs};
 
@@ -23,8 +23,9 @@ pub(crate) async fn prune(
     connection: &mut PgConnection,
     retention: Retention,
 ) -> Result<u64, StoreError> {
-    forget_drafts(connection).await?;
-    forget_lost_leases(connection, retention).await?;
+    // On its own, because tasks are locked after inputs.
+    housekeeping::forget_drafts(&mut shared(connection)).await?;
+    housekeeping::forget_lost_leases(&mut shared(connection), retention.age).await?;
     bundles::prune(connection).await?;
     let mut forgotten = 0;
     let mut names = next_names(connection, "").await?;
@@ -54,18 +55,6 @@ pub(crate) async fn prune(
         place = last;
     }
     Ok(forgotten)
-}
-
-async fn forget_lost_leases(
-    connection: &mut PgConnection,
-    retention: Retention,
-) -> Result<(), StoreError> {
-    sqlx::query("-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < cts_now() - $1")
-        .bind(span_micros(retention.age))
-        .execute(connection)
-        .await
-        .map_err(failed_to("forget lost leases"))?;
-    Ok(())
 }
 
 /// Names of tasks with runs, after this one.
@@ -293,21 +282,4 @@ async fn forget_inputs(connection: &mut PgConnection, inputs: &[String]) -> Resu
         .await
         .map_err(&write)?;
     transaction.commit().await.map_err(&write)
-}
-
-/// Forgets drafts of requests without a waiter. Runs on its own, because tasks are locked after inputs.
-async fn forget_drafts(connection: &mut PgConnection) -> Result<(), StoreError> {
-    for statement in [
-        "-- prune: drafts
-        DELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= cts_now() - $1",
-        "-- prune: refused requests
-        DELETE FROM run_requests WHERE refused_at <= cts_now() - $1",
-    ] {
-        sqlx::query(statement)
-            .bind(span_micros(DRAFTS_KEPT))
-            .execute(&mut *connection)
-            .await
-            .map_err(failed_to("forget drafts"))?;
-    }
-    Ok(())
 }

@@ -1,10 +1,25 @@
-//! Archives of the rows that resets removed, read.
+//! Archives of the rows that resets removed.
 
 use cts_core::ArchiveId;
 use cts_store::fields::Fields;
 use cts_store::{Archive, ArchivedRow, StoreError};
 
 use crate::{Connection, sql};
+
+/// Makes an archive of the rows that are about to be removed: those of runs that are not running, and all tasks
+/// and deletions. Makes none if nothing is removed.
+pub async fn begin(c: &mut dyn Connection, archive: ArchiveId) -> Result<(), StoreError> {
+    let begun = sql(
+        "archive what is removed",
+        "-- reset_tasks: the archive
+        INSERT INTO archives (id, created_at, tasks, runs)
+        SELECT $1, {now}, (SELECT count(*) FROM tasks), runs
+        FROM (SELECT count(*) AS runs FROM runs WHERE status <> 'running') r
+        WHERE runs > 0 OR EXISTS (SELECT 1 FROM tasks) OR EXISTS (SELECT 1 FROM deleted_tasks)",
+    );
+    begun.bind(archive).execute(c).await?;
+    Ok(())
+}
 
 /// All archives, newest first.
 pub async fn all(c: &mut dyn Connection) -> Result<Vec<Archive>, StoreError> {

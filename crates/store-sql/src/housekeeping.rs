@@ -1,8 +1,10 @@
 //! When housekeeping was done last, and leases that were lost.
 
+use std::time::Duration;
+
 use cts_core::{LostLease, RunId};
 use cts_store::fields::Fields;
-use cts_store::{LOST_LEASES_SHOWN, LastHousekeeping, StoreError, decode};
+use cts_store::{DRAFTS_KEPT, LOST_LEASES_SHOWN, LastHousekeeping, StoreError, decode};
 
 use crate::{Connection, sql};
 
@@ -23,9 +25,7 @@ pub async fn last(c: &mut dyn Connection) -> Result<LastHousekeeping, StoreError
         let row = Fields::new(row, OPERATION, "housekeeping");
         let since = row.integer("since")?;
         Ok(LastHousekeeping {
-            since: u64::try_from(since)
-                .ok()
-                .map(std::time::Duration::from_micros),
+            since: u64::try_from(since).ok().map(Duration::from_micros),
             logs_warned: row.flag("logs_warned")?,
         })
     })
@@ -52,6 +52,30 @@ pub async fn note_lost(c: &mut dyn Connection, run: Option<RunId>) -> Result<(),
         WHERE status = 'running' AND (kind <> 'check' OR destroys IS NOT NULL) AND ($1 IS NULL OR id = $1)",
     );
     noted.bind(run).execute(c).await?;
+    Ok(())
+}
+
+/// Forgets drafts of requests without a waiter.
+pub async fn forget_drafts(c: &mut dyn Connection) -> Result<(), StoreError> {
+    for text in [
+        "-- prune: drafts
+        DELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= {now} - $1",
+        "-- prune: refused requests
+        DELETE FROM run_requests WHERE refused_at <= {now} - $1",
+    ] {
+        let forgotten = sql("forget drafts", text);
+        forgotten.bind(DRAFTS_KEPT).execute(c).await?;
+    }
+    Ok(())
+}
+
+/// Forgets leases that were lost longer than `age` ago.
+pub async fn forget_lost_leases(c: &mut dyn Connection, age: Duration) -> Result<(), StoreError> {
+    let forgotten = sql(
+        "forget lost leases",
+        "-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < {now} - $1",
+    );
+    forgotten.bind(age).execute(c).await?;
     Ok(())
 }
 

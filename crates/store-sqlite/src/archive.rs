@@ -2,8 +2,10 @@
 
 use cts_core::ArchiveId;
 use cts_store::{ARCHIVES_KEPT, StoreError};
+use cts_store_sql::archive;
 use sqlx::{AssertSqlSafe, SqliteConnection};
 
+use crate::call::shared;
 use crate::row::failed_to;
 
 const OPERATION: &str = "archive what is removed";
@@ -48,18 +50,7 @@ pub(crate) async fn store(
 ) -> Result<(), StoreError> {
     let failed = failed_to(OPERATION);
     let id = archive.to_string();
-    sqlx::query(
-        "-- reset_tasks: the archive
-        INSERT INTO archives (id, created_at, tasks, runs)
-        SELECT ?1, ?2, (SELECT count(*) FROM tasks), runs
-        FROM (SELECT count(*) AS runs FROM runs WHERE status <> 'running')
-        WHERE runs > 0 OR EXISTS (SELECT 1 FROM tasks) OR EXISTS (SELECT 1 FROM deleted_tasks)",
-    )
-    .bind(&id)
-    .bind(now)
-    .execute(&mut *connection)
-    .await
-    .map_err(&failed)?;
+    archive::begin(&mut shared(connection, now), archive).await?;
     for (table, columns, order) in TABLES {
         let removed = match table {
             "runs" => "WHERE status <> 'running'",

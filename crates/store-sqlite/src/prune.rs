@@ -1,17 +1,16 @@
 //! Forgets old rows, in transactions so small that no call waits long for the one connection that writes.
 
 use cts_core::EVENTS_KEPT;
-use cts_store::{
-    DRAFTS_KEPT, LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError,
-};
+use cts_store::{LINES_PRUNED_AT_ONCE, PLANS_KEPT, PRUNED_AT_ONCE, Retention, StoreError};
+use cts_store_sql::{Durability, housekeeping};
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::bundles;
+use crate::call::shared;
 use crate::connection::Pools;
 use crate::inputs;
 use crate::row::{failed_to, span_micros};
 use crate::space;
-use cts_store_sql::Durability;
 
 const OPERATION: &str = "forget old runs";
 
@@ -21,9 +20,8 @@ pub(crate) async fn prune(
     now: i64,
 ) -> Result<u64, StoreError> {
     let mut write = pools.writer.begin(Durability::Process).await?;
-    forget_drafts(&mut write, now).await?;
-    let oldest = now.saturating_sub(span_micros(retention.age));
-    forget_lost_leases(&mut write, oldest).await?;
+    housekeeping::forget_drafts(&mut shared(&mut write, now)).await?;
+    housekeeping::forget_lost_leases(&mut shared(&mut write, now), retention.age).await?;
     write.commit().await?;
     bundles::prune(pools, now).await?;
     let old = old_runs(&pools.reader, retention, now).await?;
@@ -45,19 +43,6 @@ pub(crate) async fn prune(
     }
     space::give_back(pools).await?;
     Ok(forgotten)
-}
-
-/// Forgets leases that were lost before this moment.
-async fn forget_lost_leases(
-    connection: &mut SqliteConnection,
-    before: i64,
-) -> Result<(), StoreError> {
-    sqlx::query("-- prune: lost leases\nDELETE FROM lost_leases WHERE lost_at < ?")
-        .bind(before)
-        .execute(connection)
-        .await
-        .map_err(failed_to("forget lost leases"))?;
-    Ok(())
 }
 
 async fn old_runs(
@@ -160,19 +145,4 @@ async fn unused_inputs(reader: impl SqliteExecutor<'_>) -> Result<Vec<String>, S
     .fetch_all(reader)
     .await
     .map_err(failed_to(OPERATION))
-}
-
-/// Forgets drafts of requests without a waiter.
-async fn forget_drafts(connection: &mut SqliteConnection, now: i64) -> Result<(), StoreError> {
-    for statement in [
-        "-- prune: drafts\nDELETE FROM tasks WHERE phase = 'discarded' AND updated_at <= ?",
-        "-- prune: refused requests\nDELETE FROM run_requests WHERE refused_at <= ?",
-    ] {
-        sqlx::query(statement)
-            .bind(now.saturating_sub(span_micros(DRAFTS_KEPT)))
-            .execute(&mut *connection)
-            .await
-            .map_err(failed_to("forget drafts"))?;
-    }
-    Ok(())
 }
