@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cts_bundle::ModuleRoots;
-use cts_core::{BufferPeriod, ProviderBlock, TaskSpec};
+use cts_core::{BufferPeriod, LogLevel, ProviderBlock, TaskSpec};
 use secrecy::SecretString;
 
 use crate::blocks::consul::ConsulConfig;
@@ -117,54 +117,5 @@ impl Config {
             Some(HaStorage::Postgres) | None => OnTakeover::Changed,
         };
         self.scheduler.on_takeover.unwrap_or(default)
-    }
-}
-
-/// How much is logged (docs/configuration.md#top-level).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum LogLevel {
-    /// `TRACE`.
-    Trace,
-    /// `DEBUG`.
-    Debug,
-    /// `INFO`, the default.
-    #[default]
-    Info,
-    /// `WARN`.
-    Warn,
-    /// `ERR`. The original takes the word but logs as for `INFO`; here it means errors only.
-    Error,
-}
-
-impl LogLevel {
-    /// Names in the files, and the usual ones, as log filters write them.
-    const NAMES: [(Self, &'static str, &'static str); 5] = [
-        (Self::Trace, "TRACE", "trace"),
-        (Self::Debug, "DEBUG", "debug"),
-        (Self::Info, "INFO", "info"),
-        (Self::Warn, "WARN", "warn"),
-        (Self::Error, "ERR", "error"),
-    ];
-
-    /// The names in the files.
-    pub(crate) fn configured_names() -> [&'static str; 5] {
-        Self::NAMES.map(|(_, configured, _)| configured)
-    }
-
-    /// Reads one of the configured names, in any case.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        let mut names = Self::NAMES.iter();
-        let found = names.find(|(_, configured, _)| configured.eq_ignore_ascii_case(name))?;
-        Some(found.0)
-    }
-
-    /// The name in the files.
-    pub(crate) const fn configured_name(self) -> &'static str {
-        Self::NAMES[self as usize].1
-    }
-
-    /// The usual lower-case name.
-    pub const fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize].2
     }
 }

@@ -35,7 +35,7 @@ pub use blocks::transport::Transport;
 pub use blocks::vault::VaultConfig;
 pub use blocks::webhook::WebhookConfig;
 pub use blocks::worker::WorkerConfig;
-pub use config::{Config, LogLevel};
+pub use config::Config;
 pub use context::LoadContext;
 pub use dump::{dump, dump_json};
 pub use load::{ConfigError, Loaded, check, load};

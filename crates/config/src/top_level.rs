@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cts_bundle::ModuleRoots;
-use cts_core::BufferPeriod;
+use cts_core::{BufferPeriod, LogLevel};
 
 use crate::blocks::buffer::decode_buffer;
 use crate::blocks::consul::decode_consul;
@@ -22,7 +22,7 @@ use crate::blocks::tls::decode_tls;
 use crate::blocks::vault::decode_vault;
 use crate::blocks::webhook::decode_webhooks;
 use crate::blocks::worker::decode_worker;
-use crate::config::{Config, LogLevel};
+use crate::config::Config;
 use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::decode::coerce;
@@ -183,21 +183,34 @@ fn decode_module_roots(
     }
 }
 
+/// The levels with their names in the files, in their order. The original takes the word `ERR` but logs as for
+/// `INFO`; here it means errors only.
+pub(crate) const LOG_LEVELS: [(LogLevel, &str); 5] = [
+    (LogLevel::Trace, "TRACE"),
+    (LogLevel::Debug, "DEBUG"),
+    (LogLevel::Info, "INFO"),
+    (LogLevel::Warn, "WARN"),
+    (LogLevel::Error, "ERR"),
+];
+
 fn decode_log_level(top: &mut Block<'_>) -> LogLevel {
     let Some(written) = top.take("log_level", coerce::text) else {
         return LogLevel::default();
     };
-    LogLevel::from_name(&written.value).unwrap_or_else(|| {
-        let names = LogLevel::configured_names().join(", ");
-        let message = format!(
-            "`log_level` must be one of {names}, not {:?}",
-            written.value
-        );
-        let is_error = written.value.eq_ignore_ascii_case("error");
-        let help = is_error.then(|| "did you mean `ERR`?".to_owned());
-        top.sink().error_with_help(&written.place, message, help);
-        LogLevel::default()
-    })
+    let mut levels = LOG_LEVELS.into_iter();
+    let level = levels.find(|(_, name)| name.eq_ignore_ascii_case(&written.value));
+    if let Some((level, _)) = level {
+        return level;
+    }
+    let names = LOG_LEVELS.map(|(_, name)| name).join(", ");
+    let message = format!(
+        "`log_level` must be one of {names}, not {:?}",
+        written.value
+    );
+    let is_error = written.value.eq_ignore_ascii_case("error");
+    let help = is_error.then(|| "did you mean `ERR`?".to_owned());
+    top.sink().error_with_help(&written.place, message, help);
+    LogLevel::default()
 }
 
 fn decode_port(top: &mut Block<'_>) -> u16 {

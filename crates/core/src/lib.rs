@@ -43,6 +43,7 @@ mod identity;
 mod input;
 mod journal;
 pub mod lease;
+mod log_level;
 mod losses;
 mod lost_lease;
 mod module_variables;
@@ -98,6 +99,7 @@ pub use identity::{
 };
 pub use input::{Content, FrozenInput, RunInput, ThawError};
 pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
+pub use log_level::LogLevel;
 pub use losses::{Baseline, Blocked, InstanceCounts, Loss, losses_text};
 pub use lost_lease::LostLease;
 pub use module_variables::VariableProblem;

@@ -10,7 +10,7 @@ mod signals;
 mod tasks;
 
 pub use log::{
-    LONGEST_DATAGRAM, LogError, LogFormat, LogLevel, LogSettings, SYSLOG_SOCKETS, SyslogError,
+    LONGEST_DATAGRAM, LogError, LogFormat, LogSettings, SYSLOG_SOCKETS, SyslogError,
     SyslogSettings, init_log, visible,
 };
 pub use process_env::ProcessEnv;

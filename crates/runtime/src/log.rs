@@ -7,11 +7,10 @@ mod output;
 mod syslog;
 mod text;
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use cts_core::Clock;
+use cts_core::{Clock, LogLevel};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
@@ -19,7 +18,7 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use crate::log::output::Output;
 use crate::log::syslog::Syslog;
 
-pub use crate::log::format::{LogFormat, LogLevel};
+pub use crate::log::format::LogFormat;
 pub use crate::log::syslog::{LONGEST_DATAGRAM, SYSLOG_SOCKETS, SyslogError, SyslogSettings};
 pub use crate::log::text::visible;
 
@@ -86,16 +85,4 @@ fn filter(level: LogLevel) -> Targets {
     Targets::new()
         .with_default(ours)
         .with_targets(libraries.map(|library| (library, ours.min(LevelFilter::WARN))))
-}
-
-impl fmt::Display for LogLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Trace => "TRACE",
-            Self::Debug => "DEBUG",
-            Self::Info => "INFO",
-            Self::Warn => "WARN",
-            Self::Error => "ERROR",
-        })
-    }
 }

@@ -22,10 +22,11 @@ use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
 use crate::dump::tree::Body;
 use crate::dump::values::{buffer_period, path};
+use crate::top_level::LOG_LEVELS;
 
 pub(super) fn tree(config: &Config) -> Body {
     let mut top = Body::default();
-    top.set("log_level", config.log_level.configured_name());
+    top.set("log_level", LOG_LEVELS[config.log_level as usize].1);
     top.set("port", config.port);
     top.set("id", config.id.as_str());
     top.set("working_dir", path(&config.working_dir));

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cts_core::BufferPeriod;
+use cts_core::{BufferPeriod, LogLevel};
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_problem, config};
-use crate::{GatewayMode, LogLevel, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
+use crate::{GatewayMode, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
 
 #[test]
 fn an_almost_empty_file_gives_the_defaults() {

@@ -1,20 +1,4 @@
-//! Level and format of the log.
-
-/// Level of the log (docs/configuration.md#top-level, `log_level`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogLevel {
-    /// Everything.
-    Trace,
-    /// Details of each call.
-    Debug,
-    /// Life cycle and decisions.
-    #[default]
-    Info,
-    /// Recovered or degraded.
-    Warn,
-    /// Something needs attention.
-    Error,
-}
+//! Format of the log.
 
 /// Format of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

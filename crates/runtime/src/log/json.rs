@@ -55,7 +55,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::log::format::LogLevel;
+    use cts_core::LogLevel;
 
     #[test]
     fn a_line_is_an_object_with_the_types_of_its_fields() {

@@ -4,11 +4,9 @@ use std::error::Error;
 use std::fmt;
 
 use chrono::{DateTime, Local};
-use cts_core::Chain;
+use cts_core::{Chain, LogLevel};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
-
-use crate::log::format::LogLevel;
 
 /// Prefix of the fields that the bridge from the `log` crate adds.
 const BRIDGE: &str = "log.";

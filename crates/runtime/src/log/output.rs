@@ -5,11 +5,11 @@ use std::io::Write;
 use std::sync::Arc;
 
 use chrono::Local;
-use cts_core::Clock;
+use cts_core::{Clock, LogLevel};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-use crate::log::format::{LogFormat, LogLevel};
+use crate::log::format::LogFormat;
 use crate::log::line::{Line, Value};
 use crate::log::syslog::{SendOutcome, Syslog};
 use crate::log::{json, text};

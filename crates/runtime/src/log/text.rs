@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::log::format::LogLevel;
+use cts_core::LogLevel;
+
 use crate::log::line::{Line, Value};
 
 /// Prefix of the name of a value of several lines; no line with a time begins with it.

@@ -17,7 +17,7 @@ use cts_core::settings::ClusterKey;
 use cts_core::{Capabilities, Engine, Incarnation, TaskSpec, WorkerId, WorkerRecord};
 use cts_gateway::{Gateway, Mode};
 use cts_handlers::WebhookSettings;
-use cts_runtime::{LogFormat, LogLevel, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
+use cts_runtime::{LogFormat, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
 use cts_terraform::{
@@ -47,7 +47,7 @@ pub(crate) enum Shape {
 /// Settings of the log: content, format and destination.
 pub(crate) fn log(config: &Config, format: LogFormat) -> LogSettings {
     LogSettings {
-        level: log_level(config.log_level),
+        level: config.log_level,
         format,
         syslog: config.syslog.as_ref().map(|syslog| SyslogSettings {
             facility: syslog.facility.code(),
@@ -55,16 +55,6 @@ pub(crate) fn log(config: &Config, format: LogFormat) -> LogSettings {
             process: std::process::id(),
             sockets: SYSLOG_SOCKETS.map(PathBuf::from).into(),
         }),
-    }
-}
-
-fn log_level(level: cts_config::LogLevel) -> LogLevel {
-    match level {
-        cts_config::LogLevel::Trace => LogLevel::Trace,
-        cts_config::LogLevel::Debug => LogLevel::Debug,
-        cts_config::LogLevel::Info => LogLevel::Info,
-        cts_config::LogLevel::Warn => LogLevel::Warn,
-        cts_config::LogLevel::Error => LogLevel::Error,
     }
 }
 

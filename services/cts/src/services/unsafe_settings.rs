@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cts_cli::{Gateway, ServiceCommand, Start};
-use cts_config::{Config, LogLevel};
+use cts_config::Config;
+use cts_core::LogLevel;
 use cts_runtime::ProcessEnv;
 
 /// May be read by everybody on the machine.
