@@ -26,6 +26,33 @@ pub(crate) enum Servers {
     Trusted(Trusted),
 }
 
+/// The checks of signatures, which do not depend on the side that signs.
+macro_rules! verified_signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            verify_tls12_signature(message, cert, dss, &self.algorithms)
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            verify_tls13_signature(message, cert, dss, &self.algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.algorithms.supported_schemes()
+        }
+    };
+}
+
 /// Checks servers' certificates.
 #[derive(Debug)]
 struct ServerCheck {
@@ -58,35 +85,15 @@ impl ServerCertVerifier for ServerCheck {
         Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
+    verified_signatures!();
 }
 
 /// Checks clients' certificates, which they must show.
 #[derive(Debug)]
 struct ClientCheck {
     trusted: Trusted,
-    /// The full check, and all that is no check of a certificate.
     full: Arc<dyn ClientCertVerifier>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
 pub(crate) fn client_check(
@@ -94,7 +101,11 @@ pub(crate) fn client_check(
 ) -> Result<Arc<dyn ClientCertVerifier>, VerifierBuilderError> {
     let roots = Arc::clone(trusted.roots());
     let full = WebPkiClientVerifier::builder_with_provider(roots, cryptography()).build()?;
-    Ok(Arc::new(ClientCheck { trusted, full }))
+    Ok(Arc::new(ClientCheck {
+        trusted,
+        full,
+        algorithms: cryptography().signature_verification_algorithms,
+    }))
 }
 
 impl ClientCertVerifier for ClientCheck {
@@ -113,25 +124,5 @@ impl ClientCertVerifier for ClientCheck {
         Ok(ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.full.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.full.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.full.supported_verify_schemes()
-    }
+    verified_signatures!();
 }
