@@ -145,24 +145,18 @@ impl Notifier {
         kind: RunKind,
         status: RunStatus,
     ) {
-        let (task, at) = (task.clone(), self.clock.now());
+        let hint = Hint::Run {
+            run,
+            task: task.clone(),
+            kind,
+            status,
+            at: self.clock.now(),
+        };
         if self.outgoing.is_some() {
             // The hint comes back together with those of the other replicas, so that each is broadcast once.
-            self.publish(Hint::Run {
-                run,
-                task,
-                kind,
-                status,
-                at,
-            });
+            self.publish(hint);
         } else {
-            self.broadcast(RunChange {
-                run,
-                task,
-                kind,
-                status,
-                at,
-            });
+            self.apply(hint);
         }
     }
 
