@@ -146,7 +146,8 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> 
         .map_err(|source| Failure::Listen { address, source })
 }
 
-async fn infallible(future: impl Future<Output = ()>) -> Result<(), Infallible> {
+/// The form in which [`Tasks`] take work that cannot fail.
+pub(crate) async fn infallible(future: impl Future<Output = ()>) -> Result<(), Infallible> {
     future.await;
     Ok(())
 }

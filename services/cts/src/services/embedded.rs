@@ -3,8 +3,6 @@
 //! Over SQLite the process has everything for itself. Over Postgres it is one of several equal ones, and
 //! the rules of the cluster hold: leases, guard, bundles.
 
-use std::convert::Infallible;
-
 use cts_config::Config;
 use cts_gateway::Gateway;
 use cts_listen::ClientLimiter;
@@ -20,7 +18,7 @@ use tonic::transport::Channel;
 
 use crate::failure::Failure;
 use crate::services::client_limits::services_limiter;
-use crate::services::connections::Links;
+use crate::services::connections::{Links, infallible};
 use crate::services::database::Database;
 use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
@@ -236,11 +234,7 @@ impl Embedded {
             _lock,
         } = worker;
         if let Some(guard) = guard {
-            let keeping = guard.keep(inner.clone());
-            inside.spawn("guard", async {
-                keeping.await;
-                Ok::<_, Infallible>(())
-            });
+            inside.spawn("guard", infallible(guard.keep(inner.clone())));
         }
         if let Some(entry) = entry {
             entry.keep(&outside, &shutdown);

@@ -1,6 +1,5 @@
 //! One service alone, with gRPC over TCP.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -14,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::services::client_limits::services_limiter;
-use crate::services::connections::Links;
+use crate::services::connections::{Links, infallible};
 use crate::services::database::Database;
 use crate::services::engine::find_engine;
 use crate::services::registration::CatalogEntry;
@@ -166,11 +165,7 @@ pub(crate) async fn run_worker(
     let guard_end = CancellationToken::new();
     let guarding = guard.map(|guard| {
         let kept = Tasks::new(guard_end.clone());
-        let keeping = guard.keep(guard_end.clone());
-        kept.spawn("guard", async {
-            keeping.await;
-            Ok::<_, Infallible>(())
-        });
+        kept.spawn("guard", infallible(guard.keep(guard_end.clone())));
         kept
     });
     tokio::select! {
