@@ -114,10 +114,6 @@ async fn whole(mut response: Response, address: &Address) -> Result<Answer, Call
 }
 
 impl Answer {
-    pub(crate) const fn status(&self) -> StatusCode {
-        self.status
-    }
-
     /// The value in a successful answer.
     pub(crate) fn decode<T: DeserializeOwned>(self) -> Result<T, CallError> {
         let success = self.successful()?;
@@ -146,7 +142,7 @@ impl Answer {
     ///
     /// Ignores the content type: the original sends some of its errors with a wrong one, and proxies send
     /// theirs so (docs/compatibility.md#api).
-    pub(crate) fn refusal(self) -> Refusal {
+    fn refusal(self) -> Refusal {
         let (message, request_id) = match serde_json::from_str::<ErrorAnswer>(&self.body) {
             Ok(answer) => (Some(answer.error.message), answer.request_id),
             Err(_no_error_of_the_api) => (None, None),

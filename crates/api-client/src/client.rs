@@ -13,9 +13,9 @@ use crate::address::Address;
 use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
-    CreatedTask, DeletionAnswer, DestroyPlanAnswer, Health, Hold, InspectedTask, Inspection,
-    KnownState, OverallStatus, ReleaseAnswer, StateDecision, Task, TaskAnswer, TaskPlan,
-    TaskStatus, TasksAnswer, UpdateAnswer,
+    CreatedTask, DeletionAnswer, DestroyPlanAnswer, Hold, InspectedTask, Inspection, KnownState,
+    ReleaseAnswer, StateDecision, Task, TaskAnswer, TaskPlan, TaskStatus, TasksAnswer,
+    UpdateAnswer,
 };
 use crate::settings::ClientSettings;
 use crate::tls;
@@ -111,15 +111,6 @@ impl ApiClient {
             .ok_or_else(|| self.lacking("the task's status"))
     }
 
-    /// Numbers of tasks by status (docs/rest.md#overall-status).
-    ///
-    /// # Errors
-    ///
-    /// See [`CallError`].
-    pub async fn overall_status(&self) -> Result<OverallStatus, CallError> {
-        self.get(self.address.endpoint(&["status"])).await
-    }
-
     /// How much work waits; a cts-only endpoint.
     ///
     /// # Errors
@@ -127,24 +118,6 @@ impl ApiClient {
     /// See [`CallError`]. Other programs with this API do not have it.
     pub async fn queue(&self) -> Result<GetQueueResponse, CallError> {
         self.get(self.address.endpoint(&["queue"])).await
-    }
-
-    /// Whether the system is well (docs/rest.md#health).
-    ///
-    /// # Errors
-    ///
-    /// Nothing that could be taken for an answer about health came back.
-    pub async fn health(&self) -> Result<Health, CallError> {
-        let url = self.address.endpoint(&["health"]);
-        let answer = self.send(Method::GET, url, Body::None).await?;
-        match answer.status() {
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::INTERNAL_SERVER_ERROR => {
-                Ok(Health::Unhealthy(answer.refusal()))
-            }
-            _ => answer
-                .decode::<Map<String, Value>>()
-                .map(|_| Health::Healthy),
-        }
     }
 
     /// Inspects how Terraform would create this task (docs/rest.md#creating-a-task). Nothing is created. `task` is the

@@ -1,4 +1,4 @@
-//! Client of the REST API of cts: one method per call, typed answers, and errors that can be displayed
+//! Client of the REST API of cts: one method for each call of the command line, typed answers, and errors that can be displayed
 //! (docs/rest.md, docs/cli.md#options-of-all-of-them).
 //!
 //! The crate is independent of command lines, prompts and output, and reads neither environment nor clock: a
@@ -19,9 +19,8 @@ pub use address::AddressError;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
-    BufferPeriod, CreatedTask, Event, EventError, Health, Hold, InspectedTask, Inspection,
-    KnownState, OverallStatus, Run, RunPage, Sent, StateDecision, Task, TaskCounts, TaskPlan,
-    TaskStatus,
+    BufferPeriod, CreatedTask, Event, EventError, Hold, InspectedTask, Inspection, KnownState, Run,
+    RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::sent::{Hold, KnownState, Run, Sent};
-use crate::error::Refusal;
 
 /// A task as configured (docs/rest.md#task-objects).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,31 +122,6 @@ pub struct Event {
 pub struct EventError {
     /// The failed step and Terraform's error output; usually of several lines.
     pub message: String,
-}
-
-/// Numbers of tasks (docs/rest.md#overall-status).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OverallStatus {
-    /// By status and by `enabled`.
-    pub task_summary: TaskCounts,
-}
-
-/// Numbers of tasks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskCounts {
-    /// By status.
-    pub status: BTreeMap<String, u64>,
-    /// `true` and `false`.
-    pub enabled: BTreeMap<String, u64>,
-}
-
-/// Health of the system, as the system reports it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Health {
-    /// The system reports that it is healthy.
-    Healthy,
-    /// The system reports why it is not healthy.
-    Unhealthy(Refusal),
 }
 
 /// Plan of the next run of a task.

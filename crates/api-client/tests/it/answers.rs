@@ -1,7 +1,6 @@
 //! Answers that the client understands.
 
-use cts_api_client::Health;
-use cts_testkit::ScriptedAnswer::{Json, Text};
+use cts_testkit::ScriptedAnswer::Json;
 use cts_testkit::ScriptedHttp;
 use serde_json::json;
 
@@ -62,35 +61,6 @@ async fn events_are_read() {
     assert_eq!(two.error, None);
     assert_eq!((one.end_time - one.start_time).num_milliseconds(), 12_376);
     assert_eq!(one.other["config"]["source"], "./m");
-}
-
-#[tokio::test]
-async fn counts_are_read() {
-    let counts = json!({"task_summary": {
-        "status": {"successful": 3, "errored": 1, "critical": 0, "unknown": 2},
-        "enabled": {"true": 5, "false": 1},
-    }});
-    let server = ScriptedHttp::start([Json(200, counts)]).await;
-    let summary = client(&server).overall_status().await.unwrap().task_summary;
-    assert_eq!((summary.status["errored"], summary.enabled["true"]), (1, 5));
-}
-
-#[tokio::test]
-async fn health_is_good_bad_or_not_known() {
-    let unwell = json!({"error": {"message": "CTS is not healthy: gone"}});
-    let server = ScriptedHttp::start([
-        Json(200, json!({})),
-        Json(503, unwell),
-        Text(404, "text/plain", "404 page not found\n".into()),
-    ])
-    .await;
-    let client = client(&server);
-    assert_eq!(client.health().await.unwrap(), Health::Healthy);
-    let Health::Unhealthy(refusal) = client.health().await.unwrap() else {
-        panic!("it is not well");
-    };
-    assert_eq!(refusal.message.as_deref(), Some("CTS is not healthy: gone"));
-    client.health().await.unwrap_err();
 }
 
 #[tokio::test]
