@@ -14,6 +14,7 @@
 mod certificates;
 mod clock;
 mod consul;
+mod contains;
 mod eventually;
 pub mod fixtures;
 mod history;
@@ -32,6 +33,7 @@ mod vault;
 pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
 pub use consul::{ConsulAgent, access_control};
+pub use contains::assert_contains;
 pub use eventually::eventually;
 pub use history::History;
 pub use limited_disk::LimitedDisk;
