@@ -25,6 +25,7 @@ mod ports;
 mod postgres;
 mod programs;
 mod proxy;
+mod refused_calls;
 mod release_site;
 mod scripted_http;
 mod streaming_consul;
