@@ -41,7 +41,7 @@ use chrono::{DateTime, TimeDelta};
 use cts_core::TaskSpec;
 use tempfile::TempDir;
 
-use crate::{Config, ConfigError, LoadContext, Loaded, Report, check, load};
+use crate::{Config, ConfigError, LoadContext, Loaded, Problem, Report, check, load};
 
 /// With every variable that a test sets.
 fn module() -> String {
@@ -175,6 +175,55 @@ fn assert_problem(text: &str, line: usize, message: &str) {
     };
     assert_eq!(*at, line, "{problem}");
     assert!(problem.contains(message), "{problem:?} lacks {message:?}");
+}
+
+/// The only problem of a report.
+#[track_caller]
+fn only(report: &Report) -> &Problem {
+    let [problem] = report.problems() else {
+        panic!("{}", report.render());
+    };
+    problem
+}
+
+/// Asserts that there is one message, with that part.
+#[track_caller]
+fn assert_one(messages: &[String], part: &str) {
+    let [message] = messages else {
+        panic!("not one message with {part:?}: {messages:#?}");
+    };
+    assert!(message.contains(part), "{message:?} lacks {part:?}");
+}
+
+/// Asserts for each of `cases` that it has exactly one problem.
+///
+/// `#~` stands at the end of the problem's line, before a part of its message. A case is one line, or all lines
+/// up to a blank one.
+#[track_caller]
+fn assert_problems(cases: &str) {
+    assert_each(cases, str::to_owned, assert_problem);
+}
+
+/// Calls `check` with the configuration that `place` makes of each case, its marked line and the part of a
+/// message.
+#[track_caller]
+fn assert_each(cases: &str, place: impl Fn(&str) -> String, check: impl Fn(&str, usize, &str)) {
+    let before = place("@").split('@').next().unwrap().matches('\n').count();
+    for paragraph in cases.trim().split("\n\n") {
+        let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
+        let marked = lines.iter().filter(|line| line.contains("#~")).count();
+        let size = if marked == 1 { lines.len() } else { 1 };
+        for case in lines.chunks(size) {
+            let at = case.iter().position(|line| line.contains("#~"));
+            let at = at.unwrap_or_else(|| panic!("no mark in {case:?}"));
+            let (_, message) = case[at].split_once("#~").unwrap();
+            let lines = case
+                .iter()
+                .map(|line| line.split("#~").next().unwrap().trim_end());
+            let text = lines.collect::<Vec<_>>().join("\n");
+            check(&place(&text), before + at + 1, message.trim());
+        }
+    }
 }
 
 /// The task of [`task_with`].

@@ -44,9 +44,8 @@ impl Authority {
         &self.pem
     }
 
-    /// Writes `<stem>.pem` and `<stem>-key.pem` with a certificate for servers and clients that carries
-    /// these names.
-    pub fn write_pair(&self, directory: &Path, stem: &str, names: &[&str]) -> KeyPairFiles {
+    /// A new certificate for servers and clients that carries these names, and its key.
+    pub fn issue(&self, names: &[&str]) -> (String, String) {
         let key = KeyPair::generate().expect("keys can be made");
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("the names are names");
@@ -57,12 +56,18 @@ impl Authority {
         let certificate = params
             .signed_by(&key, &self.issuer)
             .expect("the parameters are sound");
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    /// Writes `<stem>.pem` and `<stem>-key.pem` with such a certificate and its key.
+    pub fn write_pair(&self, directory: &Path, stem: &str, names: &[&str]) -> KeyPairFiles {
+        let (cert, key) = self.issue(names);
         let files = KeyPairFiles {
             cert: directory.join(format!("{stem}.pem")),
             key: directory.join(format!("{stem}-key.pem")),
         };
-        std::fs::write(&files.cert, certificate.pem()).expect("the directory is writable");
-        std::fs::write(&files.key, key.serialize_pem()).expect("the directory is writable");
+        std::fs::write(&files.cert, cert).expect("the directory is writable");
+        std::fs::write(&files.key, key).expect("the directory is writable");
         files
     }
 }

@@ -2,6 +2,7 @@
 
 mod cancels;
 mod check;
+mod connection;
 mod deletion;
 mod destruction;
 mod equal_inputs;
@@ -9,8 +10,8 @@ mod made_again;
 pub(crate) mod postgres;
 mod record;
 mod rows;
-mod sqlite;
 mod starvation;
+mod triggers;
 mod withdrawn;
 
 pub use cancels::{Confirmed, cancels};
@@ -23,6 +24,3 @@ pub(crate) use record::unfinished;
 pub use record::{Audit, LeaderWrite, RunState, RunWrite, Settled, Skipped, Switched};
 pub use starvation::{Bounds, Outage, Starvation, Wait, starvation};
 pub use withdrawn::{InForce, withdrawn};
-
-/// Kind of the run of a trigger's row.
-const KIND: &str = "CASE NEW.destroys WHEN 'apply' THEN 'destroy' WHEN 'plan' THEN 'destroy-plan' ELSE NEW.kind END";

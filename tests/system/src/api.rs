@@ -60,6 +60,11 @@ impl Api {
         self.get(&path).await[task].take()
     }
 
+    /// Whether a task is enabled.
+    pub async fn is_enabled(&self, task: &str) -> bool {
+        self.task_status(task).await["enabled"] == true
+    }
+
     /// Events of a task, newest first.
     pub async fn events(&self, task: &str) -> Vec<Value> {
         events_of(self.task_status(task).await)
@@ -83,6 +88,13 @@ impl Api {
         })
         .await
     }
+}
+
+/// Asserts that all these events are of runs that succeeded.
+#[track_caller]
+pub fn assert_successful(events: &[Value]) {
+    let successful = events.iter().all(|event| event["success"] == true);
+    assert!(successful, "{events:?}");
 }
 
 fn events_of(mut status: Value) -> Vec<Value> {

@@ -143,6 +143,7 @@ impl Instance {
             code: Some(0),
             took: std::time::Duration::ZERO,
             output: String::new(),
+            command: "the cluster".to_owned(),
         };
         for service in ENDING {
             let exit = match service {
@@ -161,8 +162,7 @@ impl Instance {
 
     /// Ends it by SIGTERM and expects an orderly end.
     pub async fn stop(self) {
-        let exit = self.terminate().await;
-        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        self.terminate().await.assert_code(0);
     }
 
     /// Ends all its processes by SIGKILL, first the ones that would notice. Its Terraform runs on; in a cluster

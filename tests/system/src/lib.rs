@@ -26,12 +26,12 @@ mod shape;
 mod site;
 mod state;
 
-pub use api::Api;
+pub use api::{Api, assert_successful};
 pub use cluster::{Cluster, Plan, Service};
 pub use health::serving;
 pub use instance::Instance;
 pub use launcher::Launcher;
-pub use modules::{RECORDER, STEP_SCRIPT, STEPS, task};
+pub use modules::{MADE_FILE, RECORDER, STEP_SCRIPT, STEPS, task};
 pub use process::{Exit, Process};
 pub use programs::{executable, link};
 pub use shape::Shape;

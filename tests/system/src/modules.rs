@@ -66,3 +66,24 @@ if [ -n "$BROKEN" ]; then
 fi
 echo "end $PPID $IDS" >>"$JOURNAL"
 "#;
+
+/// Makes the file `made` of the site. When it is destroyed, it writes a line into `begun`, waits while the file
+/// `hold` exists, and removes the file that it made. `@SITE@` is to be replaced.
+pub const MADE_FILE: &str = r#"
+variable "services" {
+  type = any
+}
+
+resource "terraform_data" "file" {
+  input = "@SITE@"
+
+  provisioner "local-exec" {
+    command = "touch '${self.input}/made'"
+  }
+
+  provisioner "local-exec" {
+    when    = destroy
+    command = "echo >>'${self.input}/begun'; while [ -e '${self.input}/hold' ]; do sleep 0.1; done; rm -f '${self.input}/made'"
+  }
+}
+"#;

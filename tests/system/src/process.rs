@@ -1,5 +1,6 @@
 //! One process under test.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -31,6 +32,34 @@ pub struct Exit {
     pub took: Duration,
     /// Standard output and standard error.
     pub output: String,
+    /// The program with its arguments.
+    pub command: String,
+}
+
+impl Exit {
+    /// Asserts that it ended with this code.
+    #[track_caller]
+    pub fn assert_code(&self, code: i32) -> &Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.command, self.output);
+        self
+    }
+
+    /// Asserts that the output has each of these parts.
+    #[track_caller]
+    pub fn says(&self, parts: impl IntoIterator<Item: AsRef<str>>) {
+        for part in parts {
+            let (
+                part,
+                Self {
+                    command, output, ..
+                },
+            ) = (part.as_ref(), self);
+            assert!(
+                output.contains(part),
+                "no {part:?} from {command}:\n{output}"
+            );
+        }
+    }
 }
 
 /// A process whose output goes to a file. Ended when dropped: gently, then by force.
@@ -38,6 +67,7 @@ pub struct Exit {
 pub struct Process {
     child: Child,
     pid: Pid,
+    command: String,
     output: PathBuf,
     started: Instant,
 }
@@ -55,11 +85,16 @@ impl Process {
             .stdout(file.try_clone().unwrap())
             .stderr(file)
             .kill_on_drop(true);
+        let words =
+            std::iter::once(command.as_std().get_program()).chain(command.as_std().get_args());
+        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+        let words = words.join(" ");
         let child = command.spawn().unwrap();
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).unwrap();
         Self {
             child,
             pid: Pid::from_raw(pid),
+            command: words,
             output: output.to_owned(),
             started: Instant::now(),
         }
@@ -129,6 +164,7 @@ impl Process {
                 code: status.unwrap().code(),
                 took: begun.elapsed(),
                 output: self.output(),
+                command: self.command.clone(),
             },
             Err(elapsed) => panic!(
                 "process {}: {elapsed}; it said\n{}",

@@ -159,8 +159,8 @@ impl Site {
     /// Brings the schema of the database in `database.hcl` up to date.
     pub async fn migrate(&self) {
         let arguments = ["migrate", "-config-file", "database.hcl"];
-        let exit = self.run("cts", &arguments, "migrate.log").wait().await;
-        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        let migrating = self.run("cts", &arguments, "migrate.log");
+        migrating.wait().await.assert_code(0);
     }
 
     /// Writes the module [`STEPS`] for one task; its name is that of the task.

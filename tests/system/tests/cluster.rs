@@ -3,7 +3,6 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod capabilities;
-mod certificates;
 mod cluster_status;
 mod configurations;
 mod database_outage;

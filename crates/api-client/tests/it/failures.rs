@@ -2,7 +2,7 @@
 
 use cts_api_client::{ApiClient, CallError, ClientSettings, ErrorForm};
 use cts_testkit::ScriptedAnswer::{Close, Json, Text};
-use cts_testkit::{ScriptedHttp, free_port};
+use cts_testkit::{ScriptedHttp, assert_contains, free_port};
 use serde_json::json;
 
 use crate::client;
@@ -71,8 +71,7 @@ async fn success_that_is_none_of_the_api_is_no_success() {
         .await
         .unwrap_err()
         .report(NEW);
-    assert!(page.contains("is not one of the API"), "{page}");
-    assert!(page.contains("<html>hello</html>"), "{page}");
+    assert_contains(&page, ["is not one of the API", "<html>hello</html>"]);
     let no_plan = client.inspect_enabling("web").await.unwrap_err();
     assert!(matches!(no_plan, CallError::Lacking { .. }), "{no_plan:?}");
     let another = client.task_status("web").await.unwrap_err();
@@ -115,10 +114,7 @@ async fn a_connection_that_only_ends_may_want_tls() {
     let server = ScriptedHttp::start([Close]).await;
     let closed = client(&server).disable_task("web").await.unwrap_err();
     let text = closed.report(LEGACY);
-    assert!(
-        text.contains("connection closed before message completed"),
-        "{text}"
-    );
+    assert_contains(&text, ["connection closed before message completed"]);
     let hint = closed.hint().unwrap();
     assert!(hint.contains("may expect HTTPS"), "{hint}");
 }

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use cts_api_client::{ApiClient, ClientSettings, ErrorForm, SetupError, TlsSettings};
-use cts_testkit::ScriptedAnswer::Json;
 use cts_testkit::{Authority, KeyKind, KeyPairFiles, Openssl, ScriptedHttp};
+use cts_testkit::{ScriptedAnswer::Json, assert_contains};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -211,22 +211,14 @@ async fn files_are_read_before_the_address_is_looked_at() {
         ca_cert: key,
         ..none()
     });
-    assert!(
-        no_certificate
-            .to_string()
-            .contains("holds no certificate in PEM form")
-    );
+    assert_contains(&no_certificate, ["holds no certificate in PEM form"]);
     let empty = scene.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     let nothing = refused(TlsSettings {
         ca_path: Some(empty.clone()),
         ..none()
     });
-    assert!(
-        nothing
-            .to_string()
-            .contains("holds no certificate in PEM form")
-    );
+    assert_contains(&nothing, ["holds no certificate in PEM form"]);
     std::fs::write(empty.join("README"), "not a certificate").unwrap();
     let other_file = refused(TlsSettings {
         ca_path: Some(empty),

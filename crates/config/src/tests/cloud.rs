@@ -2,7 +2,7 @@
 
 use cts_core::{CloudExecution, CloudWorkspace};
 
-use super::{Sandbox, assert_problem, problems, task_with};
+use super::{Sandbox, assert_each, assert_problem, problems, task_with};
 
 const DRIVER: &str = "driver \"terraform-cloud\" { organization = \"o\" token = \"t\" }";
 
@@ -79,32 +79,24 @@ fn the_version_of_a_task_is_the_former_place_of_the_setting() {
 
 #[test]
 fn settings_are_checked_with_the_driver() {
-    let cases = [
-        (
-            "execution_mode = \"agents\"",
-            "must be \"remote\" or \"agent\", not \"agents\"",
-        ),
-        (
-            "execution_mode = \"agent\"",
-            "needs `agent_pool_id` or `agent_pool_name`",
-        ),
-        ("agent_pool_id = \"i\"", "an agent pool is configured, but"),
-        (
-            "execution_mode = \"remote\" agent_pool_name = \"p\"",
-            "an agent pool is configured, but",
-        ),
-        ("terraform_version = \"1.9\"", "must be exact"),
-        (
-            "terraform_version = \"0.12.0\"",
-            "outside the supported range",
-        ),
-        ("auto_upgrade_tf_version = \"yes\"", "must be true or false"),
-        ("agent_pool = \"p\"", "unknown key `agent_pool`"),
-    ];
-    for (setting, message) in cases {
-        let extra = format!("terraform_cloud_workspace {{ {setting} }}");
-        assert_problem(&format!("{}\n{DRIVER}", task_with(&extra)), 5, message);
-    }
+    let cases = r#"
+        execution_mode = "agents" #~ must be "remote" or "agent", not "agents"
+        execution_mode = "agent" #~ needs `agent_pool_id` or `agent_pool_name`
+        agent_pool_id = "i" #~ an agent pool is configured, but
+        execution_mode = "remote" agent_pool_name = "p" #~ an agent pool is configured, but
+        terraform_version = "1.9" #~ must be exact
+        terraform_version = "0.12.0" #~ outside the supported range
+        auto_upgrade_tf_version = "yes" #~ must be true or false
+        agent_pool = "p" #~ unknown key `agent_pool`
+    "#;
+    assert_each(
+        cases,
+        |setting| {
+            let extra = format!("terraform_cloud_workspace {{ {setting} }}");
+            format!("{}\n{DRIVER}", task_with(&extra))
+        },
+        assert_problem,
+    );
     let extra = "terraform_version = \"1\"";
     assert_problem(
         &format!("{}\n{DRIVER}", task_with(extra)),

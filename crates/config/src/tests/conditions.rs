@@ -7,7 +7,7 @@ use cts_core::{
     ScheduleCondition, TaskSpec,
 };
 
-use super::{Sandbox, assert_problem};
+use super::{Sandbox, assert_each, assert_problem};
 use crate::Report;
 
 /// A task with `content`, which begins in line 2.
@@ -131,115 +131,38 @@ fn every_condition_and_module_input_can_run() {
 
 #[test]
 fn conditions_are_checked() {
-    let cases = [
-        (
-            "condition \"services\" { }",
-            "either `names` or `regexp` must be configured",
-        ),
-        (
-            "condition \"services\" { names = [] }",
-            "at least one service name",
-        ),
-        (
-            "condition \"services\" { names = [\"a\", \"\"] }",
-            "`names` includes an empty string",
-        ),
-        (
-            "condition \"services\" { names = [\"a\"] regexp = \"\" }",
-            "`names` and `regexp` cannot both be",
-        ),
-        (
-            "condition \"services\" { regexp = \"a(\" }",
-            "no regular expression: missing closing `)`: `(`",
-        ),
-        (
-            "condition \"services\" { regexp = \"\\\\p{Klingon}\" }",
-            "unicode property not found",
-        ),
-        (
-            "condition \"services\" { names = {} }",
-            "must be a list of strings",
-        ),
-        (
-            "condition \"services\" { names = [\"a\"] recurse = true }",
-            "unknown key `recurse`",
-        ),
-        (
-            "condition \"services\" { names = [\"a\"] node_meta { } }",
-            "unknown key `node_meta`",
-        ),
-        ("condition \"catalog-services\" { }", "`regexp` must be set"),
-        (
-            "condition \"catalog-services\" { regexp = \"*\" }",
-            "nothing to repeat before: `*`",
-        ),
-        (
-            "condition \"catalog-services\" { regexp = \"\" filter = \"a\" }",
-            "unknown key `filter`",
-        ),
-        ("condition \"consul-kv\" { }", "`path` is required"),
-        (
-            "condition \"consul-kv\" { path = \"\" }",
-            "`path` is required",
-        ),
-        (
-            "condition \"consul-kv\" { path = [\"a\", \"b\"] }",
-            "must be text, not a list",
-        ),
-        (
-            "condition \"consul-kv\" { path = \"a\" regexp = \"a\" }",
-            "unknown key `regexp`",
-        ),
-        ("condition \"schedule\" { }", "`cron` is required"),
-        (
-            "condition \"schedule\" { cron = \"\" }",
-            "a cron expression is required",
-        ),
-        (
-            "condition \"schedule\" { cron = \"* * * *\" }",
-            "missing field(s)",
-        ),
-        (
-            "condition \"schedule\" { cron = \"0 0 30 2 *\" }",
-            "it never fires",
-        ),
-        (
-            "condition \"schedule\" { cron = \"0 0 1 1 * 2020\" }",
-            "its last time has passed",
-        ),
-        (
-            "condition \"schedule\" { cron = \"5-1 * * * *\" }",
-            "is reversed",
-        ),
-        (
-            "condition \"schedule\" { cron = \"@daily\" use_as_module_input = true }",
-            "unknown key",
-        ),
-        (
-            "condition \"no-condition\" { names = [\"a\"] }",
-            "unknown key `names`",
-        ),
-        (
-            "condition \"service\" { names = [\"a\"] }",
-            "unsupported condition type `service`",
-        ),
-        (
-            "condition \"Services\" { names = [\"a\"] }",
-            "unsupported condition type `Services`",
-        ),
-        ("condition { }", "needs a label"),
-        (
-            "condition { services { names = [\"a\"] } schedule { cron = \"@daily\" } }",
-            "only one condition can be configured in a task, and there is `services` already",
-        ),
-        (
-            "condition { services { names = [\"a\"] } services { names = [\"b\"] } }",
-            "only one condition",
-        ),
-    ];
-    for (content, message) in cases {
-        assert_problem(&with(content), 2, message);
-    }
+    let cases = r#"
+        condition "services" { } #~ either `names` or `regexp` must be configured
+        condition "services" { names = [] } #~ at least one service name
+        condition "services" { names = ["a", ""] } #~ `names` includes an empty string
+        condition "services" { names = ["a"] regexp = "" } #~ `names` and `regexp` cannot both be
+        condition "services" { regexp = "a(" } #~ no regular expression: missing closing `)`: `(`
+        condition "services" { regexp = "\\p{Klingon}" } #~ unicode property not found
+        condition "services" { names = {} } #~ must be a list of strings
+        condition "services" { names = ["a"] recurse = true } #~ unknown key `recurse`
+        condition "services" { names = ["a"] node_meta { } } #~ unknown key `node_meta`
+        condition "catalog-services" { } #~ `regexp` must be set
+        condition "catalog-services" { regexp = "*" } #~ nothing to repeat before: `*`
+        condition "catalog-services" { regexp = "" filter = "a" } #~ unknown key `filter`
+        condition "consul-kv" { } #~ `path` is required
+        condition "consul-kv" { path = "" } #~ `path` is required
+        condition "consul-kv" { path = ["a", "b"] } #~ must be text, not a list
+        condition "consul-kv" { path = "a" regexp = "a" } #~ unknown key `regexp`
+        condition "schedule" { } #~ `cron` is required
+        condition "schedule" { cron = "" } #~ a cron expression is required
+        condition "schedule" { cron = "* * * *" } #~ missing field(s)
+        condition "schedule" { cron = "0 0 30 2 *" } #~ it never fires
+        condition "schedule" { cron = "0 0 1 1 * 2020" } #~ its last time has passed
+        condition "schedule" { cron = "5-1 * * * *" } #~ is reversed
+        condition "schedule" { cron = "@daily" use_as_module_input = true } #~ unknown key
+        condition "no-condition" { names = ["a"] } #~ unknown key `names`
+        condition "service" { names = ["a"] } #~ unsupported condition type `service`
+        condition "Services" { names = ["a"] } #~ unsupported condition type `Services`
+        condition { } #~ needs a label
+        condition { services { names = ["a"] } schedule { cron = "@daily" } } #~ only one condition can be configured in a task, and there is `services` already
+        condition { services { names = ["a"] } services { names = ["b"] } } #~ only one condition
+    "#;
+    assert_each(cases, with, assert_problem);
 }
 
 #[test]

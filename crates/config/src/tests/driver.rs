@@ -6,7 +6,7 @@ use cts_core::StepTimeouts;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config, problems};
+use super::{Sandbox, assert_one, assert_problem, assert_problems, config, only, problems};
 use crate::{BackendRefusal, Config};
 
 fn backend(config: &Config) -> Value {
@@ -129,12 +129,11 @@ fn the_driver_is_read() {
         None
     );
     assert_eq!(config("driver { }").driver.backend.kind, "consul");
-    assert_problem(
-        "driver \"terraform\" { version = \"1.5\" }",
-        1,
-        "must be exact",
-    );
-    assert_problem("driver \"other\" { }", 1, "unknown key `other` in `driver`");
+    let cases = r#"
+        driver "terraform" { version = "1.5" } #~ must be exact
+        driver "other" { } #~ unknown key `other` in `driver`
+    "#;
+    assert_problems(cases);
 }
 
 #[test]
@@ -182,9 +181,7 @@ fn keys_of_former_versions_name_their_successors() {
         ),
     ] {
         let report = Sandbox::new().refused(text);
-        let [problem] = report.problems() else {
-            panic!("{report:?}")
-        };
+        let problem = only(&report);
         assert_eq!(problem.line(), Some(2));
         assert_eq!(problem.message(), format!("unknown key {key}"));
         assert!(problem.help().unwrap().contains(help), "{problem:?}");
@@ -222,9 +219,7 @@ fn backends_are_united_over_files_and_must_be_of_one_kind() {
     assert_eq!(backend(&config), json!({ "bucket": "b", "key": "k" }));
     assert!(config.driver.log);
     let report = sandbox.refused_files(&["1.hcl", "3.hcl"]);
-    let [problem] = report.problems() else {
-        panic!("{report:?}")
-    };
+    let problem = only(&report);
     assert_eq!((problem.file(), problem.line()), (Some("3.hcl"), Some(2)));
     assert!(problem.message().contains("`pg` beside `s3`"), "{problem}");
 }
@@ -240,16 +235,15 @@ fn an_empty_driver_or_backend_is_none() {
 
 #[test]
 fn two_drivers_in_one_file_are_too_many() {
-    assert_problem(
-        "driver \"terraform\" { }\ndriver \"terraform\" { }",
-        2,
-        "only one `driver` block",
-    );
-    assert_problem(
-        "driver {\n terraform { }\n terraform { } }",
-        3,
-        "only one `driver.terraform` block",
-    );
+    let cases = r#"
+        driver "terraform" { }
+        driver "terraform" { } #~ only one `driver` block
+
+        driver {
+          terraform { }
+          terraform { } } #~ only one `driver.terraform` block
+    "#;
+    assert_problems(cases);
 }
 
 #[test]
@@ -299,8 +293,7 @@ fn sharing_that_cannot_be_meant_so_is_warned_of() {
         (String::new(), "no effect with backend `consul`"),
     ] {
         let found = warnings(&text);
-        assert_eq!(found.len(), 1, "{text}");
-        assert!(found[0].contains(part), "{found:?}");
+        assert_one(&found, part);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cts_core::EngineKind;
 
-use super::{Sandbox, assert_problem};
+use super::{Sandbox, assert_each, assert_problem};
 use crate::ReleaseSource;
 
 #[test]
@@ -34,28 +34,21 @@ fn the_engine_and_its_releases_are_read() {
         driver("releases_url = \"\"").releases,
         ReleaseSource::default()
     );
-    for (text, message) in [
-        ("engine = \"tofu\"", "must be `terraform` or `opentofu`"),
-        ("engine = \"opentofu\" version = \"1.5.7\"", ">= 1.6.0"),
-        (
-            "version = \"0.12.31\"",
-            "outside the supported range >= 0.13.0",
-        ),
-        ("releases_url = \"mirror\"", "must begin with https://"),
-        ("releases_url = \"file:///srv\"", "is not a URL"),
-        ("releases_url = \"https://\"", "not a URL"),
-        (
-            "releases_url = \"https://a:b@mirror\"",
-            "must not have a user",
-        ),
-        (
-            "releases_url = \"https://mirror/?x=1\"",
-            "must end with a path",
-        ),
-    ] {
-        let text = format!("driver \"terraform\" {{ {text} }}");
-        assert_problem(&text, 1, message);
-    }
+    let cases = r#"
+        engine = "tofu" #~ must be `terraform` or `opentofu`
+        engine = "opentofu" version = "1.5.7" #~ >= 1.6.0
+        version = "0.12.31" #~ outside the supported range >= 0.13.0
+        releases_url = "mirror" #~ must begin with https://
+        releases_url = "file:///srv" #~ is not a URL
+        releases_url = "https://" #~ not a URL
+        releases_url = "https://a:b@mirror" #~ must not have a user
+        releases_url = "https://mirror/?x=1" #~ must end with a path
+    "#;
+    assert_each(
+        cases,
+        |text| format!("driver \"terraform\" {{ {text} }}"),
+        assert_problem,
+    );
 }
 
 #[test]

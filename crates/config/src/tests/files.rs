@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::{Sandbox, assert_problem, config};
+use super::{Sandbox, assert_problem, assert_problems, config};
 use crate::ConfigError;
 
 #[test]
@@ -185,21 +185,19 @@ fn without_any_file_there_is_no_configuration() {
 
 #[test]
 fn a_single_block_may_stand_once_in_a_file() {
-    assert_problem(
-        "consul { address = \"a\" }\nconsul { token = \"b\" }",
-        2,
-        "only one `consul` block can be configured",
-    );
-    assert_problem(
-        "consul {\n tls { }\n tls { }\n}",
-        3,
-        "only one `consul.tls` block can be configured",
-    );
-    assert_problem(
-        "driver \"terraform\" { }\ndriver \"terraform\" { }",
-        2,
-        "only one `driver` block can be configured",
-    );
+    let cases = r#"
+        consul { address = "a" }
+        consul { token = "b" } #~ only one `consul` block can be configured
+
+        consul {
+          tls { }
+          tls { } #~ only one `consul.tls` block can be configured
+        }
+
+        driver "terraform" { }
+        driver "terraform" { } #~ only one `driver` block can be configured
+    "#;
+    assert_problems(cases);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Sandbox, assert_problem, config, problems};
+use super::{
+    Sandbox, assert_each, assert_one, assert_problem, assert_problems, config, only, problems,
+};
 use crate::{HaStorage, HighAvailability, OnTakeover};
 
 fn cluster(content: &str) -> String {
@@ -82,9 +84,7 @@ fn the_block_is_merged_over_files() {
 
     sandbox.write("3.hcl", cluster("storage \"postgres\" { }"));
     let report = sandbox.refused_files(&["1.hcl", "3.hcl"]);
-    let [problem] = report.problems() else {
-        panic!("{report:?}")
-    };
+    let problem = only(&report);
     assert_eq!((problem.file(), problem.line()), (Some("3.hcl"), Some(2)));
     assert!(
         problem.message().contains("`postgres` beside `consul`"),
@@ -94,77 +94,36 @@ fn the_block_is_merged_over_files() {
 
 #[test]
 fn bad_blocks_are_refused() {
-    let cases = [
-        (
-            cluster("storage \"etcd\" { }"),
-            "unknown storage `etcd`, it must be `consul` or `postgres`",
-        ),
-        (
-            cluster("storage \"consul\" { } storage \"postgres\" { }"),
-            "the second: `postgres` beside `consul`",
-        ),
-        (
-            cluster("storage \"consul\" { } storage \"consul\" { }"),
-            "only one `storage \"consul\"` block",
-        ),
-        (
-            cluster("storage { }"),
-            "needs a label, `consul` or `postgres`",
-        ),
-        (cluster("storage = \"consul\""), "must be a block, not text"),
-        (
-            cluster("storage \"consul\" { session_ttl = \"999ms\" }"),
-            "must be between 1s and 24h, not 999ms",
-        ),
-        (
-            cluster("storage \"postgres\" { session_ttl = \"86401s\" }"),
-            "must be between 1s and 24h, not 86401s",
-        ),
-        (
-            cluster("storage \"postgres\" { parent_path = \"x\" }"),
-            "unknown key `parent_path` in `storage \"postgres\"`",
-        ),
-        (
-            cluster("storage \"consul\" { path = \"x\" }"),
-            "unknown key `path`",
-        ),
-        (
-            cluster("nam = \"x\""),
-            "unknown key `nam` in `high_availability.cluster`",
-        ),
-        (
-            "high_availability {\ncluster { } }".into(),
-            "`high_availability.cluster` needs a `name`",
-        ),
-        (
-            "high_availability {\ncluster { name = \"\" } }".into(),
-            "`high_availability.cluster` needs a `name`",
-        ),
-        (
-            "\nhigh_availability { }".into(),
-            "needs a `cluster` block with the `name` of the cluster",
-        ),
-        (
-            "\nhigh_availability { instance { address = \"a\" } }".into(),
-            "needs a `cluster` block",
-        ),
-        (
-            "high_availability {\ncluster = 1 }".into(),
-            "`high_availability.cluster` must be a block",
-        ),
-        (
-            cluster("").replace("} }", "} instance { port = 1 } }"),
-            "unknown key `port` in `high_availability.instance`",
-        ),
-    ];
-    for (text, message) in cases {
-        let line = if text.contains("instance { port") {
-            3
-        } else {
-            2
-        };
-        assert_problem(&text, line, message);
-    }
+    let cases = r#"
+        storage "etcd" { } #~ unknown storage `etcd`, it must be `consul` or `postgres`
+        storage "consul" { } storage "postgres" { } #~ the second: `postgres` beside `consul`
+        storage "consul" { } storage "consul" { } #~ only one `storage "consul"` block
+        storage { } #~ needs a label, `consul` or `postgres`
+        storage = "consul" #~ must be a block, not text
+        storage "consul" { session_ttl = "999ms" } #~ must be between 1s and 24h, not 999ms
+        storage "postgres" { session_ttl = "86401s" } #~ must be between 1s and 24h, not 86401s
+        storage "postgres" { parent_path = "x" } #~ unknown key `parent_path` in `storage "postgres"`
+        storage "consul" { path = "x" } #~ unknown key `path`
+        nam = "x" #~ unknown key `nam` in `high_availability.cluster`
+    "#;
+    assert_each(cases, cluster, assert_problem);
+    let cases = r#"
+        high_availability { } #~ needs a `cluster` block with the `name` of the cluster
+        high_availability { instance { address = "a" } } #~ needs a `cluster` block
+
+        high_availability {
+          cluster { } } #~ `high_availability.cluster` needs a `name`
+
+        high_availability {
+          cluster { name = "" } } #~ `high_availability.cluster` needs a `name`
+
+        high_availability {
+          cluster = 1 } #~ `high_availability.cluster` must be a block
+
+        high_availability { cluster { name = "edge" }
+          instance { port = 1 } } #~ unknown key `port` in `high_availability.instance`
+    "#;
+    assert_problems(cases);
 }
 
 #[test]
@@ -180,11 +139,7 @@ fn all_faults_are_in_one_report() {
 fn storage_in_consul_is_warned_of_if_it_is_written() {
     let warnings = |text: &str| Sandbox::new().warnings(&cluster(text));
     let found = warnings("storage \"consul\" { }");
-    assert_eq!(found.len(), 1);
-    assert!(
-        found[0].contains("in the database of cts, not in Consul"),
-        "{found:?}"
-    );
+    assert_one(&found, "in the database of cts, not in Consul");
     assert!(warnings("").is_empty());
     assert!(warnings("storage \"postgres\" { }").is_empty());
 }
@@ -198,11 +153,7 @@ fn a_session_shorter_than_consul_allows_is_warned_of() {
     };
     for ttl in ["1s", "9999ms"] {
         let found = warnings(ttl);
-        assert_eq!(found.len(), 1, "{ttl}");
-        assert!(
-            found[0].contains("less than Consul would accept"),
-            "{found:?}"
-        );
+        assert_one(&found, "less than Consul would accept");
     }
     for ttl in ["10s", "86400s"] {
         assert!(warnings(ttl).is_empty(), "{ttl}");

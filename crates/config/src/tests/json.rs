@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use cts_core::ProviderBlock;
 use serde_json::{Value, json};
 
-use super::Sandbox;
+use super::{Sandbox, only};
 use crate::{Config, Report};
 
 impl Sandbox {
@@ -46,9 +46,7 @@ fn json_config(text: &str) -> Config {
 #[track_caller]
 fn assert_refused(text: &str, line: usize, column: usize, message: &str) {
     let report = Sandbox::new().refused_as("a.json", text);
-    let [problem] = report.problems() else {
-        panic!("{text}\n{}", report.render());
-    };
+    let problem = only(&report);
     let found = (problem.line(), problem.column());
     assert_eq!(found, (Some(line), Some(column)), "{text}\n{problem}");
     assert!(

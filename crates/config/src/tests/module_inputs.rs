@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cts_core::{KvQuery, ModuleInput, ServicesQuery};
 
 use super::conditions::{assert_warning, loaded, with};
-use super::{Sandbox, assert_problem};
+use super::{Sandbox, assert_each, assert_problem, only};
 
 #[test]
 fn module_inputs_are_read_completely() {
@@ -40,87 +40,41 @@ fn module_inputs_are_read_completely() {
 
 #[test]
 fn module_inputs_are_checked() {
-    let cases = [
-        (
-            "module_input \"schedule\" { }",
-            "unsupported module_input type `schedule`",
-        ),
-        (
-            "module_input \"catalog-services\" { regexp = \"a\" }",
-            "unsupported module_input type",
-        ),
-        (
-            "source_input \"x\" { }",
-            "unsupported source_input type `x`",
-        ),
-        (
-            "module_input \"services\" { names = [\"a\"] use_as_module_input = true }",
-            "unknown key `use_as_module_input` in `task.module_input \"services\"`",
-        ),
-        (
-            "module_input \"consul-kv\" { path = \"a\" source_includes_var = true }",
-            "unknown key",
-        ),
-        (
-            "module_input \"services\" { regexp = \"(\" }",
-            "`regexp` is no regular expression",
-        ),
-        (
-            "module_input \"services\" { names = [\"a\"] } module_input { }",
-            "needs a label",
-        ),
-        (
-            "module_input { services { names = [\"a\"] } consul-kv { path = \"a\" } }",
-            "a `module_input` block has one type, and there is `services` already",
-        ),
-    ];
-    for (content, message) in cases {
-        let content = format!("{content}\ncondition \"no-condition\" {{ }}");
-        assert_problem(&with(&content), 2, message);
-    }
+    let cases = r#"
+        module_input "schedule" { } #~ unsupported module_input type `schedule`
+        module_input "catalog-services" { regexp = "a" } #~ unsupported module_input type
+        source_input "x" { } #~ unsupported source_input type `x`
+        module_input "services" { names = ["a"] use_as_module_input = true } #~ unknown key `use_as_module_input` in `task.module_input "services"`
+        module_input "consul-kv" { path = "a" source_includes_var = true } #~ unknown key
+        module_input "services" { regexp = "(" } #~ `regexp` is no regular expression
+        module_input "services" { names = ["a"] } module_input { } #~ needs a label
+        module_input { services { names = ["a"] } consul-kv { path = "a" } } #~ a `module_input` block has one type, and there is `services` already
+    "#;
+    assert_each(
+        cases,
+        |input| with(&format!("{input}\ncondition \"no-condition\" {{ }}")),
+        assert_problem,
+    );
 }
 
 #[test]
 fn module_inputs_that_can_give_nothing_are_warned_of() {
-    let cases = [
-        (
-            "module_input \"services\" { }",
-            "neither `names` nor `regexp`",
-        ),
-        (
-            "module_input \"services\" { names = [] }",
-            "neither `names` nor `regexp`",
-        ),
-        (
-            "module_input \"services\" { names = [\"a\"] regexp = \"b\" }",
-            "`names` has no effect beside `regexp`",
-        ),
-        (
-            "module_input \"services\" { names = [\"a\", \"\"] }",
-            "includes an empty string",
-        ),
-        ("module_input \"consul-kv\" { }", "has no `path`"),
-        (
-            "module_input \"consul-kv\" { path = \"\" }",
-            "has no `path`",
-        ),
-        (
-            "module_input { }",
-            "an empty `module_input` block has no effect",
-        ),
-        (
-            "source_input { }",
-            "an empty `source_input` block has no effect",
-        ),
-        (
-            "module_input \"services\" { regexp = \"\\\\\\\\d\" }",
-            "the doubled backslashes",
-        ),
-    ];
-    for (content, message) in cases {
-        let content = format!("{content}\ncondition \"no-condition\" {{ }}");
-        assert_warning(&with(&content), 2, message);
-    }
+    let cases = r#"
+        module_input "services" { } #~ neither `names` nor `regexp`
+        module_input "services" { names = [] } #~ neither `names` nor `regexp`
+        module_input "services" { names = ["a"] regexp = "b" } #~ `names` has no effect beside `regexp`
+        module_input "services" { names = ["a", ""] } #~ includes an empty string
+        module_input "consul-kv" { } #~ has no `path`
+        module_input "consul-kv" { path = "" } #~ has no `path`
+        module_input { } #~ an empty `module_input` block has no effect
+        source_input { } #~ an empty `source_input` block has no effect
+        module_input "services" { regexp = "\\\\d" } #~ the doubled backslashes
+    "#;
+    assert_each(
+        cases,
+        |input| with(&format!("{input}\ncondition \"no-condition\" {{ }}")),
+        assert_warning,
+    );
     let all_keys =
         "module_input \"consul-kv\" { path = \"\" recurse = true } condition \"no-condition\" { }";
     assert!(loaded(&with(all_keys)).2.is_empty());
@@ -132,46 +86,29 @@ fn a_variable_of_the_module_is_monitored_once() {
     let kv = "condition \"consul-kv\" { path = \"a\" }";
     let of_services = "module_input \"services\" { names = [\"b\"] }";
     let of_kv = "module_input \"consul-kv\" { path = \"b\" }";
-    let refused = [
-        (
-            services,
-            of_services,
-            "`condition` and `module_input` both monitor \"services\"",
-        ),
-        (
-            services,
-            "services = [\"b\"]",
-            "`condition` and `services` both monitor \"services\"",
-        ),
-        (
-            of_services,
-            "services = [\"b\"]",
-            "`module_input` and `services` both monitor \"services\"",
-        ),
-        (
-            of_services,
-            of_services,
-            "more than one `module_input` for the variable `services`",
-        ),
-        (
-            of_kv,
-            "source_input \"consul-kv\" { path = \"c\" }",
-            "more than one `module_input`",
-        ),
-        (
-            kv,
-            of_kv,
-            "`condition` and `module_input` both monitor \"consul_kv\"",
-        ),
-        (
-            "condition \"services\" { names = [\"a\"] use_as_module_input = false }",
-            of_services,
-            "both monitor \"services\"",
-        ),
-    ];
-    for (first, second, message) in refused {
-        assert_problem(&with(&format!("{first}\n{second}")), 3, message);
-    }
+    let refused = r#"
+        condition "services" { names = ["a"] }
+        module_input "services" { names = ["b"] } #~ `condition` and `module_input` both monitor "services"
+
+        condition "services" { names = ["a"] }
+        services = ["b"] #~ `condition` and `services` both monitor "services"
+
+        module_input "services" { names = ["b"] }
+        services = ["b"] #~ `module_input` and `services` both monitor "services"
+
+        module_input "services" { names = ["b"] }
+        module_input "services" { names = ["b"] } #~ more than one `module_input` for the variable `services`
+
+        module_input "consul-kv" { path = "b" }
+        source_input "consul-kv" { path = "c" } #~ more than one `module_input`
+
+        condition "consul-kv" { path = "a" }
+        module_input "consul-kv" { path = "b" } #~ `condition` and `module_input` both monitor "consul_kv"
+
+        condition "services" { names = ["a"] use_as_module_input = false }
+        module_input "services" { names = ["b"] } #~ both monitor "services"
+    "#;
+    assert_each(refused, with, assert_problem);
     let catalog = "condition \"catalog-services\" { regexp = \"\" }";
     let schedule = "condition \"schedule\" { cron = \"@daily\" }";
     for accepted in [
@@ -224,9 +161,7 @@ fn what_json_leaves_to_chance_is_a_problem() {
         let Err(crate::ConfigError::Problems(report)) = json(invalid) else {
             panic!("{invalid} is accepted");
         };
-        let [problem] = report.problems() else {
-            panic!("{invalid}\n{}", report.render());
-        };
+        let problem = only(&report);
         assert_eq!(problem.line(), Some(2));
         assert!(problem.message().contains(message), "{problem}");
     }

@@ -1,6 +1,6 @@
 //! `tls` of the API and `syslog`.
 
-use super::{Sandbox, assert_problem, config, problems};
+use super::{Sandbox, assert_problem, config, only, problems};
 use crate::{ApiTls, SyslogConfig, SyslogFacility};
 
 /// A sandbox with `cert.pem` and `key.pem`, which belong together, and `other.pem`, another key.
@@ -20,9 +20,7 @@ fn sandbox() -> Sandbox {
 /// Line and message of the only problem.
 fn problem(sandbox: &Sandbox, text: &str) -> (usize, String) {
     let report = sandbox.refused(text);
-    let [problem] = report.problems() else {
-        panic!("{text}\n{}", report.render());
-    };
+    let problem = only(&report);
     (problem.line().unwrap(), problem.message().to_owned())
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config, task_with};
+use super::{Sandbox, assert_problem, assert_problems, config, only, task_with};
 
 fn arguments(text: &str) -> Value {
     Value::Object(config(text).providers[0].arguments.clone())
@@ -160,42 +160,27 @@ fn fake_sync_needs_a_name_and_flags() {
 
 #[test]
 fn malformed_provider_blocks_are_refused() {
-    let cases = [
-        (
-            "terraform_provider { }\nterraform_provider \"a\" { }",
-            1,
-            "missing provider name",
-        ),
-        (
-            "terraform_provider {\n a = 1\n b = 2 }",
-            3,
-            "unexpected block labels `a`, `b`",
-        ),
-        ("terraform_provider { a = 1 }", 1, "unexpected block format"),
-        (
-            "terraform_provider \"a\" { task_env = \"x\" }",
-            1,
-            "unexpected `task_env` block format",
-        ),
-        (
-            "terraform_provider \"a\" { task_env { }\n task_env { } }",
-            2,
-            "more than once",
-        ),
-        (
-            "terraform_provider \"a\" { task_env {\n X = 3 } }",
-            2,
-            "the value of `X` must be a string",
-        ),
-        (
-            "terraform_provider \"a\" { }\nterraform_provider \"a\" { }",
-            2,
-            "duplicate provider configuration for `a`",
-        ),
-    ];
-    for (text, line, message) in cases {
-        assert_problem(text, line, message);
-    }
+    let cases = r#"
+        terraform_provider { } #~ missing provider name
+        terraform_provider "a" { }
+
+        terraform_provider {
+          a = 1
+          b = 2 } #~ unexpected block labels `a`, `b`
+
+        terraform_provider { a = 1 } #~ unexpected block format
+        terraform_provider "a" { task_env = "x" } #~ unexpected `task_env` block format
+
+        terraform_provider "a" { task_env { }
+          task_env { } } #~ more than once
+
+        terraform_provider "a" { task_env {
+          X = 3 } } #~ the value of `X` must be a string
+
+        terraform_provider "a" { }
+        terraform_provider "a" { } #~ duplicate provider configuration for `a`
+    "#;
+    assert_problems(cases);
 }
 
 #[test]
@@ -234,9 +219,7 @@ fn malformed_provider_blocks_in_json_are_refused() {
         let text = json!({ "terraform_provider": blocks }).to_string();
         sandbox.write("a.json", &text);
         let report = sandbox.refused_files(&["a.json"]);
-        let [problem] = report.problems() else {
-            panic!("{text}\n{}", report.render())
-        };
+        let problem = only(&report);
         assert!(problem.message().contains(message), "{text}\n{problem}");
     }
 }
@@ -250,9 +233,7 @@ fn ids_are_unique_over_all_files() {
     let loaded = sandbox.load(&["1.hcl", "2.hcl"]).unwrap();
     assert_eq!(loaded.config.providers.len(), 2);
     let report = sandbox.refused_files(&["1.hcl", "3.hcl"]);
-    let [problem] = report.problems() else {
-        panic!("{}", report.render())
-    };
+    let problem = only(&report);
     assert_eq!((problem.file(), problem.line()), (Some("3.hcl"), Some(2)));
     assert_eq!(problem.help(), Some("the first one is at 1.hcl:1:20"));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cts_core::{Condition, DeclaredService, ModuleInput, ServicesQuery};
 
 use super::conditions::{loaded, with};
-use super::{Sandbox, assert_problem};
+use super::{Sandbox, assert_problem, assert_problems};
 
 #[test]
 fn a_list_of_services_is_a_condition_or_a_module_input() {
@@ -104,34 +104,25 @@ fn service_blocks_are_addressed_by_their_id() {
 
 #[test]
 fn service_blocks_are_checked() {
-    let cases = [
-        ("service { id = \"a\" }", 1, "`service` needs a `name`"),
-        ("service { name = \"\" }", 1, "`service` needs a `name`"),
-        (
-            "service { name = \"a\" }\nservice { name = \"a\" }",
-            2,
-            "unique service IDs are required",
-        ),
-        (
-            "service { name = \"a\" }\nservice { name = \"b\" id = \"a\" }",
-            2,
-            "unique service IDs",
-        ),
-        (
-            "service { name = \"a\"\n tag = \"x\" }",
-            2,
-            "unknown key `service.tag`",
-        ),
-        (
-            "service { name = \"a\"\n filtre = \"x\" }",
-            2,
-            "unknown key `filtre` in `service`",
-        ),
-        ("service \"a\" { name = \"a\" }", 1, "takes no label"),
-    ];
-    for (text, line, message) in cases {
-        assert_problem(text, line, message);
-    }
+    let cases = r#"
+        service { id = "a" } #~ `service` needs a `name`
+        service { name = "" } #~ `service` needs a `name`
+
+        service { name = "a" }
+        service { name = "a" } #~ unique service IDs are required
+
+        service { name = "a" }
+        service { name = "b" id = "a" } #~ unique service IDs
+
+        service { name = "a"
+          tag = "x" } #~ unknown key `service.tag`
+
+        service { name = "a"
+          filtre = "x" } #~ unknown key `filtre` in `service`
+
+        service "a" { name = "a" } #~ takes no label
+    "#;
+    assert_problems(cases);
     let sandbox = Sandbox::new();
     let warnings = sandbox.warnings("service { name = \"a\" }");
     assert!(

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{Sandbox, assert_problem, config, problems};
+use super::{Sandbox, assert_problem, assert_problems, config, problems};
 use crate::{GatewayMode, OnTakeover, ServicesTls};
 
 #[test]
@@ -132,96 +132,34 @@ fn the_scheduler_has_a_lease_time_and_a_habit() {
 
 #[test]
 fn limits_and_words_are_checked() {
-    let cases = [
-        (
-            "scheduler { runs_kept = 4 }",
-            "`scheduler.runs_kept` must be between 5 and 100000, not 4",
-        ),
-        (
-            "scheduler { logs_kept = \"1023KiB\" }",
-            "`scheduler.logs_kept` must be between 1MiB and 1PiB, not 1023KiB",
-        ),
-        (
-            "scheduler { logs_kept = \"20\" }",
-            "must be a size such as \"512MiB\" or \"20GiB\", not \"20\"",
-        ),
-        (
-            "scheduler { logs_kept = 20 }",
-            "must be a size such as \"512MiB\" or \"20GiB\", not a number",
-        ),
-        (
-            "scheduler { runs_kept_for = \"59s\" }",
-            "`scheduler.runs_kept_for` must be between 1m and 87600h, not 59s",
-        ),
-        (
-            "scheduler { lease_ttl = \"2.9s\" }",
-            "`scheduler.lease_ttl` must be between 3s and 10m, not 2.9s",
-        ),
-        (
-            "scheduler { lease_ttl = \"601s\" }",
-            "must be between 3s and 10m, not 601s",
-        ),
-        (
-            "scheduler { lease_ttl = \"-30s\" }",
-            "must be between 3s and 10m, not -30s",
-        ),
-        (
-            "scheduler { lease_ttl = 30 }",
-            "must be between 3s and 10m, not 30ns",
-        ),
-        ("scheduler { lease_ttl = \"30\" }", "must be a duration"),
-        (
-            "scheduler { on_takeover = \"none\" }",
-            "`scheduler.on_takeover` must be \"changed\" or \"all\", not \"none\"",
-        ),
-        (
-            "scheduler { session_ttl = \"15s\" }",
-            "unknown key `session_ttl` in `scheduler`",
-        ),
-        (
-            "worker { drain_timeout = \"25h\" }",
-            "`worker.drain_timeout` must be between 0s and 24h",
-        ),
-        ("worker { slot = 3 }", "unknown key `slot` in `worker`"),
-        (
-            "worker { environment = [\"HOME\", \"*_TOKEN\"] }",
-            "such as \"AWS_*\", not \"*_TOKEN\"",
-        ),
-        ("worker { environment = [\"A=b\"] }", "not \"A=b\""),
-        ("worker { environment = [\"\"] }", "not \"\""),
-        (
-            "worker { go_gc = -1 }",
-            "`worker.go_gc` must be between 0 and 10000",
-        ),
-        (
-            "gateway { mode = \"strict\" }",
-            "must be \"transparent\" or \"strict-follower\", not \"strict\"",
-        ),
-        ("gateway { port = 1 }", "unknown key `port` in `gateway`"),
-        (
-            "gateway { trusted_proxies = [\"10.0.0.1\", \"proxy\"] }",
-            "\"proxy\" in `gateway.trusted_proxies` is no address",
-        ),
-        (
-            "gateway { limits { streams = 0 } }",
-            "`gateway.limits.streams` must be between 1 and 1000000",
-        ),
-        (
-            "gateway { limits { request_time = \"10ms\" } }",
-            "`gateway.limits.request_time` must be between 1s and 1h",
-        ),
-        (
-            "gateway { limits { answer_size = \"1KiB\" } }",
-            "`gateway.limits.answer_size` must be between 1MiB and 4GiB",
-        ),
-        (
-            "services { limits { conections = 7 } }",
-            "unknown key `conections` in `services.limits`",
-        ),
-    ];
-    for (text, message) in cases {
-        assert_problem(text, 1, message);
-    }
+    let cases = r#"
+        scheduler { runs_kept = 4 } #~ `scheduler.runs_kept` must be between 5 and 100000, not 4
+        scheduler { logs_kept = "1023KiB" } #~ `scheduler.logs_kept` must be between 1MiB and 1PiB, not 1023KiB
+        scheduler { logs_kept = "20" } #~ must be a size such as "512MiB" or "20GiB", not "20"
+        scheduler { logs_kept = 20 } #~ must be a size such as "512MiB" or "20GiB", not a number
+        scheduler { runs_kept_for = "59s" } #~ `scheduler.runs_kept_for` must be between 1m and 87600h, not 59s
+        scheduler { lease_ttl = "2.9s" } #~ `scheduler.lease_ttl` must be between 3s and 10m, not 2.9s
+        scheduler { lease_ttl = "601s" } #~ must be between 3s and 10m, not 601s
+        scheduler { lease_ttl = "-30s" } #~ must be between 3s and 10m, not -30s
+        scheduler { lease_ttl = 30 } #~ must be between 3s and 10m, not 30ns
+        scheduler { lease_ttl = "30" } #~ must be a duration
+        scheduler { on_takeover = "none" } #~ `scheduler.on_takeover` must be "changed" or "all", not "none"
+        scheduler { session_ttl = "15s" } #~ unknown key `session_ttl` in `scheduler`
+        worker { drain_timeout = "25h" } #~ `worker.drain_timeout` must be between 0s and 24h
+        worker { slot = 3 } #~ unknown key `slot` in `worker`
+        worker { environment = ["HOME", "*_TOKEN"] } #~ such as "AWS_*", not "*_TOKEN"
+        worker { environment = ["A=b"] } #~ not "A=b"
+        worker { environment = [""] } #~ not ""
+        worker { go_gc = -1 } #~ `worker.go_gc` must be between 0 and 10000
+        gateway { mode = "strict" } #~ must be "transparent" or "strict-follower", not "strict"
+        gateway { port = 1 } #~ unknown key `port` in `gateway`
+        gateway { trusted_proxies = ["10.0.0.1", "proxy"] } #~ "proxy" in `gateway.trusted_proxies` is no address
+        gateway { limits { streams = 0 } } #~ `gateway.limits.streams` must be between 1 and 1000000
+        gateway { limits { request_time = "10ms" } } #~ `gateway.limits.request_time` must be between 1s and 1h
+        gateway { limits { answer_size = "1KiB" } } #~ `gateway.limits.answer_size` must be between 1MiB and 4GiB
+        services { limits { conections = 7 } } #~ unknown key `conections` in `services.limits`
+    "#;
+    assert_problems(cases);
 }
 
 #[test]

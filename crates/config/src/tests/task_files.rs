@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Sandbox;
+use super::{Sandbox, assert_each, only};
 use crate::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};
 
 fn load(sandbox: &Sandbox, name: &str, text: &str) -> Result<TaskFile, TaskFileError> {
@@ -269,48 +269,31 @@ fn deprecated_keys_are_refused_with_their_successors() {
 #[test]
 fn problems_are_found_before_anything_is_sent() {
     let sandbox = Sandbox::new();
-    let task = |content: &str| format!("task {{ {content} }}\n");
-    let cases = [
-        (task("module = \"m\""), "a task needs a `name`"),
-        (task("name = \"a b\" module = \"m\""), "invalid task name"),
-        (task("name = \"a\""), "a task needs a `module`"),
-        (
-            task("name = \"a\" module = \"m\" condition \"consul-kv\" { }"),
-            "`path` is required",
-        ),
-        (
-            task("name = \"a\" module = \"m\" condition \"catalog-services\" { }"),
-            "`regexp` must be set",
-        ),
-        (
-            task("name = \"a\" module = \"m\" condition \"schedule\" { }"),
-            "`cron` is required",
-        ),
-        (
-            task(
-                "name = \"a\" module = \"m\" condition \"services\" { names = [\"a\"] regexp = \"b\" }",
-            ),
-            "cannot both be configured",
-        ),
-        (
-            task("name = \"a\" modul = \"m\" module = \"m\""),
-            "unknown key `modul`",
-        ),
-        (
-            format!("prot = 1\n{}", task("name = \"a\" module = \"m\"")),
-            "unknown key `prot`",
-        ),
-        ("task {\n".to_owned(), ""),
-    ];
-    for (text, message) in cases {
-        let Err(TaskFileError::Problems(report)) = load(&sandbox, "task.hcl", &text) else {
-            panic!("{text}");
-        };
-        let [problem] = report.problems() else {
-            panic!("{text}\n{}", report.render());
-        };
-        assert!(problem.message().contains(message), "{problem}");
-    }
+    let cases = r#"
+        task { module = "m" } #~ a task needs a `name`
+        task { name = "a b" module = "m" } #~ invalid task name
+        task { name = "a" } #~ a task needs a `module`
+        task { name = "a" module = "m" condition "consul-kv" { } } #~ `path` is required
+        task { name = "a" module = "m" condition "catalog-services" { } } #~ `regexp` must be set
+        task { name = "a" module = "m" condition "schedule" { } } #~ `cron` is required
+        task { name = "a" module = "m" condition "services" { names = ["a"] regexp = "b" } } #~ cannot both be configured
+        task { name = "a" modul = "m" module = "m" } #~ unknown key `modul`
+        task { #~
+
+        prot = 1 #~ unknown key `prot`
+        task { name = "a" module = "m" }
+    "#;
+    assert_each(
+        cases,
+        |text| format!("{text}\n"),
+        |text, _, message| {
+            let Err(TaskFileError::Problems(report)) = load(&sandbox, "task.hcl", text) else {
+                panic!("{text}");
+            };
+            let problem = only(&report);
+            assert!(problem.message().contains(message), "{problem}");
+        },
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use cts_core::{
     ShrinkLimit, TaskTimeouts,
 };
 
-use super::{Sandbox, assert_problem, config, problems, task, task_with};
+use super::{Sandbox, assert_each, assert_problem, config, problems, task, task_with};
 
 #[test]
 fn a_full_task_is_read() {
@@ -138,101 +138,65 @@ fn the_directory_of_a_task_depends_on_no_global_one() {
 fn tasks_are_checked() {
     let condition = "condition \"services\" { names = [\"a\"] }";
     let named = |name: &str| format!("task {{ name = \"{name}\" module = \"./m\" {condition} }}");
-    let cases = [
-        (named("web task"), 1, "invalid task name"),
-        (named(""), 1, "a unique name is required"),
-        (
-            format!("{}\n{}", named("a"), named("a")),
-            2,
-            "duplicate task name \"a\"",
-        ),
-        (
-            format!("task {{ module = \"./m\" {condition} }}"),
-            1,
-            "a task needs a `name`",
-        ),
-        (
-            format!("task {{ name = \"a\" {condition} }}"),
-            1,
-            "a task needs a `module`",
-        ),
-        (
-            named("a").replace("task {", "task \"x\" {"),
-            1,
-            "a `task` block takes no label",
-        ),
-        (
-            task_with("providers = [\"a.x\",\n\"a.y\"]"),
-            6,
-            "provider `a` is listed twice",
-        ),
-        (
-            task_with("name = [\"a\", \"b\"]"),
-            5,
-            "`task.name` must be text, not a list",
-        ),
-        (
-            task_with("buffer_period { min = \"-1s\" }"),
-            5,
-            "cannot be negative",
-        ),
-        (task_with("modul = 1"), 5, "unknown key `modul` in `task`"),
-        (
-            task_with("condition \"services\" { names = [\"b\"] }"),
-            5,
-            "only one `task.condition` block",
-        ),
-        (
-            task_with("variables { a = [1, 2] }"),
-            5,
-            "variable `a` must be text, not a list",
-        ),
-        (
-            task_with("providers = [\"\"]"),
-            5,
-            "`providers` includes an empty string",
-        ),
-        (
-            task_with("").replace("\"./m\"", "\"\""),
-            3,
-            "`module` must not be empty",
-        ),
-    ];
-    for (text, line, message) in cases {
-        assert_problem(&text, line, message);
-    }
+    let cases = r#"
+        providers = ["a.x",
+        "a.y"] #~ provider `a` is listed twice
+
+        name = ["a", "b"] #~ `task.name` must be text, not a list
+        buffer_period { min = "-1s" } #~ cannot be negative
+        modul = 1 #~ unknown key `modul` in `task`
+        condition "services" { names = ["b"] } #~ only one `task.condition` block
+        variables { a = [1, 2] } #~ variable `a` must be text, not a list
+        providers = [""] #~ `providers` includes an empty string
+    "#;
+    assert_each(cases, task_with, assert_problem);
+    assert_problem(&named("web task"), 1, "invalid task name");
+    assert_problem(&named(""), 1, "a unique name is required");
+    assert_problem(
+        &format!("{}\n{}", named("a"), named("a")),
+        2,
+        "duplicate task name \"a\"",
+    );
+    assert_problem(
+        &format!("task {{ module = \"./m\" {condition} }}"),
+        1,
+        "a task needs a `name`",
+    );
+    assert_problem(
+        &format!("task {{ name = \"a\" {condition} }}"),
+        1,
+        "a task needs a `module`",
+    );
+    assert_problem(
+        &named("a").replace("task {", "task \"x\" {"),
+        1,
+        "a `task` block takes no label",
+    );
+    assert_problem(
+        &task_with("").replace("\"./m\"", "\"\""),
+        3,
+        "`module` must not be empty",
+    );
     let long_name = format!("concurrency_group = \"{}\"", "x".repeat(101));
-    for (member, message) in [
-        (
-            "concurrency_group = \"\"",
-            "must be a name of 1 to 100 characters",
-        ),
-        (&long_name, "must be a name of 1 to 100 characters"),
-        (
-            "plan = \"kept\"",
-            "must be \"direct\" or \"saved\", not \"kept\"",
-        ),
-        (
-            "on_delete = \"\"",
-            "on_delete` must be \"retain\" or \"destroy\"",
-        ),
-        (
-            "on_delete = \"Destroy\"",
-            "on_delete` must be \"retain\" or \"destroy\"",
-        ),
-        (
-            "on_delete = true",
-            "on_delete` must be \"retain\" or \"destroy\"",
-        ),
-        ("max_shrink = \"half\"", "neither a number of instances"),
-        ("max_shrink = -1", "neither a number of instances"),
-        ("max_shrink = \"101%\"", "neither a number of instances"),
-        ("min_instances = 0", "must be between 1 and 1000000, not 0"),
-        ("outputs = [\"a b\"]", "which is no name of Terraform"),
-        ("outputs = [\"a\", \"a\"]", "`outputs` names \"a\" twice"),
-    ] {
-        assert_problem(&task_with(member), 5, message);
-    }
+    assert_problem(
+        &task_with(&long_name),
+        5,
+        "must be a name of 1 to 100 characters",
+    );
+    let cases = r#"
+        concurrency_group = "" #~ must be a name of 1 to 100 characters
+        plan = "kept" #~ must be "direct" or "saved", not "kept"
+        on_delete = "" #~ on_delete` must be "retain" or "destroy"
+        on_delete = "Destroy" #~ on_delete` must be "retain" or "destroy"
+        on_delete = true #~ on_delete` must be "retain" or "destroy"
+        max_shrink = "half" #~ neither a number of instances
+        max_shrink = -1 #~ neither a number of instances
+        max_shrink = "101%" #~ neither a number of instances
+        min_instances = 0 #~ must be between 1 and 1000000, not 0
+        outputs = ["a b"] #~ which is no name of Terraform
+        outputs = ["a", "a"] #~ `outputs` names "a" twice
+    "#;
+    assert_each(cases, task_with, assert_problem);
 }
 
 #[test]

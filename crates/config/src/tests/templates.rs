@@ -1,6 +1,6 @@
 //! Dynamic templates (docs/configuration.md#dynamic-values).
 
-use super::{Sandbox, assert_problem, config, task_with};
+use super::{Sandbox, assert_one, assert_problem, config, task_with};
 
 const ENV: &str = "\"{{ env \\\"HOME\\\" }}\"";
 const SECRET: &str = "\"{{ with secret \\\"kv/x\\\" }}{{ .Data.t }}{{ end }}\"";
@@ -94,8 +94,7 @@ fn what_looks_like_a_template_is_passed_on_with_a_warning() {
     let text = "terraform_provider \"p\" { a = \"{{ keyOrDefault \\\"a\\\" \\\"b\\\" }}\" }";
     let sandbox = Sandbox::new();
     let found = sandbox.warnings(text);
-    assert_eq!(found.len(), 1);
-    assert!(found[0].contains("passed on as it is"), "{found:?}");
+    assert_one(&found, "passed on as it is");
     assert!(sandbox.unsupported(text).is_empty());
     assert_eq!(
         config(text).providers[0].arguments["a"],

@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config, problems};
+use super::{Sandbox, assert_one, assert_problem, config, only, problems};
 use crate::{CloudWorkspaces, TerraformCloudDriver};
 
 const REQUIRED: &str = "organization = \"o\" token = \"t\"";
@@ -98,11 +98,7 @@ fn the_former_prefix_has_its_hyphen_added() {
     assert_eq!(prefix(both), "new");
     for (text, ignored) in [("workspace_prefix = \"old\"", false), (both, true)] {
         let found = sandbox.warnings(&driver(text));
-        assert_eq!(found.len(), 1);
-        assert!(
-            found[0].contains("deprecated, use `prefix` in a `workspaces` block"),
-            "{found:?}"
-        );
+        assert_one(&found, "deprecated, use `prefix` in a `workspaces` block");
         assert_eq!(
             found[0].contains("it is ignored here"),
             ignored,
@@ -120,9 +116,7 @@ fn there_is_one_driver() {
     sandbox.write("1.hcl", "driver \"terraform\" { log = true }");
     sandbox.write("2.hcl", driver(""));
     let report = sandbox.refused_files(&["1.hcl", "2.hcl"]);
-    let [problem] = report.problems() else {
-        panic!("{report:?}")
-    };
+    let problem = only(&report);
     assert_eq!((problem.file(), problem.line()), (Some("2.hcl"), Some(1)));
 }
 

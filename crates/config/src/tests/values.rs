@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_core::{BufferPeriod, LogLevel};
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, config};
+use super::{Sandbox, assert_one, assert_problem, assert_problems, config};
 use crate::{GatewayMode, OnTakeover, SchedulerConfig, ServicesConfig, WorkerConfig};
 
 #[test]
@@ -63,13 +63,12 @@ fn log_levels_are_read_in_any_case() {
 #[test]
 fn the_port_is_a_port() {
     assert_eq!(config("port = \"0x10\"").port, 16);
-    assert_problem("port = 65536", 1, "between 0 and 65535");
-    assert_problem("port = -1", 1, "between 0 and 65535");
-    assert_problem(
-        "port = \"http\"",
-        1,
-        "`port` must be a whole number, not \"http\"",
-    );
+    let cases = r#"
+        port = 65536 #~ between 0 and 65535
+        port = -1 #~ between 0 and 65535
+        port = "http" #~ `port` must be a whole number, not "http"
+    "#;
+    assert_problems(cases);
 }
 
 #[test]
@@ -175,11 +174,7 @@ fn https_follows_from_tls_or_address() {
 fn a_namespace_for_keys_has_no_effect() {
     let warnings = |text: &str| Sandbox::new().warnings(&format!("consul {{ {text} }}"));
     let found = warnings("kv_namespace = \"ns\"");
-    assert_eq!(found.len(), 1);
-    assert!(
-        found[0].contains("`consul.kv_namespace` has no effect"),
-        "{found:?}"
-    );
+    assert_one(&found, "`consul.kv_namespace` has no effect");
     assert!(warnings("kv_namespace = \"\"").is_empty());
 }
 
@@ -202,21 +197,17 @@ fn licenses_are_read_and_of_no_use() {
         ["`license` has no effect: cts needs no license"]
     );
     let found = warnings("license_path = \"x\"");
-    assert_eq!(found.len(), 1);
-    assert!(
-        found[0].contains("`license_path` is deprecated, its place is `path` in a `license` block"),
-        "{found:?}"
+    assert_one(
+        &found,
+        "`license_path` is deprecated, its place is `path` in a `license` block",
     );
-    assert_problem(
-        "license {\n pth = \"x\" }",
-        2,
-        "unknown key `pth` in `license`",
-    );
-    assert_problem(
-        "license { auto_retrieval { enabled = \"yes\" } }",
-        1,
-        "`license.auto_retrieval.enabled` must be true or false",
-    );
+    let cases = r#"
+        license {
+          pth = "x" } #~ unknown key `pth` in `license`
+
+        license { auto_retrieval { enabled = "yes" } } #~ `license.auto_retrieval.enabled` must be true or false
+    "#;
+    assert_problems(cases);
 }
 
 #[test]
@@ -244,16 +235,11 @@ fn transport_values_are_typed() {
     assert_eq!(transport.idle_conn_timeout, Duration::from_nanos(5));
     assert_eq!(transport.max_idle_conns, 7);
     assert!(transport.disable_keep_alives);
-    assert_problem(
-        "consul { transport { max_idle_conns = -1 } }",
-        1,
-        "cannot be negative",
-    );
-    assert_problem(
-        "consul { transport { dial_timeout = \"-1s\" } }",
-        1,
-        "cannot be negative",
-    );
+    let cases = r#"
+        consul { transport { max_idle_conns = -1 } } #~ cannot be negative
+        consul { transport { dial_timeout = "-1s" } } #~ cannot be negative
+    "#;
+    assert_problems(cases);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, task, task_with};
+use super::{Sandbox, assert_each, assert_problem, only, task, task_with};
 
 #[test]
 fn variables_are_expressions_and_files_win() {
@@ -44,9 +44,7 @@ fn names_of_variables_that_terraform_would_refuse_are_found_where_they_are() {
         let provider = "\nterraform_provider \"aws\" {}";
         let in_file = "providers = [\"aws\"]\nvariable_files = [\"v.tfvars\"]";
         let report = sandbox.refused(&format!("{}{provider}", task_with(in_file)));
-        let [problem] = report.problems() else {
-            panic!("{report:?}")
-        };
+        let problem = only(&report);
         assert_eq!(
             (problem.file(), problem.line()),
             (Some("v.tfvars"), Some(2))
@@ -61,39 +59,43 @@ fn names_of_variables_that_terraform_would_refuse_are_found_where_they_are() {
 
 #[test]
 fn faults_in_variable_files_are_found_where_they_are() {
-    let cases = [
-        ("a = 1\nb = \n", 2, ""),
-        (
-            "a = 1\nb = var.x\n",
-            2,
-            "the reference `var` is not available",
-        ),
-        (
-            "a = 1\n\nb = file(\"x\")\n",
-            3,
-            "the function `file` is not available",
-        ),
-        ("a = 1\na = 2\n", 2, ""),
-        (
-            "a = 1\nb = 18446744073709551617\n",
-            2,
-            "the number 18446744073709551617 cannot be kept",
-        ),
-        ("a = 1\nb = [\n  5 % 0]\n", 2, "it divides by zero"),
-        ("block { }\n", 1, "blocks are not allowed"),
-        ("\"a\" = 1\n", 1, ""),
-    ];
-    for (content, line, message) in cases {
-        let sandbox = Sandbox::new();
-        sandbox.write("v.tfvars", content);
-        let report = sandbox.refused(&task_with("variable_files = [\"v.tfvars\"]"));
-        let [problem] = report.problems() else {
-            panic!("{report:?}")
-        };
-        assert_eq!(problem.file(), Some("v.tfvars"), "{content}");
-        assert_eq!(problem.line(), Some(line), "{content}");
-        assert!(problem.message().contains(message), "{problem}");
-    }
+    let cases = r#"
+        a = 1
+        b = #~
+
+        a = 1
+        b = var.x #~ the reference `var` is not available
+
+        a = 1
+        # The third line.
+        b = file("x") #~ the function `file` is not available
+
+        a = 1
+        a = 2 #~
+
+        a = 1
+        b = 18446744073709551617 #~ the number 18446744073709551617 cannot be kept
+
+        a = 1
+        b = [ #~ it divides by zero
+          5 % 0]
+
+        block { } #~ blocks are not allowed
+        "a" = 1 #~
+    "#;
+    assert_each(
+        cases,
+        |content| format!("{content}\n"),
+        |content, line, message| {
+            let sandbox = Sandbox::new();
+            sandbox.write("v.tfvars", content);
+            let report = sandbox.refused(&task_with("variable_files = [\"v.tfvars\"]"));
+            let problem = only(&report);
+            assert_eq!(problem.file(), Some("v.tfvars"), "{content}");
+            assert_eq!(problem.line(), Some(line), "{content}");
+            assert!(problem.message().contains(message), "{problem}");
+        },
+    );
 }
 
 #[test]

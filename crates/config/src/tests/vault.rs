@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
-use super::{Sandbox, assert_problem, config, problems};
+use super::{Sandbox, assert_one, assert_problems, config, problems};
 use crate::VaultConfig;
 
 fn vault(text: &str) -> VaultConfig {
@@ -160,37 +160,24 @@ fn a_token_at_home_that_cannot_be_read_is_warned_of() {
     let home = sandbox.path().join("home");
     sandbox.set("HOME", home.to_str().unwrap());
     let found = sandbox.warnings("vault { enabled = true }");
-    assert_eq!(found.len(), 1);
-    assert!(
-        found[0].contains("cannot read the Vault token in"),
-        "{found:?}"
-    );
+    assert_one(&found, "cannot read the Vault token in");
     assert!(sandbox.warnings("vault { }").is_empty());
 }
 
 #[test]
 fn bad_blocks_are_refused() {
-    assert_problem(
-        "vault {\n adress = \"x\" }",
-        2,
-        "unknown key `adress` in `vault`",
-    );
-    assert_problem(
-        "vault { enabled = \"on\" }",
-        1,
-        "`vault.enabled` must be true or false",
-    );
-    assert_problem(
-        "vault { tls { verify = \"no\" } }",
-        1,
-        "`vault.tls.verify` must be",
-    );
-    assert_problem(
-        "vault { transport { dial_timeout = \"-1s\" } }",
-        1,
-        "`vault.transport.dial_timeout` cannot be negative",
-    );
-    assert_problem("vault { }\nvault { }", 2, "only one `vault` block");
+    let cases = r#"
+        vault {
+          adress = "x" } #~ unknown key `adress` in `vault`
+
+        vault { enabled = "on" } #~ `vault.enabled` must be true or false
+        vault { tls { verify = "no" } } #~ `vault.tls.verify` must be
+        vault { transport { dial_timeout = "-1s" } } #~ `vault.transport.dial_timeout` cannot be negative
+
+        vault { }
+        vault { } #~ only one `vault` block
+    "#;
+    assert_problems(cases);
     let found = problems("vault { token = [\"a\", \"b\"]\n renew_token = { } }");
     assert_eq!(found.len(), 2, "{found:?}");
 }

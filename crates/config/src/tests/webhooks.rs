@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
-use super::{Sandbox, assert_problem, config, problems, task_with};
+use super::{Sandbox, assert_each, assert_problem, config, problems, task_with};
 use crate::{dump, dump_json};
 
 const WHOLE: &str = "webhook \"tickets\" {
@@ -74,48 +74,26 @@ fn a_report_covers_the_lines_of_a_webhook() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    let cases = [
-        ("webhook { url = \"http://h\" }", "needs a label"),
-        (
-            "webhook \"a b\" { url = \"http://h\" }",
-            "the name of a webhook has 1 to 100",
-        ),
-        (
-            "webhook \"a\" { secret = \"s\" }",
-            "`webhook \"a\"` needs a `url`",
-        ),
-        (
-            "webhook \"a\" { url = \"ftp://h\" }",
-            "must be an http:// or https:// URL",
-        ),
-        (
-            "webhook \"a\" { url = \"http://\" }",
-            "must be an http:// or https:// URL",
-        ),
-        (
-            "webhook \"a\" { url = \"http://h\" retries = 9 }",
-            "must be between 0 and 8",
-        ),
-        (
-            "webhook \"a\" { url = \"http://h\" timeout = \"2m\" }",
-            "must be between 1s and",
-        ),
-        (
-            "webhook \"a\" { url = \"http://h\" sekret = \"s\" }",
-            "unknown key `sekret`",
-        ),
-        (
-            "webhook \"a\" { url = \"http://h\" }\nwebhook \"a\" { url = \"http://i\" }",
-            "duplicate webhook \"a\"",
-        ),
-    ];
-    for (text, expected) in cases {
+    let cases = r#"
+        webhook { url = "http://h" } #~ needs a label
+        webhook "a b" { url = "http://h" } #~ the name of a webhook has 1 to 100
+        webhook "a" { secret = "s" } #~ `webhook "a"` needs a `url`
+        webhook "a" { url = "ftp://h" } #~ must be an http:// or https:// URL
+        webhook "a" { url = "http://" } #~ must be an http:// or https:// URL
+        webhook "a" { url = "http://h" retries = 9 } #~ must be between 0 and 8
+        webhook "a" { url = "http://h" timeout = "2m" } #~ must be between 1s and
+        webhook "a" { url = "http://h" sekret = "s" } #~ unknown key `sekret`
+
+        webhook "a" { url = "http://h" }
+        webhook "a" { url = "http://i" } #~ duplicate webhook "a"
+    "#;
+    assert_each(cases, str::to_owned, |text, _, expected| {
         let found = problems(text);
         let matching = found
             .iter()
             .filter(|(_line, problem)| problem.contains(expected));
         assert_eq!(matching.count(), 1, "{text}: {found:?}");
-    }
+    });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cts_handlers::{HandlersError, Pace};
+use cts_testkit::assert_contains;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -78,9 +79,9 @@ async fn a_wrong_password_or_key_is_not_tried_again() {
         let firewall = Firewall::start().await;
         let result = commit_with(block(&firewall, &wrong), PACE).await;
         let text = shown(result);
-        assert!(
-            text.contains("refuses the login or the permission: \"Invalid Credential\""),
-            "{text}"
+        assert_contains(
+            &text,
+            ["refuses the login or the permission: \"Invalid Credential\""],
         );
         assert!(!text.contains("wrong-one"), "{text}");
         assert_eq!(firewall.asked().len(), 1);
@@ -96,9 +97,9 @@ async fn another_commit_in_progress_is_waited_for() {
 
     firewall.change(|conduct| conduct.commits = vec![busy.to_owned(); 99]);
     let text = shown(commit(&firewall).await);
-    assert!(
-        text.contains("the firewall refuses: \"Another commit is in progress\""),
-        "{text}"
+    assert_contains(
+        &text,
+        ["the firewall refuses: \"Another commit is in progress\""],
     );
     assert_eq!(firewall.change(|conduct| conduct.commits.len()), 94);
 }
@@ -187,10 +188,7 @@ async fn what_is_missing_is_known_beforehand_and_secrets_are() {
     )];
     let error = handlers(PACE).prepare(&request).unwrap_err();
     let text = cts_core::Chain(&error).to_string();
-    assert!(
-        text.contains("cannot commit: there is no `username`"),
-        "{text}"
-    );
+    assert_contains(&text, ["cannot commit: there is no `username`"]);
 
     request
         .environment

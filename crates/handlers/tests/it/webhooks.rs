@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_handlers::{HandlersError, WebhookSettings};
-use cts_testkit::{ScriptedAnswer, ScriptedHttp};
+use cts_testkit::{ScriptedAnswer, ScriptedHttp, assert_contains};
 use cts_tls::ClientFiles;
 use hmac::{Hmac, Mac as _};
 use serde_json::{Value, json};
@@ -108,9 +108,9 @@ async fn what_does_not_pass_is_an_error_after_all_retries() {
         .unwrap_err()
         .to_string();
     assert_eq!(receiver.requests().len(), 4);
-    assert!(
-        text.contains("webhook \"tickets\" was not delivered: the receiver answers 500"),
-        "{text}"
+    assert_contains(
+        &text,
+        ["webhook \"tickets\" was not delivered: the receiver answers 500"],
     );
     assert!(!text.contains("token-in-path"), "{text}");
 }
@@ -129,10 +129,7 @@ async fn other_refusals_and_redirects_are_final() {
             .await
             .unwrap_err()
             .to_string();
-        assert!(
-            text.contains(&format!("the receiver answers {expected}")),
-            "{text}"
-        );
+        assert_contains(&text, [&format!("the receiver answers {expected}")]);
         assert_eq!(receiver.requests().len(), 1);
     }
     assert!(elsewhere.requests().is_empty());
@@ -174,10 +171,7 @@ async fn what_cannot_work_is_known_beforehand() {
     for wrong in ["token-in-path", "ftp://h/token-in-path"] {
         request.webhooks = vec![settings(wrong)];
         let text = prepared(&request);
-        assert!(
-            text.contains("webhook \"tickets\" cannot be used: `url` is not"),
-            "{text}"
-        );
+        assert_contains(&text, ["webhook \"tickets\" cannot be used: `url` is not"]);
         assert!(!text.contains("token-in-path"), "{text}");
     }
     let mut untrusting = settings("https://h/");

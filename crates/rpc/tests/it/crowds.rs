@@ -2,11 +2,11 @@
 
 use cts_listen::ClientLimit;
 use cts_rpc::{ClientTls, ServerTls, connect, connect_tls};
-use cts_testkit::eventually;
+use cts_testkit::{Authority, eventually};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::authority::{Authority, Folder};
+use crate::folder::Folder;
 use crate::rig::{LIMIT, Server, bind, who};
 
 const SIZE: ClientLimit = ClientLimit {

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
-mod authority;
 mod crowds;
+mod folder;
 mod peers;
 mod rig;
 mod tls;

@@ -2,10 +2,10 @@
 
 use cts_core::Chain;
 use cts_rpc::{ClientTls, ClientTlsFiles, ServerTls, TlsError, TlsFiles, connect, connect_tls};
-use cts_testkit::{KeyKind, KeyPairFiles, Openssl};
+use cts_testkit::{Authority, KeyKind, KeyPairFiles, Openssl};
 use tokio::net::TcpStream;
 
-use crate::authority::{Authority, Folder};
+use crate::folder::Folder;
 use crate::rig::{Followed, Server, who};
 
 async fn serve(files: &TlsFiles) -> Server {

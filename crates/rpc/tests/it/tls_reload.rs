@@ -1,9 +1,10 @@
 //! Certificates change while servers and clients run.
 
 use cts_rpc::{ClientTls, ServerTls, TlsError, connect_tls};
+use cts_testkit::Authority;
 use tokio::time::timeout;
 
-use crate::authority::{Authority, Folder};
+use crate::folder::Folder;
 use crate::rig::{Followed, LIMIT, Server, shown, who};
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use cts_core::{
     Backend, Condition, EngineKind, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance,
     ServicesCondition, ServicesQuery, TaskName,
 };
-use cts_testkit::fixtures;
+use cts_testkit::{assert_contains, fixtures};
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -154,15 +154,10 @@ fn a_provider_without_a_block_is_empty() {
     let mut definition = definition();
     definition.providers = vec![ProviderId::from("dns")];
     let root = rendered(&definition, &settings());
-    assert!(
-        root.file("main.tf")
-            .unwrap()
-            .contains("provider \"dns\" {\n}\n")
-    );
-    assert!(
-        root.file("variables.tf")
-            .unwrap()
-            .contains("type        = object({})\n")
+    assert_contains(root.file("main.tf").unwrap(), ["provider \"dns\" {\n}\n"]);
+    assert_contains(
+        root.file("variables.tf").unwrap(),
+        ["type        = object({})\n"],
     );
     assert!(
         root.file("providers.auto.tfvars")
@@ -286,13 +281,13 @@ fn a_description_cannot_leave_its_comment() {
         assert_eq!(outside, None, "{}", file.name);
     }
     let main = root.file("main.tf").unwrap();
-    assert!(main.contains(
-        "# one\n# resource \"x\" \"y\" {}\n#\n# ${two}\\u2028\\u0000{{ three }}\nmodule"
-    ));
-    assert!(
-        root.file("terraform.tfvars.tmpl")
-            .unwrap()
-            .contains("{{\"{{\"}} three }}")
+    assert_contains(
+        &main,
+        ["# one\n# resource \"x\" \"y\" {}\n#\n# ${two}\\u2028\\u0000{{ three }}\nmodule"],
+    );
+    assert_contains(
+        root.file("terraform.tfvars.tmpl").unwrap(),
+        ["{{\"{{\"}} three }}"],
     );
 }
 
@@ -361,10 +356,6 @@ fn debug_output_shows_no_value() {
         .arguments
         .insert("access_token".into(), json!("hunter2"));
     let root = rendered(&definition(), &settings);
-    assert!(
-        root.file("providers.auto.tfvars")
-            .unwrap()
-            .contains("hunter2")
-    );
+    assert_contains(root.file("providers.auto.tfvars").unwrap(), ["hunter2"]);
     assert!(!format!("{root:?} {settings:?}").contains("hunter2"));
 }

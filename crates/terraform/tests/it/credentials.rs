@@ -7,7 +7,7 @@ use std::path::Path;
 
 use cts_core::{Backend, ProviderBlock, ProviderId};
 use cts_terraform::Preparation;
-use cts_testkit::Postgres;
+use cts_testkit::{Postgres, assert_contains};
 use serde_json::{Map, json};
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, instance};
@@ -99,11 +99,7 @@ async fn files_with_secrets_are_for_their_owner_and_follow_no_link() {
 
     let root = sandbox.write(Vec::new());
     assert_eq!(fs::read_to_string(&outside).unwrap(), "before");
-    assert!(
-        fs::read_to_string(&file)
-            .unwrap()
-            .contains("password-of-edge")
-    );
+    assert_contains(fs::read_to_string(&file).unwrap(), ["password-of-edge"]);
     assert!(!fs::symlink_metadata(&file).unwrap().is_symlink());
     assert_eq!(mode(&file), 0o600);
 

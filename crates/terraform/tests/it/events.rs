@@ -8,7 +8,7 @@ use std::time::Duration;
 use cts_core::EngineKind;
 use cts_core::runs::{RunDetails, RunKind};
 use cts_terraform::{Attempt, CommandError, OutputLine, OutputSink, Report, Step};
-use cts_testkit::tofu_path;
+use cts_testkit::{assert_contains, tofu_path};
 
 use crate::fixture::Sandbox;
 
@@ -181,10 +181,7 @@ async fn events_and_lines_agree_on_mistakes() {
     let sandbox = sandbox(FAILS).await;
     let (details, result) = run(&sandbox, RunKind::Apply).await;
     let text = result.unwrap_err().to_string();
-    assert!(
-        text.contains("Error: Resource postcondition failed"),
-        "{text}"
-    );
+    assert_contains(&text, ["Error: Resource postcondition failed"]);
     let [failed] = details.findings.diagnostics.as_slice() else {
         panic!("{details:#?}");
     };

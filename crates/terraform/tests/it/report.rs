@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cts_core::runs::{ResourceCounts, RunDetails, RunKind, Severity};
 use cts_terraform::{Attempt, CommandFailure, OutputLine, OutputSink, Report};
+use cts_testkit::assert_contains;
 
 use crate::fixture::Sandbox;
 
@@ -185,10 +186,9 @@ async fn an_apply_that_fails_tells_what_it_did_and_its_diagnostics() {
     assert_eq!(failed.detail, "It is never so.\nReally.");
     assert!(failed.file.ends_with("/main.tf"), "{failed:?}");
     assert_eq!(failed.line, Some(14));
-    assert!(
-        failed
-            .snippet
-            .contains("condition     = self.output == \"never\"")
+    assert_contains(
+        &failed.snippet,
+        ["condition     = self.output == \"never\""],
     );
     assert_eq!(
         (odd.severity, odd.detail.as_str()),
@@ -196,10 +196,7 @@ async fn an_apply_that_fails_tells_what_it_did_and_its_diagnostics() {
     );
     // Terraform's lines about attributes still reach the output.
     let output = output.0.lock().unwrap().join("\n");
-    assert!(
-        output.contains("+ resource \"terraform_data\" \"good\""),
-        "{output}"
-    );
+    assert_contains(&output, ["+ resource \"terraform_data\" \"good\""]);
 }
 
 #[tokio::test]

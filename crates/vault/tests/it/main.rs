@@ -8,7 +8,7 @@ mod stub;
 
 use std::time::Duration;
 
-use cts_testkit::eventually;
+use cts_testkit::{assert_contains, eventually};
 use cts_tls::ClientFiles;
 use cts_vault::{SettingsError, Vault, VaultError, VaultSettings};
 use secrecy::SecretString;
@@ -324,11 +324,7 @@ async fn a_wrapped_token_is_unwrapped_once() {
     );
     std::fs::write(&file, "inner").unwrap();
     let error = vault.read("kv1/x").await.unwrap_err();
-    assert!(
-        report(&error).contains("wrapping token is not valid"),
-        "{}",
-        report(&error)
-    );
+    assert_contains(report(&error), ["wrapping token is not valid"]);
 }
 
 #[tokio::test]

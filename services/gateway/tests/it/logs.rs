@@ -7,10 +7,11 @@ use cts_proto::log::v1::log_service_server::LogService;
 use cts_proto::log::v1::{
     AppendLogRequest, AppendLogResponse, LogLine, LogStream, ReadLogRequest, ReadLogResponse,
 };
+use cts_testkit::refused_calls;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::runs::{RUN, not_for_a_gateway};
+use crate::runs::RUN;
 
 type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
@@ -50,11 +51,8 @@ fn line(stream: LogStream, text: &str) -> LogLine {
 impl LogService for MemoryLogs {
     type ReadLogStream = Messages<ReadLogResponse>;
 
-    async fn append_log(
-        &self,
-        _request: Request<Streaming<AppendLogRequest>>,
-    ) -> Result<Response<AppendLogResponse>, Status> {
-        not_for_a_gateway()
+    refused_calls! {
+        append_log: Streaming<AppendLogRequest> => AppendLogResponse;
     }
 
     async fn read_log(

@@ -8,6 +8,7 @@ use cts_proto::task::v1::{
     Decision, DecisionKind, Explanation, ObservedView, Obstacle, ObstacleKind, TaskPhase,
     ViewProblem,
 };
+use cts_testkit::assert_contains;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -337,11 +338,7 @@ async fn events_are_told_until_the_gateway_ends() {
     let mut events = Ongoing::start(&stage, "/v1/events?task=dns").await;
     events.until("retry: 1000\n").await;
     assert!(events.text.starts_with("HTTP/1.1 200 OK\r\n"));
-    assert!(
-        events.text.contains("Content-Type: text/event-stream\r\n"),
-        "{:?}",
-        events.text
-    );
+    assert_contains(&events.text, ["Content-Type: text/event-stream\r\n"]);
     let (task, sender) = runs.followers.lock().unwrap()[0].clone();
     assert_eq!(task, "", "the gateway chooses");
     let other = FollowRunsResponse {
@@ -353,13 +350,12 @@ async fn events_are_told_until_the_gateway_ends() {
         sender.send(Ok(change(status))).await.unwrap();
     }
     events.until("\"succeeded\"").await;
-    assert!(
-        events.text.contains(&format!(
+    assert_contains(
+        &events.text,
+        [&format!(
             "event: run\ndata: {{\"id\":\"{RUN}\",\"task_name\":\"dns\",\"kind\":\"plan\",\
              \"status\":\"running\",\"at\":\"2026-02-03T10:15:30+01:00\"}}\n\n"
-        )),
-        "{:?}",
-        events.text
+        )],
     );
     assert!(!events.text.contains("other"), "{:?}", events.text);
     stage.shutdown.cancel();

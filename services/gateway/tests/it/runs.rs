@@ -15,6 +15,7 @@ use cts_proto::run::v1::{
     ResourceChange, ResourceCounts, ResumeRunRequest, ResumeRunResponse, Run, RunDetails, RunKind,
     RunOutput, RunStatus, SuspendRunRequest, SuspendRunResponse,
 };
+use cts_testkit::refused_calls;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -139,10 +140,6 @@ pub(crate) fn queued_run() -> Run {
     }
 }
 
-pub(crate) fn not_for_a_gateway<T>() -> Result<Response<T>, Status> {
-    Err(Status::permission_denied("a gateway has no business here"))
-}
-
 impl MemoryRuns {
     fn enter(&self) -> Result<(), Status> {
         self.failure.clone().map_or(Ok(()), Err)
@@ -155,39 +152,17 @@ impl RunService for MemoryRuns {
     type GetInputContentsStream = tokio_stream::Empty<Result<GetInputContentsResponse, Status>>;
     type FollowRunsStream = ReceiverStream<Result<FollowRunsResponse, Status>>;
 
-    async fn acquire_run(
-        &self,
-        _request: Request<AcquireRunRequest>,
-    ) -> Result<Response<AcquireRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn get_run_input(
-        &self,
-        _request: Request<GetRunInputRequest>,
-    ) -> Result<Response<Self::GetRunInputStream>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn get_input_contents(
-        &self,
-        _request: Request<GetInputContentsRequest>,
-    ) -> Result<Response<Self::GetInputContentsStream>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn list_lost_leases(
-        &self,
-        _request: Request<ListLostLeasesRequest>,
-    ) -> Result<Response<ListLostLeasesResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn await_cancel(
-        &self,
-        _request: Request<AwaitCancelRequest>,
-    ) -> Result<Response<AwaitCancelResponse>, Status> {
-        not_for_a_gateway()
+    refused_calls! {
+        acquire_run: AcquireRunRequest => AcquireRunResponse;
+        get_run_input: GetRunInputRequest => Self::GetRunInputStream;
+        get_input_contents: GetInputContentsRequest => Self::GetInputContentsStream;
+        list_lost_leases: ListLostLeasesRequest => ListLostLeasesResponse;
+        await_cancel: AwaitCancelRequest => AwaitCancelResponse;
+        record_state: RecordStateRequest => RecordStateResponse;
+        suspend_run: SuspendRunRequest => SuspendRunResponse;
+        resume_run: ResumeRunRequest => ResumeRunResponse;
+        renew_run: RenewRunRequest => RenewRunResponse;
+        complete_run: CompleteRunRequest => CompleteRunResponse;
     }
 
     async fn cancel_run(
@@ -211,41 +186,6 @@ impl RunService for MemoryRuns {
             "stopping" => Err(Status::failed_precondition("7 s are left")),
             _ => Err(Status::not_found("inner text")),
         }
-    }
-
-    async fn record_state(
-        &self,
-        _request: Request<RecordStateRequest>,
-    ) -> Result<Response<RecordStateResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn suspend_run(
-        &self,
-        _request: Request<SuspendRunRequest>,
-    ) -> Result<Response<SuspendRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn resume_run(
-        &self,
-        _request: Request<ResumeRunRequest>,
-    ) -> Result<Response<ResumeRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn renew_run(
-        &self,
-        _request: Request<RenewRunRequest>,
-    ) -> Result<Response<RenewRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn complete_run(
-        &self,
-        _request: Request<CompleteRunRequest>,
-    ) -> Result<Response<CompleteRunResponse>, Status> {
-        not_for_a_gateway()
     }
 
     async fn follow_runs(

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cts_gateway::Gateway;
+use cts_testkit::Authority;
 use cts_tls::{Authorities, IdentityFiles, ServerFiles, ServerTls, TlsError};
 use http::{StatusCode, Version};
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use reqwest::{Certificate, Client, ClientBuilder, Identity, tls};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,39 +20,15 @@ use crate::tasks::three_tasks;
 
 const SOON: Duration = Duration::from_secs(20);
 
-struct Authority {
-    pem: String,
-    issuer: Issuer<'static, KeyPair>,
+/// A client that trusts this authority.
+fn trusting(authority: &Authority) -> ClientBuilder {
+    let trusted = Certificate::from_pem(authority.pem().as_bytes()).unwrap();
+    Client::builder().tls_certs_only([trusted]).timeout(SOON)
 }
 
-impl Authority {
-    fn new() -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let pem = params.self_signed(&key).unwrap().pem();
-        let issuer = Issuer::new(params, key);
-        Self { pem, issuer }
-    }
-
-    /// Certificate and key for 127.0.0.1.
-    fn issue(&self, usage: ExtendedKeyUsagePurpose) -> (String, String) {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
-        params.extended_key_usages = vec![usage];
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    }
-
-    fn client(&self) -> ClientBuilder {
-        let trusted = Certificate::from_pem(self.pem.as_bytes()).unwrap();
-        Client::builder().tls_certs_only([trusted]).timeout(SOON)
-    }
-
-    fn identity(&self) -> Identity {
-        let (cert, key) = self.issue(ExtendedKeyUsagePurpose::ClientAuth);
-        Identity::from_pem(format!("{cert}{key}").as_bytes()).unwrap()
-    }
+fn identity(authority: &Authority) -> Identity {
+    let (cert, key) = authority.issue(&["127.0.0.1"]);
+    Identity::from_pem(format!("{cert}{key}").as_bytes()).unwrap()
 }
 
 /// An API with TLS, and the files that it reads.
@@ -112,7 +88,7 @@ fn path(folder: &TempDir, name: &str) -> PathBuf {
 }
 
 fn write_identity(folder: &TempDir, authority: &Authority) {
-    let (cert, key) = authority.issue(ExtendedKeyUsagePurpose::ServerAuth);
+    let (cert, key) = authority.issue(&["127.0.0.1"]);
     fs::write(path(folder, "cert.pem"), cert).unwrap();
     fs::write(path(folder, "key.pem"), key).unwrap();
 }
@@ -133,14 +109,14 @@ async fn the_api_answers_over_both_versions_of_http_and_of_tls() {
     let authority = Authority::new();
     let api = Guarded::start(&authority).await;
     for (client, version) in [
-        (authority.client(), Version::HTTP_2),
-        (authority.client().http1_only(), Version::HTTP_11),
+        (trusting(&authority), Version::HTTP_2),
+        (trusting(&authority).http1_only(), Version::HTTP_11),
         (
-            authority.client().tls_version_max(tls::Version::TLS_1_2),
+            trusting(&authority).tls_version_max(tls::Version::TLS_1_2),
             Version::HTTP_2,
         ),
         (
-            authority.client().tls_version_min(tls::Version::TLS_1_3),
+            trusting(&authority).tls_version_min(tls::Version::TLS_1_3),
             Version::HTTP_2,
         ),
     ] {
@@ -155,7 +131,7 @@ async fn the_api_answers_over_both_versions_of_http_and_of_tls() {
         }
     }
     // At once on one connection.
-    let client = authority.client().build().unwrap();
+    let client = trusting(&authority).build().unwrap();
     let ask = || client.get(api.url("/v1/tasks")).send();
     let (one, two, three) = tokio::join!(ask(), ask(), ask());
     for answer in [one, two, three] {
@@ -198,26 +174,26 @@ async fn clients_must_show_a_certificate_of_the_configured_authorities() {
     let (servers, ours, others) = (Authority::new(), Authority::new(), Authority::new());
     let in_file = |folder: &TempDir| {
         let file = path(folder, "clients.pem");
-        fs::write(&file, &ours.pem).unwrap();
+        fs::write(&file, ours.pem()).unwrap();
         Some(Authorities::File(file))
     };
     let in_directory = |folder: &TempDir| {
         let directory = path(folder, "clients");
         fs::create_dir_all(directory.join("below")).unwrap();
-        fs::write(directory.join("a"), &servers.pem).unwrap();
-        fs::write(directory.join("below/b"), &ours.pem).unwrap();
+        fs::write(directory.join("a"), servers.pem()).unwrap();
+        fs::write(directory.join("below/b"), ours.pem()).unwrap();
         Some(Authorities::Directory(directory))
     };
     for api in [
         Guarded::start_with(&servers, in_file).await,
         Guarded::start_with(&servers, in_directory).await,
     ] {
-        let ours = servers.client().identity(ours.identity());
+        let ours = trusting(&servers).identity(identity(&ours));
         let answer = api.get(ours, "/v1/tasks").await.unwrap();
         assert_eq!(answer.status(), StatusCode::OK);
-        let theirs = servers.client().identity(others.identity());
+        let theirs = trusting(&servers).identity(identity(&others));
         api.get(theirs, "/v1/tasks").await.unwrap_err();
-        api.get(servers.client(), "/v1/tasks").await.unwrap_err();
+        api.get(trusting(&servers), "/v1/tasks").await.unwrap_err();
     }
 }
 
@@ -237,7 +213,7 @@ async fn authorities_that_cannot_be_used_are_named() {
     fs::create_dir(&directory).unwrap();
     let error = load(in_directory()).await;
     assert_eq!(error.path(), Some(directory.as_path()), "{error}");
-    fs::write(directory.join("a.pem"), &authority.pem).unwrap();
+    fs::write(directory.join("a.pem"), authority.pem()).unwrap();
     fs::write(directory.join("readme"), "no certificate").unwrap();
     let error = load(in_directory()).await;
     assert_eq!(error.path(), Some(directory.join("readme").as_path()));
@@ -266,18 +242,18 @@ async fn who_takes_it_for_plain_http_is_told() {
 async fn a_new_certificate_counts_for_new_connections() {
     let (before, after) = (Authority::new(), Authority::new());
     let api = Guarded::start(&before).await;
-    let client = before.client().build().unwrap();
+    let client = trusting(&before).build().unwrap();
     client.get(api.url("/v1/health")).send().await.unwrap();
     write_identity(&api.folder, &after);
     assert!(api.tls.reload().await.unwrap());
     // The open connection goes on.
     client.get(api.url("/v1/health")).send().await.unwrap();
-    api.get(before.client(), "/v1/health").await.unwrap_err();
-    api.get(after.client(), "/v1/health").await.unwrap();
+    api.get(trusting(&before), "/v1/health").await.unwrap_err();
+    api.get(trusting(&after), "/v1/health").await.unwrap();
 
     fs::write(path(&api.folder, "key.pem"), "broken").unwrap();
     api.tls.reload().await.unwrap_err();
-    api.get(after.client(), "/v1/health").await.unwrap();
+    api.get(trusting(&after), "/v1/health").await.unwrap();
 }
 
 #[tokio::test]
@@ -290,7 +266,7 @@ async fn who_says_nothing_delays_neither_others_nor_the_end() {
     }
     let mut begun = TcpStream::connect(api.stage.address).await.unwrap();
     begun.write_all(&[0x16, 3, 1]).await.unwrap();
-    let answer = api.get(authority.client(), "/v1/health").await.unwrap();
+    let answer = api.get(trusting(&authority), "/v1/health").await.unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
     api.stage.shutdown.cancel();
     // Less than the time that requests in progress would get.
@@ -308,8 +284,8 @@ async fn a_followed_log_breaks_off_in_both_versions_of_http_when_the_gateway_end
     let path = format!("/v1/runs/{RUN}/log?follow=true");
     let mut answers = Vec::new();
     for (client, version) in [
-        (authority.client(), Version::HTTP_2),
-        (authority.client().http1_only(), Version::HTTP_11),
+        (trusting(&authority), Version::HTTP_2),
+        (trusting(&authority).http1_only(), Version::HTTP_11),
     ] {
         let mut answer = api.get(client, &path).await.unwrap();
         assert_eq!(answer.version(), version);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1::{RunMode, TaskOrigin, TaskPhase};
 use cts_scheduler::Options;
+use cts_testkit::assert_contains;
 use tonic::Code;
 
 use crate::calls::{
@@ -191,10 +192,7 @@ async fn data_that_stays_incomplete_is_waited_for_and_then_refused() {
         refused(&refusal),
         (Code::FailedPrecondition, "not_initialized")
     );
-    assert!(
-        refusal.message().contains("health.service(db)"),
-        "{refusal}"
-    );
+    assert_contains(refusal.message(), ["health.service(db)"]);
     assert_eq!(setup.get("a").await, None);
     setup.created(declared("a")).await;
 }

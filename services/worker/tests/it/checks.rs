@@ -1,6 +1,7 @@
 //! Runs that only check.
 
 use cts_proto::run::v1::RunKind;
+use cts_testkit::assert_contains;
 
 use crate::stage::{KEEPS, Stage};
 
@@ -16,10 +17,7 @@ async fn a_check_initialises_validates_and_renders_and_applies_nothing() {
     stage.strings.grant(RunKind::Check, stage.input());
     stage.strings.checked().await;
     let log = stage.strings.log();
-    assert!(
-        log.contains("Terraform has been successfully initialized"),
-        "{log}"
-    );
+    assert_contains(&log, ["Terraform has been successfully initialized"]);
     assert!(!log.contains("Plan:"), "{log}");
     assert!(!stage.state().exists());
     assert!(stage.file("terraform.tfvars").exists());

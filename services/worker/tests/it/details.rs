@@ -2,6 +2,7 @@
 
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{DiagnosticSeverity, ResourceAction, RunKind};
+use cts_testkit::assert_contains;
 
 use crate::stage::{SECRET, Stage};
 
@@ -71,10 +72,7 @@ async fn a_failure_is_reported_with_diagnostics_that_show_no_secret() {
     };
     assert_eq!(diagnostic.severity(), DiagnosticSeverity::Error);
     assert_eq!(diagnostic.detail, "first (hidden)\nsecond (hidden)");
-    assert!(
-        diagnostic.snippet.contains("\"(hidden)\""),
-        "{diagnostic:?}"
-    );
+    assert_contains(&diagnostic.snippet, ["\"(hidden)\""]);
     assert!(diagnostic.file.ends_with("main.tf") && diagnostic.line > 1);
     assert!(!format!("{details:?}").contains(SECRET), "{details:?}");
 }

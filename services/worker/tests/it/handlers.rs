@@ -6,7 +6,7 @@ use cts_core::{FAKE_SYNC, ProviderBlock};
 use cts_handlers::WebhookSettings;
 use cts_proto::run::v1::RunKind;
 use cts_proto::run::v1::complete_run_request::Outcome;
-use cts_testkit::{ScriptedAnswer, ScriptedHttp, eventually};
+use cts_testkit::{ScriptedAnswer, ScriptedHttp, assert_contains, eventually};
 use cts_worker::Options;
 use serde_json::{Value, json};
 use tonic::Code;
@@ -197,10 +197,9 @@ async fn fake_sync_fails_after_terraform_and_reaches_no_file() {
     let input = stage.input_of(|definition| definition.providers = vec![FAKE_SYNC.into()]);
     stage.strings.grant(RunKind::Apply, input);
     let error = stage.strings.failed().await;
-    assert!(
-        error.contains("provider \"fake-sync\": \"practice\" fails because of `err`"),
-        "{}",
-        error
+    assert_contains(
+        &error,
+        ["provider \"fake-sync\": \"practice\" fails because of `err`"],
     );
     assert!(stage.state().exists());
     for name in [

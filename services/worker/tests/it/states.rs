@@ -9,6 +9,7 @@ use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::run::v1::{KnownState, RunKind, StateKeep, TerraformState};
 use cts_terraform::RenderSettings;
+use cts_testkit::assert_contains;
 use cts_worker::Options;
 use serde_json::{Value, json};
 
@@ -114,9 +115,9 @@ async fn a_state_is_moved_and_recorded_before_it_is_applied_to() {
     let outcome = run(&mut stage, RunKind::Apply).await;
     assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
     let log = stage.strings.log();
-    assert!(
-        log.contains("cts: the state ours with serial 7 was moved from backend \"local\""),
-        "{log}"
+    assert_contains(
+        &log,
+        ["cts: the state ours with serial 7 was moved from backend \"local\""],
     );
     let [Report::Moved(moved)] = &recorded(&stage)[..] else {
         panic!("{:?}", recorded(&stage));
@@ -219,10 +220,7 @@ async fn the_state_of_something_else_is_kept_until_somebody_decides() {
         let theirs = state("theirs", 3, 1);
         write(&stage.file(NEW), &theirs);
         let error = refused(&mut stage, RunKind::Apply).await;
-        assert!(
-            error.contains("the new backend has the state of something else"),
-            "{error}"
-        );
+        assert_contains(&error, ["the new backend has the state of something else"]);
         assert!(
             error.contains("lineage ours, serial 7") && error.contains("lineage theirs, serial 3"),
             "{error}"
@@ -246,10 +244,7 @@ async fn an_earlier_scheduler_moves_nothing_and_stops_nothing_else() {
     let mut stage = with_previous().await;
     stage.strings.conduct(|conduct| conduct.known = None);
     let error = refused(&mut stage, RunKind::Apply).await;
-    assert!(
-        error.contains("schedulers of an earlier version"),
-        "{error}"
-    );
+    assert_contains(&error, ["schedulers of an earlier version"]);
     assert!(!stage.file(NEW).exists());
     write(&stage.file(NEW), &state("any", 3, 1));
     let outcome = run(&mut stage, RunKind::Apply).await;
@@ -319,16 +314,17 @@ async fn a_destruction_is_judged_by_the_state() {
     // The state is lost, although this directory was verified.
     fs::remove_file(stage.file(NEW)).unwrap();
     let error = refused(&mut stage, RunKind::Destroy).await;
-    for text in [
-        "there is no state in backend \"local\", workspace edge",
-        "cts task delete -retain edge",
-    ] {
-        assert!(error.contains(text), "{error}");
-    }
+    assert_contains(
+        &error,
+        [
+            "there is no state in backend \"local\", workspace edge",
+            "cts task delete -retain edge",
+        ],
+    );
     write(&stage.file(NEW), &state("theirs", 3, 0));
     let error = refused(&mut stage, RunKind::Destroy).await;
-    assert!(
-        error.contains("the state of something else is in backend \"local\""),
-        "{error}"
+    assert_contains(
+        &error,
+        ["the state of something else is in backend \"local\""],
     );
 }

@@ -1,6 +1,7 @@
 //! Records of writes, and where they are kept.
 
-use super::{postgres, sqlite};
+use super::connection::Connection;
+use super::rows::OneClock;
 use crate::database::Database;
 use crate::processes::uptime;
 
@@ -56,7 +57,7 @@ pub struct LeaderWrite {
 }
 
 /// A task was made, switched on or off, or removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Switched {
     /// When.
     pub at: i64,
@@ -67,7 +68,7 @@ pub struct Switched {
 }
 
 /// An input of a task needed no run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Skipped {
     /// When.
     pub at: i64,
@@ -76,7 +77,7 @@ pub struct Skipped {
 }
 
 /// The decision which tasks are trusted after a switch to another timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct Settled {
     /// When.
     pub at: i64,
@@ -110,20 +111,46 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Begins to keep writes to the database, whose schema is there.
+    /// Begins to keep writes to the database, whose schema is there. Nothing else uses a SQLite file meanwhile.
     pub(crate) async fn install(database: &Database) -> Result<(), sqlx::Error> {
-        match database {
-            Database::Postgres { url, .. } => postgres::install(url).await,
-            Database::Sqlite { path, .. } => sqlite::install(path).await,
-        }
+        Connection::open(database).await?.install().await
     }
 
     /// Reads the records.
     pub(crate) async fn read(database: &Database) -> Result<Self, sqlx::Error> {
-        match database {
-            Database::Postgres { url, .. } => postgres::read(url).await,
-            Database::Sqlite { path, .. } => sqlite::read(path).await,
+        let mut connection = Connection::open(database).await?;
+        let (read_at, boot) = clock(async || connection.one("SELECT audit.now()").await).await?;
+        let mut audit = Self {
+            runs: connection
+                .all("SELECT * FROM audit.runs ORDER BY seq")
+                .await?,
+            leaders: connection
+                .all("SELECT * FROM audit.leadership ORDER BY seq")
+                .await?,
+            switches: connection
+                .all("SELECT * FROM audit.switches ORDER BY seq")
+                .await?,
+            skips: connection
+                .all("SELECT * FROM audit.skips ORDER BY seq")
+                .await?,
+            settlements: connection
+                .all("SELECT * FROM audit.settlements ORDER BY seq")
+                .await?,
+            events: connection
+                .all("SELECT task, run, id FROM audit.events ORDER BY seq")
+                .await?,
+            skipped: connection
+                .one("SELECT CAST(coalesce(sum(skipped), 0) AS BIGINT) FROM tasks")
+                .await?,
+            boot,
+            read_at,
+        };
+        connection.close().await?;
+        if matches!(database, Database::Sqlite { .. }) {
+            // The clock of the process that writes is the clock of this database.
+            OneClock { near: read_at }.correct(&mut audit);
         }
+        Ok(audit)
     }
 
     /// A moment of the machine's clock, in hundredths of a second since it was started, by the database's clock.
@@ -134,7 +161,7 @@ impl Audit {
 
 /// The time by the database's clock, and when the machine was started by that clock. The quickest of several
 /// queries counts: on a busy machine an answer may come late.
-pub(super) async fn clock(
+async fn clock(
     mut now: impl AsyncFnMut() -> Result<i64, sqlx::Error>,
 ) -> Result<(i64, i64), sqlx::Error> {
     let mut quickest: Option<(u64, i64, i64)> = None;
@@ -151,11 +178,23 @@ pub(super) async fn clock(
     Ok((now, boot))
 }
 
+const UNFINISHED: &str = "
+SELECT t.name || ' ' || r.status || ' in ' || (r.due_at - audit.now()) / 1000000 || ' s'
+FROM runs r JOIN tasks t ON t.name = r.task_name
+WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled AND t.destruction_suspended_at IS NULL
+UNION ALL SELECT name || ' is ' || phase FROM tasks
+WHERE phase IN ('creating', 'deleting') AND destruction_suspended_at IS NULL
+UNION ALL SELECT name || ' is suspended' FROM tasks WHERE destruction_suspended_at IS NOT NULL
+UNION ALL SELECT name || CASE state_moves WHEN 0 THEN ' knows no move' ELSE ' has two states' END FROM tasks
+WHERE state_conflict LIKE '%changed since it was moved%' AND (enabled OR phase = 'deleting')
+UNION ALL SELECT task_name || ' has a request' FROM run_requests WHERE refused IS NULL
+";
+
 /// Unfinished work, with the name of its task: runs that wait or are at work (runs of disabled tasks may wait),
 /// requests without a run, tasks that are being created or deleted.
 pub(crate) async fn unfinished(database: &Database) -> Result<Vec<String>, sqlx::Error> {
-    match database {
-        Database::Postgres { url, .. } => postgres::unfinished(url).await,
-        Database::Sqlite { path, .. } => sqlite::unfinished(path).await,
-    }
+    let mut connection = Connection::open(database).await?;
+    let rows: Vec<(String,)> = connection.all(UNFINISHED).await?;
+    connection.close().await?;
+    Ok(rows.into_iter().map(|(text,)| text).collect())
 }

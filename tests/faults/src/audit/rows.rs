@@ -1,8 +1,8 @@
 //! Rows of the records, the same in both databases.
 
-use sqlx::{ColumnIndex, Decode, Row, Type};
+use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
-use super::record::{LeaderWrite, RunState, RunWrite, Skipped, Switched};
+use super::record::{Audit, LeaderWrite, RunState, RunWrite};
 use crate::clock::DAY;
 
 /// Converts times by a clock that was off by whole days to the true times.
@@ -24,23 +24,32 @@ impl OneClock {
         off.div_euclid(Self::DAY) * Self::DAY
     }
 
-    pub(super) fn run(self, mut write: RunWrite) -> RunWrite {
+    /// Corrects the times of all records.
+    pub(super) fn correct(self, audit: &mut Audit) {
+        audit.runs.iter_mut().for_each(|write| self.run(write));
+        let switches = audit.switches.iter_mut().map(|one| &mut one.at);
+        let skips = audit.skips.iter_mut().map(|one| &mut one.at);
+        for at in switches.chain(skips) {
+            *at = self.time(*at);
+        }
+    }
+
+    fn run(self, write: &mut RunWrite) {
         let ahead = self.ahead(write.at);
         write.at -= ahead;
         write.due -= ahead;
         for state in write.old.iter_mut().chain([&mut write.new]) {
             state.expires = state.expires.map(|expires| expires - ahead);
         }
-        write
     }
 
     /// Rows that were there before everything have the time 0.
-    pub(super) fn time(self, at: i64) -> i64 {
+    fn time(self, at: i64) -> i64 {
         if at == 0 { 0 } else { at - self.ahead(at) }
     }
 }
 
-pub(super) fn run_write<R: Row>(row: &R) -> Result<RunWrite, sqlx::Error>
+impl<R: Row> FromRow<'_, R> for RunWrite
 where
     for<'a> &'a str: ColumnIndex<R>,
     for<'a> i64: Decode<'a, R::Database> + Type<R::Database>,
@@ -49,70 +58,48 @@ where
     for<'a> Option<String>: Decode<'a, R::Database> + Type<R::Database>,
     for<'a> Option<i64>: Decode<'a, R::Database> + Type<R::Database>,
 {
-    let state = |status: &str, epoch: &str, holder: &str, expires: &str| {
-        let Some(status) = row.try_get::<Option<String>, _>(status)? else {
-            return Ok(None);
+    fn from_row(row: &R) -> Result<Self, sqlx::Error> {
+        let state = |status: &str, epoch: &str, holder: &str, expires: &str| {
+            let Some(status) = row.try_get::<Option<String>, _>(status)? else {
+                return Ok(None);
+            };
+            Ok::<_, sqlx::Error>(Some(RunState {
+                status,
+                epoch: row.try_get(epoch)?,
+                holder: row.try_get(holder)?,
+                expires: row.try_get(expires)?,
+            }))
         };
-        Ok::<_, sqlx::Error>(Some(RunState {
-            status,
-            epoch: row.try_get(epoch)?,
-            holder: row.try_get(holder)?,
-            expires: row.try_get(expires)?,
-        }))
-    };
-    Ok(RunWrite {
-        at: row.try_get("at")?,
-        run: row.try_get("run")?,
-        task: row.try_get("task")?,
-        kind: row.try_get("kind")?,
-        input: row.try_get("input")?,
-        old: state("old_status", "old_epoch", "old_holder", "old_expires")?,
-        new: state("new_status", "new_epoch", "new_holder", "new_expires")?
-            .ok_or(sqlx::Error::RowNotFound)?,
-        due: row.try_get("due")?,
-        requested: row.try_get("requested")?,
-        ordered: row.try_get("ordered")?,
-    })
+        Ok(Self {
+            at: row.try_get("at")?,
+            run: row.try_get("run")?,
+            task: row.try_get("task")?,
+            kind: row.try_get("kind")?,
+            input: row.try_get("input")?,
+            old: state("old_status", "old_epoch", "old_holder", "old_expires")?,
+            new: state("new_status", "new_epoch", "new_holder", "new_expires")?
+                .ok_or(sqlx::Error::RowNotFound)?,
+            due: row.try_get("due")?,
+            requested: row.try_get("requested")?,
+            ordered: row.try_get("ordered")?,
+        })
+    }
 }
 
-pub(super) fn leader_write<R: Row>(row: &R) -> Result<LeaderWrite, sqlx::Error>
+impl<R: Row> FromRow<'_, R> for LeaderWrite
 where
     for<'a> &'a str: ColumnIndex<R>,
     for<'a> i64: Decode<'a, R::Database> + Type<R::Database>,
     for<'a> Option<String>: Decode<'a, R::Database> + Type<R::Database>,
 {
-    Ok(LeaderWrite {
-        at: row.try_get("at")?,
-        epochs: [row.try_get("old_epoch")?, row.try_get("new_epoch")?],
-        holders: [row.try_get("old_holder")?, row.try_get("new_holder")?],
-        expires: [row.try_get("old_expires")?, row.try_get("new_expires")?],
-    })
-}
-
-pub(super) fn switched<R: Row>(row: &R) -> Result<Switched, sqlx::Error>
-where
-    for<'a> &'a str: ColumnIndex<R>,
-    for<'a> i64: Decode<'a, R::Database> + Type<R::Database>,
-    for<'a> String: Decode<'a, R::Database> + Type<R::Database>,
-    for<'a> Option<bool>: Decode<'a, R::Database> + Type<R::Database>,
-{
-    Ok(Switched {
-        at: row.try_get("at")?,
-        task: row.try_get("task")?,
-        enabled: row.try_get("enabled")?,
-    })
-}
-
-pub(super) fn skipped<R: Row>(row: &R) -> Result<Skipped, sqlx::Error>
-where
-    for<'a> &'a str: ColumnIndex<R>,
-    for<'a> i64: Decode<'a, R::Database> + Type<R::Database>,
-    for<'a> String: Decode<'a, R::Database> + Type<R::Database>,
-{
-    Ok(Skipped {
-        at: row.try_get("at")?,
-        task: row.try_get("task")?,
-    })
+    fn from_row(row: &R) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            at: row.try_get("at")?,
+            epochs: [row.try_get("old_epoch")?, row.try_get("new_epoch")?],
+            holders: [row.try_get("old_holder")?, row.try_get("new_holder")?],
+            expires: [row.try_get("old_expires")?, row.try_get("new_expires")?],
+        })
+    }
 }
 
 #[cfg(test)]
@@ -129,7 +116,7 @@ mod tests {
             for days in [-4, -1, 0, 3] {
                 let at = right + days * OneClock::DAY;
                 assert_eq!(clock.time(at), right);
-                let write = RunWrite {
+                let mut write = RunWrite {
                     at,
                     run: String::new(),
                     task: String::new(),
@@ -146,7 +133,7 @@ mod tests {
                     requested: false,
                     ordered: false,
                 };
-                let write = clock.run(write);
+                clock.run(&mut write);
                 assert_eq!([write.at, write.due], [right, right + 7]);
                 assert_eq!(write.new.expires, Some(right + 5));
             }

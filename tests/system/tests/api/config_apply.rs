@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use cts_testkit::eventually;
+use cts_testkit::{assert_contains, eventually};
 use cts_tests::{DEADLINE, Shape, executable, task};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -187,10 +187,7 @@ async fn nothing_is_applied_over_what_has_come_in_between() {
     let ended = ended.unwrap().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(11), "{said}");
-    assert!(
-        said.contains("another configuration has taken effect"),
-        "{said}"
-    );
+    assert_contains(&said, ["another configuration has taken effect"]);
     assert_eq!(scene.names().await, ["third"]);
     scene.instance.stop().await;
 }

@@ -1,6 +1,6 @@
 //! Tasks made over the API (docs/rest.md#creating-a-task).
 
-use cts_testkit::eventually;
+use cts_testkit::{assert_contains, eventually};
 use cts_tests::{DEADLINE, Site};
 use serde_json::json;
 
@@ -102,10 +102,7 @@ async fn an_inspection_shows_a_plan_and_leaves_no_task() {
         request_id(&seen).unwrap();
         assert_eq!(seen["run"]["changes_present"], true);
         let plan = seen["run"]["plan"].as_str().unwrap();
-        assert!(
-            plan.contains("Plan: 1 to add, 0 to change, 0 to destroy."),
-            "{plan}"
-        );
+        assert_contains(&plan, ["Plan: 1 to add, 0 to change, 0 to destroy."]);
         assert!(!plan.contains('\u{1b}'), "no colour");
         let echo = json!({
             "buffer_period": {"min": "10s", "max": "0s"},

@@ -1,5 +1,6 @@
 //! `DELETE` of tasks (docs/rest.md#deleting-a-task).
 
+use cts_testkit::assert_contains;
 use cts_tests::{recorded_services, task};
 
 use crate::api::row::request_id;
@@ -66,10 +67,7 @@ async fn a_running_task_finishes_its_run_and_begins_no_other() {
     }
     assert_eq!(scene.names().await, ["pool"]);
     let message = scene.switch("pool", true, "").await.refused(500);
-    assert!(
-        message.contains("is active and cannot be updated"),
-        "{message}"
-    );
+    assert_contains(&message, ["is active and cannot be updated"]);
     for query in ["", "?run=now", "?run=inspect"] {
         let message = scene
             .create(&object("pool", MODULE), query)

@@ -1,6 +1,6 @@
 //! The guard against the loss of instances (docs/runs.md#the-guard-against-lost-instances).
 
-use cts_testkit::eventually;
+use cts_testkit::{assert_contains, eventually};
 use cts_tests::{DEADLINE, Site, executable, task};
 use serde_json::{Value, json};
 
@@ -94,8 +94,10 @@ async fn a_service_that_loses_most_of_its_instances_changes_nothing_until_it_is_
     let obstacle = &explanation["explanation"]["obstacles"][0];
     assert_eq!(obstacle["kind"], "held", "{explanation}");
     let text = obstacle["text"].as_str().unwrap();
-    assert!(text.contains("web has 1 of the 4 instances"), "{text}");
-    assert!(text.contains("`cts task release pool`"), "{text}");
+    assert_contains(
+        &text,
+        ["web has 1 of the 4 instances", "`cts task release pool`"],
+    );
     cts(&scene, &["task", "show", "pool"])
         .await
         .well(&["Held", "web: 1 of 4 instances"]);
@@ -160,10 +162,7 @@ async fn a_guard_lets_go_when_the_instances_are_back_and_when_a_run_is_asked_for
     scene.site.wait_for_ids("pool", &["web-1"]).await;
     assert_eq!(scene.hold().await, Value::Null);
     let output = scene.instance.output();
-    assert!(
-        output.contains("takes more away than the task may lose"),
-        "{output}"
-    );
+    assert_contains(&output, ["takes more away than the task may lose"]);
     scene.instance.stop().await;
 }
 

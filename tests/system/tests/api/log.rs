@@ -1,6 +1,6 @@
 //! `GET /v1/runs/{id}/log`. Not in the original.
 
-use cts_testkit::eventually;
+use cts_testkit::{assert_contains, eventually};
 use cts_tests::{DEADLINE, Site, task};
 use serde_json::Value;
 
@@ -25,8 +25,7 @@ async fn the_log_of_a_run_is_read_and_followed() {
         log.header("Content-Type"),
         Some("text/plain; charset=utf-8")
     );
-    assert!(log.text().contains("a step for <web-1>"), "{log}");
-    assert!(log.text().contains("Apply complete!"), "{log}");
+    assert_contains(log.text(), ["a step for <web-1>", "Apply complete!"]);
 
     let lines = scene
         .ask("GET", &format!("/v1/runs/{run}/log?format=ndjson"))

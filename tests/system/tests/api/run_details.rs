@@ -1,5 +1,6 @@
 //! Details of a run: in `GET /v1/runs/{id}`, and on the command line. Not in the original.
 
+use cts_testkit::assert_contains;
 use serde_json::{Value, json};
 
 use cts_tests::{Site, executable};
@@ -89,11 +90,9 @@ async fn a_run_tells_what_it_changed_how_long_that_took_and_what_went_wrong() {
             .contains("broken for <web-1>"),
         "{run}"
     );
-    assert!(
-        run["error"].as_str().unwrap().contains(
-            "error tf-apply for 'pool': exit status 1\n\nError: local-exec provisioner error"
-        ),
-        "{run}"
+    assert_contains(
+        run["error"].as_str().unwrap(),
+        ["error tf-apply for 'pool': exit status 1\n\nError: local-exec provisioner error"],
     );
     let show = cts(&scene, &["runs", "show", run["id"].as_str().unwrap()]).await;
     show.well(&["error: local-exec provisioner error (", "Status:", "failed"]);
@@ -158,13 +157,12 @@ async fn a_task_of_the_api_has_the_outputs_told_that_it_asks_for() {
     let mut other = object("other", "./modules/told");
     other["outputs"] = json!(["idz"]);
     let message = scene.create(&other, "").await.refused(500);
-    assert!(message.contains("has no output \"idz\": in /"), "{message}");
-    assert!(message.contains("there are ids, token"), "{message}");
+    assert_contains(
+        &message,
+        ["has no output \"idz\": in /", "there are ids, token"],
+    );
     other["outputs"] = json!(["a b"]);
     let message = scene.create(&other, "").await.refused(500);
-    assert!(
-        message.contains("which is no name of Terraform"),
-        "{message}"
-    );
+    assert_contains(&message, ["which is no name of Terraform"]);
     scene.instance.stop().await;
 }

@@ -1,6 +1,6 @@
 //! `PATCH` of tasks that are busy, fail or have just been made (docs/rest.md#updating-a-task, #while-a-task-runs).
 
-use cts_testkit::eventually;
+use cts_testkit::{assert_contains, eventually};
 use cts_tests::{DEADLINE, Site, task};
 use serde_json::json;
 
@@ -53,10 +53,7 @@ async fn a_task_is_busy_while_a_patch_works_on_it() {
     let mut first = switching("idle", true, "?run=now").begin(address).await;
     scene.site.wait_for_step("idle", "begin", "web-1").await;
     let message = scene.switch("idle", false, "").await.refused(500);
-    assert!(
-        message.contains("is active and cannot be updated"),
-        "{message}"
-    );
+    assert_contains(&message, ["is active and cannot be updated"]);
     scene.site.release();
     assert_eq!(
         answer(&mut first, false).await.unwrap().expect(200),
@@ -91,20 +88,14 @@ async fn a_failed_enable_is_not_rolled_back_but_a_failed_inspection_is() {
 
     let message = scene.switch("check", true, "").await.refused(500);
     assert!(message.contains("nonsense"), "{message}");
-    assert_eq!(
-        scene.instance.api.task_status("check").await["enabled"],
-        true
-    );
+    assert!(scene.instance.api.is_enabled("check").await);
     assert!(scene.instance.api.events("check").await.is_empty());
 
     scene
         .switch("inspect", true, "?run=inspect")
         .await
         .refused(500);
-    assert_eq!(
-        scene.instance.api.task_status("inspect").await["enabled"],
-        false
-    );
+    assert!(!scene.instance.api.is_enabled("inspect").await);
 
     let message = scene.switch("broken", true, "?run=now").await.refused(500);
     assert!(

@@ -122,10 +122,6 @@ async fn a_task_of_one_engine_never_runs_with_the_other() {
     let events = cluster.api(0).wait_for_events("pool", 1).await;
     assert_eq!(events[0]["success"], true, "{events:?}");
     let listed = cluster.command(&["workers", "list"]).await;
-    assert!(
-        listed.output.contains("opentofu 1.10.6"),
-        "{}",
-        listed.output
-    );
+    listed.says(["opentofu 1.10.6"]);
     assert!(!cluster.work(unable).join("pool").exists());
 }

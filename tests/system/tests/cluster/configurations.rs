@@ -111,12 +111,11 @@ async fn a_rolling_restart_takes_effect_with_its_last_member_and_a_takeover_chan
     assert_eq!(differing["in_force"], false, "{configuration}");
     assert_eq!(differing["differences"], edited());
     let exit = scene.cluster.command(&["cluster", "status"]).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
-    assert!(exit.output.contains(tasks), "{}", exit.output);
+    exit.assert_code(0).says([tasks]);
 
     // The follower takes over, and the tasks stay the same.
     let exit = scene.cluster.stop(Service::Scheduler, leader).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     assert_eq!(scene.cluster.wait_for_leader().await, follower);
     scene
         .consul

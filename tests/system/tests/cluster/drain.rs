@@ -1,7 +1,9 @@
 //! Workers that leave: by SIGTERM, by `cts workers drain`, in a hurry.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, task};
+use cts_tests::{
+    Backend, Cluster, DEADLINE, Plan, RECORDER, Service, Site, assert_successful, task,
+};
 use serde_json::Value;
 
 use crate::cluster::scene::Scene;
@@ -9,7 +11,7 @@ use crate::cluster::scene::Scene;
 /// Output of `cts workers list -o json`.
 async fn list(cluster: &mut Cluster) -> Value {
     let exit = cluster.command(&["workers", "list", "-o", "json"]).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     let begin = exit.output.find('{').unwrap();
     serde_json::from_str(&exit.output[begin..]).unwrap()
 }
@@ -75,7 +77,7 @@ async fn a_worker_that_is_told_to_end_finishes_its_run_and_takes_nothing_new() {
 
     site.release();
     let exit = cluster.take(Service::Worker, leaving).wait().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     site.wait_for_step("pool", "end", "web-1").await;
     let events = api.wait_for_events("pool", 2).await;
     assert_eq!(events[0]["success"], true, "{events:?}");
@@ -105,27 +107,19 @@ async fn workers_are_listed_and_told_to_leave_by_command() {
         assert!(engine.starts_with("terraform 1."), "{engine}");
     }
     let table = scene.cluster.command(&["workers", "list"]).await;
-    assert_eq!(table.code, Some(0), "{}", table.output);
-    for text in ["ID", "STATE", "active", &ids[0], &ids[1], "8 slots"] {
-        assert!(
-            table.output.contains(text),
-            "no {text} in\n{}",
-            table.output
-        );
-    }
+    table
+        .assert_code(0)
+        .says(["ID", "STATE", "active", &ids[0], &ids[1], "8 slots"]);
 
     let unknown = scene.cluster.command(&["workers", "drain", "nobody"]).await;
-    assert_eq!(unknown.code, Some(11), "{}", unknown.output);
+    unknown.assert_code(11);
     let text = "there is no worker \"nobody\"; `cts workers list` shows them";
     assert!(unknown.output.contains(text), "{}", unknown.output);
     let (host, _) = ids[0].split_at(ids[0].len() - 36);
     let several = scene.cluster.command(&["workers", "drain", host]).await;
-    assert_eq!(several.code, Some(11), "{}", several.output);
-    assert!(
-        several.output.contains("is the beginning of 2 workers"),
-        "{}",
-        several.output
-    );
+    several
+        .assert_code(11)
+        .says(["is the beginning of 2 workers"]);
 
     scene.site.hold();
     scene.change().await;
@@ -140,19 +134,10 @@ async fn workers_are_listed_and_told_to_leave_by_command() {
     assert!(command.is_running(), "it waits: {}", command.output());
     scene.site.release();
     let exit = command.wait().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
-    assert!(
-        exit.output.contains(&format!("{id} drains")),
-        "{}",
-        exit.output
-    );
-    assert!(
-        exit.output.contains(&format!("{id} has left")),
-        "{}",
-        exit.output
-    );
+    exit.assert_code(0)
+        .says([&format!("{id} drains"), &format!("{id} has left")]);
     let exit = scene.cluster.take(Service::Worker, leaving).wait().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     scene.wait_until_applied().await;
     scene.change_is_applied().await;
     scene.settled_events().await;
@@ -168,20 +153,14 @@ async fn a_second_signal_interrupts_gently_and_the_run_goes_to_another_worker() 
     let terraform = scene.site.wait_for_step("pool", "begin", &ids).await;
     let leaving = scene.cluster.worker_of(terraform);
     let exit = scene.cluster.stop_at_once(Service::Worker, leaving).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
-    for text in [
+    exit.assert_code(0).says([
         "second signal received",
         "Interrupt received",
         "graceful shutdown complete",
-    ] {
-        assert!(exit.output.contains(text), "no {text} in\n{}", exit.output);
-    }
+    ]);
     scene.site.release();
     scene.wait_until_applied().await;
     let events = scene.settled_events().await;
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "{events:?}"
-    );
+    assert_successful(&events);
     scene.assert_no_overlap();
 }

@@ -116,7 +116,7 @@ async fn one_is_killed(the_leader: bool) {
     );
     for replica in [again, replicas.remove(0)] {
         let exit = replica.process.terminate().await;
-        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        exit.assert_code(0);
     }
 }
 

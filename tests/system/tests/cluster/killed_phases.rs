@@ -6,7 +6,7 @@ use std::fs;
 use cts_testkit::{
     ConsulAgent, Link, ObjectStore, ScriptedAnswer, ScriptedHttp, TcpProxy, eventually,
 };
-use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, assert_successful, task};
 use serde_json::{Value, json};
 
 use crate::cluster::own_lock::{BUCKET, backend};
@@ -138,10 +138,7 @@ impl Scene {
     async fn assert_succeeded(&self, runs: usize) {
         let events = self.cluster.api(0).wait_for_events("probe", runs).await;
         assert_eq!(events.len(), runs, "{events:?}");
-        assert!(
-            events.iter().all(|event| event["success"] == true),
-            "{events:?}"
-        );
+        assert_successful(&events);
         assert_eq!(self.resources().await, Some(2));
         assert!(!self.is_locked().await, "a lock is left");
     }

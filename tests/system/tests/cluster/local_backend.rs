@@ -43,14 +43,11 @@ async fn it_is_refused_with_the_reason_and_the_remedy() {
         ("start", CLUSTER),
     ] {
         let (site, exit) = end_of(command, more).await;
-        assert_eq!(exit.code, Some(15), "{command}:\n{}", exit.output);
-        for text in [
+        exit.assert_code(15).says([
             "backend \"local\" cannot be used here",
             "its state lives on one machine",
             "shared_local_backend = true",
-        ] {
-            assert!(exit.output.contains(text), "{command}:\n{}", exit.output);
-        }
+        ]);
         assert!(!site.work().exists(), "{command} left something behind");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cts_testkit::{ConsulAgent, ObjectStore, eventually};
+use cts_testkit::{ConsulAgent, ObjectStore, assert_contains, eventually};
 use cts_tests::{Cluster, DEADLINE, Plan, Service, Site, task};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -136,8 +136,7 @@ async fn a_lock_of_a_lost_attempt_is_recognised_and_stays() {
         "The lock was left by worker {}, which lost the task at ",
         scene.lost
     );
-    assert!(error.contains(&said), "{error}");
-    assert!(error.contains("release_lost_locks = true"), "{error}");
+    assert_contains(&error, [&said, "release_lost_locks = true"]);
     let applies = fs::read_to_string(scene.site.path().join("applies")).unwrap();
     assert_eq!(applies.lines().count(), 2);
 }

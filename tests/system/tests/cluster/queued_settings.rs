@@ -1,32 +1,12 @@
 //! Queued runs go to workers with the settings in force: destructions, and runs that have lost their worker.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Api, Cluster, DEADLINE, Plan, Service, Site, task};
+use cts_tests::{Api, Cluster, DEADLINE, MADE_FILE, Plan, Service, Site, task};
 use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::cluster::worker_loss::STARTED;
-
-/// Makes a file, which goes when it is destroyed.
-const FILE: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "file" {
-  input = "@SITE@/made"
-
-  provisioner "local-exec" {
-    command = "touch '${self.input}'"
-  }
-
-  provisioner "local-exec" {
-    when    = destroy
-    command = "rm -f '${self.input}'"
-  }
-}
-"#;
 
 /// A driver block for the file of one worker, whose states are in this directory of the site.
 fn write_driver(site: &Site, worker: usize, states: &str) {
@@ -83,7 +63,7 @@ async fn a_worker_with_another_backend_destroys_nothing() {
     let site = Site::new();
     site.write_steps("pool");
     let path = site.path().to_str().unwrap();
-    site.write("modules/file/main.tf", &FILE.replace("@SITE@", path));
+    site.write("modules/file/main.tf", &MADE_FILE.replace("@SITE@", path));
     let tasks = task("pool", "./modules/pool", &["web"], "")
         + &task(
             "made",

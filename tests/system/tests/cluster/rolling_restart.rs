@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_tests::{Api, Plan, Service};
+use cts_tests::{Api, Plan, Service, assert_successful};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -64,9 +64,6 @@ async fn the_cluster_serves_and_applies_all_the_time() {
     let complaints = asking.join_next().await.unwrap().unwrap();
     assert!(complaints.is_empty(), "{complaints:#?}");
     let events = scene.settled_events().await;
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "{events:?}"
-    );
+    assert_successful(&events);
     scene.assert_each_step_once();
 }

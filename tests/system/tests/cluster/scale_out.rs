@@ -135,7 +135,7 @@ async fn a_worker_that_comes_in_mid_flight_takes_part_and_one_that_drains_leaves
 
     let before = queue.started_by(0);
     let exit = queue.cluster.stop(Service::Worker, 0).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     // Its slots may have been on the way to their next runs.
     assert!(queue.started_by(0) <= before + 4);
     queue.wait(|queue| queue["slots"] == 12).await;

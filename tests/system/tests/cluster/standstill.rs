@@ -62,10 +62,10 @@ async fn clients_that_stand_still_do_not_hold_up_the_end_of_a_server() {
     for index in 0..2 {
         let exit = scene.cluster.stop(Service::Scheduler, index).await;
         // More than ten seconds have a code of their own.
-        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        exit.assert_code(0);
     }
     for index in 0..2 {
         let exit = scene.cluster.stop(Service::Watcher, index).await;
-        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        exit.assert_code(0);
     }
 }

@@ -41,7 +41,7 @@ async fn a_leader_that_stops_in_order_is_followed_at_once() {
     let mut scene = Scene::start(plan).await;
     let leader = scene.cluster.wait_for_leader().await;
     let exit = scene.cluster.stop(Service::Scheduler, leader).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     let (_, took) = another_leads(&scene, leader, Instant::now()).await;
     assert!(took < POLL, "{took:?}");
 

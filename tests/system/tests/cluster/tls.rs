@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cts_rpc::{ClientTls, ClientTlsFiles, IdentityFiles};
-use cts_testkit::{eventually, free_port};
+use cts_testkit::{Authority, eventually, free_port};
 use cts_tests::{DEADLINE, Plan, Service, Site, serving};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
@@ -12,7 +12,6 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::cluster::certificates::Authority;
 use crate::cluster::scene::Scene;
 
 const NAME: &str = "cts.internal";
@@ -31,10 +30,18 @@ fn files(site: &Site, with_identity: bool) -> ClientTlsFiles {
     }
 }
 
+/// Writes a new certificate of the services with its key, the certificate last, as a careful operator does.
+fn write(authority: &Authority, site: &Site) {
+    let (cert, key) = authority.issue(&[NAME]);
+    site.write("tls/ca.pem", authority.pem());
+    site.write("tls/key.pem", &key);
+    site.write("tls/cert.pem", &cert);
+}
+
 /// The certificate that a listener shows now.
 async fn shown(authority: &Authority, address: &str) -> CertificateDer<'static> {
     let mut roots = RootCertStore::empty();
-    let trusted = CertificateDer::from_pem_slice(authority.pem.as_bytes()).unwrap();
+    let trusted = CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap();
     roots.add(trusted).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -55,7 +62,7 @@ async fn shown(authority: &Authority, address: &str) -> CertificateDer<'static> 
 async fn services_trust_each_other_alone_and_take_new_certificates_while_they_work() {
     let authority = Authority::new();
     let site = Site::new();
-    authority.write(&site, "tls", NAME);
+    write(&authority, &site);
     site.write("tls.hcl", &format!("services {{\n  {FILES}\n}}\n"));
     let tls = ClientTls::load(files(&site, true)).await.unwrap();
     let mut plan = Plan::of(1, 2, 1, 1).with_file(None, "tls.hcl");
@@ -73,7 +80,7 @@ async fn services_trust_each_other_alone_and_take_new_certificates_while_they_wo
         .await
         .unwrap();
     let exit = scene.cluster.command(&["workers", "list"]).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
 
     let mut before = Vec::new();
     for service in Service::ALL {
@@ -81,7 +88,7 @@ async fn services_trust_each_other_alone_and_take_new_certificates_while_they_wo
         let certificate = shown(&authority, &address).await;
         before.push((address, certificate));
     }
-    authority.write(&scene.site, "tls", NAME);
+    write(&authority, &scene.site);
     for (address, old) in before {
         eventually(DEADLINE, async || {
             let now = shown(&authority, &address).await;
@@ -136,14 +143,11 @@ async fn plain_text_beyond_this_machine_is_refused_with_the_remedy() {
     ];
     for (arguments, reason) in cases {
         let exit = site.run("cts", &arguments, "refused.log").wait().await;
-        assert_eq!(exit.code, Some(15), "{}", exit.output);
-        for text in [
+        exit.assert_code(15).says([
             reason,
             "configure services.tls",
             "services.plaintext = true",
-        ] {
-            assert!(exit.output.contains(text), "no {text} in\n{}", exit.output);
-        }
+        ]);
         assert!(!site.work().exists());
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{AcquireRunRequest, CompleteRunRequest};
 use cts_testkit::eventually;
-use cts_tests::{DEADLINE, Plan, Service};
+use cts_tests::{DEADLINE, Plan, Service, assert_successful};
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -64,10 +64,7 @@ async fn the_run_of_a_killed_worker_is_interrupted_well_and_goes_to_another_one(
     scene.site.release();
     scene.wait_until_applied().await;
     let events = scene.settled_events().await;
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "{events:?}"
-    );
+    assert_successful(&events);
     scene.assert_no_overlap();
 }
 
@@ -105,10 +102,7 @@ async fn a_worker_that_wakes_up_after_its_lease_reports_nothing() {
     .await;
     let events = scene.settled_events().await;
     assert_eq!(events.len(), 2, "{events:?}");
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "{events:?}"
-    );
+    assert_successful(&events);
     scene.assert_no_overlap();
     assert_no_lock(&scene);
 

@@ -1,7 +1,7 @@
 //! Runs are cancelled over the API (docs/runs.md#cancelling-a-run).
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, LOCAL_BACKEND, Site, task};
+use cts_tests::{Backend, DEADLINE, Instance, LOCAL_BACKEND, MADE_FILE, Site, task};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -144,32 +144,12 @@ async fn a_queued_run_is_withdrawn() {
     cts.stop().await;
 }
 
-/// Reports that it is destroyed, and does not end while the file `hold` exists.
-const MADE: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "file" {
-  input = "@SITE@"
-
-  provisioner "local-exec" {
-    command = "touch '${self.input}/made'"
-  }
-
-  provisioner "local-exec" {
-    when    = destroy
-    command = "touch '${self.input}/begun'; while [ -e '${self.input}/hold' ]; do sleep 0.1; done; rm -f '${self.input}/made'"
-  }
-}
-"#;
-
 #[tokio::test]
 async fn a_cancelled_destruction_is_suspended_and_goes_on() {
     let consul = ConsulAgent::start().await;
     let site = Site::new();
     let path = site.path().to_str().unwrap();
-    site.write("modules/file/main.tf", &MADE.replace("@SITE@", path));
+    site.write("modules/file/main.tf", &MADE_FILE.replace("@SITE@", path));
     let made = task(
         "made",
         "./modules/file",

@@ -2,7 +2,7 @@
 //! cluster, where another worker may get the run, the guard stops it.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, task};
+use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, assert_successful, task};
 
 use crate::system::termination::assert_no_lock;
 
@@ -46,10 +46,7 @@ async fn the_change_is_applied_after_a_kill(backend: Backend) {
     site.release();
     site.wait_for_step("pool", "end", "web-1,web-2").await;
     let events = cts.api.wait_for_events("pool", 2).await;
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "{events:?}"
-    );
+    assert_successful(&events);
     let journal = site.journal("pool");
     let overlaps = journal.iter().any(|line| line.starts_with("overlap"));
     assert!(!overlaps, "two at work at once: {journal:?}");
@@ -84,10 +81,7 @@ async fn an_apply_that_ends_while_nobody_watches_counts_after_the_restart() {
 
     let cts = Instance::start(&site).await;
     let events = cts.api.wait_for_events("pool", 2).await;
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "{events:?}"
-    );
+    assert_successful(&events);
     let journal = site.journal("pool");
     let steps = match Shape::of_this_run() {
         // Nothing was left to be done.

@@ -3,30 +3,9 @@
 use std::path::PathBuf;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Api, DEADLINE, Instance, LOCAL_BACKEND, Site, task};
+use cts_tests::{Api, DEADLINE, Instance, LOCAL_BACKEND, MADE_FILE, Site, task};
 use reqwest::Method;
 use serde_json::{Value, json};
-
-/// Makes a file. When it is destroyed, it writes a line into `begun`, waits while the file `hold` exists, and
-/// removes the file that it made.
-const MODULE: &str = r#"
-variable "services" {
-  type = any
-}
-
-resource "terraform_data" "file" {
-  input = "@SITE@"
-
-  provisioner "local-exec" {
-    command = "touch '${self.input}/made'"
-  }
-
-  provisioner "local-exec" {
-    when    = destroy
-    command = "echo >>'${self.input}/begun'; while [ -e '${self.input}/hold' ]; do sleep 0.1; done; rm -f '${self.input}/made'"
-  }
-}
-"#;
 
 /// A site with the module.
 pub(crate) struct Stage {
@@ -46,7 +25,7 @@ impl Stage {
         let consul = ConsulAgent::start().await;
         let site = Site::new();
         let path = site.path().to_str().unwrap();
-        site.write("modules/file/main.tf", &MODULE.replace("@SITE@", path));
+        site.write("modules/file/main.tf", &MADE_FILE.replace("@SITE@", path));
         Self { consul, site }
     }
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
 use cts_testkit::{
-    ConsulAgent, Delivery, ReleaseKey, ReleaseSite, eventually, free_port, terraform_path,
-    tofu_path, zip_archive,
+    ConsulAgent, Delivery, ReleaseKey, ReleaseSite, assert_contains, eventually, free_port,
+    terraform_path, tofu_path, zip_archive,
 };
 use cts_tests::{DEADLINE, Instance, LOCAL_BACKEND, RECORDER, Site, task};
 
@@ -75,9 +75,10 @@ fn archive(version: &str) -> Vec<u8> {
 async fn the_configured_version_is_installed_below_the_working_directory() {
     let scene = Scene::new("").await;
     let output = scene.works().await;
-    for text in ["install terraform", "successfully installed terraform"] {
-        assert!(output.contains(text), "no {text:?} in\n{output}");
-    }
+    assert_contains(
+        &output,
+        ["install terraform", "successfully installed terraform"],
+    );
     assert!(scene.installed().is_file());
     let requests = scene.releases.requests().len();
     // Write access to the current directory does not decide which engine runs.
@@ -85,12 +86,13 @@ async fn the_configured_version_is_installed_below_the_working_directory() {
     let in_current = scene.site.path().join("terraform");
     fs::set_permissions(in_current, fs::Permissions::from_mode(0o755)).unwrap();
     let output = scene.works().await;
-    for text in [
-        "skipping install, terraform already exists",
-        "what is in the current directory is not run",
-    ] {
-        assert!(output.contains(text), "no {text:?} in\n{output}");
-    }
+    assert_contains(
+        &output,
+        [
+            "skipping install, terraform already exists",
+            "what is in the current directory is not run",
+        ],
+    );
     assert!(!scene.site.path().join("ran").exists());
     assert_eq!(scene.releases.requests().len(), requests);
 }
@@ -110,19 +112,12 @@ async fn a_configured_path_is_the_only_place_and_what_is_missing_is_installed_th
     fs::remove_file(scene.site.path().join("bin/terraform")).unwrap();
     scene.releases.remove(ARCHIVE);
     let exit = scene.site.run_cts(free_port(), &[]).wait().await;
-    assert_eq!(exit.code, Some(16), "{}", exit.output);
-    for text in [
+    exit.assert_code(16).says([
         "there is no terraform in",
         "bin, and 1.9.9 cannot be installed from http://127.0.0.1",
         "driver.terraform.releases_url",
         "is answered with 404 Not Found",
-    ] {
-        assert!(
-            exit.output.contains(text),
-            "no {text:?} in\n{}",
-            exit.output
-        );
-    }
+    ]);
 }
 
 #[tokio::test]
@@ -136,18 +131,11 @@ async fn a_site_that_does_not_answer_is_named() {
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure_driver(&consul.address(), &driver, &pool);
     let exit = site.run_cts(free_port(), &[]).wait().await;
-    assert_eq!(exit.code, Some(16), "{}", exit.output);
-    for text in [
+    exit.assert_code(16).says([
         "/work/.engines/terraform-1.14.3",
         "or on PATH",
         &format!("cannot fetch {url}/terraform/1.14.3/terraform_1.14.3_SHA256SUMS"),
-    ] {
-        assert!(
-            exit.output.contains(text),
-            "no {text:?} in\n{}",
-            exit.output
-        );
-    }
+    ]);
 }
 
 #[tokio::test]
@@ -157,12 +145,13 @@ async fn what_is_on_the_path_is_used_where_the_configured_version_cannot_be_inst
     scene.site.set_environment("PATH", directory);
     scene.releases.remove(ARCHIVE);
     let output = scene.works().await;
-    for text in [
-        "cannot install the configured version, using the one on the PATH",
-        "this is not the version of Terraform that driver.version names",
-    ] {
-        assert!(output.contains(text), "no {text:?} in\n{output}");
-    }
+    assert_contains(
+        &output,
+        [
+            "cannot install the configured version, using the one on the PATH",
+            "this is not the version of Terraform that driver.version names",
+        ],
+    );
 }
 
 #[tokio::test]
@@ -202,7 +191,7 @@ async fn a_process_that_is_killed_in_the_middle_of_a_download_leaves_nothing_tha
     assert!(!scene.installed().exists());
     first.kill().await;
     let exit = second.wait().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     let directory = scene.installed().parent().unwrap().to_owned();
     let names = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
@@ -222,7 +211,7 @@ async fn sigterm_ends_a_download() {
     })
     .await;
     let exit = cts.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     assert!(!scene.installed().exists());
 }
 
@@ -238,12 +227,7 @@ async fn a_release_that_does_not_run_here_is_not_installed() {
     ] {
         scene.releases.put_terraform(VERSION, &archive, &key);
         let exit = scene.site.run_cts(free_port(), &[]).wait().await;
-        assert_eq!(exit.code, Some(16), "{}", exit.output);
-        assert!(
-            exit.output.contains(text),
-            "no {text:?} in\n{}",
-            exit.output
-        );
+        exit.assert_code(16).says([text]);
         assert!(!scene.installed().exists());
     }
 }
@@ -268,14 +252,8 @@ async fn opentofu_is_chosen_by_a_key_and_newer_versions_are_used() {
     // A run of the task has requested OpenTofu, and the worker has nothing else.
     site.wait_for_ids("pool", &["web-1"]).await;
     let written = fs::read_to_string(site.work().join("pool/main.tf")).unwrap();
-    assert!(
-        written.contains("required_version = \">= 1.6.0\""),
-        "{written}"
-    );
+    assert_contains(&written, ["required_version = \">= 1.6.0\""]);
     let output = cts.output();
-    assert!(
-        output.contains("cts is not tested with this version of OpenTofu"),
-        "{output}"
-    );
+    assert_contains(&output, ["cts is not tested with this version of OpenTofu"]);
     cts.stop().await;
 }

@@ -119,7 +119,7 @@ async fn is_given_up(directory: Directory, texts: &[&str], change: impl Fn(&Stag
         "made",
     ];
     let exit = stage.site.run("cts", &command, "delete.log").wait().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     until_gone(&cts.api, "made").await;
     cts.stop().await;
     assert_eq!((stage.file("made").exists(), stage.begun()), (true, 0));

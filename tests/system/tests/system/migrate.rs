@@ -16,7 +16,7 @@ async fn migrate(site: &Site, log: &str, arguments: &[&str]) -> Exit {
 
 async fn migrated(site: &Site, log: &str, arguments: &[&str]) -> Value {
     let exit = migrate(site, log, &[arguments, &["-o", "json"]].concat()).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     serde_json::from_str(&exit.output).unwrap()
 }
 
@@ -48,7 +48,7 @@ async fn the_schema_is_told_brought_up_to_date_and_left_alone() {
         json!({ "dry_run": false, "schema": { "applied": migrations } })
     );
     let again = migrate(&site, "3.log", &[]).await;
-    assert_eq!(again.code, Some(0));
+    again.assert_code(0);
     assert_eq!(again.output, "schema is up to date\n");
 }
 
@@ -59,8 +59,7 @@ async fn a_configuration_without_a_database_has_no_schema_to_migrate() {
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure("127.0.0.1:1", Backend::Shared, &pool);
     let exit = migrate(&site, "1.log", &["-config-file", "cts.hcl"]).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
-    assert!(exit.output.contains("names no database"), "{}", exit.output);
+    exit.assert_code(0).says(["names no database"]);
 }
 
 #[tokio::test]
@@ -98,18 +97,12 @@ async fn what_cannot_be_migrated_is_told_without_passwords() {
     ];
     for (number, (arguments, code, text)) in cases.into_iter().enumerate() {
         let exit = migrate(&site, &format!("{number}.log"), arguments).await;
-        assert_eq!(exit.code, Some(code), "{arguments:?}: {}", exit.output);
-        assert!(exit.output.contains(text), "{arguments:?}: {}", exit.output);
+        exit.assert_code(code).says([text]);
     }
     assert!(!site.path().join("none").exists());
     site.set_environment("CTS_DATABASE_URL", "cts:open-sesame@b");
     let exit = migrate(&site, "variable.log", &[]).await;
-    assert_eq!(exit.code, Some(15), "{}", exit.output);
-    assert!(
-        exit.output.contains("CTS_DATABASE_URL must"),
-        "{}",
-        exit.output
-    );
+    exit.assert_code(15).says(["CTS_DATABASE_URL must"]);
 }
 
 #[tokio::test]
@@ -131,12 +124,7 @@ async fn a_cluster_goes_on_where_one_process_has_ended() {
     let url = empty_database().await;
     let from_to = ["--from", "sqlite:work/cts.db", "--to", &url];
     let busy = migrate(&site, "busy.log", &from_to).await;
-    assert_eq!(busy.code, Some(11), "{}", busy.output);
-    assert!(
-        busy.output.contains("another cts is at work"),
-        "{}",
-        busy.output
-    );
+    busy.assert_code(11).says(["another cts is at work"]);
     cts.stop().await;
 
     let would = migrated(&site, "dry.log", &[&from_to[..], &["--dry-run"]].concat()).await;
@@ -149,7 +137,7 @@ async fn a_cluster_goes_on_where_one_process_has_ended() {
     assert_eq!((&rows["events"], &rows["inputs"]), (&json!(4), &json!(4)));
     assert!(rows["log_lines"].as_u64() > Some(4), "{rows}");
     let again = migrate(&site, "again.log", &from_to).await;
-    assert_eq!(again.code, Some(11), "{}", again.output);
+    again.assert_code(11);
     let reason = "it is not empty: it has 2 tasks and 4 runs";
     assert!(again.output.contains(reason), "{}", again.output);
 

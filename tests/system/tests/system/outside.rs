@@ -84,7 +84,7 @@ async fn the_catalog_is_left_alone_if_so_configured() {
     let cts = site.run_cts(port, &["-config-file", "quiet.hcl"]);
     until_healthy(port).await;
     let exit = cts.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     assert!(!exit.output.contains("registered"), "{}", exit.output);
     assert_eq!(consul.get("/v1/agent/services").await, json!({}));
 }
@@ -126,7 +126,7 @@ async fn consul_checks_the_api_over_tls_too() {
     assert_eq!(answer.status(), 200);
     until_passing(&consul, "cts-two").await;
     let exit = cts.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
 }
 
 async fn refused(site: &Site, name: &str, text: &str, code: i32, expected: &[&str]) {
@@ -185,8 +185,7 @@ async fn a_hangup_ends_it_well() {
     until_healthy(port).await;
     cts.signal(Signal::SIGHUP);
     let exit = cts.wait().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
-    assert!(exit.output.contains("signal=SIGHUP"), "{}", exit.output);
+    exit.assert_code(0).says(["signal=SIGHUP"]);
     assert_eq!(consul.get("/v1/agent/services").await, json!({}));
 }
 
@@ -211,8 +210,7 @@ async fn an_ignored_hangup_stays_ignored() {
     cts.signal(Signal::SIGHUP);
     cts.signal(Signal::SIGHUP);
     let exit = cts.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
-    assert!(exit.output.contains("signal=SIGTERM"), "{}", exit.output);
+    exit.assert_code(0).says(["signal=SIGTERM"]);
     assert!(!exit.output.contains("SIGHUP"), "{}", exit.output);
 }
 
@@ -227,7 +225,7 @@ async fn every_line_of_a_json_log_is_an_object() {
     let cts = site.run_cts(port, &arguments);
     until_healthy(port).await;
     let exit = cts.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     let mut lines = 0;
     for line in exit.output.lines() {
         let line: Value =

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
 
-use cts_testkit::{ConsulAgent, free_port};
+use cts_testkit::{ConsulAgent, assert_contains, free_port};
 use cts_tests::{Backend, Exit, Instance, Site, executable, task};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
@@ -60,14 +60,11 @@ async fn once_applies_every_enabled_task_and_ends() {
     let arguments = ["-once", "-config-file", "idle.hcl"];
     for round in 1..=2 {
         let exit = pass(&site, &arguments).await;
-        assert_eq!(exit.code, Some(0), "{}", exit.output);
-        for text in [
+        exit.assert_code(0).says([
             "executing all tasks once",
             "task is disabled, nothing is done for it: task_name=idle",
             "all tasks completed: tasks=2",
-        ] {
-            assert!(exit.output.contains(text), "{text}:\n{}", exit.output);
-        }
+        ]);
         for name in ["red", "blue"] {
             site.wait_for_ids(name, &["web-1"]).await;
             // An applied input is applied again, and the apply finds nothing to do.
@@ -100,12 +97,10 @@ async fn a_failing_task_is_told_and_the_others_go_on() {
     break_service(&consul).await;
     consul.register_service("api", "api-1", 1, &[], &[]).await;
     let exit = pass(&site, &["-once", "-config-file", "sound.hcl"]).await;
-    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    exit.assert_code(11);
     assert_eq!(begun(&site, "fragile"), 1, "one attempt only");
     site.wait_for_ids("sound", &["api-1"]).await;
-    for text in ["task failed: task_name=fragile", "broken for <web-1>"] {
-        assert!(exit.output.contains(text), "{text}:\n{}", exit.output);
-    }
+    exit.says(["task failed: task_name=fragile", "broken for <web-1>"]);
     let error = "error tf-apply for 'fragile'";
     assert_eq!(exit.output.matches(error).count(), 1, "{}", exit.output);
     let last = exit.output.lines().last().unwrap_or_default();
@@ -121,7 +116,7 @@ async fn a_log_for_programs_ends_with_a_line_for_programs() {
     let (consul, site) = scene(&["fragile"]).await;
     break_service(&consul).await;
     let exit = pass(&site, &["-once", "-log-format=json"]).await;
-    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    exit.assert_code(11);
     // Terraform's output is passed on as it is.
     let last = exit.output.lines().last().unwrap_or_default();
     let last: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}"));
@@ -133,7 +128,7 @@ async fn a_log_for_programs_ends_with_a_line_for_programs() {
 async fn inspect_shows_plans_and_leaves_everything_as_it_is() {
     let (_consul, site) = scene(&["red", "blue"]).await;
     let exit = pass(&site, &["-inspect"]).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     for name in ["red", "blue"] {
         assert_eq!(site.journal(name), [""; 0], "{name} was applied");
         let told = format!("inspected task: task_name={name}");
@@ -142,19 +137,15 @@ async fn inspect_shows_plans_and_leaves_everything_as_it_is() {
         assert!(exit.output.contains(&resource), "{}", exit.output);
         assert!(site.recorded(name).is_err(), "{name} has a state");
     }
-    assert!(
-        exit.output.contains("Plan: 1 to add, 0 to change"),
-        "{}",
-        exit.output
-    );
+    exit.says(["Plan: 1 to add, 0 to change"]);
     assert!(!site.work().join("cts.db").exists());
 
     // After a run nothing is left to change; and the state of the instance is not touched.
     let once = pass(&site, &["-once"]).await;
-    assert_eq!(once.code, Some(0), "{}", once.output);
+    once.assert_code(0);
     let database = std::fs::read(site.work().join("cts.db")).unwrap();
     let again = pass(&site, &["-inspect"]).await;
-    assert_eq!(again.code, Some(0), "{}", again.output);
+    again.assert_code(0);
     assert_eq!(
         again.output.matches("changes_present=false").count(),
         2,
@@ -175,14 +166,11 @@ async fn a_plan_that_fails_is_told_and_the_others_are_shown() {
     let wrong = task("wrong", "./modules/wrong", &["web"], "");
     site.write("wrong.hcl", &wrong);
     let exit = pass(&site, &["-inspect", "-config-file", "wrong.hcl"]).await;
-    assert_eq!(exit.code, Some(11), "{}", exit.output);
-    for text in [
+    exit.assert_code(11).says([
         "inspected task: task_name=red",
         "task failed: task_name=wrong",
         "Reference to undeclared input variable",
-    ] {
-        assert!(exit.output.contains(text), "{text}:\n{}", exit.output);
-    }
+    ]);
 }
 
 #[tokio::test]
@@ -190,7 +178,7 @@ async fn only_the_named_tasks_are_inspected() {
     let (_consul, site) = scene(&["red", "blue", "green"]).await;
     let arguments = ["-inspect-task", "blue", "-inspect-task=green"];
     let exit = pass(&site, &arguments).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     for (name, times) in [("red", 0), ("blue", 1), ("green", 1)] {
         let told = format!("inspected task: task_name={name}");
         assert_eq!(exit.output.matches(&told).count(), times, "{name}");
@@ -202,13 +190,8 @@ async fn only_the_named_tasks_are_inspected() {
 async fn a_task_that_there_is_not_is_refused_with_the_nearest_name() {
     let (_consul, site) = scene(&["yellow"]).await;
     let exit = pass(&site, &["-inspect-task", "yelow"]).await;
-    assert_eq!(exit.code, Some(15), "{}", exit.output);
-    assert!(exit.output.contains("yelow"), "{}", exit.output);
-    assert!(
-        exit.output.contains("did you mean \"yellow\"?"),
-        "{}",
-        exit.output
-    );
+    exit.assert_code(15)
+        .says(["yelow", "did you mean \"yellow\"?"]);
     assert!(!site.work().exists());
 }
 
@@ -219,7 +202,7 @@ async fn without_an_enabled_task_a_pass_is_over_at_once() {
     site.configure(&consul.address(), Backend::Local, "");
     for mode in ["-once", "-inspect"] {
         let exit = pass(&site, &[mode]).await;
-        assert_eq!(exit.code, Some(0), "{mode}: {}", exit.output);
+        exit.assert_code(0);
     }
 }
 
@@ -231,8 +214,7 @@ async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
     let terraform = site.wait_for_step("red", "begin", "web-1").await;
     cts.signal(Signal::SIGTERM);
     let exit = cts.wait().await;
-    assert_eq!(exit.code, Some(12), "{}", exit.output);
-    assert!(exit.output.contains("0 of 1 tasks"), "{}", exit.output);
+    exit.assert_code(12).says(["0 of 1 tasks"]);
     assert!(
         site.terraform_processes().is_empty(),
         "terraform {terraform} was left"
@@ -240,7 +222,7 @@ async fn a_signal_ends_a_pass_gently_and_tells_what_is_not_done() {
     site.release();
     // The next pass finds the state unlocked.
     let exit = pass(&site, &["-once"]).await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     site.wait_for_ids("red", &["web-1"]).await;
 }
 
@@ -291,16 +273,17 @@ async fn shown_on_terminal(site: &Site, kind: &str, log: bool) -> String {
 async fn a_terminal_sees_a_moving_line_for_each_task_and_one_that_stays() {
     let (_consul, site) = scene(&["red", "blue"]).await;
     let seen = shown_on_terminal(&site, "xterm", false).await;
-    for text in [
-        "applying",
-        "0/2 tasks done",
-        "2 tasks done",
-        "red",
-        "blue",
-        "\u{1b}[",
-    ] {
-        assert!(seen.contains(text), "no {text:?} in\n{seen}");
-    }
+    assert_contains(
+        &seen,
+        [
+            "applying",
+            "0/2 tasks done",
+            "2 tasks done",
+            "red",
+            "blue",
+            "\u{1b}[",
+        ],
+    );
     for name in ["red", "blue"] {
         assert_eq!(begun(&site, name), 1);
     }
@@ -312,10 +295,7 @@ async fn a_terminal_without_moving_lines_sees_plain_ones() {
     for (kind, log) in [("dumb", false), ("xterm", true)] {
         let seen = shown_on_terminal(&site, kind, log).await;
         assert_eq!(seen.contains("Apply complete!"), log, "{seen}");
-        assert!(
-            seen.contains("task of the pass ended: task_name=red"),
-            "{seen}"
-        );
+        assert_contains(&seen, ["task of the pass ended: task_name=red"]);
         assert!(!seen.contains('\u{1b}'), "{seen}");
     }
 }
@@ -337,12 +317,7 @@ async fn what_consul_refuses_ends_the_pass_with_its_words() {
     site.configure(&consul.address(), Backend::Local, &format!("{red}{far}"));
     for arguments in [["-once"], ["-inspect"]] {
         let exit = pass(&site, &arguments).await;
-        assert_eq!(exit.code, Some(11), "{}", exit.output);
-        assert!(
-            exit.output.contains("No path to datacenter"),
-            "{}",
-            exit.output
-        );
+        exit.assert_code(11).says(["No path to datacenter"]);
     }
     // The other task has had its turn.
     site.wait_for_ids("red", &["web-1"]).await;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cts_testkit::ConsulAgent;
+use cts_testkit::{ConsulAgent, assert_contains};
 use cts_tests::{Instance, LOCAL_BACKEND, Site};
 
 use super::secrets::files_below;
@@ -121,11 +121,9 @@ async fn environment_of_module(worker: &str) -> Vec<String> {
     let cts = Instance::start(&site).await;
     let events = cts.api.wait_for_events("probe", 1).await;
     assert_eq!(events[0]["success"], true, "{events:?}");
-    assert!(
-        cts.output()
-            .contains("credentials of cts in its environment are not handed to terraform"),
-        "{}",
-        cts.output()
+    assert_contains(
+        cts.output(),
+        ["credentials of cts in its environment are not handed to terraform"],
     );
     cts.stop().await;
     let environment = fs::read_to_string(site.path().join("environment")).unwrap();

@@ -10,14 +10,7 @@ use cts_tests::{Backend, Instance, RECORDER, Site, task};
 async fn refused(site: &Site, arguments: &[&str], code: i32, texts: &[&str]) {
     drop(std::fs::remove_file(site.path().join("refused.log")));
     let exit = site.run("cts", arguments, "refused.log").wait().await;
-    assert_eq!(exit.code, Some(code), "{arguments:?}:\n{}", exit.output);
-    for text in texts {
-        assert!(
-            exit.output.contains(text),
-            "no {text:?} in\n{}",
-            exit.output
-        );
-    }
+    exit.assert_code(code).says(texts);
     assert!(!site.work().exists(), "{arguments:?} left something behind");
 }
 
@@ -204,7 +197,7 @@ async fn a_second_process_in_the_same_directory_is_refused() {
     cts.api.wait_for_events("pool", 1).await;
 
     let exit = site.run_cts(free_port(), &[]).wait().await;
-    assert_eq!(exit.code, Some(11), "{}", exit.output);
+    exit.assert_code(11);
     let text = "another cts is at work in";
     assert!(exit.output.contains(text), "{}", exit.output);
 

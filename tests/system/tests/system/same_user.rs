@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use cts_testkit::{ConsulAgent, Postgres};
+use cts_testkit::{ConsulAgent, Postgres, assert_contains};
 use cts_tests::{Backend, Instance, Shape, Site, task};
 use nix::unistd::geteuid;
 
@@ -79,7 +79,7 @@ async fn a_module_cannot_read_the_credentials_of_cts_in_proc() {
     let (site, database) = site(&consul).await;
     if Shape::of_this_run() == Shape::Embedded {
         let migrated = site.run("cts", &["migrate"], "migrate.log").wait().await;
-        assert_eq!(migrated.code, Some(0), "{}", migrated.output);
+        migrated.assert_code(0);
     }
     let cts = Instance::start(&site).await;
     let events = cts.api.wait_for_events("thief", 1).await;
@@ -95,9 +95,7 @@ async fn a_module_cannot_read_the_credentials_of_cts_in_proc() {
     );
     // The module can look at processes of its user, such as Terraform.
     let marker = format!("TEST_SITE={}", site.path().display());
-    for seen in [&marker, "<- read environ of ", "opened mem of "] {
-        assert!(text.contains(seen), "{seen}");
-    }
+    assert_contains(&text, [&marker, "<- read environ of ", "opened mem of "]);
     for refused in [
         format!("read environ of {pid}"),
         format!("read auxv of {pid}"),
@@ -131,9 +129,10 @@ async fn a_module_cannot_read_the_credentials_of_cts_in_proc() {
         .lines()
         .find(|line| line.contains("are not handed to terraform"));
     let withheld = withheld.unwrap_or_else(|| panic!("{output}"));
-    for name in ["CONSUL_HTTP_TOKEN", "CTS_DATABASE_URL", "VAULT_TOKEN"] {
-        assert!(withheld.contains(name), "{withheld}");
-    }
+    assert_contains(
+        &withheld,
+        ["CONSUL_HTTP_TOKEN", "CTS_DATABASE_URL", "VAULT_TOKEN"],
+    );
     for warning in ["can read credentials", "can read the memory"] {
         assert!(!output.contains(warning), "{output}");
     }
@@ -151,7 +150,7 @@ async fn a_descriptor_that_cts_has_not_made_ends_it_at_once() {
         let arguments = [service, "-config-file", "cts.hcl"];
         let log = format!("{service}.log");
         let exit = site.run("cts", &arguments, &log).wait().await;
-        assert_eq!(exit.code, Some(11), "{}", exit.output);
+        exit.assert_code(11);
         assert!(
             exit.output.contains("unset it") && exit.output.contains("not the sealed file"),
             "{}",

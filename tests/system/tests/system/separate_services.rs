@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use cts_testkit::{ConsulAgent, free_port};
-use cts_tests::{Api, Backend, RECORDER, Site, task};
+use cts_tests::{Api, Backend, RECORDER, Site, assert_successful, task};
 
 use crate::system::grpc::{OF_SCHEDULER, OF_WATCHER, assert_lists, channel, wait_until_serving};
 
@@ -56,13 +56,10 @@ async fn four_processes_serve_their_own_and_apply_a_change_together() {
     consul.register_service("web", "web-1", 1, &[], &[]).await;
     site.wait_for_ids("pool", &["web-1"]).await;
     let events = api.wait_for_events("pool", 2).await;
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "{events:?}"
-    );
+    assert_successful(&events);
 
     for process in processes {
         let exit = process.terminate().await;
-        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        exit.assert_code(0);
     }
 }

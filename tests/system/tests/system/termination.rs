@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use cts_testkit::{ConsulAgent, eventually, free_port};
-use cts_tests::{Backend, DEADLINE, Instance, Site, task};
+use cts_tests::{Backend, DEADLINE, Instance, Site, assert_successful, task};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -52,13 +52,9 @@ async fn terraform_is_interrupted(backend: Backend) {
     let terraform = site.wait_for_step("pool", "begin", "web-1,web-2").await;
 
     let exit = cts.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     assert!(exit.took < GRACEFUL, "{:?}", exit.took);
-    assert!(
-        exit.output.contains("Interrupt received"),
-        "{}",
-        exit.output
-    );
+    exit.says(["Interrupt received"]);
     let left = site.terraform_processes();
     assert!(!left.contains(&terraform), "{left:?}");
     site.wait_until_quiet().await;
@@ -68,10 +64,7 @@ async fn terraform_is_interrupted(backend: Backend) {
     let cts = Instance::start(&site).await;
     site.wait_for_step("pool", "end", "web-1,web-2").await;
     let events = cts.api.wait_for_events("pool", 2).await;
-    assert!(
-        events.iter().all(|event| event["success"] == true),
-        "an interruption is no failure: {events:?}"
-    );
+    assert_successful(&events);
     assert_no_lock(backend, &consul, &site, "pool").await;
     cts.stop().await;
 }
@@ -96,7 +89,7 @@ async fn an_idle_process_ends_at_once() {
     let cts = Instance::start(&site).await;
     cts.api.wait_for_events("pool", 1).await;
     let exit = cts.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     assert!(exit.took < GRACEFUL, "{:?}", exit.took);
 }
 
@@ -114,7 +107,7 @@ async fn ends_while_waiting(consul: &str) {
     })
     .await;
     let exit = process.terminate().await;
-    assert_eq!(exit.code, Some(0), "{}", exit.output);
+    exit.assert_code(0);
     assert!(exit.took < GRACEFUL, "{:?}", exit.took);
     assert!(!site.work().exists(), "nothing had begun");
 }
@@ -158,7 +151,6 @@ async fn a_pass_that_has_not_begun_is_no_success() {
     })
     .await;
     let exit = process.terminate().await;
-    assert_eq!(exit.code, Some(12), "{}", exit.output);
-    assert!(exit.output.contains("0 of 1 tasks"), "{}", exit.output);
+    exit.assert_code(12).says(["0 of 1 tasks"]);
     assert!(exit.took < GRACEFUL, "{:?}", exit.took);
 }

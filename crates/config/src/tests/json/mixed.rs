@@ -2,7 +2,7 @@
 
 use cts_core::BufferPeriod;
 
-use super::task;
+use super::{only, task};
 use crate::tests::{Sandbox, task_with};
 
 #[test]
@@ -68,9 +68,7 @@ fn json_in_a_file_of_hcl_must_be_json_and_means_what_hcl_means() {
         ("{ }\n# comment", 1, "unexpected character"),
     ] {
         let report = sandbox.refused_as("a.hcl", text);
-        let [problem] = report.problems() else {
-            panic!("{}", report.render());
-        };
+        let problem = only(&report);
         assert_eq!(problem.column(), Some(column), "{text}: {problem}");
         assert!(problem.message().contains(message), "{text}: {problem}");
         assert!(

@@ -11,14 +11,11 @@ use cts_proto::run::v1::run_service_server::RunService;
 use cts_proto::worker::v1 as worker;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
+use cts_testkit::refused_calls;
 use tokio_stream::StreamExt as _;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{DATABASE_SECONDS, PlayedScheduler};
-
-fn not_played<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented("no worker asks for this"))
-}
 
 #[tonic::async_trait]
 impl RunService for PlayedScheduler {
@@ -36,7 +33,7 @@ impl RunService for PlayedScheduler {
         let request = request.into_inner();
         let conduct = || self.conduct.lock().unwrap();
         if conduct().knows_no_cancels {
-            return not_played();
+            return Err(Status::unimplemented("a scheduler of an earlier version"));
         }
         let wait = convert::duration_from_wire(request.wait.as_ref());
         let mut looks = tokio::time::interval(Duration::from_millis(20));
@@ -48,13 +45,6 @@ impl RunService for PlayedScheduler {
         drop(tokio::time::timeout(wait, ordered).await);
         let order = conduct().cancel.into();
         Ok(Response::new(run::AwaitCancelResponse { order }))
-    }
-
-    async fn cancel_run(
-        &self,
-        _request: Request<run::CancelRunRequest>,
-    ) -> Result<Response<run::CancelRunResponse>, Status> {
-        not_played()
     }
 
     async fn record_state(
@@ -90,6 +80,14 @@ impl RunService for PlayedScheduler {
     type GetInputContentsStream =
         tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;
     type FollowRunsStream = tokio_stream::Empty<Result<run::FollowRunsResponse, Status>>;
+
+    refused_calls! {
+        cancel_run: run::CancelRunRequest => run::CancelRunResponse;
+        get_run: run::GetRunRequest => run::GetRunResponse;
+        list_runs: run::ListRunsRequest => run::ListRunsResponse;
+        follow_runs: run::FollowRunsRequest => Self::FollowRunsStream;
+        get_queue: run::GetQueueRequest => run::GetQueueResponse;
+    }
 
     async fn suspend_run(
         &self,
@@ -222,39 +220,15 @@ impl RunService for PlayedScheduler {
         let status = run::RunStatus::Succeeded.into();
         Ok(Response::new(run::CompleteRunResponse { status }))
     }
-
-    async fn get_run(
-        &self,
-        _request: Request<run::GetRunRequest>,
-    ) -> Result<Response<run::GetRunResponse>, Status> {
-        not_played()
-    }
-
-    async fn list_runs(
-        &self,
-        _request: Request<run::ListRunsRequest>,
-    ) -> Result<Response<run::ListRunsResponse>, Status> {
-        not_played()
-    }
-
-    async fn follow_runs(
-        &self,
-        _request: Request<run::FollowRunsRequest>,
-    ) -> Result<Response<Self::FollowRunsStream>, Status> {
-        not_played()
-    }
-
-    async fn get_queue(
-        &self,
-        _request: Request<run::GetQueueRequest>,
-    ) -> Result<Response<run::GetQueueResponse>, Status> {
-        not_played()
-    }
 }
 
 #[tonic::async_trait]
 impl LogService for PlayedScheduler {
     type ReadLogStream = tokio_stream::Empty<Result<log::ReadLogResponse, Status>>;
+
+    refused_calls! {
+        read_log: log::ReadLogRequest => Self::ReadLogStream;
+    }
 
     async fn append_log(
         &self,
@@ -269,17 +243,15 @@ impl LogService for PlayedScheduler {
         }
         Ok(Response::new(log::AppendLogResponse {}))
     }
-
-    async fn read_log(
-        &self,
-        _request: Request<log::ReadLogRequest>,
-    ) -> Result<Response<Self::ReadLogStream>, Status> {
-        not_played()
-    }
 }
 
 #[tonic::async_trait]
 impl WorkerService for PlayedScheduler {
+    refused_calls! {
+        list_workers: worker::ListWorkersRequest => worker::ListWorkersResponse;
+        drain_worker: worker::DrainWorkerRequest => worker::DrainWorkerResponse;
+    }
+
     async fn heartbeat(
         &self,
         request: Request<worker::HeartbeatRequest>,
@@ -296,19 +268,5 @@ impl WorkerService for PlayedScheduler {
                 .map(convert::timestamp_to_wire),
             ..worker::HeartbeatResponse::default()
         }))
-    }
-
-    async fn list_workers(
-        &self,
-        _request: Request<worker::ListWorkersRequest>,
-    ) -> Result<Response<worker::ListWorkersResponse>, Status> {
-        not_played()
-    }
-
-    async fn drain_worker(
-        &self,
-        _request: Request<worker::DrainWorkerRequest>,
-    ) -> Result<Response<worker::DrainWorkerResponse>, Status> {
-        not_played()
     }
 }

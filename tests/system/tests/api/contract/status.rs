@@ -1,5 +1,6 @@
 //! Sections 5 to 8: health and status.
 
+use cts_testkit::assert_contains;
 use serde_json::{Value, json};
 
 use super::three_tasks;
@@ -155,9 +156,5 @@ async fn events(scene: &Scene) {
         .get("/v1/status/tasks/pool?include=events")
         .await;
     assert_eq!(one["pool"], statuses["pool"]);
-    assert!(
-        one["pool"]
-            .to_string()
-            .contains(MODULE.trim_start_matches("./"))
-    );
+    assert_contains(&one["pool"], [MODULE.trim_start_matches("./")]);
 }

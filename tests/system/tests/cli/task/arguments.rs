@@ -66,10 +66,7 @@ async fn a_switch_can_be_set_to_false() {
     let server = Conversation::with([here]).await;
     let call = Call::original(&["task", "delete", "-auto-approve=false", "web"]).input("no\n");
     let said = server.run(call, &["GET /v1/tasks/web"]).await;
-    assert!(
-        said.stdout.contains("Cancelled deleting task 'web'"),
-        "{said}"
-    );
+    said.stdout_has(["Cancelled deleting task 'web'"]);
 }
 
 #[tokio::test]

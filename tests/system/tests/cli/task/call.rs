@@ -33,6 +33,25 @@ impl fmt::Display for Said {
 }
 
 impl Said {
+    /// Asserts that standard output has each of these parts.
+    #[track_caller]
+    pub(crate) fn stdout_has<'a>(&self, parts: impl IntoIterator<Item = &'a str>) {
+        self.has(&self.stdout, parts);
+    }
+
+    /// Asserts that standard error has each of these parts.
+    #[track_caller]
+    pub(crate) fn stderr_has<'a>(&self, parts: impl IntoIterator<Item = &'a str>) {
+        self.has(&self.stderr, parts);
+    }
+
+    #[track_caller]
+    fn has<'a>(&self, stream: &str, parts: impl IntoIterator<Item = &'a str>) {
+        for part in parts {
+            assert!(stream.contains(part), "no {part:?} in\n{self}");
+        }
+    }
+
     /// Replaces `text` by `replacement` in all output.
     pub(crate) fn replace(self, text: &str, replacement: &str) -> Self {
         Self {

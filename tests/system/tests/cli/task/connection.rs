@@ -45,10 +45,7 @@ async fn the_port_is_deprecated() {
     let address = format!("-http-addr=http://{}", server.address());
     let said = disable(&["-port=1", &address]).run().await;
     assert_eq!(said.code, Some(0), "{said}");
-    assert!(
-        said.stderr.contains("has no effect beside -http-addr"),
-        "{said}"
-    );
+    said.stderr_has(["has no effect beside -http-addr"]);
 }
 
 #[tokio::test]
@@ -82,10 +79,7 @@ async fn an_unclear_switch_in_the_environment_is_told() {
     let call = disable(&[]).variable("CTS_SSL_VERIFY", "perhaps");
     let said = server.run(call, &[DISABLE]).await;
     assert_eq!(said.code, Some(0), "{said}");
-    assert!(
-        said.stderr.contains("CTS_SSL_VERIFY is \"perhaps\""),
-        "{said}"
-    );
+    said.stderr_has(["CTS_SSL_VERIFY is \"perhaps\""]);
 }
 
 #[tokio::test]
@@ -150,11 +144,7 @@ async fn certificates_come_from_options_and_environment() {
 async fn a_server_that_is_not_trusted() {
     let (said, lines) = disabled_over_tls(|call, _| call).await;
     assert_eq!(said.code, Some(11), "{said}");
-    assert!(
-        said.stdout
-            .contains("invalid peer certificate:\nUnknownIssuer"),
-        "{said}"
-    );
+    said.stdout_has(["invalid peer certificate:\nUnknownIssuer"]);
     assert_eq!(lines, [""; 0]);
 }
 
@@ -207,8 +197,5 @@ async fn plain_text_to_a_server_with_tls() {
     let address = format!("-http-addr=http://{}", server.address());
     let said = disable(&[&address]).run().await;
     assert_eq!(said.code, Some(11), "{said}");
-    assert!(
-        said.stdout.contains("the server may expect HTTPS"),
-        "{said}"
-    );
+    said.stdout_has(["the server may expect HTTPS"]);
 }

@@ -194,15 +194,9 @@ async fn a_file_with_several_tasks_or_none() {
         "task {\n  name = \"a\"\n  module = \"m/m/m\"\n  condition \"services\" { names = [\"a\"] }\n}\n"
     );
     let said = refused_file(&two.replacen("\"a\"", "\"b\"", 1)).await;
-    assert!(
-        said.stdout.contains("cannot contain more than 1 task"),
-        "{said}"
-    );
+    said.stdout_has(["cannot contain more than 1 task"]);
     let said = refused_file("port = 8558\n").await;
-    assert!(
-        said.stdout.contains("must contain at least one task"),
-        "{said}"
-    );
+    said.stdout_has(["must contain at least one task"]);
 }
 
 #[tokio::test]

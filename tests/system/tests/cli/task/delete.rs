@@ -145,10 +145,7 @@ async fn waiting_for_a_server_that_goes_away() {
     let call = Call::cts(&["task", "delete", "-auto-approve", "--wait", "web"]);
     let said = server.run(call, &[GET, DELETE, GET]).await;
     assert_eq!(said.code, Some(11), "{said}");
-    assert!(
-        said.stderr.contains("unable to see whether 'web' is gone"),
-        "{said}"
-    );
+    said.stderr_has(["unable to see whether 'web' is gone"]);
 }
 
 const PLAN: &str = "POST /v1/tasks/web/destroy-plan";

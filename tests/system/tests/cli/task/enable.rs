@@ -133,11 +133,7 @@ async fn what_a_terminal_would_obey_is_shown_instead() {
     let answer = ok(json!({"inspect": {"changes_present": false, "plan": plan}}));
     let server = Conversation::with([answer, done()]).await;
     let said = server.run(enable(), &[INSPECT, ENABLE]).await;
-    assert!(
-        said.stdout
-            .contains(r"    \u{1b}[2J\u{1b}]0;title\u{7}nothing"),
-        "{said}"
-    );
+    said.stdout_has([r"    \u{1b}[2J\u{1b}]0;title\u{7}nothing"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `cts import`: from a server that answers as the original does, and from a real cts to a real cts.
 
-use cts_testkit::{Authority, ConsulAgent, ScriptedAnswer, ScriptedHttp};
+use cts_testkit::{Authority, ConsulAgent, ScriptedAnswer, ScriptedHttp, assert_contains};
 use cts_tests::{Backend, Instance, RECORDER, Site, task as block};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -123,9 +123,9 @@ async fn a_task_of_which_the_source_hides_something_is_not_imported() {
         "{said}"
     );
     let reason = document["tasks"][0]["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("the source does not tell its secrets (module, variable password)"),
-        "{reason}"
+    assert_contains(
+        &reason,
+        ["the source does not tell its secrets (module, variable password)"],
     );
     assert!(!said.stdout.contains("a-token"), "{said}");
 }
@@ -191,10 +191,7 @@ async fn tasks_can_be_created_disabled_and_replaced() {
     assert_eq!(requests[2].header("if-match"), Some("*"));
     assert_eq!(sent(2)["task"]["enabled"], false);
     assert_eq!(requests.len(), 3);
-    assert!(
-        said.stderr.contains("buffer_period is 5s to 5s here"),
-        "{said}"
-    );
+    said.stderr_has(["buffer_period is 5s to 5s here"]);
     let rows = "fresh  created\noff    same\nother  replaced  description\n";
     assert!(said.stdout.ends_with(rows), "{said}");
 }
@@ -205,10 +202,7 @@ async fn when_nothing_answers_any_more_the_rest_is_not_tried() {
     let here = vec![tasks(&[]), ScriptedAnswer::Close];
     let said = import(source, here, &[], &[LIST, CREATE]).await;
     assert_eq!(said.code, Some(11), "{said}");
-    assert!(
-        said.stdout.contains("b     failed  not tried: no answer"),
-        "{said}"
-    );
+    said.stdout_has(["b     failed  not tried: no answer"]);
     let failed = "Error: not here as at the source: 2 of 2";
     assert!(said.stderr.contains(failed), "{said}");
 }
@@ -237,10 +231,7 @@ async fn a_source_that_is_none_is_refused() {
         let from = format!("http://{}", source.address());
         let said = Call::cts(&["import", "--from", &from]).run().await;
         assert_eq!(said.code, Some(11), "{said}");
-        assert!(
-            said.stderr.contains("unable to read the tasks to import"),
-            "{said}"
-        );
+        said.stderr_has(["unable to read the tasks to import"]);
         // Lines are as wide as a terminal.
         let unwrapped = said.stderr.replace('\n', " ");
         assert!(unwrapped.contains(text), "{text} in {said}");
@@ -339,11 +330,7 @@ async fn a_running_cts_is_moved_to_another() {
     let said = cts(&[]).await;
     // The relative module is not where this one runs, which was said before.
     assert_eq!(said.code, Some(11), "{said}");
-    assert!(
-        said.stderr
-            .contains("'near': warning: the module ./modules/recorder"),
-        "{said}"
-    );
+    said.stderr_has(["'near': warning: the module ./modules/recorder"]);
     assert!(said.stdout.contains("near     failed"), "{said}");
     assert_eq!(instance.api.wait_for_events("pool", 1).await.len(), 1);
     new.wait_for_ids("pool", &["web-1"]).await;

@@ -50,10 +50,7 @@ async fn a_running_cts_tells_of_its_tasks() {
             .starts_with("Name:       pool\nStatus:     successful\n"),
         "{show}"
     );
-    assert!(
-        show.stdout.contains("\nLast run:   succeeded, began "),
-        "{show}"
-    );
+    show.stdout_has(["\nLast run:   succeeded, began "]);
     let show = document(&asked(&instance, &["show", "pool", "-o", "json"]).await);
     assert_eq!(show["events"][0]["id"], events[0]["id"]);
 
@@ -67,16 +64,10 @@ async fn a_running_cts_tells_of_its_tasks() {
     for command in ["show", "events", "run"] {
         let unknown = asked(&instance, &[command, "nobody"]).await;
         assert_eq!(unknown.code, Some(11), "{unknown}");
-        assert!(
-            unknown.stderr.contains("there is no task 'nobody'"),
-            "{unknown}"
-        );
+        unknown.stderr_has(["there is no task 'nobody'"]);
     }
     let disabled = asked(&instance, &["run", "idle"]).await;
     assert_eq!(disabled.code, Some(11), "{disabled}");
-    assert!(
-        disabled.stderr.contains("cts task enable idle"),
-        "{disabled}"
-    );
+    disabled.stderr_has(["cts task enable idle"]);
     instance.stop().await;
 }

@@ -1,41 +1,10 @@
-//! Certificates for tests.
+//! The files of a service with TLS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cts_rpc::{ClientTlsFiles, IdentityFiles, TlsFiles};
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-
-pub(crate) struct Authority {
-    pem: String,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl Authority {
-    pub(crate) fn new() -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self {
-            pem,
-            issuer: Issuer::new(params, key),
-        }
-    }
-
-    /// A certificate for these names, with its key.
-    pub(crate) fn issue(&self, names: &[&str]) -> (String, String) {
-        let key = KeyPair::generate().unwrap();
-        let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-        let mut params = CertificateParams::new(names).unwrap();
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    }
-}
+use cts_testkit::Authority;
 
 /// The files of one service.
 pub(crate) struct Folder(tempfile::TempDir);
@@ -50,7 +19,7 @@ impl Folder {
 
     pub(crate) fn fill(&self, trusted: &Authority, issuer: &Authority, names: &[&str]) {
         let (cert, key) = issuer.issue(names);
-        self.write("ca.pem", &trusted.pem);
+        self.write("ca.pem", trusted.pem());
         self.write("cert.pem", &cert);
         self.write("key.pem", &key);
     }
