@@ -1,0 +1,1 @@
+//! The client against servers whose answers are scripted.
