@@ -93,8 +93,8 @@ impl Server {
         self.create(&path, &body).await
     }
 
-    /// Uploads a gzip tar archive, with the root module at its root. The configuration version is uploaded for the server
-    /// when its status says so.
+    /// Uploads a gzip tar archive, with the root module at its root. Runs can use the configuration version
+    /// as soon as its status is `uploaded`.
     pub async fn upload_configuration(
         &self,
         url: &SignedUrl,

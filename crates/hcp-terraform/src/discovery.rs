@@ -30,7 +30,7 @@ impl Server {
         let request = Request {
             call: Call::new(&Method::GET, &url),
             method: Method::GET,
-            url: url.clone(),
+            url,
             access: Access::Open,
             content: Content::None,
             repeat: Repeat::Safe,
@@ -40,7 +40,7 @@ impl Server {
         let answer = self.exchange(&request).await?;
         let services: Services = decode(&request, &answer)?;
         let base = services.0.get(SERVICE).and_then(Value::as_str);
-        let base = base.and_then(|base| base_url(&url, base, self.transport()));
+        let base = base.and_then(|base| base_url(&answer.url, base, self.transport()));
         base.ok_or_else(|| ApiError::Protocol {
             call: request.call,
             problem: ProtocolProblem::NoService,

@@ -50,7 +50,7 @@ pub enum ApiError {
     /// Not there, or not visible with this token (404).
     #[error("not there, or not visible with this token: {0}")]
     NotFound(Refusal),
-    /// Not possible in the present state (409): a run that ended, a lock that somebody holds.
+    /// Not possible in the present state (409): a run that ended, a lock that is held.
     #[error("not possible in the present state: {0}")]
     Conflict(Refusal),
     /// The server does not accept the content of the request (400, 412, 413, 422).
@@ -110,7 +110,7 @@ pub enum ApiError {
         problem: ProtocolProblem,
     },
     /// A name or id cannot be a part of a path.
-    #[error("the API cannot be asked for the name {name:?}")]
+    #[error("the name {name:?} cannot be a part of a path of the API")]
     InvalidName {
         /// The name.
         name: String,

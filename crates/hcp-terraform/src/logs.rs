@@ -11,10 +11,13 @@ use crate::signed_url::SignedUrl;
 const START: u8 = 0x02;
 const END: u8 = 0x03;
 
+/// Bytes of both markers, which may be sent beyond the limit of a piece.
+const MARKERS: usize = 2;
+
 /// Bytes of a request of [`Server::log_tail`].
 const PIECE: u32 = 256 << 10;
 
-/// A piece of a log. It may begin and end within a character.
+/// A piece of a log, which may begin and end within a character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPiece {
     /// Content without the markers of the stream.
@@ -47,7 +50,7 @@ impl Server {
         limit: u32,
     ) -> Result<LogPiece, ApiError> {
         let longest = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut request = self.signed(Method::GET, log, longest)?;
+        let mut request = self.signed(Method::GET, log, longest.saturating_add(MARKERS))?;
         request
             .url
             .query_pairs_mut()

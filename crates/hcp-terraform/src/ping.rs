@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::server::Server;
 use crate::verdict::number;
 
-/// What a server says of itself.
+/// Product, versions and limit of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ping {
     /// Product.
@@ -34,7 +34,7 @@ pub enum Product {
 }
 
 impl Server {
-    /// Reads what the server says of itself.
+    /// Reads product, versions and limit of the server.
     pub async fn ping(&self) -> Result<Ping, ApiError> {
         let answer = self
             .exchange(&self.request(Method::GET, &["ping"])?)

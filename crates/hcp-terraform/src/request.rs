@@ -10,7 +10,7 @@ use crate::call::Call;
 /// Most bytes of an answer of the API.
 pub(crate) const LONGEST_JSON: usize = 10 << 20;
 
-/// What a request carries to prove itself.
+/// Credentials of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// The token, to the API only; needs a permit of the budget.

@@ -5,7 +5,7 @@ use crate::run_status::RunStatus;
 /// Where a run is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPhase {
-    /// Behind another run, or before a locked workspace.
+    /// Queued after another run, or stopped by a locked workspace.
     Waiting,
     /// Before the plan.
     Preparing,

@@ -61,7 +61,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The same server with another token of the same user.
+    /// Replaces the token, for the same user; connections and budget stay.
     pub fn with_token(&self, token: SecretString) -> Result<Self, SettingsError> {
         Ok(Self {
             bearer: bearer(&token)?,

@@ -1,4 +1,4 @@
-//! Signed URLs: whoever has one may use it, so they are secret.
+//! Signed URLs: the URL alone gives access, so it is secret.
 
 use bytes::Bytes;
 use reqwest::Method;
@@ -8,7 +8,8 @@ use serde::Deserialize;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::problem::ProtocolProblem;
-use crate::request::{Access, Content, Repeat, Request};
+use crate::redirection::same_origin;
+use crate::request::{Access, Content, LONGEST_JSON, Repeat, Request};
 use crate::server::Server;
 
 /// A URL that needs no token, for one hour or more. `Debug` does not show it; it is not to be stored.
@@ -50,22 +51,22 @@ impl Server {
 
     /// Sends an archive to a signed URL.
     pub(crate) async fn upload(&self, url: &SignedUrl, archive: Bytes) -> Result<(), ApiError> {
-        let request = self.signed(Method::PUT, url, crate::request::LONGEST_JSON)?;
+        let request = self.signed(Method::PUT, url, LONGEST_JSON)?;
         let content = Content::Archive(archive);
         self.order(Request { content, ..request }).await
     }
 
     /// Reads everything at a signed URL.
     ///
-    /// Some servers name a URL of their own that needs the token after all. It gets the token if it has the origin of
-    /// the API, and only after it was refused without.
+    /// Some servers name a URL of their own that needs the token after all. Such a URL gets the token if it has
+    /// the origin of the API, and only after it was refused without.
     pub(crate) async fn download(
         &self,
         url: &SignedUrl,
         longest: usize,
     ) -> Result<Vec<u8>, ApiError> {
         let mut request = self.signed(Method::GET, url, longest)?;
-        let is_own = crate::transport::same_origin(&request.url, self.base());
+        let is_own = same_origin(&request.url, self.base());
         let answer = match self.exchange(&request).await {
             Err(ApiError::ExpiredUrl(_)) if is_own => {
                 request.access = Access::Token;

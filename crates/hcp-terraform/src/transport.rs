@@ -1,15 +1,15 @@
 //! One request over HTTP, with its redirections, and the whole answer.
 //!
-//! Redirections are followed here and not by the HTTP library, because three rules depend on the request: the
-//! token goes to the origin of the API only, a change goes to no other origin, and plain HTTP is refused.
+//! Redirections are followed here and not by the HTTP library, because their rules depend on the request.
 
 use reqwest::header::{self, HeaderMap, HeaderValue};
-use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
 
 use cts_http::with_server_name;
 
 use crate::error::SettingsError;
 use crate::problem::ProtocolProblem;
+use crate::redirection::{is_redirection, redirected, same_origin};
 use crate::request::{Access, Content, Request};
 use crate::settings::ServerSettings;
 
@@ -34,6 +34,8 @@ pub(crate) struct Transport {
 
 /// An answer with all of its body; of a refusal, the beginning.
 pub(crate) struct Answer {
+    /// Address after all redirections.
+    pub(crate) url: Url,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -77,7 +79,7 @@ impl Transport {
         })
     }
 
-    /// Whether a URL may be asked for at all.
+    /// Whether a URL has a permitted scheme and a host.
     pub(crate) fn permits(&self, url: &Url) -> bool {
         let is_plain = url.scheme() == "http" && self.allow_plain_http;
         (url.scheme() == "https" || is_plain) && url.has_host()
@@ -94,9 +96,9 @@ impl Transport {
         for _ in 0..=MOST_REDIRECTS {
             let answer = self.send_to(&url, request, bearer).await?;
             if !is_redirection(answer.status()) {
-                return read(answer, request.longest).await;
+                return read(url, answer, request.longest).await;
             }
-            let next = self.next(&url, &answer, request)?;
+            let next = redirected(&url, &answer, request, |url| self.permits(url))?;
             if !same_origin(&url, &next) {
                 bearer = None;
             }
@@ -140,43 +142,9 @@ impl Transport {
         };
         sent.send().await.map_err(unreachable)
     }
-
-    /// Where a redirection leads, if it is followed.
-    fn next(&self, from: &Url, answer: &Response, request: &Request) -> Result<Url, SendError> {
-        let keeps_the_request = matches!(
-            answer.status(),
-            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-        );
-        let is_read = request.method == Method::GET;
-        if !is_read && !keeps_the_request {
-            return Err(SendError::Redirect("of a change"));
-        }
-        let location = answer.headers().get(header::LOCATION);
-        let location = location.and_then(|location| location.to_str().ok());
-        let next = location.and_then(|location| from.join(location).ok());
-        let next = next.ok_or(SendError::Redirect("to nowhere"))?;
-        if !self.permits(&next) {
-            return Err(SendError::Redirect("to something else than https"));
-        }
-        if !is_read && request.access == Access::Token && !same_origin(from, &next) {
-            return Err(SendError::Redirect("of a change to another host"));
-        }
-        Ok(next)
-    }
 }
 
-/// Whether two URLs have the same scheme, host and port.
-pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
-    one.scheme() == other.scheme()
-        && one.host_str() == other.host_str()
-        && one.port_or_known_default() == other.port_or_known_default()
-}
-
-fn is_redirection(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-}
-
-async fn read(mut answer: Response, longest: usize) -> Result<Answer, SendError> {
+async fn read(url: Url, mut answer: Response, longest: usize) -> Result<Answer, SendError> {
     let (status, headers) = (answer.status(), answer.headers().clone());
     let mut body = Vec::new();
     let too_long = || SendError::Answer(ProtocolProblem::TooLong { limit: longest });
@@ -190,6 +158,7 @@ async fn read(mut answer: Response, longest: usize) -> Result<Answer, SendError>
             }
         }
         return Ok(Answer {
+            url,
             status,
             headers,
             body,
@@ -208,6 +177,7 @@ async fn read(mut answer: Response, longest: usize) -> Result<Answer, SendError>
         body.extend_from_slice(&part);
     }
     Ok(Answer {
+        url,
         status,
         headers,
         body,
