@@ -29,6 +29,7 @@ pub struct Refusal {
 ///
 /// The server may quote values of the request: a caller that sent secrets removes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "names of the API")]
 pub struct Detail {
     /// Title of the kind of error.
     pub title: String,
@@ -112,10 +113,10 @@ fn shown(text: &str, hidden: &SecretString) -> String {
 /// The errors as the end of a message.
 pub(crate) fn joined(details: &[Detail]) -> String {
     let texts: Vec<_> = details.iter().map(Detail::to_string).collect();
-    match texts.is_empty() {
-        true => String::new(),
-        false => format!(": {}", texts.join("; ")),
+    if texts.is_empty() {
+        return String::new();
     }
+    format!(": {}", texts.join("; "))
 }
 
 impl fmt::Display for Detail {

@@ -46,7 +46,7 @@ impl Server {
             };
             let since = *failing_since.get_or_insert_with(Instant::now);
             if since.elapsed().saturating_add(pause) > limits.retry_for {
-                return Err(error);
+                return Err(*error);
             }
             sleep(pause).await;
         }

@@ -49,7 +49,7 @@ impl Server {
         let checks: Vec<Resource<Check>> = self
             .list_if_there(&["runs", run_id, "policy-checks"])
             .await?;
-        let mut results: Vec<_> = checks.into_iter().flat_map(check_results).collect();
+        let mut results: Vec<_> = checks.iter().flat_map(check_results).collect();
         let stages: Vec<Resource<Value>> =
             self.list_if_there(&["runs", run_id, "task-stages"]).await?;
         for stage in stages {
@@ -85,7 +85,7 @@ impl From<Outcome> for PolicyResult {
 }
 
 /// The policies of a check, whose form is documented as subject to change: without names, the check as a whole.
-fn check_results(check: Resource<Check>) -> Vec<PolicyResult> {
+fn check_results(check: &Resource<Check>) -> Vec<PolicyResult> {
     let mut results = Vec::new();
     if let Some(result) = &check.attributes.result {
         gather(result, &mut results);
@@ -117,10 +117,8 @@ fn gather(value: &Value, results: &mut Vec<PolicyResult>) {
 fn policy(policy: &Value) -> Option<PolicyResult> {
     let named = policy.get("policy")?;
     let name = named.as_str().or_else(|| named.get("name")?.as_str())?;
-    let status = match policy.get("result")?.as_bool()? {
-        true => "passed",
-        false => "failed",
-    };
+    let has_passed = policy.get("result")?.as_bool()?;
+    let status = if has_passed { "passed" } else { "failed" };
     let is_advisory = policy.get("allowed-failure").and_then(Value::as_bool);
     Some(PolicyResult {
         name: excerpt(name, LONGEST_TEXT),

@@ -63,6 +63,7 @@ pub struct RunActions {
 /// Rights of the token on a run; `None` where the server does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
+#[expect(clippy::struct_field_names, reason = "names of the API")]
 pub struct RunPermissions {
     /// Whether the token may confirm.
     pub can_apply: Option<bool>,

@@ -1,5 +1,6 @@
 //! Meaning of an answer: done, refused, or to be repeated (docs/hcp-terraform.md#retries).
 
+use std::error::Error;
 use std::time::Duration;
 
 use cts_tls::causes;
@@ -22,7 +23,7 @@ pub(crate) enum Verdict {
     Final(ApiError),
     /// This time; the error counts if there is no other try.
     Again {
-        error: ApiError,
+        error: Box<ApiError>,
         /// The pause that the server names.
         pause: Option<Duration>,
         /// Whether the server limits requests.
@@ -46,7 +47,7 @@ pub(crate) fn judge(
         let pause = named_pause(&answer.headers).unwrap_or(PAUSE_WITHOUT_A_NAME);
         let limit = number(&answer.headers, "x-ratelimit-limit");
         return Err(Verdict::Again {
-            error: ApiError::RateLimited { call, limit, pause },
+            error: Box::new(ApiError::RateLimited { call, limit, pause }),
             pause: Some(pause),
             is_limited: true,
         });
@@ -61,7 +62,7 @@ pub(crate) fn judge(
         return Err(match request.repeat {
             Repeat::Never => Verdict::Final(ApiError::OutcomeUnknown { call, cause }),
             Repeat::Safe => Verdict::Again {
-                error: ApiError::Unavailable { call, cause },
+                error: Box::new(ApiError::Unavailable { call, cause }),
                 pause: named_pause(&answer.headers),
                 is_limited: false,
             },
@@ -110,7 +111,7 @@ fn unanswered(request: &Request, error: SendError) -> Verdict {
                 return Verdict::Final(ApiError::OutcomeUnknown { call, cause });
             }
             Verdict::Again {
-                error: ApiError::Unavailable { call, cause },
+                error: Box::new(ApiError::Unavailable { call, cause }),
                 pause: None,
                 is_limited: false,
             }
@@ -131,7 +132,7 @@ pub(crate) fn unusable(request: &Request, problem: ProtocolProblem) -> ApiError 
 }
 
 fn is_tls(error: &reqwest::Error) -> bool {
-    causes(error).any(|cause| cause.is::<rustls::Error>())
+    causes(error).any(<dyn Error>::is::<rustls::Error>)
 }
 
 /// The pause that an answer names, in seconds that may have a fraction.

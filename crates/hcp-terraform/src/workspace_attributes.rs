@@ -70,6 +70,7 @@ pub struct Workspace {
 /// Rights of the token on a workspace; `None` where the server does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
+#[expect(clippy::struct_field_names, reason = "names of the API")]
 pub struct Permissions {
     /// Whether the token may change settings.
     pub can_update: Option<bool>,

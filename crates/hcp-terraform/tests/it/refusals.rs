@@ -6,9 +6,11 @@ use serde_json::json;
 
 use crate::{TOKEN, json_answer, report, scripted};
 
+type IsVariant = fn(&ApiError) -> bool;
+
 #[tokio::test]
 async fn each_refusal_is_a_variant_with_method_path_and_reasons() {
-    let variants: [(u16, fn(&ApiError) -> bool); 9] = [
+    let variants: [(u16, IsVariant); 9] = [
         (401, |error| matches!(error, ApiError::Unauthorized(_))),
         (403, |error| matches!(error, ApiError::Forbidden(_))),
         (404, |error| matches!(error, ApiError::NotFound(_))),
