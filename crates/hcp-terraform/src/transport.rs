@@ -3,7 +3,7 @@
 //! Redirections are followed here and not by the HTTP library, because their rules depend on the request.
 
 use reqwest::header::{self, HeaderMap, HeaderValue};
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 
 use cts_http::with_server_name;
 
@@ -132,6 +132,10 @@ impl Transport {
             sent = sent.header(header::ACCEPT, JSON_API);
         }
         sent = match &request.content {
+            // Some servers refuse even an empty POST without a type.
+            Content::None if request.method == Method::POST => {
+                sent.header(header::CONTENT_TYPE, JSON_API)
+            }
             Content::None => sent,
             Content::Json(body) => sent
                 .header(header::CONTENT_TYPE, JSON_API)
