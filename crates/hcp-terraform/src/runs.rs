@@ -1,0 +1,137 @@
+//! Runs: created, read, listed for adoption, and acted on.
+
+use reqwest::Method;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+
+use crate::document::{document, relation};
+use crate::error::ApiError;
+use crate::pages::LARGEST_PAGE;
+use crate::run::Run;
+use crate::server::Server;
+
+/// A run to create.
+#[derive(Debug, Clone)]
+pub struct NewRun<'a> {
+    /// Workspace.
+    pub workspace_id: &'a str,
+    /// Configuration version. Without it the server would take the newest one.
+    pub configuration_version_id: &'a str,
+    /// Message, by which [`Server::run_with_message`] finds the run.
+    pub message: &'a str,
+    /// Whether it only plans.
+    pub is_plan_only: bool,
+    /// Whether it destroys all resources.
+    pub is_destroy: bool,
+    /// Whether the plan is applied without confirmation; `None` leaves that to the workspace.
+    pub auto_apply: Option<bool>,
+    /// Values for this run, which win over those of the workspace.
+    pub variables: &'a [RunVariable],
+}
+
+/// A value for one run.
+#[derive(Debug, Clone)]
+pub struct RunVariable {
+    /// Name of the variable.
+    pub key: String,
+    /// HCL literal; a string has its quotes.
+    pub value: SecretString,
+}
+
+impl NewRun<'_> {
+    fn document(&self) -> Value {
+        let variables = self.variables.iter();
+        let variables: Vec<_> = variables
+            .map(|variable| {
+                let value = variable.value.expose_secret();
+                json!({ "key": variable.key, "value": value })
+            })
+            .collect();
+        let mut attributes = json!({
+            "message": self.message,
+            "plan-only": self.is_plan_only,
+            "is-destroy": self.is_destroy,
+        });
+        if let Some(auto_apply) = self.auto_apply {
+            attributes["auto-apply"] = json!(auto_apply);
+        }
+        if !variables.is_empty() {
+            attributes["variables"] = json!(variables);
+        }
+        let mut document = document("runs", attributes);
+        document["data"]["relationships"] = json!({
+            "workspace": relation("workspaces", self.workspace_id),
+            "configuration-version":
+                relation("configuration-versions", self.configuration_version_id),
+        });
+        document
+    }
+}
+
+impl Server {
+    /// Creates a run. After [`ApiError::OutcomeUnknown`], [`Server::run_with_message`] shows whether it exists.
+    pub async fn create_run(&self, run: &NewRun<'_>) -> Result<Run, ApiError> {
+        self.create(&["runs"], &run.document()).await
+    }
+
+    /// Reads a run.
+    pub async fn run(&self, id: &str) -> Result<Run, ApiError> {
+        self.get(&["runs", id]).await
+    }
+
+    /// Lists the newest runs of a workspace, newest first, at most 100. Servers allow 30 such requests a
+    /// *minute*: not for following a run.
+    pub async fn newest_runs(&self, workspace_id: &str, count: u32) -> Result<Vec<Run>, ApiError> {
+        let path = ["workspaces", workspace_id, "runs"];
+        let (runs, _next) = self.page(&path, &[], 1, count).await?;
+        Ok(runs)
+    }
+
+    /// Finds the newest run of a workspace whose message contains `part`, such as a unique id: among the newest
+    /// 100 runs, then by the search of servers that have one. Two such requests count as in
+    /// [`Server::newest_runs`]. A run that was created a moment ago may not be listed yet.
+    pub async fn run_with_message(
+        &self,
+        workspace_id: &str,
+        part: &str,
+    ) -> Result<Option<Run>, ApiError> {
+        let path = ["workspaces", workspace_id, "runs"];
+        let has_part = |run: &Run| run.message.contains(part);
+        let (runs, next) = self.page::<Run>(&path, &[], 1, LARGEST_PAGE).await?;
+        let found = runs.into_iter().find(has_part);
+        if found.is_some() || next.is_none() {
+            return Ok(found);
+        }
+        let search = [("search[basic]", part)];
+        let (runs, _next) = self.page::<Run>(&path, &search, 1, LARGEST_PAGE).await?;
+        Ok(runs.into_iter().find(has_part))
+    }
+
+    /// Confirms the plan of a run.
+    pub async fn apply_run(&self, id: &str, comment: &str) -> Result<(), ApiError> {
+        self.act(id, "apply", comment).await
+    }
+
+    /// Discards a run that waits.
+    pub async fn discard_run(&self, id: &str, comment: &str) -> Result<(), ApiError> {
+        self.act(id, "discard", comment).await
+    }
+
+    /// Cancels a run: its Terraform stops gently.
+    pub async fn cancel_run(&self, id: &str, comment: &str) -> Result<(), ApiError> {
+        self.act(id, "cancel", comment).await
+    }
+
+    /// Ends a run at once that was cancelled some time ago. Its resources may not be in its state.
+    pub async fn force_cancel_run(&self, id: &str, comment: &str) -> Result<(), ApiError> {
+        self.act(id, "force-cancel", comment).await
+    }
+
+    /// A refusal is [`ApiError::Conflict`]. One server answers with status 500 instead, which is
+    /// [`ApiError::OutcomeUnknown`]: the run shows what happened.
+    async fn act(&self, id: &str, action: &str, comment: &str) -> Result<(), ApiError> {
+        let request = self.request(Method::POST, &["runs", id, "actions", action])?;
+        self.order(request.with(&json!({ "comment": comment })))
+            .await
+    }
+}

@@ -1,0 +1,169 @@
+//! Settings for reaching a server.
+
+use std::time::Duration;
+
+use cts_tls::ClientFiles;
+use reqwest::Url;
+use reqwest::header::HeaderValue;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::error::SettingsError;
+
+/// Everything about the way to a server, resolved: file, environment and defaults are the caller's business.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// Host name, with or without `https://`, with or without a port.
+    pub hostname: String,
+    /// Token of a team or user. White space around it is ignored.
+    pub token: SecretString,
+    /// Authorities, certificate and key, for every host that the server refers to.
+    pub tls: ClientFiles,
+    /// Name that the certificate of `hostname` must carry, and that is sent as SNI.
+    pub server_name: Option<String>,
+    /// Value of `User-Agent`.
+    pub user_agent: String,
+    /// Time limits.
+    pub limits: Limits,
+    /// Whether `http://` is accepted, for the server and everything it refers to. Only tests set it.
+    pub allow_plain_http: bool,
+}
+
+/// Time limits of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Time for a connection to be made, TLS included.
+    pub connect_timeout: Duration,
+    /// Time for one answer of the API.
+    pub timeout: Duration,
+    /// Time for one upload or download.
+    pub transfer_timeout: Duration,
+    /// Pause before the first retry after a failure; further ones grow up to ten seconds.
+    pub first_pause: Duration,
+    /// Time from the first failure of a call after which no further try begins.
+    pub retry_for: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            timeout: Duration::from_secs(30),
+            transfer_timeout: Duration::from_mins(10),
+            first_pause: Duration::from_millis(700),
+            retry_for: Duration::from_mins(3),
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Settings with the system's authorities and the default limits.
+    pub fn new(hostname: impl Into<String>, token: SecretString) -> Self {
+        Self {
+            hostname: hostname.into(),
+            token,
+            tls: ClientFiles::default(),
+            server_name: None,
+            user_agent: concat!("cts/", env!("CARGO_PKG_VERSION")).to_owned(),
+            limits: Limits::default(),
+            allow_plain_http: false,
+        }
+    }
+
+    /// Checks host name and token without any file or connection.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        self.address()?;
+        bearer(&self.token)?;
+        Ok(())
+    }
+
+    /// URL of the host, without a path.
+    pub(crate) fn address(&self) -> Result<Url, SettingsError> {
+        let hostname = self.hostname.trim();
+        let address = if hostname.contains("://") {
+            hostname.to_owned()
+        } else {
+            format!("https://{hostname}")
+        };
+        let url: Url = address
+            .parse()
+            .map_err(|_error| SettingsError::InvalidHostname)?;
+        let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        if url.host_str().is_none_or(str::is_empty) || has_user || !is_bare {
+            return Err(SettingsError::InvalidHostname);
+        }
+        match url.scheme() {
+            "https" => Ok(url),
+            "http" if self.allow_plain_http => Ok(url),
+            "http" => Err(SettingsError::PlainHttp),
+            _ => Err(SettingsError::InvalidHostname),
+        }
+    }
+}
+
+/// The header that a token is sent in.
+pub(crate) fn bearer(token: &SecretString) -> Result<HeaderValue, SettingsError> {
+    let token = token.expose_secret().trim();
+    if token.is_empty() {
+        return Err(SettingsError::EmptyToken);
+    }
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
+        .map_err(|_invalid| SettingsError::InvalidToken)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(hostname: &str, token: &str) -> ServerSettings {
+        ServerSettings::new(hostname, SecretString::from(token))
+    }
+
+    #[test]
+    fn a_host_has_https_whether_it_says_so_or_not() {
+        for (hostname, url) in [
+            ("app.example.net", "https://app.example.net/"),
+            ("https://app.example.net/", "https://app.example.net/"),
+            (" app.example.net:8443 ", "https://app.example.net:8443/"),
+            ("[::1]:8443", "https://[::1]:8443/"),
+        ] {
+            assert_eq!(settings(hostname, "t").address().unwrap().as_str(), url);
+        }
+        for hostname in [
+            "",
+            "https://",
+            "ftp://app.example.net",
+            "https://user@app.example.net",
+            "app.example.net/api",
+            "app.example.net?x=y",
+        ] {
+            let refused = settings(hostname, "t").check();
+            assert!(
+                matches!(refused, Err(SettingsError::InvalidHostname)),
+                "{hostname}"
+            );
+        }
+    }
+
+    #[test]
+    fn plain_http_needs_the_switch() {
+        let mut settings = settings("http://127.0.0.1:80", "t");
+        assert!(matches!(settings.check(), Err(SettingsError::PlainHttp)));
+        settings.allow_plain_http = true;
+        settings.check().unwrap();
+    }
+
+    #[test]
+    fn a_token_fits_into_a_header_and_is_never_shown() {
+        assert!(settings("h", " t\n").check().is_ok());
+        let refused = settings("h", " ").check();
+        assert!(matches!(refused, Err(SettingsError::EmptyToken)));
+        let settings = settings("h", "secret\nsecret");
+        assert!(matches!(settings.check(), Err(SettingsError::InvalidToken)));
+        assert!(!format!("{settings:?}").contains("secret\\n"));
+        let header = bearer(&SecretString::from("atlas")).unwrap();
+        assert!(!format!("{header:?}").contains("atlas"));
+    }
+}

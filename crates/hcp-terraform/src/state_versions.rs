@@ -1,0 +1,115 @@
+//! State versions: Terraform states of a workspace.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use md5::{Digest as _, Md5};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::document::{Linkage, Resource, document, id_of};
+use crate::error::ApiError;
+use crate::server::Server;
+use crate::signed_url::SignedUrl;
+
+/// Most bytes of a state.
+const LONGEST_STATE: usize = 256 << 20;
+
+/// A version of the state of a workspace.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "Resource<Attributes, Relationships>")]
+pub struct StateVersion {
+    /// Id, `sv-…`.
+    pub id: String,
+    /// Version of the state in its lineage, which only the state itself names.
+    pub serial: u64,
+    /// Size in bytes.
+    pub size: Option<u64>,
+    /// Version of Terraform that wrote it.
+    pub terraform_version: Option<String>,
+    /// Time of its creation.
+    pub created_at: Option<String>,
+    /// Place of the state, for [`Server::download_state`].
+    pub download_url: Option<SignedUrl>,
+    /// Id of the run that made it.
+    pub run_id: Option<String>,
+}
+
+/// A state to store as the newest version of a workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct NewStateVersion<'a> {
+    /// The state, in the format of Terraform.
+    pub state: &'a [u8],
+    /// Its serial.
+    pub serial: u64,
+    /// Its lineage.
+    pub lineage: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Attributes {
+    serial: u64,
+    size: Option<u64>,
+    terraform_version: Option<String>,
+    created_at: Option<String>,
+    hosted_state_download_url: Option<SignedUrl>,
+}
+
+#[derive(Deserialize)]
+struct Relationships {
+    run: Option<Linkage>,
+}
+
+impl From<Resource<Attributes, Relationships>> for StateVersion {
+    fn from(resource: Resource<Attributes, Relationships>) -> Self {
+        let version = resource.attributes;
+        Self {
+            id: resource.id,
+            serial: version.serial,
+            size: version.size,
+            terraform_version: version.terraform_version,
+            created_at: version.created_at,
+            download_url: version.hosted_state_download_url,
+            run_id: id_of(resource.relationships.and_then(|relations| relations.run)),
+        }
+    }
+}
+
+impl Server {
+    /// Reads the newest state version of a workspace that exists; `None` if it has no state.
+    pub async fn current_state_version(
+        &self,
+        workspace_id: &str,
+    ) -> Result<Option<StateVersion>, ApiError> {
+        let path = ["workspaces", workspace_id, "current-state-version"];
+        ApiError::missing(self.get(&path).await)
+    }
+
+    /// Reads a state. Its content is secret.
+    pub async fn download_state(&self, url: &SignedUrl) -> Result<Vec<u8>, ApiError> {
+        self.download(url, LONGEST_STATE).await
+    }
+
+    /// Stores a state. The token's user must hold the lock of the workspace; another lineage or an older serial is
+    /// [`ApiError::Conflict`] or [`ApiError::Invalid`]. After [`ApiError::OutcomeUnknown`] the current state
+    /// version shows the outcome.
+    pub async fn create_state_version(
+        &self,
+        workspace_id: &str,
+        version: NewStateVersion<'_>,
+    ) -> Result<StateVersion, ApiError> {
+        let digest = Md5::digest(version.state);
+        let attributes = json!({
+            "serial": version.serial,
+            "lineage": version.lineage,
+            "md5": format!("{digest:x}"),
+            "state": BASE64_STANDARD.encode(version.state),
+            "force": false,
+        });
+        let path = ["workspaces", workspace_id, "state-versions"];
+        let mut request = self.request(reqwest::Method::POST, &path)?;
+        request.timeout = self.limits().transfer_timeout;
+        let body = document("state-versions", attributes);
+        self.read(&request.with(&body)).await
+    }
+}
