@@ -37,7 +37,6 @@ fn document(call: &Call<'_>, run: &Run, check: &PolicyCheck) -> Value {
             "permissions": {"can-override": call.caller.may(Right::OverridePolicies)},
         },
         "relationships": {"run": {"data": {"type": "runs", "id": run.id}}},
-        "links": {"output": format!("/api/v2/policy-checks/{}/output", check.id)},
     })
 }
 

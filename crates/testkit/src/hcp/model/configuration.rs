@@ -52,7 +52,6 @@ impl Configuration {
                 "upload-url": upload,
             },
             "relationships": {"ingress-attributes": {"data": null}},
-            "links": {"self": format!("/api/v2/configuration-versions/{}", self.id)},
         })
     }
 }

@@ -183,7 +183,6 @@ impl Run {
                 "policy-checks": {"data": policies},
                 "task-stages": {"data": []},
             },
-            "links": {"self": format!("/api/v2/runs/{}", self.id)},
         })
     }
 }

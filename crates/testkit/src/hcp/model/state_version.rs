@@ -85,7 +85,6 @@ impl StateVersion {
                 "workspace": reference("workspaces", &self.workspace),
                 "outputs": {"data": []},
             },
-            "links": {"self": format!("/api/v2/state-versions/{}", self.id)},
         })
     }
 }

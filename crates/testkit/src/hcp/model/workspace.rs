@@ -113,8 +113,6 @@ impl Workspace {
             "type": "workspaces",
             "attributes": attributes,
             "relationships": self.relationships(model),
-            "links": {"self": format!("/api/v2/organizations/{}/workspaces/{}",
-                model.settings.organization, self.name())},
         })
     }
 
