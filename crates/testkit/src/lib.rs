@@ -1,5 +1,5 @@
 //! Shared tools for the tests of several crates: a real Consul, a real Postgres, a PgBouncer, a real Vault, an
-//! emulator of S3, a stub of newer Consuls, a clock that stands still, polling with a deadline, free ports, an
+//! emulator of S3, a stub of HCP Terraform, a stub of newer Consuls, a clock that stands still, polling with a deadline, free ports, an
 //! HTTP server with a script, a release site, a TCP proxy that breaks connections, certificates, a long
 //! history, and where the outside programs are; and tasks and instances to change.
 //!
@@ -17,6 +17,7 @@ mod consul;
 mod contains;
 mod eventually;
 pub mod fixtures;
+pub mod hcp;
 mod history;
 mod limited_disk;
 mod object_store;
@@ -36,6 +37,7 @@ pub use clock::ManualClock;
 pub use consul::{ConsulAgent, access_control};
 pub use contains::assert_contains;
 pub use eventually::eventually;
+pub use hcp::HcpServer;
 pub use history::History;
 pub use limited_disk::LimitedDisk;
 pub use object_store::ObjectStore;

@@ -1,0 +1,234 @@
+//! A stub of the API of HCP Terraform, with the real Terraform, for one test.
+//!
+//! Start with [`HcpServer`]. Everything is in memory; runs have their files in a directory that ends with the server.
+
+mod answer;
+mod api;
+mod archive;
+mod call;
+mod control;
+mod engine;
+mod faults;
+mod gate;
+mod inspection;
+mod listener;
+mod model;
+mod person;
+mod phase;
+mod rates;
+mod settings;
+mod shared;
+mod upload;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tempfile::TempDir;
+use tokio_rustls::TlsAcceptor;
+use uuid::Uuid;
+
+pub use faults::{Fault, HcpRequest};
+pub use inspection::{RunRecord, VariableRecord};
+pub use model::{Outcome, Policy, Right};
+pub use phase::Phase;
+pub use settings::{Flavour, HcpSettings};
+pub use upload::gzip_tar;
+
+use gate::Door;
+use listener::Listener;
+use model::{Caller, Model};
+use shared::Shared;
+
+/// A server on 127.0.0.1 that speaks the API of HCP Terraform and carries out runs, by itself and one after the other for
+/// each workspace. Ends when dropped, with all processes that it has started.
+#[derive(Debug)]
+pub struct HcpServer {
+    shared: Arc<Shared>,
+    tls: Option<Tls>,
+    api: tokio::sync::Mutex<Listener>,
+    archive: tokio::sync::Mutex<Option<Listener>>,
+    token: Mutex<String>,
+    directory: Option<TempDir>,
+}
+
+#[derive(Clone)]
+struct Tls(TlsAcceptor);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Tls")
+    }
+}
+
+impl HcpServer {
+    /// Starts a server in plain text.
+    pub async fn start(settings: HcpSettings) -> Self {
+        Self::serve(settings, None).await
+    }
+
+    /// Starts a server with TLS on all its ports.
+    pub async fn start_tls(settings: HcpSettings, tls: TlsAcceptor) -> Self {
+        Self::serve(settings, Some(Tls(tls))).await
+    }
+
+    async fn serve(settings: HcpSettings, tls: Option<Tls>) -> Self {
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let directory = TempDir::new();
+        let directory = directory.unwrap_or_else(|error| panic!("no directory: {error}"));
+        let api = listener::bind().await;
+        let archive = if settings.separate_archive {
+            Some(listener::bind().await)
+        } else {
+            None
+        };
+        let socket = |listener: &tokio::net::TcpListener| {
+            let address = listener.local_addr();
+            address.unwrap_or_else(|error| panic!("no address: {error}"))
+        };
+        let address = format!("{scheme}://{}", socket(&api));
+        let archive_socket = socket(archive.as_ref().unwrap_or(&api));
+        let archive_address = format!("{scheme}://{archive_socket}");
+        let model = Model::new(settings, address, archive_address);
+        let shared = Arc::new(Shared::new(model, directory.path().to_owned()));
+        let server = Self {
+            shared,
+            tls,
+            api: tokio::sync::Mutex::new(Listener::at(socket(&api))),
+            archive: tokio::sync::Mutex::new(
+                archive
+                    .as_ref()
+                    .map(|listener| Listener::at(socket(listener))),
+            ),
+            token: Mutex::default(),
+            directory: Some(directory),
+        };
+        server.replace_token();
+        let door = if archive.is_some() {
+            Door::Api
+        } else {
+            Door::Both
+        };
+        server.open(&mut *server.api.lock().await, api, door);
+        if let (Some(listener), Some(bound)) = (&mut *server.archive.lock().await, archive) {
+            server.open(listener, bound, Door::Archive);
+        }
+        server
+    }
+
+    fn open(&self, listener: &mut Listener, bound: tokio::net::TcpListener, door: Door) {
+        let tls = self.tls.clone().map(|tls| tls.0);
+        listener.serve(bound, door, Arc::clone(&self.shared), tls);
+    }
+
+    /// `http://127.0.0.1:port`, or with `https`; the path of the API is found by discovery.
+    pub fn address(&self) -> String {
+        self.shared.read(|model| model.address.clone())
+    }
+
+    /// Address of the API, with a slash at its end.
+    pub fn api_address(&self) -> String {
+        self.shared
+            .read(|model| format!("{}{}", model.address, model.settings.base_path))
+    }
+
+    /// Name of the organization.
+    pub fn organization(&self) -> String {
+        self.shared
+            .read(|model| model.settings.organization.clone())
+    }
+
+    /// The token that works at present; it may do everything.
+    pub fn token(&self) -> String {
+        self.token.lock().clone()
+    }
+
+    /// Revokes [`Self::token`] and returns the new one.
+    pub fn replace_token(&self) -> String {
+        self.revoke_token();
+        let new = self.token_without(&[]);
+        new.clone_into(&mut self.token.lock());
+        new
+    }
+
+    /// Revokes [`Self::token`]: it gets 401.
+    pub fn revoke_token(&self) {
+        let old = self.token();
+        self.shared.change(|model| model.tokens.remove(&old));
+    }
+
+    /// Lets [`Self::token`] work again after [`Self::revoke_token`].
+    pub fn accept_token(&self) {
+        let token = self.token();
+        self.shared
+            .change(|model| model.tokens.insert(token, service_account(&[])));
+    }
+
+    /// Makes a further token of the same user, without these rights.
+    pub fn token_without(&self, missing: &[Right]) -> String {
+        let token = format!("stub.atlasv1.{}", Uuid::new_v4().simple());
+        let caller = service_account(missing);
+        self.shared
+            .change(|model| model.tokens.insert(token.clone(), caller));
+        token
+    }
+
+    /// Takes these rights from all tokens, and gives back all others.
+    pub fn take_rights(&self, missing: &[Right]) {
+        self.shared.change(|model| {
+            for caller in model.tokens.values_mut() {
+                *caller = service_account(missing);
+            }
+        });
+    }
+
+    /// Closes all ports and cuts all connections. Runs go on.
+    pub async fn go_down(&self) {
+        self.api.lock().await.close().await;
+        if let Some(listener) = &mut *self.archive.lock().await {
+            listener.close().await;
+        }
+    }
+
+    /// Opens the ports again that [`Self::go_down`] has closed.
+    pub async fn come_up(&self) {
+        let (mut api, mut archive) = (self.api.lock().await, self.archive.lock().await);
+        let door = if archive.is_some() {
+            Door::Api
+        } else {
+            Door::Both
+        };
+        let bound = api.rebind().await;
+        self.open(&mut api, bound, door);
+        if let Some(listener) = &mut *archive {
+            let bound = listener.rebind().await;
+            self.open(listener, bound, Door::Archive);
+        }
+    }
+}
+
+impl Drop for HcpServer {
+    fn drop(&mut self) {
+        const TRIES: usize = 50;
+        const PAUSE: Duration = Duration::from_millis(10);
+        self.shared.end();
+        // A killed process may write until it is gone.
+        let path = self.directory.take().map(TempDir::keep);
+        for _ in 0..TRIES {
+            match path.as_ref().map(std::fs::remove_dir_all) {
+                Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+                    std::thread::sleep(PAUSE);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+fn service_account(missing: &[Right]) -> Caller {
+    Caller {
+        name: "cts-service".to_owned(),
+        missing: missing.iter().copied().collect::<BTreeSet<Right>>(),
+    }
+}

@@ -1,0 +1,89 @@
+//! Configuration versions and their uploads.
+
+use flate2::read::GzDecoder;
+use serde_json::Map;
+use tar::Archive;
+
+use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::model::{Configuration, Model, Right, Run, Signed};
+
+pub(super) fn list(model: &Model, call: &Call<'_>, id: &str) -> Reply {
+    let newest_first = model.configurations.iter().rev();
+    let found = newest_first.filter(|known| known.workspace == id);
+    call.page(found.map(|known| known.document(None)).collect())
+}
+
+pub(super) fn create(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
+    call.needs(Right::QueueRuns, model.settings.flavour)?;
+    let attributes = call.attributes("configuration-versions")?;
+    let configuration = Configuration::new(id, &attributes);
+    let upload = model
+        .signed
+        .address(Signed::Upload(configuration.id.clone()));
+    let document = configuration.document(Some(&upload));
+    model.configurations.push(configuration);
+    Ok(Reply::created(document))
+}
+
+pub(super) fn get(model: &Model, call: &Call<'_>, id: &str) -> Answered {
+    call.needs(Right::Read, model.settings.flavour)?;
+    let configuration = model.configuration(id).ok_or_else(Refusal::not_found)?;
+    Ok(Reply::ok(configuration.document(None)))
+}
+
+pub(super) fn download(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
+    call.needs(Right::Read, model.settings.flavour)?;
+    let configuration = model.configuration(id).ok_or_else(Refusal::not_found)?;
+    if configuration.status != "uploaded" {
+        return Err(Refusal::not_found());
+    }
+    let object = Signed::Configuration(id.to_owned());
+    Ok(Reply::redirect(model.signed.address(object)))
+}
+
+/// Takes the archive, and queues a run if the configuration version has not renounced that.
+pub(in super::super) fn upload(model: &mut Model, id: &str, content: &[u8]) -> Result<(), Refusal> {
+    let limit = model.settings.upload_limit;
+    let (held, failure) = (model.uploads_held, model.upload_failure.clone());
+    let configuration = model.configuration_mut(id).ok_or_else(Refusal::not_found)?;
+    if configuration.status != "pending" {
+        return Err(Refusal::conflict(
+            "The configuration version is uploaded already.",
+        ));
+    }
+    if content.len() > limit {
+        return Err(Refusal::invalid("upload", "The upload is too large"));
+    }
+    content.clone_into(&mut configuration.content);
+    let failure = failure.or_else(|| unreadable(content));
+    if failure.is_some() {
+        configuration.status = "errored";
+        configuration.error = failure;
+    } else if !held {
+        finish(model, id);
+    }
+    Ok(())
+}
+
+/// Ends an upload whose content is there.
+pub(in super::super) fn finish(model: &mut Model, id: &str) {
+    let Some(configuration) = model.configuration_mut(id) else {
+        return;
+    };
+    configuration.status = "uploaded";
+    if configuration.auto_queue_runs {
+        let mut run = Run::new(&configuration.workspace, id, "operator", &Map::new());
+        run.plan_only = configuration.speculative;
+        super::runs::queue(model, run);
+    }
+}
+
+/// Why an archive cannot be read.
+fn unreadable(content: &[u8]) -> Option<String> {
+    let mut archive = Archive::new(GzDecoder::new(content));
+    let read = archive
+        .entries()
+        .and_then(|mut entries| entries.try_for_each(|entry| entry.map(drop)));
+    read.err()
+        .map(|error| format!("The archive cannot be read: {error}"))
+}

@@ -1,0 +1,104 @@
+//! Runs.
+
+use serde_json::{Value, json};
+
+use super::super::call::{Answered, Call, Refusal, Reply};
+use super::super::model::{Caller, Model, Right, Run};
+
+/// Puts a run behind those of its workspace.
+pub(super) fn queue(model: &mut Model, mut run: Run) {
+    let workspace = model.workspace(&run.workspace);
+    run.auto_apply |= workspace.is_some_and(|workspace| workspace.flag("auto-apply"));
+    run.auto_apply &= !run.plan_only;
+    run.enter(run.status);
+    model.created_runs.push(run.id.clone());
+    model.runs.push(run);
+}
+
+pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
+    let flavour = model.settings.flavour;
+    call.needs(Right::QueueRuns, flavour)?;
+    let attributes = call.attributes("runs")?;
+    let id = call.related("workspace").unwrap_or_default();
+    let workspace = model.workspace(id).ok_or_else(Refusal::not_found)?;
+    if workspace.mode() == "local" {
+        let detail = "Runs cannot be created in workspaces with local execution";
+        return Err(Refusal::invalid("workspace", detail));
+    }
+    let own = |id: &str| {
+        let mut known = model.configurations.iter().rev();
+        known.find(|known| known.workspace == workspace.id && known.id == id)
+    };
+    let latest = || {
+        let mut uploaded = model.configurations.iter().rev();
+        uploaded.find(|known| {
+            known.workspace == workspace.id && known.status == "uploaded" && !known.speculative
+        })
+    };
+    let configuration = match call.related("configuration-version") {
+        Some(id) => own(id).ok_or_else(Refusal::not_found)?,
+        None => latest().ok_or_else(|| {
+            Refusal::invalid("configuration_version", "Configuration version is missing")
+        })?,
+    };
+    if matches!(configuration.status, "pending" | "errored") {
+        let detail = "Configuration version is not uploaded";
+        return Err(Refusal::invalid("configuration_version", detail));
+    }
+    let mut run = Run::new(id, &configuration.id, &call.caller.name, &attributes);
+    if run.variables.iter().any(|(key, _)| key.is_empty()) {
+        return Err(Refusal::invalid("variables", "Variables need a key"));
+    }
+    let given = attributes.get("auto-apply").and_then(Value::as_bool);
+    run.plan_only |= configuration.speculative;
+    let id = run.id.clone();
+    queue(model, run);
+    if let (Some(given), Some(run)) = (given, model.run_mut(&id)) {
+        run.auto_apply = given && !run.plan_only;
+    }
+    let run = model.run(&id).ok_or_else(Refusal::not_found)?;
+    Ok(Reply::created(document(model, run, call.caller)))
+}
+
+pub(super) fn get(model: &Model, call: &Call<'_>, id: &str) -> Answered {
+    call.needs(Right::Read, model.settings.flavour)?;
+    let run = model.run(id).ok_or_else(Refusal::not_found)?;
+    Ok(Reply::ok(document(model, run, call.caller)))
+}
+
+/// The newest come first. The open server ignores the search.
+pub(super) fn list(model: &Model, call: &Call<'_>, id: &str) -> Reply {
+    let known = model.settings.flavour == super::super::settings::Flavour::Hcp;
+    let parameter = |name: &str| call.parameter(name).filter(|_| known);
+    let text = parameter("search[basic]").unwrap_or_default();
+    let statuses = parameter("filter[status]");
+    let found = model.runs.iter().rev().filter(|run| {
+        let mut wanted = statuses.unwrap_or_default().split(',');
+        run.workspace == id
+            && (run.message.contains(text) || run.id == text)
+            && (statuses.is_none() || wanted.any(|status| status == run.status.name()))
+    });
+    call.page(found.map(|run| document(model, run, call.caller)).collect())
+}
+
+pub(super) fn task_stages(model: &Model, call: &Call<'_>, id: &str) -> Answered {
+    call.needs(Right::Read, model.settings.flavour)?;
+    model.run(id).ok_or_else(Refusal::not_found)?;
+    Ok(call.page(Vec::new()))
+}
+
+fn document(model: &Model, run: &Run, caller: &Caller) -> Value {
+    let forcible = super::actions::is_force_cancelable(model, run);
+    let everywhere = super::actions::cancels_everywhere(model);
+    let actions = json!({
+        "is-cancelable": run.is_cancelable(everywhere),
+        "is-confirmable": run.confirmable,
+        "is-discardable": run.is_discardable(),
+        "is-force-cancelable": forcible,
+    });
+    let mut document = run.document(caller, &actions);
+    if let Some(at) = super::actions::force_cancel_at(model, run) {
+        document["attributes"]["force-cancel-available-at"] = super::super::model::moment(at);
+    }
+    document
+}

@@ -1,0 +1,142 @@
+//! How a test slows, breaks and bounds a server.
+
+use std::time::Duration;
+
+use super::model::{AgentPool, Outcome, Policy, identifier};
+use super::rates::RateLimit;
+use super::{Fault, HcpServer, Phase, api};
+
+impl HcpServer {
+    /// Holds all runs that enter this status, until [`Self::release`].
+    pub fn hold(&self, phase: Phase) {
+        self.shared.change(|model| model.held.insert(phase));
+    }
+
+    /// Lets runs go on that [`Self::hold`] holds in this status.
+    pub fn release(&self, phase: Phase) {
+        self.shared.change(|model| model.held.remove(&phase));
+    }
+
+    /// Keeps uploaded configuration versions `pending`, until [`Self::release_uploads`].
+    pub fn hold_uploads(&self) {
+        self.shared.change(|model| model.uploads_held = true);
+    }
+
+    /// Ends the uploads that were held.
+    pub fn release_uploads(&self) {
+        self.shared.change(|model| {
+            model.uploads_held = false;
+            let held = model.configurations.iter();
+            let held = held.filter(|known| known.status == "pending" && !known.content.is_empty());
+            let held: Vec<String> = held.map(|known| known.id.clone()).collect();
+            for id in held {
+                api::finish_upload(model, &id);
+            }
+        });
+    }
+
+    /// Every upload ends `errored` with this message, or none any more.
+    pub fn fail_uploads(&self, message: Option<&str>) {
+        self.shared
+            .change(|model| model.upload_failure = message.map(str::to_owned));
+    }
+
+    /// Archives a configuration version, as the server does with old ones: runs on it fail.
+    pub fn archive_configuration(&self, id: &str) {
+        self.shared.change(|model| {
+            if let Some(configuration) = model.configuration_mut(id) {
+                configuration.status = "archived";
+                configuration.content.clear();
+            }
+        });
+    }
+
+    /// Lets requests fail. Several faults are tried in the order of these calls.
+    pub fn fault(&self, fault: Fault) {
+        self.shared.faults.lock().push(fault);
+    }
+
+    /// Forgets all faults.
+    pub fn clear_faults(&self) {
+        self.shared.faults.lock().clear();
+    }
+
+    /// Allows so many requests of each user in each second; all others get 429. `None` is no limit.
+    pub fn limit_requests(&self, each_second: Option<u32>) {
+        let limit = each_second.map(|limit| RateLimit::new(limit, Duration::from_secs(1)));
+        *self.shared.rate.lock() = limit;
+    }
+
+    /// Allows so many lists of runs of each user in each minute. `None` is no limit.
+    pub fn limit_run_lists(&self, each_minute: Option<u32>) {
+        let limit = each_minute.map(|limit| RateLimit::new(limit, Duration::from_mins(1)));
+        *self.shared.run_list_rate.lock() = limit;
+    }
+
+    /// Sets the most bytes of a variable's value.
+    pub fn limit_values(&self, bytes: usize) {
+        self.shared
+            .change(|model| model.settings.value_limit = bytes);
+    }
+
+    /// From now on, no signed address works that was given until now.
+    pub fn expire_signed_addresses(&self) {
+        self.shared.change(|model| model.signed.expire());
+    }
+
+    /// Adds a pool with so many agents and returns its identifier.
+    pub fn add_agent_pool(&self, name: &str, agents: usize) -> String {
+        let pool = AgentPool {
+            id: identifier("apool"),
+            name: name.to_owned(),
+            agents,
+        };
+        let id = pool.id.clone();
+        self.shared.change(|model| model.agent_pools.push(pool));
+        id
+    }
+
+    /// Sets the number of agents of a pool. Without agents, runs wait.
+    pub fn set_agents(&self, pool: &str, agents: usize) {
+        self.shared.change(|model| {
+            let pools = model.agent_pools.iter_mut();
+            for known in pools.filter(|known| known.name == pool) {
+                known.agents = agents;
+            }
+        });
+    }
+
+    /// Adds a project and returns its identifier.
+    pub fn add_project(&self, name: &str) -> String {
+        let id = identifier("prj");
+        self.shared
+            .change(|model| model.projects.push((id.clone(), name.to_owned())));
+        id
+    }
+
+    /// Sets what policies say to the runs of a workspace.
+    pub fn set_policy(&self, workspace: &str, policy: Policy) {
+        self.change_workspace(workspace, |workspace| workspace.policy = policy);
+    }
+
+    /// Sets whether runs of a workspace estimate costs.
+    pub fn estimate_costs(&self, workspace: &str, estimates: bool) {
+        self.change_workspace(workspace, |workspace| workspace.estimates_costs = estimates);
+    }
+
+    /// Sets what runs of a workspace do on a server without Terraform.
+    pub fn set_outcome(&self, workspace: &str, outcome: Outcome) {
+        self.change_workspace(workspace, |workspace| workspace.outcome = outcome);
+    }
+
+    pub(super) fn change_workspace<T>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut super::model::Workspace) -> T,
+    ) -> T {
+        self.shared.change(|model| {
+            let workspace = api::workspace_with_name(model, name);
+            change(workspace.unwrap_or_else(|| panic!("there is no workspace {name}")))
+        })
+    }
+}

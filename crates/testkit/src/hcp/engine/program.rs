@@ -1,0 +1,204 @@
+//! Terraform in the directory of a run.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+
+use super::super::model::{Cancel, Model, StageName};
+use super::directory::RunDirectory;
+use super::{StageResult, output};
+
+const PLAN_FILE: &str = "run.tfplan";
+/// Exit code of a plan with changes.
+const CHANGES: i32 = 2;
+
+/// A Terraform with what it is started with.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// Output is lines of JSON.
+    pub(super) structured: bool,
+    pub(super) coloured: bool,
+    pub(super) shows_plans: bool,
+    pub(super) destroys: bool,
+    /// Further options of the plan.
+    pub(super) options: Vec<String>,
+}
+
+struct Ended {
+    code: Option<i32>,
+    output: Vec<u8>,
+}
+
+impl Program {
+    pub(super) async fn stage(&self, directory: &RunDirectory, name: StageName) -> StageResult {
+        match name {
+            StageName::Plan => self.plan(directory).await,
+            StageName::Apply => self.apply(directory).await,
+        }
+    }
+
+    async fn plan(&self, directory: &RunDirectory) -> StageResult {
+        let name = StageName::Plan;
+        directory.log(name, b"Initializing plugins and modules...\n");
+        let init = self.run(directory, None, &["init", "-no-color"], &[]).await;
+        if init.code != Some(0) {
+            directory.log(name, &init.output);
+            return failed();
+        }
+        let mut arguments = vec!["plan", "-detailed-exitcode", "-out", PLAN_FILE];
+        if self.destroys {
+            arguments.push("-destroy");
+        }
+        let ended = self
+            .run(directory, Some(name), &arguments, &self.options)
+            .await;
+        match ended.code {
+            Some(0) => StageResult {
+                succeeded: true,
+                counts: None,
+            },
+            Some(CHANGES) => {
+                self.show(directory).await;
+                let text = String::from_utf8_lossy(&ended.output);
+                StageResult {
+                    succeeded: true,
+                    counts: Some(output::counts(&text).unwrap_or_default()),
+                }
+            }
+            _ => failed(),
+        }
+    }
+
+    /// Keeps the plan as JSON.
+    async fn show(&self, directory: &RunDirectory) {
+        if !self.shows_plans {
+            return;
+        }
+        let shown = self
+            .run(directory, None, &["show", "-json", PLAN_FILE], &[])
+            .await;
+        directory.shared.change(|model| {
+            if let Some(run) = model.run_mut(&directory.run) {
+                run.plan_json = Some(shown.output);
+            }
+        });
+    }
+
+    async fn apply(&self, directory: &RunDirectory) -> StageResult {
+        let name = StageName::Apply;
+        let ended = self
+            .run(directory, Some(name), &["apply"], &[PLAN_FILE.to_owned()])
+            .await;
+        StageResult {
+            succeeded: ended.code == Some(0),
+            counts: output::counts(&String::from_utf8_lossy(&ended.output)),
+        }
+    }
+
+    /// Runs a command; with a stage its output goes to the log, in the form that the workspace has set.
+    async fn run(
+        &self,
+        directory: &RunDirectory,
+        name: Option<StageName>,
+        arguments: &[&str],
+        last: &[String],
+    ) -> Ended {
+        let mut command = Command::new(&self.path);
+        command.args(arguments);
+        if name.is_some() {
+            if self.structured {
+                command.arg("-json");
+            } else if !self.coloured {
+                command.arg("-no-color");
+            }
+        }
+        command
+            .args(last)
+            .current_dir(&directory.path)
+            .env_clear()
+            .envs(self.environment.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let spawned = command.spawn();
+        let mut child =
+            spawned.unwrap_or_else(|error| panic!("Terraform cannot be started: {error}"));
+        let process = directory
+            .shared
+            .children
+            .add(child.id().unwrap_or_default());
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let work = async {
+            let (mut output, errors) =
+                tokio::join!(pump(directory, name, stdout), pump(directory, name, stderr));
+            output.extend(errors);
+            let status = child.wait().await;
+            let code = status.ok().and_then(|status| status.code());
+            Ended { code, output }
+        };
+        tokio::pin!(work);
+        let mut known = Cancel::Not;
+        let ended = loop {
+            tokio::select! {
+                ended = &mut work => break ended,
+                cancel = next_cancel(directory, known) => {
+                    match cancel {
+                        Cancel::Forced(_) => process.kill(),
+                        Cancel::Asked(_) | Cancel::Not => process.interrupt(),
+                    }
+                    known = cancel;
+                }
+            }
+        };
+        process.ended();
+        ended
+    }
+}
+
+const fn failed() -> StageResult {
+    StageResult {
+        succeeded: false,
+        counts: None,
+    }
+}
+
+/// Waits until a run is to be stopped in another way than until now. A deleted run is killed.
+async fn next_cancel(directory: &RunDirectory, known: Cancel) -> Cancel {
+    let probe = |model: &mut Model| {
+        let gone = Cancel::Forced(super::super::model::now());
+        let cancel = model.run(&directory.run).map_or(gone, |run| run.cancel);
+        let news = !matches!((known, cancel), (Cancel::Forced(_), _)) && cancel != known;
+        news.then_some(cancel)
+    };
+    directory.shared.until(probe).await
+}
+
+/// Collects what comes, and adds it to the log of a stage.
+async fn pump(
+    directory: &RunDirectory,
+    name: Option<StageName>,
+    source: Option<impl AsyncRead + Unpin>,
+) -> Vec<u8> {
+    let mut collected = Vec::new();
+    let Some(mut source) = source else {
+        return collected;
+    };
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        match source.read(&mut buffer).await {
+            Ok(0) | Err(_) => return collected,
+            Ok(read) => {
+                collected.extend_from_slice(&buffer[..read]);
+                if let Some(name) = name {
+                    directory.log(name, &buffer[..read]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Faults that a test sets, and the requests that came.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// A fault of the next requests that match it.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    method: &'static str,
+    pattern: String,
+    skip: usize,
+    times: usize,
+    pub(super) kind: FaultKind,
+}
+
+/// How a request fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FaultKind {
+    Status(StatusCode),
+    Delay(Duration),
+    Close,
+    LoseAnswer,
+    Cut,
+}
+
+impl Fault {
+    fn new(method: &'static str, pattern: &str, kind: FaultKind) -> Self {
+        Self {
+            method,
+            pattern: pattern.to_owned(),
+            skip: 0,
+            times: 1,
+            kind,
+        }
+    }
+
+    /// The answer is this status; nothing is done. The method `*` is any; in the path, below the base path, a part `*` is
+    /// any, and `**` at the end any rest.
+    ///
+    /// Panics if there is no such status.
+    pub fn status(method: &'static str, path: &str, status: u16) -> Self {
+        let status = StatusCode::from_u16(status);
+        let status = status.unwrap_or_else(|error| panic!("{error}"));
+        Self::new(method, path, FaultKind::Status(status))
+    }
+
+    /// The request waits, then all is as usual.
+    pub fn delay(method: &'static str, path: &str, delay: Duration) -> Self {
+        Self::new(method, path, FaultKind::Delay(delay))
+    }
+
+    /// The connection is closed without an answer; nothing is done.
+    pub fn close(method: &'static str, path: &str) -> Self {
+        Self::new(method, path, FaultKind::Close)
+    }
+
+    /// The request is carried out, but the connection is closed without an answer.
+    pub fn lose_answer(method: &'static str, path: &str) -> Self {
+        Self::new(method, path, FaultKind::LoseAnswer)
+    }
+
+    /// The request is carried out, and the connection is closed in the middle of the answer.
+    pub fn cut(method: &'static str, path: &str) -> Self {
+        Self::new(method, path, FaultKind::Cut)
+    }
+
+    /// That many requests fail, instead of one.
+    #[must_use]
+    pub const fn times(mut self, times: usize) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// That many matching requests come through before.
+    #[must_use]
+    pub const fn after(mut self, requests: usize) -> Self {
+        self.skip = requests;
+        self
+    }
+
+    fn matches(&self, method: &str, path: &str) -> bool {
+        (self.method == "*" || self.method == method) && path_matches(&self.pattern, path)
+    }
+}
+
+/// The kind of the first fault that matches, used up by this request.
+pub(super) fn next_fault(faults: &mut Vec<Fault>, method: &str, path: &str) -> Option<FaultKind> {
+    for fault in faults
+        .iter_mut()
+        .filter(|fault| fault.matches(method, path))
+    {
+        if fault.skip > 0 {
+            fault.skip -= 1;
+        } else if fault.times > 0 {
+            fault.times -= 1;
+            let kind = fault.kind;
+            faults.retain(|fault| fault.times > 0);
+            return Some(kind);
+        }
+    }
+    None
+}
+
+/// Whether a path fits a pattern of [`Fault::status`].
+pub(super) fn path_matches(pattern: &str, path: &str) -> bool {
+    let (mut wanted, mut given) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), given.next()) {
+            (Some("**"), _) | (None, None) => return true,
+            (Some("*"), Some(_)) => {}
+            (Some(wanted), Some(given)) if wanted == given => {}
+            _ => return false,
+        }
+    }
+}
+
+/// A request as it arrived.
+#[derive(Debug, Clone)]
+pub struct HcpRequest {
+    /// The method.
+    pub method: String,
+    /// The path: below the base path for the API (`/runs`), whole for anything else.
+    pub path: String,
+    /// The query.
+    pub query: String,
+    /// When it came.
+    pub at: Instant,
+    /// Whether it had a bearer token.
+    pub bearer: bool,
+    /// Its body, null if that is not JSON.
+    pub body: Value,
+    /// Status of the answer, once there is one.
+    pub status: Option<u16>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_parts_of_paths() {
+        let rows = [
+            ("/runs", "/runs", true),
+            ("/runs", "/runs/run-1", false),
+            ("/runs/*", "/runs/run-1", true),
+            ("/runs/*", "/runs", false),
+            ("/runs/*/actions/cancel", "/runs/run-1/actions/cancel", true),
+            ("/runs/**", "/runs/run-1/actions/cancel", true),
+            ("/**", "/ping", true),
+        ];
+        for (pattern, path, expected) in rows {
+            assert_eq!(path_matches(pattern, path), expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_used_up_after_its_requests() {
+        let fault = Fault::status("POST", "/runs", 503).after(1).times(2);
+        let mut faults = vec![fault];
+        let mut fails = |method| next_fault(&mut faults, method, "/runs").is_some();
+        let calls = ["GET", "POST", "POST", "POST", "POST"];
+        assert_eq!(calls.map(&mut fails), [false, false, true, true, false]);
+    }
+}

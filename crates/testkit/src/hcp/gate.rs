@@ -1,0 +1,208 @@
+//! The way of a request: it is written down, faults strike, then it is answered.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Query;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{Request, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::call::Refusal;
+use super::faults::{FaultKind, HcpRequest, next_fault};
+use super::model::SignedAddresses;
+use super::rates::Allowance;
+use super::settings::{Flavour, HcpSettings};
+use super::shared::Shared;
+use super::{answer, archive};
+
+const DISCOVERY: &str = "/.well-known/terraform.json";
+
+/// Which addresses a port serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Door {
+    /// The API and its discovery.
+    Api,
+    /// Signed addresses.
+    Archive,
+    /// Both.
+    Both,
+}
+
+/// The connection is closed without an answer.
+#[derive(Debug)]
+pub(super) struct Closed;
+
+impl std::fmt::Display for Closed {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the test has closed the connection")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// A request whose body is there.
+pub(super) struct Incoming {
+    pub(super) parts: axum::http::request::Parts,
+    pub(super) content: Bytes,
+    pub(super) body: Value,
+    /// The path below the base path, if it is one of the API.
+    pub(super) below: Option<String>,
+}
+
+impl Incoming {
+    pub(super) fn bearer(&self) -> Option<&str> {
+        let header = self.parts.headers.get(AUTHORIZATION)?;
+        header.to_str().ok()?.strip_prefix("Bearer ")
+    }
+
+    pub(super) fn query(&self) -> Vec<(String, String)> {
+        let query = Query::try_from_uri(&self.parts.uri);
+        query.map(|Query(pairs)| pairs).unwrap_or_default()
+    }
+
+    fn path(&self) -> &str {
+        self.below
+            .as_deref()
+            .unwrap_or_else(|| self.parts.uri.path())
+    }
+}
+
+pub(super) async fn pass(
+    shared: Arc<Shared>,
+    door: Door,
+    request: Request<hyper::body::Incoming>,
+) -> Result<Response<Body>, Closed> {
+    let (parts, body) = request.into_parts();
+    let content = to_bytes(Body::new(body), usize::MAX).await;
+    let content = content.map_err(|_broken| Closed)?;
+    let settings = shared.read(|model| model.settings.clone());
+    let base = settings.base_path.trim_end_matches('/');
+    let below = parts.uri.path().strip_prefix(base).map(str::to_owned);
+    let incoming = Incoming {
+        body: serde_json::from_slice(&content).unwrap_or_default(),
+        parts,
+        content,
+        below: below.filter(|path| path.starts_with('/') && door != Door::Archive),
+    };
+    let method = incoming.parts.method.as_str();
+    let number = record(&shared, &incoming);
+    let fault = next_fault(&mut shared.faults.lock(), method, incoming.path());
+    match fault {
+        Some(FaultKind::Close) => return Err(Closed),
+        Some(FaultKind::Delay(delay)) => sleep(delay).await,
+        Some(FaultKind::Status(status)) => {
+            note_status(&shared, number, status);
+            return Ok(answer::plain(status));
+        }
+        Some(FaultKind::LoseAnswer | FaultKind::Cut) | None => {}
+    }
+    let response = respond(&shared, door, &settings, &incoming);
+    note_status(&shared, number, response.status());
+    match fault {
+        Some(FaultKind::LoseAnswer) => Err(Closed),
+        Some(FaultKind::Cut) => Ok(answer::cut(response).await),
+        _ => Ok(response),
+    }
+}
+
+fn record(shared: &Shared, incoming: &Incoming) -> usize {
+    let mut requests = shared.requests.lock();
+    requests.push(HcpRequest {
+        method: incoming.parts.method.as_str().to_owned(),
+        path: incoming.path().to_owned(),
+        query: incoming.parts.uri.query().unwrap_or_default().to_owned(),
+        at: Instant::now(),
+        bearer: incoming.bearer().is_some(),
+        body: incoming.body.clone(),
+        status: None,
+    });
+    requests.len() - 1
+}
+
+fn note_status(shared: &Shared, number: usize, status: StatusCode) {
+    if let Some(request) = shared.requests.lock().get_mut(number) {
+        request.status = Some(status.as_u16());
+    }
+}
+
+fn respond(
+    shared: &Arc<Shared>,
+    door: Door,
+    settings: &HcpSettings,
+    incoming: &Incoming,
+) -> Response<Body> {
+    let path = incoming.parts.uri.path();
+    if let Some(signature) = path.strip_prefix(SignedAddresses::PATH)
+        && door != Door::Api
+    {
+        return archive::respond(shared, signature, incoming);
+    }
+    if door != Door::Archive && path == DISCOVERY {
+        let services = json!({"tfe.v2": settings.base_path, "state.v2": settings.base_path});
+        return answer::json(StatusCode::OK, &services);
+    }
+    match &incoming.below {
+        Some(below) => api(shared, settings, incoming, below),
+        None => answer::plain(StatusCode::NOT_FOUND),
+    }
+}
+
+fn api(
+    shared: &Arc<Shared>,
+    settings: &HcpSettings,
+    incoming: &Incoming,
+    path: &str,
+) -> Response<Body> {
+    let caller = incoming
+        .bearer()
+        .and_then(|token| shared.read(|model| model.tokens.get(token).cloned()));
+    let Some(caller) = caller else {
+        return answer::refusal(&Refusal::unauthorized());
+    };
+    let is_run_list = path.starts_with("/workspaces/") && path.ends_with("/runs");
+    let limits = [(true, &shared.rate), (is_run_list, &shared.run_list_rate)];
+    let mut allowance: Option<Allowance> = None;
+    for (_, limit) in limits.into_iter().filter(|(applies, _)| *applies) {
+        if let Some(limit) = &mut *limit.lock() {
+            let counted = limit.count(&caller.name);
+            allowance = Some(counted);
+            if counted.exceeded {
+                return answer::limited(answer::refusal(&Refusal::too_many_requests()), &counted);
+            }
+        }
+    }
+    let answered = readable(incoming).and_then(|()| {
+        let method = incoming.parts.method.clone();
+        shared.call(method, path, &incoming.query(), &incoming.body, &caller)
+    });
+    let mut response = match &answered {
+        Ok(reply) => answer::reply(reply),
+        Err(refusal) => answer::refusal(refusal),
+    };
+    answer::name_product(&mut response, settings.flavour);
+    match allowance {
+        Some(allowance) if settings.flavour == Flavour::Hcp => {
+            answer::limited(response, &allowance)
+        }
+        _ => response,
+    }
+}
+
+/// Refuses a body that is not JSON:API.
+fn readable(incoming: &Incoming) -> Result<(), Refusal> {
+    if incoming.content.is_empty() {
+        return Ok(());
+    }
+    let kind = incoming.parts.headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind != answer::JSON_API {
+        return Err(Refusal::media_type());
+    }
+    if incoming.body.is_object() {
+        Ok(())
+    } else {
+        Err(Refusal::bad_request("The body is not a JSON object."))
+    }
+}

@@ -1,0 +1,239 @@
+//! Everything that the server remembers.
+
+mod configuration;
+mod run;
+mod signed;
+mod stage;
+mod state_version;
+mod variable;
+mod workspace;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use cts_core::{Clock as _, SystemClock};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::phase::Phase;
+use super::settings::HcpSettings;
+pub(super) use configuration::Configuration;
+pub(super) use run::{Cancel, PolicyCheck, Run};
+pub(super) use signed::{Signed, SignedAddresses};
+pub(super) use stage::{Counts, StageName};
+pub(super) use state_version::{StateVersion, md5};
+pub(super) use variable::Variable;
+pub use workspace::Policy;
+pub(super) use workspace::{Lock, Workspace};
+
+/// Permission of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// Read workspaces and everything below them.
+    Read,
+    /// Create and change workspaces and their tags.
+    ManageWorkspaces,
+    /// Delete workspaces.
+    DeleteWorkspaces,
+    /// Lock and unlock workspaces.
+    Lock,
+    /// Read and write variables.
+    Variables,
+    /// Upload configurations, and create, discard and cancel runs.
+    QueueRuns,
+    /// Confirm runs.
+    ApplyRuns,
+    /// Override policies.
+    OverridePolicies,
+    /// Read states.
+    ReadStates,
+    /// Create states.
+    WriteStates,
+}
+
+/// Sender of a call.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    pub(super) name: String,
+    pub(super) missing: BTreeSet<Right>,
+}
+
+impl Caller {
+    pub(super) fn may(&self, right: Right) -> bool {
+        !self.missing.contains(&right)
+    }
+
+    /// A caller with every right.
+    pub(super) fn person() -> Self {
+        Self {
+            name: "operator".to_owned(),
+            missing: BTreeSet::new(),
+        }
+    }
+}
+
+/// A pool with its number of agents.
+#[derive(Debug, Clone)]
+pub(super) struct AgentPool {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) agents: usize,
+}
+
+/// Made-up result of a run without Terraform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Resources that the plan adds.
+    pub additions: u64,
+    /// Resources that the plan changes.
+    pub changes: u64,
+    /// Resources that the plan destroys.
+    pub destructions: u64,
+    /// The plan fails.
+    pub plan_fails: bool,
+    /// The apply fails.
+    pub apply_fails: bool,
+}
+
+impl Default for Outcome {
+    /// Adds one resource.
+    fn default() -> Self {
+        Self {
+            additions: 1,
+            changes: 0,
+            destructions: 0,
+            plan_fails: false,
+            apply_fails: false,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) settings: HcpSettings,
+    /// Where the API is, without a path.
+    pub(super) address: String,
+    /// Callers by token.
+    pub(super) tokens: BTreeMap<String, Caller>,
+    /// Identifiers and names; the first is the default.
+    pub(super) projects: Vec<(String, String)>,
+    pub(super) agent_pools: Vec<AgentPool>,
+    pub(super) workspaces: Vec<Workspace>,
+    pub(super) configurations: Vec<Configuration>,
+    pub(super) runs: Vec<Run>,
+    pub(super) state_versions: Vec<StateVersion>,
+    pub(super) signed: SignedAddresses,
+    /// Runs stop before what they do in these.
+    pub(super) held: BTreeSet<Phase>,
+    /// Uploads stay `pending`.
+    pub(super) uploads_held: bool,
+    /// Why every upload fails.
+    pub(super) upload_failure: Option<String>,
+    /// Runs that are created but not followed yet.
+    pub(super) created_runs: Vec<String>,
+}
+
+impl Model {
+    pub(super) fn new(settings: HcpSettings, address: String, archive: String) -> Self {
+        Self {
+            settings,
+            address,
+            tokens: BTreeMap::new(),
+            projects: vec![(identifier("prj"), "Default Project".to_owned())],
+            agent_pools: Vec::new(),
+            workspaces: Vec::new(),
+            configurations: Vec::new(),
+            runs: Vec::new(),
+            state_versions: Vec::new(),
+            signed: SignedAddresses::at(archive),
+            held: BTreeSet::new(),
+            uploads_held: false,
+            upload_failure: None,
+            created_runs: Vec::new(),
+        }
+    }
+
+    pub(super) fn workspace(&self, id: &str) -> Option<&Workspace> {
+        self.workspaces.iter().find(|workspace| workspace.id == id)
+    }
+
+    pub(super) fn workspace_mut(&mut self, id: &str) -> Option<&mut Workspace> {
+        self.workspaces
+            .iter_mut()
+            .find(|workspace| workspace.id == id)
+    }
+
+    pub(super) fn workspace_named(&self, name: &str) -> Option<&Workspace> {
+        self.workspaces
+            .iter()
+            .find(|workspace| workspace.name() == name)
+    }
+
+    pub(super) fn run(&self, id: &str) -> Option<&Run> {
+        self.runs.iter().find(|run| run.id == id)
+    }
+
+    pub(super) fn run_mut(&mut self, id: &str) -> Option<&mut Run> {
+        self.runs.iter_mut().find(|run| run.id == id)
+    }
+
+    pub(super) fn configuration(&self, id: &str) -> Option<&Configuration> {
+        self.configurations.iter().find(|known| known.id == id)
+    }
+
+    pub(super) fn configuration_mut(&mut self, id: &str) -> Option<&mut Configuration> {
+        self.configurations.iter_mut().find(|known| known.id == id)
+    }
+
+    /// The newest finished state of a workspace.
+    pub(super) fn current_state(&self, workspace: &str) -> Option<&StateVersion> {
+        let mut states = self.state_versions.iter().rev();
+        states.find(|state| state.workspace == workspace && state.content.is_some())
+    }
+
+    /// Removes a workspace with everything below it.
+    pub(super) fn remove_workspace(&mut self, id: &str) {
+        self.workspaces.retain(|workspace| workspace.id != id);
+        self.runs.retain(|run| run.workspace != id);
+        self.configurations.retain(|known| known.workspace != id);
+        self.state_versions.retain(|state| state.workspace != id);
+    }
+
+    /// The oldest run of a workspace that has not ended and does not only plan.
+    pub(super) fn first_in_queue(&self, workspace: &str) -> Option<&Run> {
+        let mut queue = self.runs.iter();
+        queue.find(|run| run.workspace == workspace && !run.plan_only && !run.status.is_end())
+    }
+
+    /// Ends a run, unless it has ended, and unlocks its workspace.
+    pub(super) fn end_run(&mut self, id: &str, end: Phase) {
+        let Some(run) = self.run_mut(id).filter(|run| !run.status.is_end()) else {
+            return;
+        };
+        run.enter(end);
+        run.end_stages();
+        let workspace = run.workspace.clone();
+        let ended = Lock::Run(id.to_owned());
+        if let Some(workspace) = self.workspace_mut(&workspace)
+            && workspace.lock.as_ref() == Some(&ended)
+        {
+            workspace.lock = None;
+        }
+    }
+}
+
+/// A new identifier, such as `ws-0123456789abcdef`.
+pub(super) fn identifier(prefix: &str) -> String {
+    let random = Uuid::new_v4().simple().to_string();
+    let short: String = random.chars().take(16).collect();
+    format!("{prefix}-{short}")
+}
+
+pub(super) fn now() -> DateTime<Utc> {
+    SystemClock.now()
+}
+
+/// A moment as the API writes it.
+pub(super) fn moment(at: DateTime<Utc>) -> Value {
+    Value::String(at.to_rfc3339_opts(SecondsFormat::Millis, true))
+}

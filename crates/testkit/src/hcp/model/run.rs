@@ -1,0 +1,188 @@
+//! Runs with their plans, applies and policy checks.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
+
+use super::super::call::reference;
+use super::super::phase::Phase;
+use super::stage::{Stage, StageName};
+use super::{Caller, Right, identifier, moment, now};
+
+#[derive(Debug, Clone)]
+pub(in super::super) struct PolicyCheck {
+    pub(in super::super) id: String,
+    pub(in super::super) status: &'static str,
+}
+
+/// How a run is made to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Cancel {
+    Not,
+    /// Since then.
+    Asked(DateTime<Utc>),
+    Forced(DateTime<Utc>),
+}
+
+#[derive(Debug, Clone)]
+pub(in super::super) struct Run {
+    pub(in super::super) id: String,
+    pub(in super::super) workspace: String,
+    pub(in super::super) configuration: String,
+    pub(in super::super) status: Phase,
+    pub(in super::super) message: String,
+    pub(in super::super) created_by: String,
+    pub(in super::super) plan_only: bool,
+    pub(in super::super) auto_apply: bool,
+    pub(in super::super) destroys: bool,
+    pub(in super::super) allows_empty_apply: bool,
+    /// Names with texts in the language of Terraform.
+    pub(in super::super) variables: Vec<(String, String)>,
+    pub(in super::super) targets: Vec<String>,
+    pub(in super::super) replacements: Vec<String>,
+    pub(in super::super) has_changes: bool,
+    /// Waits for a confirmation.
+    pub(in super::super) confirmable: bool,
+    pub(in super::super) cancel: Cancel,
+    pub(in super::super) plan: Stage,
+    pub(in super::super) apply: Stage,
+    pub(in super::super) policy: Option<PolicyCheck>,
+    /// JSON of the plan.
+    pub(in super::super) plan_json: Option<Vec<u8>>,
+    timestamps: Map<String, Value>,
+    created_at: Value,
+}
+
+impl Run {
+    pub(in super::super) fn new(
+        workspace: &str,
+        configuration: &str,
+        created_by: &str,
+        attributes: &Map<String, Value>,
+    ) -> Self {
+        let flag = |name: &str| attributes.get(name).and_then(Value::as_bool) == Some(true);
+        let list = |name: &str| attributes.get(name).and_then(Value::as_array).cloned();
+        let texts = |name: &str| -> Vec<String> {
+            let values = list(name).unwrap_or_default().into_iter();
+            values
+                .filter_map(|value| value.as_str().map(str::to_owned))
+                .collect()
+        };
+        let variables = list("variables").unwrap_or_default().into_iter();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let variables = variables.map(|one| (text(&one["key"]), text(&one["value"])));
+        let message = attributes.get("message").and_then(Value::as_str);
+        Self {
+            id: identifier("run"),
+            workspace: workspace.to_owned(),
+            configuration: configuration.to_owned(),
+            status: Phase::Pending,
+            message: message
+                .unwrap_or("Queued manually via the Terraform Enterprise API")
+                .to_owned(),
+            created_by: created_by.to_owned(),
+            plan_only: flag("plan-only"),
+            auto_apply: flag("auto-apply"),
+            destroys: flag("is-destroy"),
+            allows_empty_apply: flag("allow-empty-apply"),
+            variables: variables.collect(),
+            targets: texts("target-addrs"),
+            replacements: texts("replace-addrs"),
+            has_changes: false,
+            confirmable: false,
+            cancel: Cancel::Not,
+            plan: Stage::new("plan"),
+            apply: Stage::new("apply"),
+            policy: None,
+            plan_json: None,
+            timestamps: Map::new(),
+            created_at: moment(now()),
+        }
+    }
+
+    pub(in super::super) fn stage(&mut self, name: StageName) -> &mut Stage {
+        match name {
+            StageName::Plan => &mut self.plan,
+            StageName::Apply => &mut self.apply,
+        }
+    }
+
+    pub(in super::super) fn enter(&mut self, phase: Phase) {
+        self.status = phase;
+        self.confirmable = false;
+        let name = format!("{}-at", phase.name().replace('_', "-"));
+        self.timestamps.insert(name, moment(now()));
+    }
+
+    /// Gives the stages that have not ended the status that follows from the end of the run.
+    pub(super) fn end_stages(&mut self) {
+        let status = match self.status {
+            Phase::Canceled | Phase::ForceCanceled => "canceled",
+            Phase::Errored if self.plan.is_open() || self.apply.status == "running" => "errored",
+            _ => "unreachable",
+        };
+        for stage in [&mut self.plan, &mut self.apply] {
+            if stage.is_open() {
+                let reached = stage.status == "running" || status != "errored";
+                stage.end(if reached { status } else { "unreachable" });
+            }
+        }
+    }
+
+    pub(in super::super) const fn is_discardable(&self) -> bool {
+        self.confirmable || matches!(self.status, Phase::Pending | Phase::PolicyOverride)
+    }
+
+    pub(in super::super) fn is_cancelable(&self, everywhere: bool) -> bool {
+        let early = matches!(
+            self.status,
+            Phase::Pending | Phase::PlanQueued | Phase::ApplyQueued
+        );
+        let running = matches!(self.status, Phase::Planning | Phase::Applying);
+        self.cancel == Cancel::Not && (running || (everywhere && early))
+    }
+
+    pub(in super::super) fn document(&self, caller: &Caller, actions: &Value) -> Value {
+        let policies: Vec<Value> = self
+            .policy
+            .iter()
+            .map(|check| json!({"type": "policy-checks", "id": check.id}))
+            .collect();
+        let variables = self.variables.iter();
+        let variables: Vec<Value> = variables
+            .map(|(key, value)| json!({"key": key, "value": value}))
+            .collect();
+        let canceled_at = match self.cancel {
+            Cancel::Not => Value::Null,
+            Cancel::Asked(at) | Cancel::Forced(at) => moment(at),
+        };
+        let may_queue = caller.may(Right::QueueRuns);
+        json!({
+            "id": self.id,
+            "type": "runs",
+            "attributes": {
+                "status": self.status.name(), "message": self.message, "source": "tfe-api",
+                "trigger-reason": "manual", "has-changes": self.has_changes,
+                "auto-apply": self.auto_apply, "plan-only": self.plan_only,
+                "is-destroy": self.destroys, "allow-empty-apply": self.allows_empty_apply,
+                "variables": variables, "target-addrs": self.targets, "replace-addrs": self.replacements,
+                "created-at": self.created_at, "canceled-at": canceled_at,
+                "status-timestamps": self.timestamps, "actions": actions,
+                "permissions": {
+                    "can-apply": caller.may(Right::ApplyRuns), "can-cancel": may_queue,
+                    "can-discard": may_queue, "can-force-cancel": may_queue,
+                    "can-force-execute": may_queue,
+                    "can-override-policy-check": caller.may(Right::OverridePolicies),
+                },
+            },
+            "relationships": {
+                "workspace": reference("workspaces", &self.workspace),
+                "configuration-version": reference("configuration-versions", &self.configuration),
+                "plan": reference("plans", &self.plan.id),
+                "apply": reference("applies", &self.apply.id),
+                "created-by": reference("users", &self.created_by),
+                "policy-checks": {"data": policies},
+                "task-stages": {"data": []},
+            },
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! The stub of HCP Terraform answers as the API is documented, and runs the real Terraform.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
+
+mod calls;
+mod client;
+mod errors;
+mod faults;
+mod life;
+mod policies;
+mod states;
+mod table;
+mod terraform;
+mod uploads;
+mod validation;
