@@ -115,9 +115,23 @@ impl RemoteRun {
         }
     }
 
-    /// Name for people: the id, or words for a run without one.
-    pub fn display_name(&self) -> &str {
-        self.id.as_deref().unwrap_or("the requested run")
+    /// State of the remote run in one line, for people.
+    pub fn state_text(&self) -> String {
+        let status = match self.status.as_str() {
+            "" => "not read yet",
+            status => status,
+        };
+        let mut text = match &self.id {
+            Some(id) => format!("{id} on the server is {status}"),
+            None => "a run was requested on the server".to_owned(),
+        };
+        for (before, part) in [("; waits: ", &self.waiting_for), ("; ", &self.url)] {
+            if let Some(part) = part {
+                text.push_str(before);
+                text.push_str(part);
+            }
+        }
+        text
     }
 }
 
@@ -186,6 +200,19 @@ mod tests {
         assert_eq!(read.configuration.map(|it| it.digest), Some(digest));
         let earlier: RemoteRun = serde_json::from_str("{}").unwrap();
         assert_eq!(earlier, RemoteRun::default());
+    }
+
+    #[test]
+    fn the_state_is_one_line() {
+        assert_eq!(
+            remote_run().state_text(),
+            "run-1 on the server is planning; waits: 2 other runs; \
+             https://tfe.example.com:8443/app/network/workspaces/cts-web/runs/run-1"
+        );
+        assert_eq!(
+            RemoteRun::default().state_text(),
+            "a run was requested on the server"
+        );
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) fn details(text: &str) -> RunDetails {
                 apply: Some(Duration::from_hours(1)),
                 ..PhaseTimes::default()
             },
-            remote_url: Some(text.to_owned()),
+            remote_url: Some(text.replace(char::is_control, " ")),
         },
         findings: RunFindings {
             changes: vec![ResourceChange {
