@@ -112,6 +112,9 @@ pub struct Event {
     /// The error; `null` on success.
     #[serde(default)]
     pub error: Option<EventError>,
+    /// Address of the remote run; cts-only, absent if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_url: Option<String>,
     /// All other members of the answer.
     #[serde(flatten)]
     pub other: Map<String, Value>,

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The driver of a task that names none.
 pub const DEFAULT_DRIVER: &str = "terraform";
 
+/// The driver whose runs take place on a server.
+pub const REMOTE_DRIVER: &str = "terraform-cloud";
+
 /// Capabilities that a run requires of the worker that leases it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Requirement {
@@ -72,6 +75,12 @@ pub enum MissingCapability {
 }
 
 impl Capabilities {
+    /// Whether runs on a server are among its runs.
+    pub fn has_remote_driver(&self) -> bool {
+        let mut engines = self.engines.iter();
+        engines.any(|engine| engine.driver == REMOTE_DRIVER)
+    }
+
     /// Whether a worker with these can work on a run that asks for `requirement`; if not, the first thing
     /// that is missing.
     pub fn can_run(&self, requirement: &Requirement) -> Result<(), MissingCapability> {

@@ -30,6 +30,8 @@ pub struct Event {
     pub error: Option<String>,
     /// Resources that were changed, if the worker has reported them.
     pub resources: Option<ResourceCounts>,
+    /// Address of the remote run of the last attempt, if it had one.
+    pub remote_url: Option<String>,
     /// Settings at the time of the run.
     pub config: EventConfig,
 }

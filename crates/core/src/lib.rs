@@ -51,6 +51,7 @@ mod outage;
 mod phase;
 mod provider;
 mod regexp;
+mod remote;
 pub mod runs;
 mod schedule;
 mod service;
@@ -67,7 +68,9 @@ pub use availability::{Candidate, UnschedulableReason, unschedulable_reason};
 pub use backend::Backend;
 pub use backoff::{Backoff, Pauses};
 pub use buffer::{BufferPeriod, BufferSetting, BufferTimer};
-pub use capability::{Capabilities, DEFAULT_DRIVER, Engine, MissingCapability, Requirement};
+pub use capability::{
+    Capabilities, DEFAULT_DRIVER, Engine, MissingCapability, REMOTE_DRIVER, Requirement,
+};
 pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
 pub use complete_input::{CompleteInput, IncompleteInput, ViewItems};
@@ -107,6 +110,10 @@ pub use outage::Outage;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};
+pub use remote::{
+    RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace, TaskRemoteRun, poll_pause,
+    requests_per_minute,
+};
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
 pub use shrink_limit::{InvalidMaxShrink, MaxShrink, ShrinkLimit};

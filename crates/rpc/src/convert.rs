@@ -7,6 +7,7 @@ mod details;
 mod draft;
 mod journal;
 mod macros;
+mod remote;
 mod run;
 mod state;
 mod task;
@@ -20,6 +21,9 @@ pub use delta::{append_part, delta_from_wire, delta_to_wire};
 pub use details::{details_from_wire, details_to_wire};
 pub use draft::{draft_from_wire, draft_to_wire};
 pub use journal::{journal_from_wire, journal_to_wire};
+pub use remote::{
+    remote_run_from_wire, remote_run_to_wire, remote_runs_from_wire, remote_runs_to_wire,
+};
 pub use run::{
     cancel_order_from_wire, cancel_order_to_wire, kind_of_lease, kind_to_wire, kinds_from_wire,
     known_kinds, lease_epoch, lost_lease_from_wire, lost_lease_to_wire, outcome_from_wire,

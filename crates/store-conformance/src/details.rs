@@ -28,6 +28,7 @@ pub(super) fn details(text: &str) -> RunDetails {
                 apply: Some(Duration::from_hours(1)),
                 ..PhaseTimes::default()
             },
+            remote_url: Some(text.replace(char::is_control, " ")),
         },
         findings: RunFindings {
             changes: vec![ResourceChange {
@@ -114,6 +115,11 @@ pub async fn events_have_the_resources_of_their_run<F: Fixture>() {
     let events = scene.state("a").await.events;
     let seen: Vec<_> = events.iter().map(|event| event.resources).collect();
     assert_eq!(seen, [resources, None, resources]);
+    let urls: Vec<_> = events
+        .iter()
+        .map(|event| event.remote_url.as_deref())
+        .collect();
+    assert_eq!(urls, [Some("x"), None, Some("x")]);
     let states = scene.store().task_states(None).await;
     let states = states.expect("states can be read");
     assert_eq!(states[0].events, events);

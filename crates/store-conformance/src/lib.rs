@@ -42,6 +42,7 @@ pub mod prune;
 pub mod queue;
 pub mod queued_settings;
 pub mod recovery;
+pub mod remote_runs;
 pub mod requests;
 mod scene;
 pub mod settings;

@@ -330,6 +330,12 @@ macro_rules! store_suite {
                 a_task_under_an_old_name_is_another_one,
                 a_decision_makes_a_destruction_due,
             }
+            remote_runs {
+                the_holder_of_a_lease_records_a_remote_run,
+                a_remote_run_outlives_the_lease_under_which_it_was_recorded,
+                the_newest_remote_run_of_a_task_outlives_its_run,
+                a_task_under_an_old_name_has_no_remote_run,
+            }
             archives {
                 a_reset_removes_every_task_and_deletion,
                 a_reset_leaves_what_runs_until_it_has_ended,

@@ -9,6 +9,7 @@ use futures::TryStreamExt as _;
 use super::Fixture;
 use super::configurations::configuration;
 use super::details::details;
+use super::remote_runs::remote_run;
 use super::scene::{Scene, guarded, line, member, noise, plan, spec, task};
 use super::terraform_states::conflict;
 use cts_store::transfer::{
@@ -130,6 +131,10 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
         let recorded = store.record_state(run, &lease.holder, epoch, &report);
         recorded.await.expect("a live lease can report");
     }
+    // And a remote run.
+    let (store, remote) = (scene.store(), remote_run(1));
+    let recorded = store.record_remote_run(run, &lease.holder, epoch, &remote);
+    recorded.await.expect("a live lease can record");
     scene.applied(&lease).await;
     for decision in [
         StateDecision::Keep(Keep::Old),

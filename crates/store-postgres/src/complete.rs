@@ -137,6 +137,7 @@ async fn applied(
             end_time: time("finished_at")?,
             error: None,
             resources: completion.resources(),
+            remote_url: completion.remote_url(),
             config,
         }),
         task,

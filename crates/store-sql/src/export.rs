@@ -150,7 +150,7 @@ const TASKS: &str = "-- export: tasks
     SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input, cancelled_input, applied_instances, released_instances, held,
            state_lineage, state_serial, state_moves, state_moved_serial, state_keep, state_from,
            state_conflict, state_conflict_at, state_recorded_at,
-           delivery, delivery_first_run, delivery_run, delivery_input, failures, skipped, created_at, updated_at
+           delivery, delivery_first_run, delivery_run, delivery_input, remote_run, failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
 /// Tasks that the API has deleted.
@@ -174,7 +174,7 @@ const INPUTS: &str = "-- export: inputs
 /// one waits. Queued and running runs of a task that does not move are cancelled.
 const RUNS: &str = "-- export: runs; index runs_one_queued
     SELECT id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash, changes_present,
-           plan_encoding, plan, summary, findings,
+           plan_encoding, plan, summary, findings, remote_run,
            CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
            CASE WHEN lost THEN {greatest}(attempts - 1, 0) ELSE attempts END AS attempts,
            CASE WHEN pointless THEN updated_at ELSE finished_at END AS finished_at,

@@ -26,6 +26,7 @@ pub mod leases;
 pub mod logs;
 pub mod queue;
 mod release_all;
+pub mod remote_runs;
 pub mod requests;
 pub mod schema;
 pub mod settings;

@@ -233,7 +233,8 @@ pub async fn run(c: &mut dyn Connection, id: RunId) -> Result<Option<RunRecord>,
         "read a run",
         "-- run
         SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
+               plan_encoding, plan, summary, findings, waiting_for, remote_run, created_at,
+               due_at, started_at, finished_at
         FROM runs WHERE id = $1",
     )
     .bind(id)
@@ -287,12 +288,14 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
                    changes_present,
                    CASE WHEN plan_encoding IS NOT NULL THEN 'plain' END AS plan_encoding,
                    CASE WHEN plan IS NOT NULL THEN {no_bytes} END AS plan,
-                   summary, NULL AS findings, waiting_for, created_at, due_at, started_at, finished_at
+                   summary, NULL AS findings, waiting_for, remote_run, created_at,
+               due_at, started_at, finished_at
             FROM runs
             WHERE {of_task} AND {of_status} AND {older}
         )
         SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors, changes_present,
-               plan_encoding, plan, summary, findings, waiting_for, created_at, due_at, started_at, finished_at
+               plan_encoding, plan, summary, findings, waiting_for, remote_run, created_at,
+               due_at, started_at, finished_at
         FROM found ORDER BY {order} LIMIT $3"
     )
 }

@@ -4,6 +4,7 @@ mod calls;
 mod configurations;
 mod held_leases;
 mod housekeeping;
+mod remote_runs;
 mod settings;
 mod workers;
 

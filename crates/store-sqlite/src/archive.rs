@@ -18,7 +18,7 @@ const TABLES: [(&str, &str, &str); 5] = [
          destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, \
          applied_instances, released_instances, held, state_lineage, state_serial, state_moves, \
          state_moved_serial, state_keep, state_from, state_conflict, state_conflict_at, \
-         state_recorded_at, failures, skipped, created_at, updated_at",
+         state_recorded_at, remote_run, failures, skipped, created_at, updated_at",
         "position, name",
     ),
     ("deleted_tasks", "name, configured, deleted_at", "name"),
@@ -36,7 +36,7 @@ const TABLES: [(&str, &str, &str); 5] = [
         "runs",
         "id, task_name, incarnation, kind, destroys, no_retry, requested, status, input_hash, attempts, errors, epoch, \
          due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan, \
-         summary, findings",
+         summary, findings, remote_run",
         "id",
     ),
 ];

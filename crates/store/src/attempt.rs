@@ -44,6 +44,11 @@ impl Completion {
         self.details.as_ref()?.summary.resources
     }
 
+    /// Address of the remote run of the attempt, if it had one.
+    pub fn remote_url(&self) -> Option<String> {
+        self.details.as_ref()?.summary.remote_url.clone()
+    }
+
     /// The error for a lease that does not exist.
     pub fn lost(&self) -> LeaseError {
         LeaseError::Lost {
@@ -250,6 +255,7 @@ impl Attempt {
             end_time: now,
             error: (!success).then(|| newest_first(&self.errors)),
             resources: completion.resources(),
+            remote_url: completion.remote_url(),
             config: self.event_config.clone(),
         }
     }

@@ -228,6 +228,7 @@ impl CancelSituation {
                     end_time: at,
                     error: Some(crate::model::newest_first(&errors)),
                     resources: None,
+                    remote_url: None,
                     config: event_config.unwrap_or_else(no_config),
                 });
                 CancelWrites::Withdraw {

@@ -8,8 +8,8 @@ use cts_core::runs::{RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::state::{Keep, KnownState, StateConflict, StateRecord};
 use cts_core::{
-    Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RunId, RunInput, TaskName,
-    WorkerId, WorkerRecord,
+    Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RemoteRuns, RunId, RunInput,
+    TaskName, WorkerId, WorkerRecord,
 };
 use serde::Deserialize;
 
@@ -67,6 +67,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
         plan: row.plan()?,
         details: row.details()?,
         waiting_for: waiting_for.map(str::to_owned),
+        remote_run: row.json_if_any("remote_run")?,
         created_at: row.time("created_at")?,
         due_at: row.time("due_at")?,
         started_at: row.time_if_any("started_at")?,
@@ -137,6 +138,15 @@ pub fn state_record(row: &dyn Columns) -> Result<StateRecord, StoreError> {
 pub fn state_moves(row: &dyn Columns) -> Result<u32, StoreError> {
     let row = Fields::new(row, "record a state", "tasks").keyed("name")?;
     row.number("state_moves")
+}
+
+/// Reads the remote runs of a row of `runs`, with that of its task as `task_remote_run`.
+pub fn remote_runs(row: &dyn Columns) -> Result<RemoteRuns, StoreError> {
+    let row = Fields::new(row, "read remote runs", "runs").keyed_by_id("id")?;
+    Ok(RemoteRuns {
+        own: row.json_if_any("remote_run")?,
+        newest: row.json_if_any("task_remote_run")?,
+    })
 }
 
 fn state_of(row: &Fields<'_>) -> Result<StateRecord, StoreError> {
@@ -337,7 +347,7 @@ pub fn run_request(row: &dyn Columns) -> Result<RunRequest, StoreError> {
 pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
     let row = Fields::new(row, "read an event", "events").keyed_by_id("id")?;
     let config: EventConfig = row.json("config")?;
-    let summary: Option<RunSummary> = row.json_if_any("summary")?;
+    let summary: RunSummary = row.json_if_any("summary")?.unwrap_or_default();
     Ok(Event {
         id: row.id("id")?,
         task_name: row.parse("task_name")?,
@@ -346,7 +356,8 @@ pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
         start_time: row.time("start_time")?,
         end_time: row.time("end_time")?,
         error: row.text_if_any("error")?.map(str::to_owned),
-        resources: summary.and_then(|summary| summary.resources),
+        resources: summary.resources,
+        remote_url: summary.remote_url,
         config,
     })
 }

@@ -23,6 +23,7 @@ pub mod fields;
 mod held_leases;
 mod housekeeping;
 mod model;
+mod remote_runs;
 pub mod schema;
 mod settings;
 mod store;
@@ -53,6 +54,7 @@ pub use model::{
     PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState, Unchanged,
     lost_lease_error,
 };
+pub use remote_runs::RemoteRunStore;
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::Store;
 pub use task::{

@@ -9,7 +9,7 @@ use cts_core::runs::{
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
     Blocked, Capabilities, Delivery, Digest, Event, EventId, FrozenInput, InstanceCounts,
-    LeaseEpoch, Loss, RunId, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
+    LeaseEpoch, Loss, RemoteRun, RunId, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
 };
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
@@ -231,6 +231,8 @@ pub struct RunRecord {
     pub details: Option<RunDetails>,
     /// Condition outside of cts that it waits for while it is leased, described to people.
     pub waiting_for: Option<String>,
+    /// Its newest remote run, if it has had one.
+    pub remote_run: Option<RemoteRun>,
     /// When it was queued.
     pub created_at: DateTime<Utc>,
     /// When it is or was due.

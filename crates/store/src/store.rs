@@ -24,6 +24,7 @@ use crate::model::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Lease, LogLine, LogPage,
     Requeued, Retention, RunFilter, RunRecord, TaskState,
 };
+use crate::remote_runs::RemoteRunStore;
 use crate::settings::SettingsStore;
 use crate::task::{
     NewTask, PendingDeletions, Refused, RunRequest, StoredTask, TaskChange, TaskVersion,
@@ -43,6 +44,7 @@ pub trait Store:
     ConfigurationStore
     + WorkerStore
     + HeldLeases
+    + RemoteRunStore
     + Housekeeping
     + SettingsStore
     + Continuity

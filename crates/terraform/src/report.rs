@@ -121,6 +121,7 @@ impl Report {
             summary: RunSummary {
                 resources: begun.then_some(resources),
                 phases,
+                remote_url: None,
             },
             findings: RunFindings {
                 changes,

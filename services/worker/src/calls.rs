@@ -1,5 +1,6 @@
 //! Calls to the scheduler.
 
+pub(crate) mod budget;
 mod call_timeout;
 pub(crate) mod heartbeat;
 pub(crate) mod inputs;

@@ -12,6 +12,7 @@ use cts_terraform::{OutputSink, TaskDirectory, Terraform};
 use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
+use crate::calls::budget::RemoteBudget;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     /// The moment from which the times of leases are counted.
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
+    pub(crate) remote_budget: RemoteBudget,
     pub(crate) journal: Option<Arc<Journal>>,
 }
 

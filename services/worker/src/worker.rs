@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::RETRIES;
+use crate::calls::budget::RemoteBudget;
 use crate::calls::heartbeat::heartbeat;
 use crate::calls::inputs::Contents;
 use crate::calls::requests::Requests;
@@ -87,6 +88,7 @@ impl Worker {
             directories: parking_lot::Mutex::default(),
             started: Instant::now(),
             requests: Requests::default(),
+            remote_budget: RemoteBudget::default(),
         };
         Self {
             shared: Arc::new(shared),

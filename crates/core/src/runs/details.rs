@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::remote::bounded_url;
+
 /// Changes kept of one run, at most; the others are only counted.
 pub const CHANGES_KEPT: usize = 200;
 
@@ -51,6 +53,9 @@ pub struct RunSummary {
     pub resources: Option<ResourceCounts>,
     /// How long its steps took.
     pub phases: PhaseTimes,
+    /// Address of the remote run, if the attempt had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_url: Option<String>,
 }
 
 /// Numbers of resources. One that is replaced is added and destroyed.
@@ -228,6 +233,8 @@ impl RunDetails {
     /// Returns the details with every text passed through `edit`, which may take things out of it.
     #[must_use]
     pub fn edited(mut self, edit: impl Fn(&str) -> String) -> Self {
+        let url = self.summary.remote_url.as_deref();
+        self.summary.remote_url = url.map(&edit);
         for change in &mut self.findings.changes {
             change.address = edit(&change.address);
         }
@@ -254,6 +261,8 @@ impl RunDetails {
     /// the bounds stay as they are.
     #[must_use]
     pub fn bounded(mut self) -> Self {
+        let url = self.summary.remote_url.as_deref();
+        self.summary.remote_url = url.map(bounded_url);
         let findings = &mut self.findings;
         cut_list(
             &mut findings.changes,

@@ -370,6 +370,122 @@ pub struct RecordStateResponse {
     #[prost(uint32, tag = "1")]
     pub moves: u32,
 }
+/// Records the remote run of a leased run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordRemoteRunRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// The remote run. It replaces the record of an earlier one.
+    #[prost(message, optional, tag = "4")]
+    pub remote: ::core::option::Option<RemoteRun>,
+}
+/// The remote run is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordRemoteRunResponse {}
+/// Asks for the remote runs of a leased run and of its task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetRemoteRunsRequest {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+}
+/// Remote runs of a leased run and of its task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetRemoteRunsResponse {
+    /// The newest remote run of this run; absent if it has had none.
+    #[prost(message, optional, tag = "1")]
+    pub own: ::core::option::Option<RemoteRun>,
+    /// The run that the newest remote run of the task is for; it need not exist any more. Empty if the task has
+    /// had no remote run.
+    #[prost(string, tag = "2")]
+    pub newest_run_id: ::prost::alloc::string::String,
+    /// The newest remote run of the task; absent if it has had none.
+    #[prost(message, optional, tag = "3")]
+    pub newest: ::core::option::Option<RemoteRun>,
+}
+/// A run that takes place on a server of Terraform.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RemoteRun {
+    /// Its id; empty if it was requested and the answer of the server is not known.
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub id: ::prost::alloc::string::String,
+    /// Address of its page; empty if it is not known.
+    #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub url: ::prost::alloc::string::String,
+    /// Its status, in the word of the server; empty if it is not known.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub status: ::prost::alloc::string::String,
+    /// Why it does not continue, as a text for display; empty if it does.
+    #[prost(string, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub waiting_for: ::prost::alloc::string::String,
+    /// Whether it has ended on the server, however it ended.
+    #[prost(bool, tag = "8")]
+    pub ended: bool,
+    /// Number of remote runs that the run has had, this one included.
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+    /// Its workspace.
+    #[prost(message, optional, tag = "1")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: ::core::option::Option<RemoteWorkspace>,
+    /// Configuration that was uploaded for it; absent if none was.
+    #[prost(message, optional, tag = "7")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: ::core::option::Option<RemoteConfiguration>,
+}
+/// A workspace of a server.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RemoteWorkspace {
+    /// Host of the server, with its port if that is not the usual one.
+    #[prost(string, tag = "1")]
+    pub hostname: ::prost::alloc::string::String,
+    /// Organization that the workspace belongs to.
+    #[prost(string, tag = "2")]
+    pub organization: ::prost::alloc::string::String,
+    /// Name of the workspace.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    /// Its id.
+    #[prost(string, tag = "4")]
+    pub id: ::prost::alloc::string::String,
+    /// Id of its project; empty on servers without projects.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub project: ::prost::alloc::string::String,
+}
+/// Configuration that was uploaded for a remote run.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RemoteConfiguration {
+    /// Id of the configuration version.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// SHA-256 of its content, in hexadecimal.
+    #[prost(string, tag = "2")]
+    pub digest: ::prost::alloc::string::String,
+}
 /// Ends an attempt.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CompleteRunRequest {
@@ -455,6 +571,10 @@ pub struct RunDetails {
     #[prost(message, repeated, tag = "7")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub outputs: ::prost::alloc::vec::Vec<RunOutput>,
+    /// Address of the remote run; empty if the attempt had none.
+    #[prost(string, tag = "8")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub remote_url: ::prost::alloc::string::String,
 }
 /// An output of the module.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -747,6 +867,10 @@ pub struct Run {
     #[prost(string, tag = "14")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub waiting_for: ::prost::alloc::string::String,
+    /// Its newest remote run; absent if it has had none.
+    #[prost(message, optional, tag = "16")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_run: ::core::option::Option<RemoteRun>,
     /// Results of its last attempt; absent before the end of one, and if the worker did not report them.
     #[prost(message, optional, tag = "15")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -1415,6 +1539,57 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("cts.run.v1.RunService", "RecordState"));
             self.inner.unary(req, path, codec).await
         }
+        /// Records the remote run of a leased run, before it is requested and whenever it changes. Safe to repeat.
+        pub async fn record_remote_run(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RecordRemoteRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordRemoteRunResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/RecordRemoteRun",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "RecordRemoteRun"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gets the recorded remote runs of a leased run and of its task, so that its worker continues with a remote
+        /// run that an earlier one has begun.
+        pub async fn get_remote_runs(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetRemoteRunsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetRemoteRunsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.run.v1.RunService/GetRemoteRuns",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.run.v1.RunService", "GetRemoteRuns"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
         pub async fn complete_run(
             &mut self,
@@ -1691,6 +1866,23 @@ pub mod run_service_server {
             request: tonic::Request<super::RecordStateRequest>,
         ) -> std::result::Result<
             tonic::Response<super::RecordStateResponse>,
+            tonic::Status,
+        >;
+        /// Records the remote run of a leased run, before it is requested and whenever it changes. Safe to repeat.
+        async fn record_remote_run(
+            &self,
+            request: tonic::Request<super::RecordRemoteRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordRemoteRunResponse>,
+            tonic::Status,
+        >;
+        /// Gets the recorded remote runs of a leased run and of its task, so that its worker continues with a remote
+        /// run that an earlier one has begun.
+        async fn get_remote_runs(
+            &self,
+            request: tonic::Request<super::GetRemoteRunsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetRemoteRunsResponse>,
             tonic::Status,
         >;
         /// Ends an attempt and with it the lease. Safe to repeat: the second call finds the lease gone.
@@ -2185,6 +2377,96 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RecordStateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/RecordRemoteRun" => {
+                    #[allow(non_camel_case_types)]
+                    struct RecordRemoteRunSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::RecordRemoteRunRequest>
+                    for RecordRemoteRunSvc<T> {
+                        type Response = super::RecordRemoteRunResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RecordRemoteRunRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::record_remote_run(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RecordRemoteRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.run.v1.RunService/GetRemoteRuns" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetRemoteRunsSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::GetRemoteRunsRequest>
+                    for GetRemoteRunsSvc<T> {
+                        type Response = super::GetRemoteRunsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetRemoteRunsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::get_remote_runs(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetRemoteRunsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -340,6 +340,9 @@ pub struct Event {
     /// Resources that the last attempt has changed; absent if its worker has not reported them.
     #[prost(message, optional, tag = "11")]
     pub resources: ::core::option::Option<super::super::run::v1::ResourceCounts>,
+    /// Address of the remote run of the last attempt; empty if it had none.
+    #[prost(string, tag = "12")]
+    pub remote_url: ::prost::alloc::string::String,
 }
 /// Fate of a task's infrastructure when the task is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -137,6 +137,10 @@ pub struct HeartbeatResponse {
     /// The key of the cluster, if the worker asked for it; empty if each worker must have it in a file. Secret.
     #[prost(bytes = "vec", tag = "3")]
     pub cluster_key: ::prost::alloc::vec::Vec<u8>,
+    /// Requests per minute that the worker may send to the server of its remote runs, which counts those of all
+    /// workers; 0 for a worker without that driver.
+    #[prost(uint32, tag = "4")]
+    pub remote_requests_per_minute: u32,
     /// Names the timeline of the scheduler's database, if the database was on a different one before: the worker
     /// reports its journal once for each timeline. Empty if the database had no other timeline.
     #[prost(string, tag = "15")]

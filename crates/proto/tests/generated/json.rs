@@ -5,7 +5,7 @@ use prost_types::{FieldDescriptorProto, FileDescriptorSet};
 use tonic_prost_build::Builder;
 
 /// The messages. A member that is missing in an answer has its default.
-const MESSAGES: [&str; 25] = [
+const MESSAGES: [&str; 28] = [
     "cts.cluster.v1.ConfigurationInForce",
     "cts.cluster.v1.GetConfigurationResponse",
     "cts.cluster.v1.MemberConfiguration",
@@ -18,6 +18,9 @@ const MESSAGES: [&str; 25] = [
     "cts.run.v1.ListRunsResponse",
     "cts.run.v1.PhaseTimes",
     "cts.run.v1.Planned",
+    "cts.run.v1.RemoteConfiguration",
+    "cts.run.v1.RemoteRun",
+    "cts.run.v1.RemoteWorkspace",
     "cts.run.v1.ResourceChange",
     "cts.run.v1.ResourceCounts",
     "cts.run.v1.Run",
@@ -51,7 +54,7 @@ const RENAMED: [(&str, &str); 7] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 15] = [
+const LEFT_OUT: [&str; 21] = [
     "cts.run.v1.Diagnostic.address",
     "cts.run.v1.Diagnostic.detail",
     "cts.run.v1.Diagnostic.file",
@@ -59,6 +62,11 @@ const LEFT_OUT: [&str; 15] = [
     "cts.run.v1.Diagnostic.snippet",
     "cts.run.v1.ListRunsResponse.next_page_token",
     "cts.run.v1.Planned.text",
+    "cts.run.v1.RemoteRun.id",
+    "cts.run.v1.RemoteRun.status",
+    "cts.run.v1.RemoteRun.url",
+    "cts.run.v1.RemoteRun.waiting_for",
+    "cts.run.v1.RemoteWorkspace.project",
     "cts.run.v1.Run.error",
     "cts.run.v1.Run.waiting_for",
     "cts.run.v1.RunDetails.changes",
@@ -66,6 +74,7 @@ const LEFT_OUT: [&str; 15] = [
     "cts.run.v1.RunDetails.more_changes",
     "cts.run.v1.RunDetails.more_diagnostics",
     "cts.run.v1.RunDetails.outputs",
+    "cts.run.v1.RunDetails.remote_url",
     "cts.task.v1.Decision.run_id",
 ];
 

@@ -38,6 +38,7 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
             .collect(),
         more_diagnostics: findings.more_diagnostics,
         outputs: findings.outputs.into_iter().map(output_to_wire).collect(),
+        remote_url: summary.remote_url.unwrap_or_default(),
     }
 }
 
@@ -61,6 +62,7 @@ pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
                 plan: phase(phases.plan),
                 apply: phase(phases.apply),
             },
+            remote_url: Some(details.remote_url).filter(|url| !url.is_empty()),
         },
         findings: RunFindings {
             changes: details.changes.into_iter().map(change_from_wire).collect(),
@@ -166,6 +168,7 @@ mod tests {
                     plan: None,
                     apply: Some(Duration::from_millis(5)),
                 },
+                remote_url: Some("https://tfe.example.com/run-1".into()),
             },
             findings: RunFindings {
                 changes: [

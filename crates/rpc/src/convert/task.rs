@@ -121,6 +121,7 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         services: event.config.services,
         source: event.config.source,
         resources: event.resources.map(counts_to_wire),
+        remote_url: event.remote_url.unwrap_or_default(),
     }
 }
 

@@ -5,7 +5,7 @@ mod columns;
 use async_trait::async_trait;
 use cts_core::runs::RunSummary;
 use cts_core::state::Keep;
-use cts_core::{EventConfig, InstanceCounts, TaskName};
+use cts_core::{EventConfig, TaskName};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
     LogLineRow, RunRow, TaskRow,
@@ -13,7 +13,7 @@ use cts_store::transfer::{
 use cts_store::{StoreError, StoredInput, stored_kind, stored_serial};
 use sqlx::PgConnection;
 
-use self::columns::{column, encode, stored_incarnation, without_null};
+use self::columns::{column, encode, json, stored_incarnation, without_null};
 use super::refuse_content;
 use crate::connection::{Settings, Target};
 use crate::lease::stored_epoch;
@@ -56,21 +56,14 @@ impl Import for PostgresImport {
     async fn tasks(&mut self, rows: Vec<TaskRow>) -> Result<(), StoreError> {
         for row in rows {
             let spec = &row.spec;
-            let stored = |counts: Option<&InstanceCounts>| {
-                let counts = counts.map(|counts| encoded("encode a task", counts));
-                counts.transpose()
-            };
-            let instances = stored(row.applied_instances.as_ref())?;
-            let released = stored(row.released_instances.as_ref())?;
-            let held = row.held.as_ref();
-            let held = held
-                .map(|hold| encoded("encode a task", hold))
-                .transpose()?;
+            let instances = json(row.applied_instances.as_ref())?;
+            let released = json(row.released_instances.as_ref())?;
+            let held = json(row.held.as_ref())?;
             let known = row.state.known.as_ref();
             let conflict = row.state.conflict.as_ref();
-            let conflict = conflict.map(|(conflict, _)| encoded("encode a task", conflict));
-            let conflict = conflict.transpose()?;
+            let conflict = json(conflict.map(|(conflict, _)| conflict))?;
             let attempt = row.last_attempt.as_ref();
+            let remote = json(row.remote_run.as_ref())?;
             sqlx::query(
                 "-- import: a task
                 INSERT INTO tasks (name, position, origin, enabled, skip_unchanged, retry_failed,
@@ -81,10 +74,10 @@ impl Import for PostgresImport {
                                    released_instances, cancelled_input,
                                    state_lineage, state_serial, state_moves, state_moved_serial, state_keep,
                                    state_from, state_conflict, state_conflict_at, state_recorded_at, delivery,
-                                   delivery_first_run, delivery_run, delivery_input)
+                                   delivery_first_run, delivery_run, delivery_input, remote_run)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
                         $17, $18, $19, $20, $21, $22, $23, $24, $25,
-                        $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)",
+                        $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -126,6 +119,7 @@ impl Import for PostgresImport {
             .bind(attempt.map(|attempt| attempt.delivery.first_run.as_uuid()))
             .bind(attempt.map(|attempt| attempt.run.as_uuid()))
             .bind(attempt.map(|attempt| attempt.input.to_string()))
+            .bind(remote)
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;
@@ -247,6 +241,8 @@ impl Import for PostgresImport {
         let errors = errors.collect::<Result<Vec<_>, _>>()?;
         let (mut changes, mut encodings, mut plans) = (Vec::new(), Vec::new(), Vec::new());
         let (mut summaries, mut findings) = (Vec::new(), Vec::new());
+        let remotes = rows.iter().map(|row| json(row.remote_run.as_ref()));
+        let remotes = remotes.collect::<Result<Vec<_>, _>>()?;
         for row in &rows {
             let (summary, found) = encoded_details(OPERATION, row.details.as_ref())?;
             summaries.push(summary);
@@ -265,13 +261,13 @@ impl Import for PostgresImport {
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
                               started_at, finished_at, created_at, updated_at, kind, no_retry,
                               changes_present, plan_encoding, plan, requested,
-                              incarnation, summary, findings, destroys)
+                              incarnation, summary, findings, destroys, remote_run)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                                  $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
                                  $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
                                  $18::BOOLEAN[], $19::BIGINT[], $20::TEXT[], $21::TEXT[],
-                                 $22::TEXT[])",
+                                 $22::TEXT[], $23::TEXT[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -295,6 +291,7 @@ impl Import for PostgresImport {
         .bind(summaries)
         .bind(findings)
         .bind(column(&rows, |row| stored_kind(row.kind).1))
+        .bind(remotes)
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;
@@ -309,12 +306,12 @@ impl Import for PostgresImport {
         let summaries = rows
             .iter()
             .map(|row| {
-                let resources = row.event.resources?;
                 let summary = RunSummary {
-                    resources: Some(resources),
+                    resources: row.event.resources,
+                    remote_url: row.event.remote_url.clone(),
                     ..RunSummary::default()
                 };
-                Some(encoded(OPERATION, &summary))
+                (summary != RunSummary::default()).then(|| encoded(OPERATION, &summary))
             })
             .map(Option::transpose)
             .collect::<Result<Vec<_>, _>>()?;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
-use cts_core::{Creation, EventId, LeaderEpoch, RunId, TaskName, WorkerId};
+use cts_core::{Creation, EventId, LeaderEpoch, RemoteRun, RunId, TaskName, WorkerId};
 use cts_store::{
     Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
     HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
-    Retention, RunFilter, SettingsChange, SettingsStore as _, Store as _, TaskChange, Unchanged,
-    WorkerStore as _,
+    RemoteRunStore as _, Retention, RunFilter, SettingsChange, SettingsStore as _, Store as _,
+    TaskChange, Unchanged, WorkerStore as _,
 };
 use cts_store_conformance::{claim, input, member, spec, task, worker_record};
 use cts_store_postgres::PostgresStore;
@@ -205,6 +205,16 @@ impl Calls {
                     .await
                     .unwrap();
             }
+            let remote = RemoteRun {
+                id: Some("run-1".to_owned()),
+                ..RemoteRun::default()
+            };
+            store
+                .record_remote_run(lease.run, holder.0, holder.1, &remote)
+                .await
+                .unwrap();
+            let runs = store.remote_runs(lease.run, holder.0, holder.1).await;
+            assert_eq!(runs.unwrap().own, Some(remote));
             store.read_log(lease.run, 5, 100).await.unwrap().unwrap();
             store.input(lease.input).await.unwrap();
             let names = [lease.task.clone()];

@@ -3,8 +3,8 @@
 use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
-    Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RunId, TaskName,
-    TaskOrigin, TaskSpec,
+    Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RemoteRun, RunId,
+    TaskName, TaskOrigin, TaskRemoteRun, TaskSpec,
 };
 
 use crate::contents::StoredInput;
@@ -44,6 +44,8 @@ pub struct TaskRow {
     pub state: StateRecord,
     /// The last attempt to apply, by which deliveries are numbered.
     pub last_attempt: Option<DeliveryAttempt>,
+    /// Its newest remote run, if it has had one.
+    pub remote_run: Option<TaskRemoteRun>,
     /// Failed runs since the last success.
     pub failures: u32,
     /// Inputs that needed no run.
@@ -127,6 +129,8 @@ pub struct RunRow {
     pub plan: Option<Plan>,
     /// Details of its last attempt, if its worker reported them.
     pub details: Option<RunDetails>,
+    /// Its newest remote run, if it has had one.
+    pub remote_run: Option<RemoteRun>,
     /// Number of the last grant of a lease, 0 if there was none.
     pub epoch: LeaseEpoch,
     /// When it is or was due.

@@ -149,6 +149,8 @@ struct EventObject<'a> {
     run_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     resources: Option<ResourceCounts>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    remote_url: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -181,6 +183,7 @@ impl<'a> EventObject<'a> {
             },
             run_id: &event.run_id,
             resources: event.resources,
+            remote_url: &event.remote_url,
         })
     }
 }

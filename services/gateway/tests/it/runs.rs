@@ -8,12 +8,14 @@ use cts_proto::run::v1::{
     AcquireRunRequest, AcquireRunResponse, AwaitCancelRequest, AwaitCancelResponse,
     CancelRunRequest, CancelRunResponse, CompleteRunRequest, CompleteRunResponse, Diagnostic,
     DiagnosticSeverity, FollowRunsRequest, FollowRunsResponse, GetInputContentsRequest,
-    GetInputContentsResponse, GetQueueRequest, GetQueueResponse, GetRunInputRequest,
-    GetRunInputResponse, GetRunRequest, GetRunResponse, ListLostLeasesRequest,
-    ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, PhaseTimes, Planned,
-    RecordStateRequest, RecordStateResponse, RenewRunRequest, RenewRunResponse, ResourceAction,
-    ResourceChange, ResourceCounts, ResumeRunRequest, ResumeRunResponse, Run, RunDetails, RunKind,
-    RunOutput, RunStatus, SuspendRunRequest, SuspendRunResponse,
+    GetInputContentsResponse, GetQueueRequest, GetQueueResponse, GetRemoteRunsRequest,
+    GetRemoteRunsResponse, GetRunInputRequest, GetRunInputResponse, GetRunRequest, GetRunResponse,
+    ListLostLeasesRequest, ListLostLeasesResponse, ListRunsRequest, ListRunsResponse, PhaseTimes,
+    Planned, RecordRemoteRunRequest, RecordRemoteRunResponse, RecordStateRequest,
+    RecordStateResponse, RemoteConfiguration, RemoteRun, RemoteWorkspace, RenewRunRequest,
+    RenewRunResponse, ResourceAction, ResourceChange, ResourceCounts, ResumeRunRequest,
+    ResumeRunResponse, Run, RunDetails, RunKind, RunOutput, RunStatus, SuspendRunRequest,
+    SuspendRunResponse,
 };
 use cts_testkit::refused_calls;
 use tokio::sync::mpsc;
@@ -62,7 +64,31 @@ pub(crate) fn planned_run() -> Run {
         started_at: at(1),
         finished_at: at(2),
         waiting_for: String::new(),
+        remote_run: Some(remote_run()),
         details: Some(details()),
+    }
+}
+
+/// A remote run, with every member set.
+fn remote_run() -> RemoteRun {
+    RemoteRun {
+        id: "run-1".to_owned(),
+        url: "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1".to_owned(),
+        status: "planning".to_owned(),
+        waiting_for: "2 other runs".to_owned(),
+        ended: false,
+        number: 1,
+        workspace: Some(RemoteWorkspace {
+            hostname: "tfe.example.com".to_owned(),
+            organization: "network".to_owned(),
+            name: "cts-dns".to_owned(),
+            id: "ws-1".to_owned(),
+            project: "prj-1".to_owned(),
+        }),
+        configuration: Some(RemoteConfiguration {
+            id: "cv-1".to_owned(),
+            digest: "0".repeat(64),
+        }),
     }
 }
 
@@ -115,6 +141,7 @@ fn details() -> RunDetails {
             output("token", Value::Sensitive(true)),
             output("book", Value::TooLong(true)),
         ],
+        remote_url: "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1".to_owned(),
     }
 }
 
@@ -186,6 +213,55 @@ impl RunService for MemoryRuns {
             "stopping" => Err(Status::failed_precondition("7 s are left")),
             _ => Err(Status::not_found("inner text")),
         }
+    }
+
+    async fn record_state(
+        &self,
+        _request: Request<RecordStateRequest>,
+    ) -> Result<Response<RecordStateResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn record_remote_run(
+        &self,
+        _request: Request<RecordRemoteRunRequest>,
+    ) -> Result<Response<RecordRemoteRunResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn get_remote_runs(
+        &self,
+        _request: Request<GetRemoteRunsRequest>,
+    ) -> Result<Response<GetRemoteRunsResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn suspend_run(
+        &self,
+        _request: Request<SuspendRunRequest>,
+    ) -> Result<Response<SuspendRunResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn resume_run(
+        &self,
+        _request: Request<ResumeRunRequest>,
+    ) -> Result<Response<ResumeRunResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn renew_run(
+        &self,
+        _request: Request<RenewRunRequest>,
+    ) -> Result<Response<RenewRunResponse>, Status> {
+        not_for_a_gateway()
+    }
+
+    async fn complete_run(
+        &self,
+        _request: Request<CompleteRunRequest>,
+    ) -> Result<Response<CompleteRunResponse>, Status> {
+        not_for_a_gateway()
     }
 
     async fn follow_runs(

@@ -371,5 +371,6 @@ fn event(name: &str, provider: &str, age: i64, is_errored: bool) -> Event {
         services: Vec::new(),
         source: "/srv/modules/edge".into(),
         resources: None,
+        remote_url: String::new(),
     }
 }

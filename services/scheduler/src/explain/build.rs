@@ -197,10 +197,13 @@ impl Facts {
         }
         let current = self.current.as_ref();
         if let Some(run) = current.filter(|run| run.status == RunStatus::Running) {
-            let text = match &run.waiting_for {
+            let mut text = match &run.waiting_for {
                 Some(waiting_for) => format!("run {} waits for {waiting_for}", run.id),
                 None => format!("run {} is running, and a task runs once at a time", run.id),
             };
+            if let Some(remote) = &run.remote_run {
+                text = format!("{text}: {}", remote.state_text());
+            }
             add(ObstacleKind::Running, text, None);
         }
         if let Some(hold) = &self.held {

@@ -5,6 +5,7 @@ mod grant;
 mod inputs;
 mod logging;
 mod page;
+mod remote_runs;
 mod waits;
 
 use std::pin::Pin;
@@ -217,6 +218,22 @@ impl RunService for RunEndpoint {
         let recorded = self.store.record_state(run, &holder, epoch, &report).await;
         let moves = recorded.or_status()?;
         Ok(Response::new(proto::RecordStateResponse { moves }))
+    }
+
+    async fn record_remote_run(
+        &self,
+        request: Request<proto::RecordRemoteRunRequest>,
+    ) -> Result<Response<proto::RecordRemoteRunResponse>, Status> {
+        let request = request.into_inner();
+        self.record_remote(request).await.map(Response::new)
+    }
+
+    async fn get_remote_runs(
+        &self,
+        request: Request<proto::GetRemoteRunsRequest>,
+    ) -> Result<Response<proto::GetRemoteRunsResponse>, Status> {
+        let request = request.into_inner();
+        self.remote_runs(request).await.map(Response::new)
     }
 
     async fn complete_run(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::settings::ClusterKey;
-use cts_core::{Chain, JournalPart, WorkerId, WorkerRecord};
+use cts_core::{Chain, JournalPart, WorkerId, WorkerRecord, requests_per_minute};
 use cts_proto::worker::v1 as proto;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::status::OrStatus as _;
 use crate::leader::settings::other_settings;
-use crate::liveness::{FORGOTTEN_AFTER, is_lost};
+use crate::liveness::{FORGOTTEN_AFTER, LOST, is_lost};
 use crate::notifier::Notifier;
 
 /// Time between two heartbeats of a worker.
@@ -41,6 +41,24 @@ impl WorkerEndpoint {
             self.runs.give_back(run, worker.clone(), epoch).await;
         }
         Ok(())
+    }
+
+    /// Share of a worker of the requests that all workers together may send to the server of their remote runs;
+    /// 0 for a worker without that driver.
+    async fn remote_requests(&self, worker: &WorkerRecord) -> Result<u32, StoreError> {
+        if !worker.capabilities.has_remote_driver() {
+            return Ok(0);
+        }
+        let listed = self.store.workers(LOST).await?;
+        let mut running = vec![0];
+        for known in listed {
+            if known.worker.id == worker.id {
+                running[0] = known.running;
+            } else if known.worker.capabilities.has_remote_driver() {
+                running.push(known.running);
+            }
+        }
+        Ok(requests_per_minute(&running))
     }
 
     /// Takes a part of the journal that a worker has reported on a new timeline.
@@ -97,6 +115,7 @@ impl WorkerService for WorkerEndpoint {
             self.take_journal(&worker.id, &part).await.or_status()?;
         }
         let timeline = self.store.timeline().await.or_status()?;
+        let remote_requests = self.remote_requests(&worker).await.or_status()?;
         if worker.draining {
             self.notifier.drains(&worker.id);
         }
@@ -107,6 +126,7 @@ impl WorkerService for WorkerEndpoint {
             drain,
             next: Some(convert::duration_to_wire(HEARTBEAT)),
             cluster_key: key.map_or_else(Vec::new, |key| key.expose().to_vec()),
+            remote_requests_per_minute: remote_requests,
             timeline: timeline.reported.unwrap_or_default(),
             database_time: timeline.now.map(convert::timestamp_to_wire),
         }))

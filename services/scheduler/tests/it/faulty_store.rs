@@ -9,7 +9,8 @@ use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, JournalPart, LeaderEpoch, LeaseEpoch, Loss,
-    LostLease, RunId, TaskName, TaskSpec, TaskStatus, WorkerId, WorkerRecord,
+    LostLease, RemoteRun, RemoteRuns, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+    WorkerRecord,
 };
 use cts_store::{
     AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
@@ -17,9 +18,10 @@ use cts_store::{
     Deletion, EnqueueRequest, Enqueued, ExpiredLeases, HeldLeases, Hint, HintStream, Housekeeping,
     LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
     MemberConfiguration, MemberState, NewTask, PendingDeletions, QueueDepth, Refused, Registered,
-    RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
-    SettingsStore, Settlement, Store, StoreError, StoredInput, StoredTask, TaskChange, TaskError,
-    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
+    RemoteRunStore, RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest,
+    SettingsChange, SettingsStore, Settlement, Store, StoreError, StoredInput, StoredTask,
+    TaskChange, TaskError, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns,
+    WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -126,6 +128,12 @@ faulty! {
     fn wait_end(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<WaitEnd>, LeaseError>;
     fn record_state(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, report: &StateReport) -> Result<u32, LeaseError>;
     fn resume(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32) -> Result<Resumed, LeaseError>;
+}
+
+faulty! {
+    RemoteRunStore:
+    fn record_remote_run(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, remote: &RemoteRun) -> Result<(), LeaseError>;
+    fn remote_runs(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<RemoteRuns, LeaseError>;
 }
 
 faulty! {

@@ -18,6 +18,7 @@ mod modes;
 mod modules;
 mod partial_data;
 mod played_watcher;
+mod remote_runs;
 mod removals;
 mod replicas;
 mod settings;

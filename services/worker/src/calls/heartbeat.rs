@@ -46,6 +46,7 @@ pub(crate) async fn heartbeat(
         let pause = match heartbeat.await {
             Ok(answer) => {
                 note_time(shared, &answer, asked);
+                shared.remote_budget.set(answer.remote_requests_per_minute);
                 reported_draining = draining;
                 if settings.is_empty() {
                     if let Some(key) = cluster_key(&answer.cluster_key) {

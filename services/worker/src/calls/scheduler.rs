@@ -5,8 +5,8 @@ use std::time::Duration;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{
-    Capabilities, Chain, Digest, JournalPart, LostLease, Outage, RunInput, WorkerId, WorkerRecord,
-    log_failure,
+    Capabilities, Chain, Digest, JournalPart, LostLease, Outage, RemoteRun, RemoteRuns, RunInput,
+    WorkerId, WorkerRecord, log_failure,
 };
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -234,6 +234,37 @@ impl Scheduler {
         let mut runs = self.runs.clone();
         let answer = within(CALL, runs.record_state(request)).await?;
         Ok(answer.into_inner().moves)
+    }
+
+    /// Records the remote run of a leased run.
+    #[expect(dead_code, reason = "for the driver that follows remote runs")]
+    pub(crate) async fn record_remote_run(
+        &self,
+        lease: &Lease,
+        remote: &RemoteRun,
+    ) -> Result<(), Status> {
+        let request = proto::RecordRemoteRunRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+            remote: Some(convert::remote_run_to_wire(remote.clone())),
+        };
+        let mut runs = self.runs.clone();
+        let recorded = within(CALL, runs.record_remote_run(request));
+        recorded.await.map(drop)
+    }
+
+    /// The recorded remote runs of a leased run and of its task.
+    #[expect(dead_code, reason = "for the driver that follows remote runs")]
+    pub(crate) async fn remote_runs(&self, lease: &Lease) -> Result<RemoteRuns, Status> {
+        let request = proto::GetRemoteRunsRequest {
+            run_id: lease.run.to_string(),
+            epoch: lease.epoch.get(),
+            worker_id: self.worker.to_string(),
+        };
+        let mut runs = self.runs.clone();
+        let answer = within(CALL, runs.get_remote_runs(request)).await?;
+        Ok(convert::remote_runs_from_wire(answer.into_inner())?)
     }
 
     /// Reports the end of an attempt; tries again until an answer comes, without end.

@@ -23,13 +23,24 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
         Output::Table if status.events.is_empty() => {
             session.ui.note(&format!("'{name}' has not run yet."));
         }
-        Output::Table => {
-            let rows = status.events.iter().map(row);
-            let text = table(["STARTED", "TOOK", "RESULT", "ID", "ERROR"], rows);
-            session.ui.result(&text);
-        }
+        Output::Table => session.ui.result(&listing(&status.events)),
     }
     Ok(())
+}
+
+/// A table of events; with the addresses of remote runs if there are any.
+fn listing(events: &[Event]) -> String {
+    if events.iter().all(|event| event.remote_url.is_none()) {
+        let header = ["STARTED", "TOOK", "RESULT", "ID", "ERROR"];
+        return table(header, events.iter().map(row));
+    }
+    let row = |event: &Event| {
+        let [started, took, result, id, error] = row(event);
+        let url = event.remote_url.clone().unwrap_or_default();
+        [started, took, result, id, url, error]
+    };
+    let header = ["STARTED", "TOOK", "RESULT", "ID", "REMOTE RUN", "ERROR"];
+    table(header, events.iter().map(row))
 }
 
 fn row(event: &Event) -> [String; 5] {

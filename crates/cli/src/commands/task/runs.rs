@@ -4,7 +4,7 @@ use clap::ValueEnum as _;
 use cts_api_client::{CallError, Run, RunQuery};
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::run_output::Value;
-use cts_proto::run::v1::{ResourceCounts, RunDetails, RunOutput};
+use cts_proto::run::v1::{RemoteRun, ResourceCounts, RunDetails, RunOutput};
 use serde_json::json;
 
 use super::session::{ExitStatus, Session};
@@ -30,16 +30,7 @@ pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result
         }
         Output::Table if runs.runs.is_empty() => session.ui.note("There are no such runs."),
         Output::Table => {
-            let header = [
-                "ID",
-                "TASK",
-                "KIND",
-                "STATUS",
-                "QUEUED",
-                "TOOK",
-                "RESOURCES",
-            ];
-            session.ui.result(&table(header, runs.runs.iter().map(row)));
+            session.ui.result(&listing(&runs.runs));
         }
     }
     Ok(())
@@ -75,6 +66,44 @@ pub(super) fn unknown(session: &mut Session<'_>, id: &str) -> ExitStatus {
 pub(super) fn failed(session: &mut Session<'_>, what: &str, error: &CallError) -> ExitStatus {
     let headline = format!("Error: unable to {what}");
     session.call_failed(&headline, error)
+}
+
+/// A table of runs; with remote runs if there are any.
+fn listing(runs: &[Run]) -> String {
+    let header = [
+        "ID",
+        "TASK",
+        "KIND",
+        "STATUS",
+        "QUEUED",
+        "TOOK",
+        "RESOURCES",
+    ];
+    if runs.iter().all(|run| run.remote_run.is_none()) {
+        return table(header, runs.iter().map(row));
+    }
+    let [id, task, kind, status, queued, took, resources] = header;
+    let header = [
+        id,
+        task,
+        kind,
+        status,
+        queued,
+        took,
+        resources,
+        "ON SERVER",
+        "ADDRESS",
+    ];
+    let row = |run: &Run| {
+        let [id, task, kind, status, queued, took, resources] = row(run);
+        let RemoteRun {
+            status: remote,
+            url,
+            ..
+        } = run.remote_run.clone().unwrap_or_default();
+        [id, task, kind, status, queued, took, resources, remote, url]
+    };
+    table(header, runs.iter().map(row))
 }
 
 fn row(run: &Run) -> [String; 7] {
@@ -132,6 +161,11 @@ pub(super) fn summary(run: &Run) -> String {
         ("Took", took(run).unwrap_or_default()),
     ];
     entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
+    entries.extend(
+        run.remote_run
+            .as_ref()
+            .map(|remote| ("Remote run", on_server(remote))),
+    );
     if let Some(details) = &run.details {
         entries.extend(did(details));
     }
@@ -139,6 +173,24 @@ pub(super) fn summary(run: &Run) -> String {
         entries.push(("Error", run.error.clone()));
     }
     sheet(entries)
+}
+
+/// State of a remote run, on up to three lines.
+fn on_server(remote: &RemoteRun) -> String {
+    let requested = match remote.id.as_str() {
+        "" => "requested",
+        id => id,
+    };
+    let words = [requested, &remote.status];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    let mut lines = vec![words.join(", ")];
+    if !remote.waiting_for.is_empty() {
+        lines.push(format!("waits: {}", remote.waiting_for));
+    }
+    if !remote.url.is_empty() {
+        lines.push(remote.url.clone());
+    }
+    lines.join("\n")
 }
 
 /// Results of its last attempt.

@@ -77,6 +77,9 @@ pub(super) fn last_run(event: &Event) -> Vec<(&'static str, String)> {
         "Last run",
         format!("{}, began {began}, took {took}", result(event)),
     )];
+    if let Some(url) = &event.remote_url {
+        entries.push(("Remote run", url.clone()));
+    }
     if let Some(error) = &event.error {
         entries.push(("Error", error.message.clone()));
     }

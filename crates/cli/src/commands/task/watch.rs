@@ -203,7 +203,12 @@ impl<'c> Watch<'c> {
                     "" => String::new(),
                     reason => format!(", waits for {reason}"),
                 };
-                let text = format!("run {} is {}{waits}", run.id, run.status().word());
+                let remote = run.remote_run.as_ref().map(|remote| &remote.url);
+                let address = match remote.map_or("", String::as_str) {
+                    "" => String::new(),
+                    address => format!(", {address}"),
+                };
+                let text = format!("run {} is {}{waits}{address}", run.id, run.status().word());
                 if text != self.shown {
                     say(&text, true);
                     self.shown = text;

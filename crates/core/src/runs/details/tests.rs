@@ -37,6 +37,7 @@ fn details(text: &str, changes: usize, diagnostics: usize) -> RunDetails {
                 init: Some(Duration::from_millis(1500)),
                 ..PhaseTimes::default()
             },
+            remote_url: Some(text.to_owned()),
         },
         findings: RunFindings {
             changes: vec![change; changes],
@@ -68,7 +69,7 @@ fn every_text_is_edited() {
     let edited = details("a secret", 1, 1).edited(|text| text.replace("secret", "(hidden)"));
     let text = format!("{edited:?}");
     assert!(!text.contains("secret"), "{text}");
-    assert_eq!(text.matches("a (hidden)").count(), 8);
+    assert_eq!(text.matches("a (hidden)").count(), 9);
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn details_are_stored_as_json_in_which_more_may_come() {
     let stored = serde_json::to_string(&summary).unwrap();
     assert_eq!(
         stored,
-        r#"{"resources":{"added":3,"changed":0,"destroyed":0,"imported":0},"phases":{"init":1500}}"#
+        r#"{"resources":{"added":3,"changed":0,"destroyed":0,"imported":0},"phases":{"init":1500},"remote_url":"text"}"#
     );
     assert_eq!(
         serde_json::from_str::<RunSummary>(&stored).unwrap(),

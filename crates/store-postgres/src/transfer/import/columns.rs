@@ -1,9 +1,10 @@
 //! Columns of rows, as Postgres stores them.
 
 use cts_store::StoreError;
+use serde::Serialize;
 
 use super::OPERATION;
-use crate::row::InputEncoding;
+use crate::row::{InputEncoding, encoded};
 
 /// Texts cannot hold this character here.
 pub(super) fn without_null(text: &str) -> String {
@@ -16,6 +17,11 @@ pub(super) fn stored_incarnation(incarnation: u64) -> i64 {
 
 pub(super) fn column<'a, T, C>(rows: &'a [T], cell: impl Fn(&'a T) -> C) -> Vec<C> {
     rows.iter().map(cell).collect()
+}
+
+/// A value as JSON, or `NULL`.
+pub(super) fn json(value: Option<&impl Serialize>) -> Result<Option<String>, StoreError> {
+    value.map(|value| encoded(OPERATION, value)).transpose()
 }
 
 pub(super) fn encode(bytes: Vec<u8>) -> Result<(InputEncoding, Vec<u8>), StoreError> {

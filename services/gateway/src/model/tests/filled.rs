@@ -11,9 +11,9 @@ use cts_proto::log::v1::{LogLine, LogStream, ReadLogResponse};
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{
     Diagnostic, DiagnosticSeverity, FollowRunsResponse, GetQueueResponse, KnownState,
-    ListRunsResponse, PhaseTimes, Planned, ResourceAction, ResourceChange, ResourceCounts, Run,
-    RunDetails, RunKind, RunOutput, RunStatus, StateAt, StateConflict, StateKeep, TerraformState,
-    WaitingRuns,
+    ListRunsResponse, PhaseTimes, Planned, RemoteConfiguration, RemoteRun, RemoteWorkspace,
+    ResourceAction, ResourceChange, ResourceCounts, Run, RunDetails, RunKind, RunOutput, RunStatus,
+    StateAt, StateConflict, StateKeep, TerraformState, WaitingRuns,
 };
 use cts_proto::task::v1::{
     Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss, ObservedView,
@@ -23,6 +23,9 @@ use prost_types::{Duration, Timestamp};
 
 /// Id of a run, as schemas require it.
 const RUN: &str = "0197a000-0000-7000-8000-000000000001";
+
+/// Address of a remote run.
+const REMOTE_URL: &str = "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1";
 
 /// Every value of an enumeration.
 fn every<E: Word>() -> impl Iterator<Item = i32> {
@@ -149,6 +152,29 @@ fn details() -> RunDetails {
             output("long", Some(Value::TooLong(true))),
             output("unknown", None),
         ],
+        remote_url: REMOTE_URL.into(),
+    }
+}
+
+fn remote_run() -> RemoteRun {
+    RemoteRun {
+        id: "run-1".into(),
+        url: REMOTE_URL.into(),
+        status: "planning".into(),
+        waiting_for: "2 other runs".into(),
+        ended: true,
+        number: 2,
+        workspace: Some(RemoteWorkspace {
+            hostname: "tfe.example.com".into(),
+            organization: "network".into(),
+            name: "cts-dns".into(),
+            id: "ws-1".into(),
+            project: "prj-1".into(),
+        }),
+        configuration: Some(RemoteConfiguration {
+            id: "cv-1".into(),
+            digest: "0".repeat(64),
+        }),
     }
 }
 
@@ -169,6 +195,7 @@ pub(super) fn run() -> Run {
         started_at: Some(at(1, 123_456_789)),
         finished_at: Some(at(2, 500_000_000)),
         waiting_for: "a worker".into(),
+        remote_run: Some(remote_run()),
         details: Some(details()),
     }
 }
@@ -310,6 +337,7 @@ pub(super) fn task_state() -> TaskState {
             services: vec!["api".into()],
             source: "./m".into(),
             resources: Some(counts()),
+            remote_url: REMOTE_URL.into(),
         }],
         hold: Some(hold()),
     }

@@ -5,8 +5,8 @@ use cts_proto::cluster::v1::{
     WorkerDifference,
 };
 use cts_proto::run::v1::{
-    KnownState, Planned, ResourceCounts, Run, RunDetails, RunOutput, StateAt, StateConflict,
-    StateKeep,
+    KnownState, Planned, RemoteRun, RemoteWorkspace, ResourceCounts, Run, RunDetails, RunOutput,
+    StateAt, StateConflict, StateKeep,
 };
 use cts_proto::task::v1::{
     Decision, Explanation, KnownTerraformState, ObservedView, Obstacle, ViewProblem,
@@ -38,6 +38,10 @@ pub(super) fn details() -> Run {
         status: 77,
         plan: Some(Planned::default()),
         queued_at: Some(at(0, -1)),
+        remote_run: Some(RemoteRun {
+            workspace: Some(RemoteWorkspace::default()),
+            ..RemoteRun::default()
+        }),
         details: Some(RunDetails {
             resources: Some(ResourceCounts::default()),
             phases: None,

@@ -99,6 +99,7 @@ mod tests {
     fn record(number: u128, errors: Vec<String>) -> RunRecord {
         RunRecord {
             waiting_for: None,
+            remote_run: None,
             id: RunId::from_uuid(Uuid::from_u128(number)),
             task: TaskName::new("t").unwrap(),
             kind: RunKind::Apply,

@@ -76,6 +76,20 @@ impl RunService for PlayedScheduler {
         })
     }
 
+    async fn record_remote_run(
+        &self,
+        _request: Request<run::RecordRemoteRunRequest>,
+    ) -> Result<Response<run::RecordRemoteRunResponse>, Status> {
+        not_played()
+    }
+
+    async fn get_remote_runs(
+        &self,
+        _request: Request<run::GetRemoteRunsRequest>,
+    ) -> Result<Response<run::GetRemoteRunsResponse>, Status> {
+        not_played()
+    }
+
     type GetRunInputStream = tokio_stream::Once<Result<run::GetRunInputResponse, Status>>;
     type GetInputContentsStream =
         tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;

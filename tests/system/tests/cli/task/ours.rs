@@ -168,6 +168,21 @@ async fn events_of_a_task() {
 }
 
 #[tokio::test]
+async fn events_of_a_task_with_remote_runs() {
+    let mut events = events();
+    events[0]["remote_url"] =
+        "https://tfe.example.com/app/network/workspaces/web/runs/run-1".into();
+    let answer = || ok(json!({"web": status("web", "errored", &events)}));
+    let server = Conversation::with([answer()]).await;
+    let said = server.run(cts(&["events", "web"]), &[EVENTS]).await;
+    assert_snapshot!("remote_events", said);
+    let task = ok(json!({"task": nightly()}));
+    let server = Conversation::with([task, answer()]).await;
+    let said = server.run(cts(&["show", "web"]), &SHOW).await;
+    assert_snapshot!("remote_task", said);
+}
+
+#[tokio::test]
 async fn times_are_local() {
     let server = Conversation::with([status_of_web()]).await;
     let call = cts(&["events", "web"]).variable("TZ", "<-03>3");

@@ -244,6 +244,55 @@ async fn runs_are_listed_and_shown() {
     assert!(said.stderr.contains("<RUN ID>"), "{said}");
 }
 
+/// A run that takes place on a server.
+fn remote() -> Value {
+    let mut run = a_run("id-2", "running");
+    run["remote_run"] = json!({
+        "id": "run-1",
+        "url": "https://tfe.example.com/app/network/workspaces/web/runs/run-1",
+        "status": "plan_queued\u{1b}[31m",
+        "waiting_for": "2 other runs",
+        "ended": false,
+        "number": 1,
+        "workspace": {
+            "hostname": "tfe.example.com", "organization": "network", "name": "web", "id": "ws-1",
+        },
+        "configuration": {"id": "cv-1", "digest": "0".repeat(64)},
+        "later": 7,
+    });
+    run
+}
+
+#[tokio::test]
+async fn runs_on_a_server_have_their_address() {
+    let mut requested = a_run("id-1", "running");
+    requested["remote_run"] = json!({"ended": false, "number": 2});
+    let list = json!({"runs": [remote(), requested, a_run("id-0", "succeeded")]});
+    for (name, command, answer, request) in [
+        (
+            "remote_runs_list",
+            &["runs", "list"][..],
+            ok(list),
+            "GET /v1/runs?limit=20",
+        ),
+        (
+            "remote_runs_show",
+            &["runs", "show", "id-2"],
+            one(&remote()),
+            SHOW,
+        ),
+        (
+            "remote_runs_show_json",
+            &["runs", "show", "id-2", "-o", "json"],
+            one(&remote()),
+            SHOW,
+        ),
+    ] {
+        let server = Conversation::with([answer]).await;
+        assert_snapshot!(name, server.run(Call::cts(command), &[request]).await);
+    }
+}
+
 const CANCEL: &str = "POST /v1/runs/id-2/cancel {\"force\":false}";
 const CANCEL_BY_FORCE: &str = "POST /v1/runs/id-2/cancel {\"force\":true}";
 

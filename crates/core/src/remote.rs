@@ -1,0 +1,243 @@
+//! Runs that take place on a server of Terraform (driver `terraform-cloud`): the record by which a worker continues
+//! with a remote run that another worker has begun.
+
+mod budget;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::budget::{poll_pause, requests_per_minute};
+use crate::digest::Digest;
+use crate::identity::RunId;
+
+/// Most bytes of a name or an id.
+const NAME_BYTES: usize = 255;
+
+/// Most bytes of an address.
+const URL_BYTES: usize = 2048;
+
+/// Most bytes of the reason of a wait.
+const REASON_BYTES: usize = 1024;
+
+/// Workspace of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RemoteWorkspace {
+    /// Host of the server, with its port if that is not the usual one.
+    pub hostname: String,
+    /// Organization that the workspace belongs to.
+    pub organization: String,
+    /// Name of the workspace.
+    pub name: String,
+    /// Its id, which stays when it is renamed.
+    pub id: String,
+    /// Id of its project, on servers that have projects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// Configuration that was uploaded for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RemoteConfiguration {
+    /// Id of the configuration version.
+    pub id: String,
+    /// Digest of its content: equal content need not be uploaded again.
+    pub digest: Digest,
+}
+
+/// Remote run of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RemoteRun {
+    /// Its workspace.
+    pub workspace: RemoteWorkspace,
+    /// Number of remote runs that the run has had, this one included.
+    pub number: u32,
+    /// Its id; `None` if it was requested and the answer of the server is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Address of its page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its status, in the word of the server; empty if it is not known.
+    pub status: String,
+    /// Why it does not continue, as a text for display: a lock, other runs, a confirmation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+    /// Configuration that was uploaded for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<RemoteConfiguration>,
+    /// Whether it has ended on the server, however it ended.
+    pub ended: bool,
+}
+
+/// Newest remote run of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRemoteRun {
+    /// The run that it is for, which need not exist any more.
+    pub run: RunId,
+    /// The remote run.
+    pub remote: RemoteRun,
+}
+
+/// Remote runs of a leased run and of its task.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RemoteRuns {
+    /// The newest one of the run.
+    pub own: Option<RemoteRun>,
+    /// The newest one of the task, which may be that of the run.
+    pub newest: Option<TaskRemoteRun>,
+}
+
+impl RemoteRun {
+    /// Returns the record with texts of bounded size and without control characters, which come from the server.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        let name = |text: &str| bounded(text, NAME_BYTES);
+        let workspace = RemoteWorkspace {
+            hostname: name(&self.workspace.hostname),
+            organization: name(&self.workspace.organization),
+            name: name(&self.workspace.name),
+            id: name(&self.workspace.id),
+            project: self.workspace.project.as_deref().map(name),
+        };
+        let configuration = self.configuration.map(|it| RemoteConfiguration {
+            id: name(&it.id),
+            digest: it.digest,
+        });
+        Self {
+            workspace,
+            id: self.id.as_deref().map(name),
+            url: self.url.as_deref().map(bounded_url),
+            status: name(&self.status),
+            waiting_for: self.waiting_for.map(|text| bounded(&text, REASON_BYTES)),
+            configuration,
+            ..self
+        }
+    }
+
+    /// State of the remote run in one line, for people.
+    pub fn state_text(&self) -> String {
+        let status = match self.status.as_str() {
+            "" => "not read yet",
+            status => status,
+        };
+        let mut text = match &self.id {
+            Some(id) => format!("{id} on the server is {status}"),
+            None => "a run was requested on the server".to_owned(),
+        };
+        for (before, part) in [("; waits: ", &self.waiting_for), ("; ", &self.url)] {
+            if let Some(part) = part {
+                text.push_str(before);
+                text.push_str(part);
+            }
+        }
+        text
+    }
+}
+
+/// An address as it is kept.
+pub(crate) fn bounded_url(url: &str) -> String {
+    bounded(url, URL_BYTES)
+}
+
+/// Cuts a text to a limit, and replaces control characters.
+fn bounded(text: &str, limit: usize) -> String {
+    let end = text.floor_char_boundary(limit);
+    let (kept, rest) = text.split_at(end);
+    let mut kept = kept.replace(char::is_control, " ");
+    if !rest.is_empty() {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote_run() -> RemoteRun {
+        RemoteRun {
+            workspace: RemoteWorkspace {
+                hostname: "tfe.example.com:8443".into(),
+                organization: "network".into(),
+                name: "cts-web".into(),
+                id: "ws-1".into(),
+                project: Some("prj-1".into()),
+            },
+            number: 2,
+            id: Some("run-1".into()),
+            url: Some(
+                "https://tfe.example.com:8443/app/network/workspaces/cts-web/runs/run-1".into(),
+            ),
+            status: "planning".into(),
+            waiting_for: Some("2 other runs".into()),
+            configuration: Some(RemoteConfiguration {
+                id: "cv-1".into(),
+                digest: Digest::of(b"content"),
+            }),
+            ended: false,
+        }
+    }
+
+    #[test]
+    fn a_record_survives_its_json_and_its_bounds() {
+        for remote in [RemoteRun::default(), remote_run()] {
+            let text = serde_json::to_string(&remote).unwrap();
+            assert_eq!(serde_json::from_str::<RemoteRun>(&text).unwrap(), remote);
+            assert_eq!(remote.clone().bounded(), remote);
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_version_is_read() {
+        let later = r#"{"number":1,"later":{},"workspace":{"id":"ws-1","later":1},
+                        "configuration":{"id":"cv-1","digest":"DIGEST","later":[]}}"#;
+        let digest = Digest::of(b"content");
+        let later = later.replace("DIGEST", &digest.to_string());
+        let read: RemoteRun = serde_json::from_str(&later).unwrap();
+        assert_eq!((read.number, read.id), (1, None));
+        assert_eq!(read.workspace.id, "ws-1");
+        assert_eq!(read.configuration.map(|it| it.digest), Some(digest));
+        let earlier: RemoteRun = serde_json::from_str("{}").unwrap();
+        assert_eq!(earlier, RemoteRun::default());
+    }
+
+    #[test]
+    fn the_state_is_one_line() {
+        assert_eq!(
+            remote_run().state_text(),
+            "run-1 on the server is planning; waits: 2 other runs; \
+             https://tfe.example.com:8443/app/network/workspaces/cts-web/runs/run-1"
+        );
+        assert_eq!(
+            RemoteRun::default().state_text(),
+            "a run was requested on the server"
+        );
+    }
+
+    #[test]
+    fn texts_of_a_server_are_bounded() {
+        let hostile = "\u{1b}[2J\0\n".repeat(1 << 16);
+        let mut remote = remote_run();
+        for text in [
+            &mut remote.workspace.hostname,
+            &mut remote.workspace.organization,
+            &mut remote.workspace.name,
+            &mut remote.workspace.id,
+            &mut remote.status,
+        ] {
+            text.clone_from(&hostile);
+        }
+        remote.workspace.project = Some(hostile.clone());
+        remote.id = Some(hostile.clone());
+        remote.url = Some(hostile.clone());
+        remote.waiting_for = Some(hostile.clone());
+        remote.configuration = Some(RemoteConfiguration {
+            id: hostile,
+            digest: Digest::of(b"content"),
+        });
+        let kept = serde_json::to_string(&remote.bounded()).unwrap();
+        assert!(kept.len() < 8 * 1024, "{}", kept.len());
+        assert!(!kept.contains("\\u") && !kept.contains("\\n"), "{kept}");
+    }
+}

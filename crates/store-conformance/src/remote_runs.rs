@@ -1,0 +1,166 @@
+//! Behaviours of the records of remote runs.
+
+use cts_core::{
+    Digest, RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace, RunId, TaskRemoteRun,
+    WorkerId,
+};
+
+use super::Fixture;
+use super::scene::{LEASE, Scene};
+use cts_store::{Lease, LeaseError, Retention, RunFilter};
+
+/// A remote run with texts that are not easy to keep.
+pub(super) fn remote_run(number: u32) -> RemoteRun {
+    RemoteRun {
+        workspace: RemoteWorkspace {
+            hostname: "tfe.example.com:8443".to_owned(),
+            organization: "netwörk \"'`;\\ ${x}".to_owned(),
+            name: "cts-été".to_owned(),
+            id: "ws-1".to_owned(),
+            project: Some("prj-1".to_owned()),
+        },
+        number,
+        id: Some(format!("run-{number}")),
+        url: Some(format!("https://tfe.example.com/run-{number}")),
+        status: "planning".to_owned(),
+        waiting_for: Some("\u{1F600} another run".to_owned()),
+        configuration: Some(RemoteConfiguration {
+            id: "cv-1".to_owned(),
+            digest: Digest::of(b"content"),
+        }),
+        ended: false,
+    }
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it is compared with what a task keeps"
+)]
+fn newest(run: RunId, remote: &RemoteRun) -> Option<TaskRemoteRun> {
+    let remote = remote.clone();
+    Some(TaskRemoteRun { run, remote })
+}
+
+fn assert_lost<T: std::fmt::Debug>(answer: &Result<T, LeaseError>) {
+    assert!(matches!(answer, Err(LeaseError::Lost { .. })), "{answer:?}");
+}
+
+impl<F: Fixture> Scene<F> {
+    async fn record_remote(&self, lease: &Lease, remote: &RemoteRun) {
+        let recorded = self.try_record_remote(lease, remote).await;
+        recorded.expect("a live lease can record");
+    }
+
+    async fn try_record_remote(&self, lease: &Lease, remote: &RemoteRun) -> Result<(), LeaseError> {
+        let (store, holder) = (self.store(), &lease.holder);
+        store
+            .record_remote_run(lease.run, holder, lease.epoch, remote)
+            .await
+    }
+
+    async fn try_remote_runs(&self, lease: &Lease) -> Result<RemoteRuns, LeaseError> {
+        let store = self.store();
+        store
+            .remote_runs(lease.run, &lease.holder, lease.epoch)
+            .await
+    }
+
+    async fn remote_runs(&self, lease: &Lease) -> RemoteRuns {
+        let runs = self.try_remote_runs(lease).await;
+        runs.expect("a live lease can read")
+    }
+}
+
+pub async fn the_holder_of_a_lease_records_a_remote_run<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a", "b"]).await;
+    let lease = scene.leased("a", "1").await;
+    assert_eq!(scene.remote_runs(&lease).await, RemoteRuns::default());
+    let requested = RemoteRun {
+        id: None,
+        ..remote_run(1)
+    };
+    let planning = remote_run(1);
+    for remote in [&requested, &planning, &planning] {
+        scene.record_remote(&lease, remote).await;
+        let expected = RemoteRuns {
+            own: Some(remote.clone()),
+            newest: newest(lease.run, remote),
+        };
+        assert_eq!(scene.remote_runs(&lease).await, expected);
+        assert_eq!(scene.run(lease.run).await.remote_run.as_ref(), Some(remote));
+    }
+    scene.restart().await;
+    let own = scene.remote_runs(&lease).await.own;
+    assert_eq!(own.as_ref(), Some(&planning));
+    scene.applied(&lease).await;
+    let other = scene.leased("b", "1").await;
+    assert_eq!(scene.remote_runs(&other).await, RemoteRuns::default());
+    let filter = RunFilter {
+        limit: 10,
+        ..RunFilter::default()
+    };
+    let listed = scene.store().runs(&filter).await;
+    let listed = listed.expect("runs can be listed").into_iter();
+    let listed: Vec<_> = listed.map(|run| (run.id, run.remote_run)).collect();
+    assert_eq!(listed, [(other.run, None), (lease.run, Some(planning))]);
+}
+
+pub async fn a_remote_run_outlives_the_lease_under_which_it_was_recorded<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lost = scene.leased("a", "1").await;
+    scene.record_remote(&lost, &remote_run(1)).await;
+    scene.advance(LEASE);
+    scene.reap().await;
+    let newer = scene.lease().await;
+    assert_eq!(newer.run, lost.run);
+    let foreign = Lease {
+        holder: WorkerId::new("another"),
+        ..newer.clone()
+    };
+    for stale in [&lost, &foreign] {
+        let recorded = scene.try_record_remote(stale, &remote_run(7)).await;
+        assert_lost(&recorded);
+        assert_lost(&scene.try_remote_runs(stale).await);
+    }
+    let kept = scene.remote_runs(&newer).await;
+    assert_eq!(kept.own, Some(remote_run(1)));
+    assert_eq!(kept.newest, newest(newer.run, &remote_run(1)));
+    scene.record_remote(&newer, &remote_run(2)).await;
+    scene.interrupted(&newer).await;
+    assert_lost(&scene.try_record_remote(&newer, &remote_run(7)).await);
+    assert_lost(&scene.try_remote_runs(&newer).await);
+    let last = scene.lease().await;
+    assert_eq!(scene.remote_runs(&last).await.own, Some(remote_run(2)));
+    scene.applied(&last).await;
+    assert_lost(&scene.try_record_remote(&last, &remote_run(7)).await);
+    assert_eq!(scene.run(last.run).await.remote_run, Some(remote_run(2)));
+}
+
+pub async fn the_newest_remote_run_of_a_task_outlives_its_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let first = scene.leased("a", "1").await;
+    scene.record_remote(&first, &remote_run(1)).await;
+    scene.applied(&first).await;
+    scene.apply("a", "2").await;
+    let pruned = scene.store().prune(Retention::of_any_age(1)).await;
+    assert_eq!(pruned.expect("old runs can be forgotten"), 1);
+    let lease = scene.leased("a", "3").await;
+    let runs = scene.remote_runs(&lease).await;
+    assert_eq!(runs.own, None);
+    assert_eq!(runs.newest, newest(first.run, &remote_run(1)));
+    scene.record_remote(&lease, &remote_run(2)).await;
+    let runs = scene.remote_runs(&lease).await;
+    assert_eq!(runs.newest, newest(lease.run, &remote_run(2)));
+}
+
+pub async fn a_task_under_an_old_name_has_no_remote_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    scene.created("a").await;
+    let lease = scene.leased("a", "1").await;
+    scene.record_remote(&lease, &remote_run(1)).await;
+    scene.applied(&lease).await;
+    assert!(scene.delete("a").await);
+    scene.created("a").await;
+    let lease = scene.leased("a", "2").await;
+    assert_eq!(scene.remote_runs(&lease).await, RemoteRuns::default());
+}

@@ -1,0 +1,188 @@
+//! Records of remote runs, and the budget of requests to their server.
+
+use std::time::Duration;
+
+use cts_core::REMOTE_DRIVER;
+use cts_proto::run::v1 as run;
+use cts_proto::run::v1::complete_run_request::Outcome;
+use cts_proto::task::v1 as task_proto;
+use cts_proto::worker::v1 as worker;
+use tonic::{Code, Status};
+
+use crate::setup::{Setup, WORKER, instance, task};
+
+/// Longer than the test.
+const LONG: Duration = Duration::from_mins(1);
+
+const URL: &str = "https://tfe.example.com/app/network/workspaces/cts-t/runs/run-1";
+
+fn remote_run(status: &str) -> run::RemoteRun {
+    run::RemoteRun {
+        id: "run-1".into(),
+        url: URL.into(),
+        status: status.into(),
+        waiting_for: "2 other runs".into(),
+        ended: false,
+        number: 1,
+        workspace: Some(run::RemoteWorkspace {
+            hostname: "tfe.example.com".into(),
+            organization: "network".into(),
+            name: "cts-t".into(),
+            id: "ws-1".into(),
+            project: String::new(),
+        }),
+        configuration: Some(run::RemoteConfiguration {
+            id: "cv-1".into(),
+            digest: "0".repeat(64),
+        }),
+    }
+}
+
+async fn record(
+    setup: &Setup,
+    lease: &run::Lease,
+    remote: Option<run::RemoteRun>,
+) -> Result<(), Status> {
+    let request = run::RecordRemoteRunRequest {
+        run_id: lease.run_id.clone(),
+        epoch: lease.epoch,
+        worker_id: WORKER.into(),
+        remote,
+    };
+    let mut runs = setup.runs.clone();
+    runs.record_remote_run(request).await.map(drop)
+}
+
+async fn remote_runs(
+    setup: &Setup,
+    lease: &run::Lease,
+) -> Result<run::GetRemoteRunsResponse, Status> {
+    let request = run::GetRemoteRunsRequest {
+        run_id: lease.run_id.clone(),
+        epoch: lease.epoch,
+        worker_id: WORKER.into(),
+    };
+    let answer = setup.runs.clone().get_remote_runs(request).await?;
+    Ok(answer.into_inner())
+}
+
+/// Texts of everything that the task waits for.
+async fn obstacles(setup: &Setup) -> String {
+    let request = task_proto::ExplainTaskRequest { name: "t".into() };
+    let explained = setup.tasks.clone().explain_task(request).await.unwrap();
+    let explanation = explained.into_inner().explanation.unwrap();
+    let obstacles = explanation.obstacles.into_iter();
+    obstacles.map(|obstacle| obstacle.text + "\n").collect()
+}
+
+#[tokio::test]
+async fn a_remote_run_is_recorded_shown_and_found_again() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let first = setup.acquired().await;
+    let none = run::GetRemoteRunsResponse::default();
+    assert_eq!(remote_runs(&setup, &first).await.unwrap(), none);
+    for refused in [
+        None,
+        Some(run::RemoteRun {
+            configuration: Some(run::RemoteConfiguration::default()),
+            ..remote_run("planning")
+        }),
+    ] {
+        let refused = record(&setup, &first, refused).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+    }
+    for status in ["pending", "planning", "planning"] {
+        let remote = Some(remote_run(status));
+        record(&setup, &first, remote.clone()).await.unwrap();
+        let shown = setup.run(&first.run_id).await.unwrap();
+        assert_eq!(shown.remote_run, remote);
+    }
+    let obstacles = obstacles(&setup).await;
+    let state = format!("run-1 on the server is planning; waits: 2 other runs; {URL}");
+    assert!(obstacles.contains(&state), "{obstacles}");
+
+    let interrupted = Outcome::Interrupted(run::Interrupted {});
+    setup.complete(&first, interrupted).await.unwrap();
+    let second = setup.acquired().await;
+    assert_eq!(second.run_id, first.run_id);
+    for answer in [
+        record(&setup, &first, Some(remote_run("applied"))).await,
+        remote_runs(&setup, &first).await.map(drop),
+    ] {
+        assert_eq!(answer.unwrap_err().code(), Code::FailedPrecondition);
+    }
+    let kept = Some(remote_run("planning"));
+    let expected = run::GetRemoteRunsResponse {
+        own: kept.clone(),
+        newest_run_id: first.run_id.clone(),
+        newest: kept.clone(),
+    };
+    assert_eq!(remote_runs(&setup, &second).await.unwrap(), expected);
+
+    let completed = run::CompleteRunRequest {
+        run_id: second.run_id.clone(),
+        epoch: second.epoch,
+        worker_id: WORKER.into(),
+        outcome: Some(Outcome::Applied(run::Applied {})),
+        log: Vec::new(),
+        details: Some(run::RunDetails {
+            remote_url: URL.into(),
+            ..run::RunDetails::default()
+        }),
+        state: None,
+    };
+    setup.runs.clone().complete_run(completed).await.unwrap();
+    let listed = run::ListRunsRequest::default();
+    let listed = setup.runs.clone().list_runs(listed).await.unwrap();
+    let listed = listed.into_inner().runs;
+    assert_eq!(listed[0].remote_run, kept);
+    assert_eq!(listed[0].details.as_ref().unwrap().remote_url, URL);
+    let request = task_proto::GetTaskStateRequest {
+        name: "t".into(),
+        include_events: true,
+    };
+    let state = setup.tasks.clone().get_task_state(request).await.unwrap();
+    let events = state.into_inner().state.unwrap().events;
+    assert_eq!(events[0].remote_url, URL);
+}
+
+async fn budget(setup: &Setup, id: &str, driver: &str) -> u32 {
+    let request = worker::HeartbeatRequest {
+        worker: Some(worker::Worker {
+            id: id.into(),
+            host: "h".into(),
+            version: "1".into(),
+            slots: 10,
+            capabilities: Some(worker::Capabilities {
+                engines: vec![worker::Engine {
+                    driver: driver.into(),
+                    version: "1".into(),
+                }],
+                bundles: false,
+            }),
+            draining: false,
+            settings: None,
+        }),
+        ..worker::HeartbeatRequest::default()
+    };
+    let answer = setup.workers.clone().heartbeat(request).await.unwrap();
+    answer.into_inner().remote_requests_per_minute
+}
+
+#[tokio::test]
+async fn workers_with_the_remote_driver_share_the_requests() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    assert_eq!(budget(&setup, "local", "terraform").await, 0);
+    assert_eq!(budget(&setup, WORKER, REMOTE_DRIVER).await, 1200);
+    assert_eq!(budget(&setup, "other", REMOTE_DRIVER).await, 600);
+    assert_eq!(budget(&setup, WORKER, REMOTE_DRIVER).await, 600);
+    setup.watcher.show(vec![instance("w", 1)]);
+    setup.acquired().await;
+    let (busy, idle) = (
+        budget(&setup, WORKER, REMOTE_DRIVER).await,
+        budget(&setup, "other", REMOTE_DRIVER).await,
+    );
+    assert!(busy > idle && busy + idle <= 1200, "{busy} and {idle}");
+    assert_eq!(budget(&setup, "local", "terraform").await, 0);
+}
