@@ -68,6 +68,11 @@ pub struct RemoteRun {
     pub configuration: Option<RemoteConfiguration>,
     /// Whether it has ended on the server, however it ended.
     pub ended: bool,
+    /// Whether cts has ended it before it was applied: a further attempt of the run asks for another one.
+    pub given_up: bool,
+    /// The state in the workspace was verified at this number of moves of the task's state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified_moves: Option<u32>,
 }
 
 /// Newest remote run of a task.
@@ -176,6 +181,8 @@ mod tests {
                 digest: Digest::of(b"content"),
             }),
             ended: false,
+            given_up: false,
+            verified_moves: None,
         }
     }
 

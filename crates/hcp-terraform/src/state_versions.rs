@@ -43,6 +43,8 @@ pub struct NewStateVersion<'a> {
     pub serial: u64,
     /// Its lineage.
     pub lineage: &'a str,
+    /// Whether it replaces a state of another lineage, or a later one.
+    pub force: bool,
 }
 
 #[derive(Deserialize)]
@@ -104,7 +106,7 @@ impl Server {
             "lineage": version.lineage,
             "md5": format!("{digest:x}"),
             "state": BASE64_STANDARD.encode(version.state),
-            "force": false,
+            "force": version.force,
         });
         let path = ["workspaces", workspace_id, "state-versions"];
         let mut request = self.request(reqwest::Method::POST, &path)?;

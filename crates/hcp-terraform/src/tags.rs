@@ -13,10 +13,11 @@ struct Attributes {
     name: String,
 }
 
-fn document(tags: &[&str]) -> Value {
+/// Tags by their names, which the server creates if they do not exist.
+pub(crate) fn named_tags<T: AsRef<str>>(tags: &[T]) -> Value {
     let tags = tags.iter();
     let tags: Vec<_> = tags
-        .map(|name| json!({ "type": "tags", "attributes": { "name": name } }))
+        .map(|name| json!({ "type": "tags", "attributes": { "name": name.as_ref() } }))
         .collect();
     json!({ "data": tags })
 }
@@ -47,6 +48,7 @@ impl Server {
     ) -> Result<(), ApiError> {
         let path = ["workspaces", workspace_id, "relationships", "tags"];
         let request = self.request(method, &path)?;
-        self.order(request.with(&document(tags)).repeatable()).await
+        self.order(request.with(&named_tags(tags)).repeatable())
+            .await
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::document::{document, relation};
 use crate::error::ApiError;
 use crate::server::Server;
+use crate::tags::named_tags;
 use crate::workspace_attributes::{ExecutionMode, Workspace};
 
 /// Settings to give to a workspace; `None` leaves a setting as it is, or to the server's default.
@@ -52,6 +53,9 @@ pub struct WorkspaceDraft {
     /// Id of the project.
     #[serde(skip)]
     pub project_id: Option<String>,
+    /// Flat tags of a workspace that is created. Some servers ignore them.
+    #[serde(skip)]
+    pub tags: Vec<String>,
 }
 
 impl WorkspaceDraft {
@@ -65,8 +69,10 @@ impl WorkspaceDraft {
             document["data"]["attributes"]["setting-overwrites"] = overwrites;
         }
         if let Some(project) = &self.project_id {
-            let project = relation("projects", project);
-            document["data"]["relationships"] = json!({ "project": project });
+            document["data"]["relationships"]["project"] = relation("projects", project);
+        }
+        if !self.tags.is_empty() {
+            document["data"]["relationships"]["tags"] = named_tags(&self.tags);
         }
         document
     }

@@ -29,6 +29,8 @@ pub(super) fn remote_run(number: u32) -> RemoteRun {
             digest: Digest::of(b"content"),
         }),
         ended: false,
+        given_up: false,
+        verified_moves: Some(1),
     }
 }
 

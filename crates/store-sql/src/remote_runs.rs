@@ -34,9 +34,10 @@ pub async fn record(
     };
     sql(
         RECORD,
-        "-- record_remote_run: the newest of the task
+        "-- record_remote_run: the newest of the task that changes something
         UPDATE tasks SET remote_run = $2
-        WHERE name = (SELECT task_name FROM runs WHERE id = $1)",
+        WHERE name = (SELECT task_name FROM runs
+                      WHERE id = $1 AND (kind = 'apply' OR destroys = 'apply'))",
     )
     .bind(held.0)
     .bind(encoded(RECORD, &newest)?)

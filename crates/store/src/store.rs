@@ -84,8 +84,7 @@ pub trait Store:
     /// ([`TaskSpec::declaration`]); an API task with the same name becomes it then, in whatever phase. Otherwise the
     /// changes made over the API last: whether the task is enabled, another declaration, its deletion. Tasks of origin
     /// `config` that the configuration no longer has are deleted as with [`Store::delete_task`]: those with a running
-    /// run are being deleted until it has ended, and until then no other task gets their name. Returns what is not
-    /// finished for that reason.
+    /// run are being deleted until it has ended, and until then no other task gets their name. Returns these.
     ///
     /// If this disables a task or defines it otherwise, its queued apply is withdrawn as by [`Store::change_task`].
     async fn replace_config_tasks(
@@ -94,8 +93,7 @@ pub trait Store:
         tasks: &[TaskSpec],
     ) -> Result<PendingDeletions, LeaderError>;
 
-    /// All visible tasks, including those that are being deleted: those of the configuration in its order, then by
-    /// creation.
+    /// All visible tasks, also those being deleted: those of the configuration in its order, then by creation.
     async fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
     /// Marks of all visible tasks and of those that are being created, by name.

@@ -189,6 +189,7 @@ async fn a_configuration_version_starts_no_run_and_a_state_has_its_digest() {
         state: b"hello",
         serial: 7,
         lineage: "l-1",
+        force: false,
     };
     let create = async |server: &Server| server.create_state_version("ws-1", state).await.unwrap();
     let (line, body) = sent(json!({ "serial": 7 }), create).await;

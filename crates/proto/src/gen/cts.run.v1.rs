@@ -440,6 +440,13 @@ pub struct RemoteRun {
     /// Whether it has ended on the server, however it ended.
     #[prost(bool, tag = "8")]
     pub ended: bool,
+    /// cts has ended it before it was applied: a further attempt of the run asks for another one.
+    #[prost(bool, tag = "9")]
+    pub given_up: bool,
+    /// As in KnownState: the state in the workspace was verified at this number of moves; absent if it was not.
+    #[prost(uint32, optional, tag = "10")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified_moves: ::core::option::Option<u32>,
     /// Number of remote runs that the run has had, this one included.
     #[prost(uint32, tag = "2")]
     pub number: u32,

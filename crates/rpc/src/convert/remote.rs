@@ -37,6 +37,8 @@ pub fn remote_run_to_wire(remote: RemoteRun) -> proto::RemoteRun {
                 digest: configuration.digest.to_string(),
             }),
         ended: remote.ended,
+        given_up: remote.given_up,
+        verified_moves: remote.verified_moves,
     }
 }
 
@@ -60,6 +62,8 @@ pub fn remote_run_from_wire(remote: proto::RemoteRun) -> Result<RemoteRun, Conve
         waiting_for: some(remote.waiting_for),
         configuration: configuration.transpose()?,
         ended: remote.ended,
+        given_up: remote.given_up,
+        verified_moves: remote.verified_moves,
     };
     Ok(remote.bounded())
 }
@@ -128,6 +132,8 @@ mod tests {
                 digest: Digest::of(b"content"),
             }),
             ended: true,
+            given_up: true,
+            verified_moves: Some(2),
         }
     }
 

@@ -77,6 +77,8 @@ fn remote_run() -> RemoteRun {
         status: "planning".to_owned(),
         waiting_for: "2 other runs".to_owned(),
         ended: false,
+        given_up: false,
+        verified_moves: None,
         number: 1,
         workspace: Some(RemoteWorkspace {
             hostname: "tfe.example.com".to_owned(),
@@ -186,6 +188,8 @@ impl RunService for MemoryRuns {
         list_lost_leases: ListLostLeasesRequest => ListLostLeasesResponse;
         await_cancel: AwaitCancelRequest => AwaitCancelResponse;
         record_state: RecordStateRequest => RecordStateResponse;
+        record_remote_run: RecordRemoteRunRequest => RecordRemoteRunResponse;
+        get_remote_runs: GetRemoteRunsRequest => GetRemoteRunsResponse;
         suspend_run: SuspendRunRequest => SuspendRunResponse;
         resume_run: ResumeRunRequest => ResumeRunResponse;
         renew_run: RenewRunRequest => RenewRunResponse;
@@ -213,55 +217,6 @@ impl RunService for MemoryRuns {
             "stopping" => Err(Status::failed_precondition("7 s are left")),
             _ => Err(Status::not_found("inner text")),
         }
-    }
-
-    async fn record_state(
-        &self,
-        _request: Request<RecordStateRequest>,
-    ) -> Result<Response<RecordStateResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn record_remote_run(
-        &self,
-        _request: Request<RecordRemoteRunRequest>,
-    ) -> Result<Response<RecordRemoteRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn get_remote_runs(
-        &self,
-        _request: Request<GetRemoteRunsRequest>,
-    ) -> Result<Response<GetRemoteRunsResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn suspend_run(
-        &self,
-        _request: Request<SuspendRunRequest>,
-    ) -> Result<Response<SuspendRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn resume_run(
-        &self,
-        _request: Request<ResumeRunRequest>,
-    ) -> Result<Response<ResumeRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn renew_run(
-        &self,
-        _request: Request<RenewRunRequest>,
-    ) -> Result<Response<RenewRunResponse>, Status> {
-        not_for_a_gateway()
-    }
-
-    async fn complete_run(
-        &self,
-        _request: Request<CompleteRunRequest>,
-    ) -> Result<Response<CompleteRunResponse>, Status> {
-        not_for_a_gateway()
     }
 
     async fn follow_runs(

@@ -23,6 +23,8 @@ fn remote_run(status: &str) -> run::RemoteRun {
         status: status.into(),
         waiting_for: "2 other runs".into(),
         ended: false,
+        given_up: false,
+        verified_moves: Some(1),
         number: 1,
         workspace: Some(run::RemoteWorkspace {
             hostname: "tfe.example.com".into(),

@@ -163,6 +163,8 @@ fn remote_run() -> RemoteRun {
         status: "planning".into(),
         waiting_for: "2 other runs".into(),
         ended: true,
+        given_up: false,
+        verified_moves: Some(1),
         number: 2,
         workspace: Some(RemoteWorkspace {
             hostname: "tfe.example.com".into(),
