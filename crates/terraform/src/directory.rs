@@ -53,12 +53,7 @@ impl TaskDirectory {
     /// have the wanted text are not touched; files that only an earlier configuration of cts needed are
     /// removed.
     pub fn write_root(&self, root: &RootModule) -> Result<(), FileError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(DIRECTORY_MODE)
-            .create(&self.path)
-            .map_err(FileError::of("create", &self.path))?;
-        remove_left(&self.path)?;
+        self.create()?;
         let holds_secrets = |file: &GeneratedFile| !secret_places(&file.contents).is_empty();
         if root.files.iter().any(holds_secrets) {
             // Terraform keeps the source of a module, too, and cts does not set the modes of Terraform's own
@@ -82,6 +77,16 @@ impl TaskDirectory {
             }
         }
         Ok(())
+    }
+
+    /// Creates the directory, and removes what a kill has left of a state in it.
+    pub fn create(&self) -> Result<(), FileError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(DIRECTORY_MODE)
+            .create(&self.path)
+            .map_err(FileError::of("create", &self.path))?;
+        remove_left(&self.path)
     }
 
     /// The files of `root` with credentials; to be called before they are written.

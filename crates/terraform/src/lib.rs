@@ -62,16 +62,17 @@ pub use inherited::{InheritedEnvironment, is_own_credential};
 pub use markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};
-pub use outputs::{ReportedOutput, ReportedOutputs, run_outputs};
+pub use outputs::{ReportedOutput, ReportedOutputs, run_outputs, state_outputs};
 pub use prepare::Preparation;
 pub use render::{
-    GeneratedFile, RenderError, RenderSettings, RootModule, render_root_module, render_tfvars,
+    ConfigurationFiles, GeneratedFile, RenderError, RenderSettings, RenderedVariable, RootModule,
+    render_configuration, render_root_module, render_tfvars, render_variables,
 };
 pub use report::Report;
 pub use saved_plan::SavedPlan;
 pub use state::{
     BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key,
-    read_consul_value, read_directly,
+    read_consul_value, read_directly, read_state,
 };
 pub use state_lock::StateLock;
 pub use step::{Step, Tuning};

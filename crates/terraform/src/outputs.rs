@@ -16,7 +16,7 @@ use crate::directory::write_if_different;
 use crate::error::{CommandError, CommandFailure, MissingOutput};
 use crate::outcome::{exit_error, failed};
 use crate::process::StdoutUse;
-use crate::render::{OUTPUTS_TF, WantedOutputs};
+use crate::render::{ConfigurationFiles, GeneratedFile, OUTPUTS_TF, WantedOutputs};
 use crate::step::Step;
 use crate::terraform::Terraform;
 
@@ -47,6 +47,18 @@ pub fn run_outputs(names: &[String], mut told: ReportedOutputs) -> Vec<RunOutput
         },
     });
     outputs.collect()
+}
+
+/// The outputs in the text of a state; none if it cannot be read.
+pub fn state_outputs(state: &[u8]) -> ReportedOutputs {
+    #[derive(Deserialize)]
+    struct State {
+        #[serde(default)]
+        outputs: ReportedOutputs,
+    }
+
+    let state = serde_json::from_slice::<State>(state);
+    state.map(|state| state.outputs).unwrap_or_default()
 }
 
 /// Whether these outputs are from after an apply.
@@ -102,24 +114,47 @@ impl Terraform {
         let declared = reading
             .await
             .map_err(|error| unwritten(CommandFailure::Supervision(error)))?;
-        let mut outputs = Vec::with_capacity(wanted.names.len());
-        for name in &wanted.names {
-            let sensitive = declared.is_sensitive(name).ok_or_else(|| {
-                let missing = MissingOutput {
-                    name: name.clone(),
-                    module: wanted.module.clone(),
-                    directory: place.clone().unwrap_or_default(),
-                    others: declared.names(),
-                };
-                unwritten(CommandFailure::NoOutput(Box::new(missing)))
-            })?;
-            outputs.push((name.as_str(), sensitive));
-        }
+        let text = outputs_file(wanted, &declared, place.as_deref());
+        let text = text.map_err(|missing| unwritten(CommandFailure::NoOutput(missing)))?;
         let path = attempt.directory.path().join(OUTPUTS_TF);
-        write_if_different(&path, &wanted.render(&outputs))
+        write_if_different(&path, &text)
             .map(drop)
             .map_err(|error| unwritten(error.into()))
     }
+}
+
+impl ConfigurationFiles {
+    /// Adds the file with the outputs that are wanted, of the module in this directory. Without one they count as
+    /// sensitive. Reads files.
+    pub fn declare_outputs(&mut self, module: Option<&Path>) -> Result<(), Box<MissingOutput>> {
+        let Some(wanted) = self.wanted.take() else {
+            return Ok(());
+        };
+        let declared = module.map_or_else(Declared::default, Declared::in_directory);
+        let text = outputs_file(&wanted, &declared, module)?;
+        self.files.push(GeneratedFile::new(OUTPUTS_TF, text));
+        Ok(())
+    }
+}
+
+fn outputs_file(
+    wanted: &WantedOutputs,
+    declared: &Declared,
+    place: Option<&Path>,
+) -> Result<String, Box<MissingOutput>> {
+    let mut outputs = Vec::with_capacity(wanted.names.len());
+    for name in &wanted.names {
+        let sensitive = declared.is_sensitive(name).ok_or_else(|| {
+            Box::new(MissingOutput {
+                name: name.clone(),
+                module: wanted.module.clone(),
+                directory: place.map(Path::to_owned).unwrap_or_default(),
+                others: declared.names(),
+            })
+        })?;
+        outputs.push((name.as_str(), sensitive));
+    }
+    Ok(wanted.render(&outputs))
 }
 
 /// The directory of the task's module, into which `init` has put it, or in which `init` has found it.

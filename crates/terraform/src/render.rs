@@ -4,6 +4,7 @@
 //! that Terraform only takes bare are checked and refused if they are not identifiers.
 
 mod backend_module;
+mod configuration;
 mod credentials;
 mod expression;
 mod header;
@@ -19,6 +20,9 @@ use std::sync::Arc;
 
 use cts_core::{Digest, FAKE_SYNC, ProviderBlock, TaskDefinition};
 
+pub use configuration::{
+    ConfigurationFiles, RenderedVariable, render_configuration, render_variables,
+};
 pub use root_module::{GeneratedFile, RenderError, RenderSettings, RootModule};
 pub use tfvars::render_tfvars;
 
@@ -94,7 +98,13 @@ fn render_with_forms(
     }
 
     let title = Title::of(definition);
-    let main = main_tf::render(&title, definition, settings, &providers)?;
+    let main = main_tf::render(
+        &title,
+        definition,
+        settings,
+        Some(&settings.backend),
+        &providers,
+    )?;
     let variables = variables_tf::render(&title, definition, settings, &providers);
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
     let values = tfvars::render_provider_values(&title, &providers);
@@ -127,7 +137,13 @@ fn render_with_forms(
         let nameless = Title::nameless();
         let of_shape = [
             version,
-            main_tf::render(&nameless, definition, settings, &providers)?,
+            main_tf::render(
+                &nameless,
+                definition,
+                settings,
+                Some(&settings.backend),
+                &providers,
+            )?,
             variables_tf::render(&nameless, definition, settings, &providers),
             variables_tf::render_module_variables(&nameless, &definition.variables)
                 .unwrap_or_default(),

@@ -14,7 +14,7 @@ mod scratch;
 mod transfer;
 
 pub use direct::{ReadState, consul_key, read_consul_value, read_directly};
-pub use file::FoundState;
+pub use file::{FoundState, parse as read_state};
 pub use kept::BackendIdentity;
 pub use origin::StateOrigin;
 pub use transfer::FetchedState;

@@ -134,6 +134,18 @@ impl StopSignal {
         self.given.cancelled().await;
     }
 
+    /// Waits until the attempt has to end now, whatever its work is: its parent is cancelled, or a moment is set by
+    /// which everything must be gone. A stop that was requested for the work alone does not count.
+    pub async fn must_end(&self) {
+        let mut terms = self.terms();
+        let has_moment = terms.wait_for(|terms| terms.kill_by.is_some());
+        tokio::select! {
+            () = self.parent_cancelled() => {}
+            // The sender is in this value.
+            _ = has_moment => {}
+        }
+    }
+
     /// The policy of stops that have time.
     pub const fn policy(&self) -> StopPolicy {
         self.policy

@@ -23,6 +23,17 @@ pub(super) enum InputKind<'a> {
     ConsulKv,
 }
 
+impl InputKind<'_> {
+    /// The name of the variable.
+    pub(super) const fn variable(self) -> &'static str {
+        match self {
+            Self::Services(_) => "services",
+            Self::CatalogServices => "catalog_services",
+            Self::ConsulKv => "consul_kv",
+        }
+    }
+}
+
 /// The inputs of a task: the deprecated list of services, the condition, then module inputs as configured.
 pub(super) fn inputs(definition: &TaskDefinition) -> Vec<Input<'_>> {
     let mut inputs: Vec<Input<'_>> = condition(&definition.condition).into_iter().collect();

@@ -15,11 +15,12 @@ pub(super) fn render(
     title: &Title<'_>,
     definition: &TaskDefinition,
     settings: &RenderSettings,
+    backend: Option<&Backend>,
     providers: &[TaskProvider<'_>],
 ) -> Result<String, RenderError> {
     let mut text = title.header();
     text.push('\n');
-    write_terraform_block(&mut text, settings, providers)?;
+    write_terraform_block(&mut text, settings, backend, providers)?;
     text.push('\n');
     for (index, provider) in providers.iter().enumerate() {
         if index > 0 {
@@ -35,6 +36,7 @@ pub(super) fn render(
 fn write_terraform_block(
     out: &mut String,
     settings: &RenderSettings,
+    backend: Option<&Backend>,
     providers: &[TaskProvider<'_>],
 ) -> Result<(), RenderError> {
     out.push_str("terraform {\n");
@@ -54,18 +56,26 @@ fn write_terraform_block(
         out.push_str("  }\n");
     }
 
-    let mut arguments = Vec::with_capacity(settings.backend.arguments.len());
-    for (name, argument) in sorted(&settings.backend.arguments) {
+    if let Some(backend) = backend {
+        write_backend_block(out, backend)?;
+    }
+    out.push_str("}\n");
+    Ok(())
+}
+
+fn write_backend_block(out: &mut String, backend: &Backend) -> Result<(), RenderError> {
+    let mut arguments = Vec::with_capacity(backend.arguments.len());
+    for (name, argument) in sorted(&backend.arguments) {
         require_identifier("backend argument", name)?;
         if !Backend::is_credential(name, argument) {
             arguments.push((name, value(argument, 2)));
         }
     }
     out.push_str("  backend ");
-    out.push_str(&quoted(&settings.backend.kind));
+    out.push_str(&quoted(&backend.kind));
     out.push_str(" {\n");
     write_assignments(out, &arguments, 2);
-    out.push_str("  }\n}\n");
+    out.push_str("  }\n");
     Ok(())
 }
 

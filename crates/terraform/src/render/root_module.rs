@@ -65,7 +65,7 @@ pub struct GeneratedFile {
 }
 
 impl GeneratedFile {
-    pub(super) const fn new(name: &'static str, contents: String) -> Self {
+    pub(crate) const fn new(name: &'static str, contents: String) -> Self {
         Self {
             name,
             contents,

@@ -24,38 +24,45 @@ pub fn render_tfvars(input: &RunInput) -> String {
     let mut has_services = false;
     let inputs = inputs(&input.definition).into_iter();
     for rendered in inputs.filter(|input| input.is_rendered) {
-        match rendered.kind {
-            InputKind::Services(query) => {
-                has_services = true;
-                begin(&mut text, "services");
-                write_services(&mut text, query, &input.services);
-            }
-            InputKind::CatalogServices => {
-                begin(&mut text, "catalog_services");
-                let services = input.catalog_services.iter();
-                let pairs = services.map(|one| (quoted(&one.name), string_list(&one.tags)));
-                write_assignments(&mut text, &pairs.collect::<Vec<_>>(), 1);
-            }
-            InputKind::ConsulKv => {
-                begin(&mut text, "consul_kv");
-                let keys = input.consul_kv.iter();
-                let pairs = keys.map(|one| (quoted(&one.key), quoted(&one.value)));
-                write_assignments(&mut text, &pairs.collect::<Vec<_>>(), 1);
-            }
-        }
-        text.push_str("}\n");
+        has_services |= matches!(rendered.kind, InputKind::Services(_));
+        begin(&mut text, rendered.kind.variable());
+        write_value(&mut text, rendered.kind, input);
+        text.push('\n');
     }
     if !has_services {
         begin(&mut text, "services");
-        text.push_str("}\n");
+        text.push_str(NONE);
+        text.push('\n');
     }
     text
 }
 
+/// An input without content.
+pub(super) const NONE: &str = "{\n}";
+
 fn begin(out: &mut String, variable: &str) {
     out.push('\n');
     out.push_str(variable);
-    out.push_str(" = {\n");
+    out.push_str(" = ");
+}
+
+/// Writes the value of an input as an expression.
+pub(super) fn write_value(out: &mut String, kind: InputKind<'_>, input: &RunInput) {
+    out.push_str("{\n");
+    match kind {
+        InputKind::Services(query) => write_services(out, query, &input.services),
+        InputKind::CatalogServices => {
+            let services = input.catalog_services.iter();
+            let pairs = services.map(|one| (quoted(&one.name), string_list(&one.tags)));
+            write_assignments(out, &pairs.collect::<Vec<_>>(), 1);
+        }
+        InputKind::ConsulKv => {
+            let keys = input.consul_kv.iter();
+            let pairs = keys.map(|one| (quoted(&one.key), quoted(&one.value)));
+            write_assignments(out, &pairs.collect::<Vec<_>>(), 1);
+        }
+    }
+    out.push('}');
 }
 
 fn write_services(out: &mut String, query: &ServicesQuery, instances: &[Arc<ServiceInstance>]) {

@@ -42,7 +42,7 @@ struct Resource {
 
 /// Reads the text of a state; `None` if the text is empty. An error means that the text is not a state of a
 /// known form.
-pub(super) fn parse(text: &[u8]) -> Result<Option<FoundState>, serde_json::Error> {
+pub fn parse(text: &[u8]) -> Result<Option<FoundState>, serde_json::Error> {
     use serde::de::Error as _;
 
     if text.trim_ascii().is_empty() {

@@ -1,6 +1,7 @@
 //! The commands that read and write states.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +29,32 @@ pub struct FetchedState {
     pub found: FoundState,
     file: PathBuf,
     _directory: ScratchDirectory,
+}
+
+impl FetchedState {
+    /// Keeps a state that did not come from a backend, to be pushed to the backend of the attempt's task.
+    pub fn keep(attempt: &Attempt, text: &[u8]) -> Result<Option<Self>, CommandError> {
+        let unwritten = |error| failed(attempt, Step::PullState, error);
+        let parsed = parse(text);
+        let parsed = parsed
+            .map_err(|error| failed(attempt, Step::PullState, CommandFailure::Unreadable(error)));
+        let Some(found) = parsed? else {
+            return Ok(None);
+        };
+        let directory = ScratchDirectory::new(attempt, Purpose::Fetch).map_err(unwritten)?;
+        let file = directory.path().join(STATE);
+        write_secret(&file, text).map_err(unwritten)?;
+        Ok(Some(Self {
+            found,
+            file,
+            _directory: directory,
+        }))
+    }
+
+    /// The whole state. Reads a file.
+    pub fn text(&self) -> io::Result<Vec<u8>> {
+        fs::read(&self.file)
+    }
 }
 
 impl Terraform {

@@ -1,0 +1,106 @@
+//! A root module for a server that runs Terraform: files without a backend, and the values of their variables
+//! (docs/hcp-terraform.md#the-root-module).
+
+use cts_core::{RunInput, TaskDefinition, hidden};
+
+use super::expression::{key, object, value};
+use super::inputs::inputs;
+use super::root_module::{GeneratedFile, RenderError, RenderSettings, require_identifier};
+use super::{MAIN_TF, main_tf, task_providers, tfvars, variables_tf};
+use super::{Title, WantedOutputs};
+
+/// The files of a root module that are equal for all inputs of a task.
+#[derive(Debug, Clone)]
+pub struct ConfigurationFiles {
+    /// The files. None holds credentials.
+    pub files: Vec<GeneratedFile>,
+    /// The outputs of the module, for [`ConfigurationFiles::declare_outputs`].
+    pub(crate) wanted: Option<WantedOutputs>,
+}
+
+/// A variable of the root module with its value. Its `Debug` shows only the name.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RenderedVariable {
+    /// Its name.
+    pub name: String,
+    /// The value, as an HCL expression.
+    pub value: String,
+    /// Whether the value may hold a secret.
+    pub is_sensitive: bool,
+}
+
+impl std::fmt::Debug for RenderedVariable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RenderedVariable").field(&self.name).finish()
+    }
+}
+
+/// Renders the files of a task's root module that a server gets, without values.
+pub fn render_configuration(
+    definition: &TaskDefinition,
+    settings: &RenderSettings,
+) -> Result<ConfigurationFiles, RenderError> {
+    let providers = task_providers(definition, settings, None)?;
+    for name in definition.variables.keys() {
+        require_identifier("variable", name)?;
+    }
+    for name in &definition.outputs {
+        require_identifier("output", name)?;
+    }
+    let title = Title::of(definition);
+    let main = main_tf::render(&title, definition, settings, None, &providers)?;
+    let variables = variables_tf::render(&title, definition, settings, &providers);
+    let mut files = vec![
+        GeneratedFile::new(MAIN_TF, main),
+        GeneratedFile::new("variables.tf", variables),
+    ];
+    let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
+    let module_variables = module_variables.into_iter();
+    files.extend(module_variables.map(|text| GeneratedFile::new("variables.module.tf", text)));
+    let wanted = (!definition.outputs.is_empty())
+        .then(|| WantedOutputs::new(&title, &definition.module, &definition.outputs));
+    Ok(ConfigurationFiles { files, wanted })
+}
+
+/// Renders the values of all variables of a task's root module.
+pub fn render_variables(
+    input: &RunInput,
+    settings: &RenderSettings,
+) -> Result<Vec<RenderedVariable>, RenderError> {
+    let definition = &input.definition;
+    let mut variables = Vec::new();
+    let rendered = inputs(definition).into_iter();
+    for rendered in rendered.filter(|input| input.is_rendered) {
+        let mut text = String::new();
+        tfvars::write_value(&mut text, rendered.kind, input);
+        variables.push(plain(rendered.kind.variable(), text));
+    }
+    if !variables.iter().any(|variable| variable.name == "services") {
+        variables.push(plain("services", tfvars::NONE.to_owned()));
+    }
+    for (name, given) in &definition.variables {
+        variables.push(RenderedVariable {
+            is_sensitive: hidden::shown(name, given) == hidden::HIDDEN,
+            ..plain(name, value(given, 0))
+        });
+    }
+    for provider in task_providers(definition, settings, None)? {
+        let arguments = provider.arguments.iter();
+        let arguments: Vec<_> = arguments
+            .map(|(name, argument)| (key(name), value(argument, 1)))
+            .collect();
+        variables.push(RenderedVariable {
+            is_sensitive: true,
+            ..plain(provider.name, object(&arguments, 0))
+        });
+    }
+    Ok(variables)
+}
+
+fn plain(name: &str, value: String) -> RenderedVariable {
+    RenderedVariable {
+        name: name.to_owned(),
+        value,
+        is_sensitive: false,
+    }
+}
