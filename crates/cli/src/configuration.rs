@@ -16,11 +16,10 @@ pub fn load(
         cts_config::load(&configuration.paths, context)
     });
     let loaded = loaded.map_err(CommandError::Configuration)?;
-    let (config, warnings) = loaded.usable().map_err(CommandError::Configuration)?;
-    if !warnings.is_empty() {
-        say(&warnings.render());
+    if !loaded.warnings.is_empty() {
+        say(&loaded.warnings.render());
     }
-    Ok(config)
+    Ok(loaded.config)
 }
 
 /// Reads files of configuration as this process sees them.

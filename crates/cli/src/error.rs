@@ -49,10 +49,6 @@ impl CommandError {
     pub fn report(&self) -> u8 {
         match self {
             Self::Configuration(ConfigError::Problems(report)) => say(&report.render()),
-            Self::Configuration(ConfigError::Unsupported(report)) => {
-                say(&report.render());
-                say(&format!("error: {}", Chain(self)));
-            }
             Self::Configuration(ConfigError::NothingFound(warnings)) => {
                 if !warnings.is_empty() {
                     say(&warnings.render());

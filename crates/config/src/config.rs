@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use crate::blocks::consul::ConsulConfig;
 use crate::blocks::database::DatabaseConfig;
-use crate::blocks::driver::TerraformDriver;
+use crate::blocks::driver::{BackendRefusal, TerraformDriver};
 use crate::blocks::environment;
 use crate::blocks::gateway::GatewayConfig;
 use crate::blocks::high_availability::{HaStorage, HighAvailability};
@@ -91,6 +91,22 @@ impl Config {
         environment::of_consul_backend(&self.consul)
     }
 
+    /// Refuses a backend that cts cannot reach, if states are in one.
+    pub fn require_reachable_backend(&self) -> Result<(), BackendRefusal> {
+        match &self.terraform_cloud {
+            Some(_) => Ok(()),
+            None => self.driver.require_reachable_backend(),
+        }
+    }
+
+    /// Refuses a backend that only one machine has, if states are in one.
+    pub fn require_shared_backend(&self) -> Result<(), BackendRefusal> {
+        match &self.terraform_cloud {
+            Some(_) => Ok(()),
+            None => self.driver.require_shared_backend(),
+        }
+    }
+
     /// The tokens and passwords of cts itself, which no output may show. The secrets of providers and
     /// backends are in their blocks.
     pub fn secrets(&self) -> Vec<SecretString> {
@@ -100,7 +116,9 @@ impl Config {
             consul.auth.as_ref().map(|auth| &auth.password),
             self.vault.as_ref().and_then(|vault| vault.token.as_ref()),
             self.database.as_ref().map(|database| &database.url),
-            self.terraform_cloud.as_ref().map(|driver| &driver.token),
+            self.terraform_cloud
+                .as_ref()
+                .and_then(|driver| driver.token.as_ref()),
         ];
         let of_webhooks = self.webhooks.iter().flat_map(WebhookConfig::secrets);
         let known = known.into_iter().flatten().chain(of_webhooks);

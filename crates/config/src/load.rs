@@ -20,20 +20,6 @@ pub struct Loaded {
     pub config: Config,
     /// Things that do not mean what they seem to; may be empty.
     pub warnings: Report,
-    /// Valid settings that this version does not support yet; may be empty. A caller that is to work by this
-    /// configuration must refuse it then, see [`Loaded::usable`].
-    pub unsupported: Report,
-}
-
-impl Loaded {
-    /// The configuration and its warnings, if this version can do all that it asks for.
-    pub fn usable(self) -> Result<(Config, Report), ConfigError> {
-        if self.unsupported.is_empty() {
-            Ok((self.config, self.warnings))
-        } else {
-            Err(ConfigError::Unsupported(self.unsupported))
-        }
-    }
 }
 
 /// Why no usable configuration was found.
@@ -42,9 +28,6 @@ pub enum ConfigError {
     /// The files have problems, every one of which is listed.
     #[error(transparent)]
     Problems(#[from] Report),
-    /// The files are valid, but ask for what this version cannot do yet.
-    #[error("the configuration is valid, but asks for what this version of cts cannot do yet")]
-    Unsupported(Report),
     /// No path holds a configuration file; why the ones given do not count, if they exist.
     #[error("no configuration files found")]
     NothingFound(Report),
@@ -55,7 +38,7 @@ pub enum ConfigError {
 pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, ConfigError> {
     let sink = Sink::default();
     let (found, config) = read_and_decode(paths, context, &sink);
-    let (errors, warnings, unsupported) = sink.into_parts();
+    let (errors, warnings) = sink.into_parts();
     if !errors.is_empty() {
         return Err(Report::new(errors).into());
     }
@@ -63,16 +46,11 @@ pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, Conf
     if found == 0 {
         return Err(ConfigError::NothingFound(warnings));
     }
-    let unsupported = Report::new(unsupported);
-    Ok(Loaded {
-        config,
-        warnings,
-        unsupported,
-    })
+    Ok(Loaded { config, warnings })
 }
 
-/// Everything there is to say about the files at `paths`: errors, warnings and what is not supported yet
-/// in one report. They can be used, or could by a later version, if no error is among it.
+/// Everything there is to say about the files at `paths`: errors and warnings in one report. They
+/// can be used if no error is among it.
 pub fn check(paths: &[PathBuf], context: &LoadContext<'_>) -> Report {
     let sink = Sink::default();
     let (found, _) = read_and_decode(paths, context, &sink);

@@ -107,21 +107,11 @@ impl Sandbox {
         self.write("a.hcl", format!("{text}\n"));
         match self.load(&["a.hcl"]) {
             Ok(loaded) => loaded.config,
-            Err(ConfigError::Problems(report) | ConfigError::Unsupported(report)) => {
+            Err(ConfigError::Problems(report)) => {
                 panic!("{text}\n{}", report.render())
             }
             Err(ConfigError::NothingFound(_)) => panic!("nothing found"),
         }
-    }
-
-    /// Line and message of what is valid in `text` but not supported yet.
-    fn unsupported(&self, text: &str) -> Vec<(usize, String)> {
-        self.write("a.hcl", format!("{text}\n"));
-        let loaded = self.load(&["a.hcl"]).unwrap();
-        let problems = loaded.unsupported.problems().iter();
-        problems
-            .map(|problem| (problem.line().unwrap_or(0), problem.message().to_owned()))
-            .collect()
     }
 
     /// Messages of the warnings about `text`.

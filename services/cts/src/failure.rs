@@ -51,6 +51,12 @@ pub enum Failure {
     /// No Terraform or `OpenTofu` can be used.
     #[error(transparent)]
     Engine(Box<EngineError>),
+    /// The server that makes the runs cannot be used with these settings.
+    #[error("driver \"terraform-cloud\" cannot be used")]
+    RemoteSettings(#[source] cts_worker::RemoteSettingsError),
+    /// A worker without a program that applies modules.
+    #[error("no engine for the tasks")]
+    NoEngine,
     /// This backend keeps its state on one machine.
     #[error(transparent)]
     LocalBackend(#[from] BackendRefusal),
@@ -189,8 +195,9 @@ impl Failure {
             | Self::Address(_)
             | Self::Place(_)
             | Self::UnknownTask { .. }
+            | Self::RemoteSettings(_)
             | Self::NoLeader { .. } => EXIT_UNUSABLE,
-            Self::Engine(_) => EXIT_TERRAFORM,
+            Self::Engine(_) | Self::NoEngine => EXIT_TERRAFORM,
             Self::Locked { .. }
             | Self::Path { .. }
             | Self::Store(_)

@@ -1,40 +1,38 @@
 //! One attempt: from the frozen input to the applied module, or to its plan.
 
-mod attempt_error;
-mod attempt_report;
+pub(crate) mod attempt_error;
+pub(crate) mod attempt_report;
 pub(crate) mod ended;
 mod handlers;
+mod local;
 mod outputs;
 mod own_lock;
 mod saved_plan;
-mod state;
-mod state_error;
+pub(crate) mod state;
+pub(crate) mod state_error;
 
 use std::sync::Arc;
 
 use cts_bundle::UnpackedBundle;
 use cts_core::hidden;
-use cts_core::runs::{AttemptOutcome, Plan, RunKind};
-use cts_core::{Chain, FAKE_SYNC, PlanMode, ProviderBlock, RunInput, TaskDefinition};
+use cts_core::runs::{AttemptOutcome, RunKind};
+use cts_core::{Chain, FAKE_SYNC, ProviderBlock, RunInput, TaskDefinition};
 use cts_terraform::{
-    Attempt, ChildEnvironment, EnvironmentSources, OrphanError, OutputSink, PlanOutput,
-    RenderError, RenderSettings, Report, RootModule, StopSignal, TaskDirectory, Terraform,
-    render_root_module, render_tfvars, stop_orphans, task_env,
+    OrphanError, OutputSink, RenderSettings, Report, StopSignal, TaskDirectory, stop_orphans,
+    task_env,
 };
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
 use self::attempt_error::{AttemptError, PLACE_MODULE};
 use self::attempt_report::AttemptReport;
 use self::ended::Ended;
 use self::handlers::{applied_run, prepare_handlers};
-use self::outputs::outputs_of;
-use self::own_lock::retry_after_unlock;
-use self::saved_plan::apply_saved;
-use self::state::TaskState;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::wait_error::WaitError;
+use crate::options::Driver;
 use crate::redaction::{RedactingSink, Redactor};
+use crate::remote::RemoteDriver;
+use crate::remote::remote_attempt::RemoteAttempt;
 use crate::shared::Shared;
 use crate::values::{Resolved, resolve, secrets_of};
 
@@ -99,11 +97,13 @@ async fn try_attempt(
         input.definition.file_definition.webhooks.clear();
     }
     // Kept until the end, so that the bundle is not removed during the attempt.
-    let _bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
+    let bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
     let lock = order_or(&order, shared.lock_directory(&directory)).await?;
-    adopt(shared, &directory, &order).await?;
+    if let Driver::Terraform(_) = &shared.driver {
+        adopt(shared, &directory, &order).await?;
+    }
 
     let resolved = resolve(
         &options.render,
@@ -124,59 +124,75 @@ async fn try_attempt(
     let report = Arc::new(Report::new(output));
     let findings = findings.insert(AttemptReport::new(kind, &redactor, &report));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
-    let backend = &settings.backend;
-    let terraform = Arc::clone(&shared.terraform);
-    let rendered = render(input, Arc::clone(&settings), terraform, directory.clone());
-    let (input, root, values) = rendered.await?;
-    let definition = &input.definition;
-    // The files are removed when the run is over, however it ends.
-    let _secret_files = directory.secrets_of(&root);
-    directory.write_root(&root)?;
-    directory.write_tfvars(&values)?;
-    if options.persist_log {
-        directory.rotate_trace()?;
-    }
-    findings.rendered(begun.elapsed());
-
-    let worker = shared.guard.is_some().then(|| options.record.id.as_str());
-    let sources = EnvironmentSources {
-        inherited: &options.environment,
-        backend: &options.backend_environment,
-        task_env: &environment,
-        lock_timeout: options.lock_timeout,
-        persist_log: options.persist_log,
-        worker,
-    };
-    let attempt = Attempt {
-        task: definition.name.clone(),
-        environment: ChildEnvironment::new(sources, &definition.name, &directory),
-        directory,
+    let ready = Ready {
+        run,
+        kind,
+        input,
+        bundle: bundle.as_ref(),
+        settings,
+        environment,
         output,
-        stop: order,
-        timeouts: run.lease.timeouts.or(options.timeouts),
+        order: order.clone(),
+        begun,
     };
-    run.enter(&attempt.directory, lock);
-    let state = TaskState::new(run, &attempt, backend, &redactor, kind)?;
-    let how = (kind, definition.file_definition.plan);
-    let outcome = run_terraform((run, &state), &attempt, &root, how, findings).await;
-    if let Err(AttemptError::Terraform(error)) = &outcome
-        && error.has_left_processes()
-    {
-        // The next attempt waits for the end of these processes as if an earlier worker had left them.
-        shared.adopted.lock().await.remove(&attempt.directory);
-    }
-    let outcome = outcome?;
-    if matches!(outcome, AttemptOutcome::Applied) {
-        let terraform = &shared.terraform;
-        findings.outputs = outputs_of(terraform, &attempt, definition, &findings.report).await;
-    }
+    let (outcome, input) = match &shared.driver {
+        Driver::Terraform(terraform) => {
+            Box::pin(ready.run_here(terraform, (directory, lock), findings)).await?
+        }
+        Driver::Remote(remote) => {
+            let outcome = Box::pin(ready.run_remotely(remote, findings)).await;
+            drop(lock);
+            outcome?
+        }
+    };
     // A run that is stopped after its last step has succeeded, unless handlers follow.
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
     if changed && !handlers.is_empty() {
         let applied = applied_run(shared, &run.lease, &input);
-        order_or(&attempt.stop, handlers.run(&applied)).await??;
+        order_or(&order, handlers.run(&applied)).await??;
     }
     Ok(outcome)
+}
+
+/// An attempt with everything that it needs before its driver begins.
+struct Ready<'r> {
+    run: &'r LeasedRun,
+    kind: RunKind,
+    input: RunInput,
+    /// The bundle that the module is in, if it comes as one.
+    bundle: Option<&'r UnpackedBundle>,
+    /// Settings with the values of dynamic arguments.
+    settings: Arc<RenderSettings>,
+    /// Variables of the environment that providers of the task set.
+    environment: Vec<(String, String)>,
+    output: Arc<dyn OutputSink>,
+    order: StopSignal,
+    begun: Instant,
+}
+
+impl Ready<'_> {
+    /// Has the server of the task's workspace run Terraform.
+    async fn run_remotely(
+        self,
+        driver: &RemoteDriver,
+        findings: &mut AttemptReport,
+    ) -> Result<(AttemptOutcome, RunInput), AttemptError> {
+        findings.rendered(self.begun.elapsed());
+        let attempt = RemoteAttempt {
+            run: self.run,
+            driver,
+            kind: self.kind,
+            input: &self.input,
+            settings: self.settings,
+            environment: self.environment,
+            bundle: self.bundle.cloned(),
+            output: self.output,
+            order: self.order,
+            redactor: Arc::clone(&findings.redactor),
+        };
+        let outcome = attempt.make(findings).await?;
+        Ok((outcome, self.input))
+    }
 }
 
 /// The arguments of a provider that do not concern a remote system.
@@ -211,72 +227,6 @@ fn run_secrets(
     let source = hidden::secrets_of(&definition.module_source);
     secrets.extend(source.into_iter().map(str::to_owned));
     secrets
-}
-
-/// The root module and the values of an input. Variables of a task and a view with many services take time to
-/// render, and renewals of leases must not wait for that.
-async fn render(
-    input: RunInput,
-    settings: Arc<RenderSettings>,
-    terraform: Arc<Terraform>,
-    directory: TaskDirectory,
-) -> Result<(RunInput, RootModule, String), AttemptError> {
-    let rendering = spawn_blocking(move || {
-        let root = render_root_module(&input.definition, &settings)?;
-        let root = terraform.with_known_forms(directory.path(), root);
-        let values = render_tfvars(&input);
-        Ok::<_, RenderError>((input, root, values))
-    });
-    Ok(rendering.await??)
-}
-
-async fn run_terraform(
-    (run, state): (&LeasedRun, &TaskState<'_>),
-    attempt: &Attempt,
-    root: &RootModule,
-    (kind, mode): (RunKind, PlanMode),
-    findings: &mut AttemptReport,
-) -> Result<AttemptOutcome, AttemptError> {
-    let terraform = &run.shared.terraform;
-    terraform.prepare(attempt, root).await?;
-    if kind == RunKind::Check {
-        // A check does not read the state.
-        return Ok(AttemptOutcome::Checked);
-    }
-    let lineage = Box::pin(state.verify()).await?;
-    Ok(match kind {
-        RunKind::Apply => {
-            let applied = if mode == PlanMode::Saved {
-                Box::pin(apply_saved(run, attempt, findings)).await
-            } else {
-                retry_after_unlock(run, attempt, || terraform.apply(attempt)).await
-            };
-            // The state also has the resources that a failed apply has made.
-            findings.state = state.report().await;
-            applied?;
-            AttemptOutcome::Applied
-        }
-        RunKind::Plan => {
-            let plan = retry_after_unlock(run, attempt, || terraform.plan(attempt)).await?;
-            planned(&plan, &findings.redactor)
-        }
-        RunKind::Check => AttemptOutcome::Checked,
-        RunKind::Destroy => {
-            let ended = retry_after_unlock(run, attempt, || terraform.destroy(attempt)).await;
-            let (judged, state) = state.judge_destruction(lineage, ended).await;
-            findings.state = state;
-            judged?
-        }
-        RunKind::DestroyPlan => {
-            let plan = retry_after_unlock(run, attempt, || terraform.plan_destroy(attempt)).await?;
-            planned(&plan, &findings.redactor)
-        }
-    })
-}
-
-fn planned(plan: &PlanOutput, redactor: &Redactor) -> AttemptOutcome {
-    let text = redactor.redact(&plan.text).into_owned();
-    AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
 }
 
 /// Waits for a future unless the order to stop comes first.

@@ -1,6 +1,5 @@
 //! Calls to the scheduler.
 
-pub(crate) mod budget;
 mod call_timeout;
 pub(crate) mod heartbeat;
 pub(crate) mod inputs;

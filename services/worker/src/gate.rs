@@ -38,9 +38,18 @@ pub trait PendingApproval: Send + Sync + fmt::Debug {
     /// May be dropped and called again; a condition that came is not lost.
     async fn came(&self) -> Result<(), Rejected>;
 
-    /// Gives the condition up, because the run is not to apply: it must have no effect afterwards. Called at
-    /// most once, also after the condition has come, but not after it has lapsed.
-    async fn give_up(&self);
+    /// Gives the condition up: it must have no effect afterwards, unless the run waits for it on another worker.
+    /// Called at most once, also after the condition has come, but not after it has lapsed.
+    async fn give_up(&self, why: GivenUp);
+}
+
+/// Why a run waits no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// The run is not to apply any more.
+    Unwanted,
+    /// The run goes back to the queue: its worker ends, or its task is checked first.
+    HandedOver,
 }
 
 /// The condition will not come: it was refused, say, or it took too long.

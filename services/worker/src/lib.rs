@@ -14,12 +14,14 @@ mod journal;
 mod lease;
 mod options;
 mod redaction;
+mod remote;
 mod shared;
 mod slots;
 mod values;
 mod worker;
 
-pub use gate::{ApprovalGate, GatedPlan, PendingApproval, Rejected};
-pub use options::{Dependencies, Options, ShutdownTokens};
+pub use gate::{ApprovalGate, GatedPlan, GivenUp, PendingApproval, Rejected};
+pub use options::{Dependencies, Driver, Options, ShutdownTokens};
+pub use remote::{RemoteDriver, RemoteSettings, RemoteSettingsError, WorkspaceSettings};
 pub use values::{ValueSources, reads_secrets};
 pub use worker::Worker;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::gate::ApprovalGate;
+use crate::remote::RemoteDriver;
 use crate::values::{ValueSources, texts_of};
 
 /// Settings of a worker.
@@ -91,13 +92,22 @@ impl fmt::Debug for Options {
     }
 }
 
+/// How a worker makes its runs: the driver of the configuration.
+#[derive(Debug, Clone)]
+pub enum Driver {
+    /// `driver "terraform"`: with Terraform of this machine.
+    Terraform(Arc<Terraform>),
+    /// `driver "terraform-cloud"`: on a server of HCP Terraform.
+    Remote(Arc<RemoteDriver>),
+}
+
 /// Dependencies of a worker.
 #[derive(Clone)]
 pub struct Dependencies {
     /// A channel to the schedulers.
     pub scheduler: Channel,
-    /// Terraform.
-    pub terraform: Arc<Terraform>,
+    /// How runs are made.
+    pub driver: Driver,
     /// The cache of unpacked module bundles; without it modules are used in place.
     pub bundles: Option<Arc<BundleCache>>,
     /// Stops Terraform if this process cannot; without a guard no other worker gets its runs.
@@ -115,7 +125,7 @@ pub struct Dependencies {
 impl fmt::Debug for Dependencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dependencies")
-            .field("terraform", &self.terraform)
+            .field("driver", &self.driver)
             .finish_non_exhaustive()
     }
 }

@@ -8,16 +8,15 @@ use std::time::Duration;
 use cts_bundle::BundleCache;
 use cts_handlers::Handlers;
 use cts_terraform::guard::Guard;
-use cts_terraform::{OutputSink, TaskDirectory, Terraform};
+use cts_terraform::{OutputSink, TaskDirectory};
 use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
-use crate::calls::budget::RemoteBudget;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
 use crate::journal::Journal;
-use crate::options::Options;
+use crate::options::{Driver, Options};
 use crate::slots::{Slot, Slots};
 use crate::values::ValueSources;
 
@@ -29,7 +28,7 @@ const GUARD_POLL: Duration = Duration::from_millis(50);
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) scheduler: Scheduler,
-    pub(crate) terraform: Arc<Terraform>,
+    pub(crate) driver: Driver,
     pub(crate) bundles: Option<Arc<BundleCache>>,
     pub(crate) guard: Option<Guard>,
     pub(crate) console: Console,
@@ -45,7 +44,6 @@ pub(crate) struct Shared {
     /// The moment from which the times of leases are counted.
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
-    pub(crate) remote_budget: RemoteBudget,
     pub(crate) journal: Option<Arc<Journal>>,
 }
 

@@ -135,6 +135,22 @@ pub(crate) async fn resolve(
     })
 }
 
+/// The value of a template outside of provider blocks.
+pub(crate) async fn resolve_text(
+    sources: &ValueSources,
+    block: &str,
+    argument: &str,
+    template: &str,
+) -> Result<String, ValueError> {
+    let mut resolution = Resolution {
+        sources,
+        found: BTreeMap::new(),
+    };
+    let mut text = template.to_owned();
+    let resolved = resolution.replace(block, argument.to_owned(), &mut text);
+    resolved.await.map(|()| text)
+}
+
 /// All texts in a value.
 pub(crate) fn texts_of<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     match value {
@@ -158,15 +174,21 @@ pub(crate) fn secrets_of(value: &Value, secrets: &mut Vec<String>) {
     }
 }
 
-/// Whether any of `blocks` or `webhooks` may read from Vault.
-pub fn reads_secrets(blocks: &[ProviderBlock], webhooks: &[WebhookSettings]) -> bool {
+/// Whether any of `blocks` or `webhooks`, or the token of a driver, may read from Vault.
+pub fn reads_secrets(
+    blocks: &[ProviderBlock],
+    webhooks: &[WebhookSettings],
+    token: Option<&SecretString>,
+) -> bool {
     let reads = |text: &str| is_template(text) && text.contains("secret");
     let of_webhooks = |webhook: &WebhookSettings| {
         let texts = [Some(&webhook.url), webhook.secret.as_ref()];
         let mut texts = texts.into_iter().flatten();
         texts.any(|text| reads(text.expose_secret()))
     };
-    blocks.iter().any(|block| has_text(block, reads)) || webhooks.iter().any(of_webhooks)
+    blocks.iter().any(|block| has_text(block, reads))
+        || webhooks.iter().any(of_webhooks)
+        || token.is_some_and(|token| reads(token.expose_secret()))
 }
 
 fn has_text(block: &ProviderBlock, is_meant: fn(&str) -> bool) -> bool {
@@ -181,7 +203,7 @@ fn holds(value: &Value, is_meant: fn(&str) -> bool) -> bool {
     texts.into_iter().any(is_meant)
 }
 
-fn is_template(text: &str) -> bool {
+pub(crate) fn is_template(text: &str) -> bool {
     matches!(recognise(text), Some(Recognised::Template { .. }))
 }
 

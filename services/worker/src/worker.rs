@@ -16,7 +16,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::RETRIES;
-use crate::calls::budget::RemoteBudget;
 use crate::calls::heartbeat::heartbeat;
 use crate::calls::inputs::Contents;
 use crate::calls::requests::Requests;
@@ -31,6 +30,9 @@ use crate::slots::Slots;
 /// How long a call for a run may still take after the worker has begun to drain: the scheduler ends the call
 /// once it learns of the drain.
 const LAST_CALL: Duration = Duration::from_secs(3);
+
+/// Most calls for runs at a time. A call that has brought a run is free for the next one at once.
+const TAKERS: u32 = 32;
 
 /// How often the cache is searched for unused modules.
 const BUNDLES_EVERY: Duration = Duration::from_hours(1);
@@ -52,7 +54,7 @@ impl Worker {
     pub fn new(options: Options, dependencies: Dependencies) -> Self {
         let Dependencies {
             scheduler,
-            terraform,
+            driver,
             bundles,
             guard,
             values,
@@ -78,7 +80,7 @@ impl Worker {
             gate,
             options,
             scheduler,
-            terraform,
+            driver,
             bundles,
             guard,
             console: Console(console),
@@ -88,7 +90,6 @@ impl Worker {
             directories: parking_lot::Mutex::default(),
             started: Instant::now(),
             requests: Requests::default(),
-            remote_budget: RemoteBudget::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -112,7 +113,7 @@ impl Worker {
     async fn work(&self, shutdown: &ShutdownTokens) {
         let mut work = JoinSet::new();
         let (leased, mut runs) = mpsc::unbounded_channel();
-        for _ in 0..self.shared.options.record.slots.max(1) {
+        for _ in 0..self.shared.options.record.slots.clamp(1, TAKERS) {
             let (shared, shutdown) = (Arc::clone(&self.shared), shutdown.clone());
             work.spawn(take_runs(shared, shutdown, leased.clone()));
         }

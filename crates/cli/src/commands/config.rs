@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use cts_config::{ConfigError, Report, Severity};
+use cts_config::{ConfigError, Severity};
 use cts_runtime::ProcessEnv;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ pub(crate) fn validate(
             say(&report.render());
         }
         if valid {
-            print(verdict(&report))?;
+            print("The configuration is valid.\n")?;
         }
     }
     Ok(match valid {
@@ -40,14 +40,6 @@ pub(crate) fn validate(
         false if paths.is_empty() => EXIT_MISSING,
         false => EXIT_UNUSABLE,
     })
-}
-
-fn verdict(report: &Report) -> &'static str {
-    if report.count(Severity::Unsupported) == 0 {
-        "The configuration is valid.\n"
-    } else {
-        "The configuration is valid, but this version of cts cannot run all of it yet.\n"
-    }
 }
 
 /// Runs `dump` and returns the exit code.
@@ -61,7 +53,7 @@ pub(crate) fn dump(
     }
     let loaded = match in_context(process_env, |context| cts_config::load(paths, context)) {
         Ok(loaded) => loaded,
-        Err(ConfigError::Problems(report) | ConfigError::Unsupported(report)) => {
+        Err(ConfigError::Problems(report)) => {
             say(&report.render());
             return Ok(EXIT_UNUSABLE);
         }
@@ -75,10 +67,8 @@ pub(crate) fn dump(
             return Ok(EXIT_UNUSABLE);
         }
     };
-    for report in [&loaded.warnings, &loaded.unsupported] {
-        if !report.is_empty() {
-            say(&report.render());
-        }
+    if !loaded.warnings.is_empty() {
+        say(&loaded.warnings.render());
     }
     let text = match format {
         DumpFormat::Hcl => cts_config::dump(&loaded.config),

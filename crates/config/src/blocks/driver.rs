@@ -1,6 +1,6 @@
 //! `driver "terraform"` (docs/configuration.md#driver-terraform).
 
-mod backend;
+pub(crate) mod backend;
 mod release;
 mod sharing;
 pub(crate) mod version;
@@ -92,18 +92,17 @@ pub(crate) fn decode_driver(
     let cloud = driver.block("terraform-cloud");
     let sink = driver.sink();
     driver.finish();
-    if let Some(place) = cloud.as_ref().and_then(Block::place) {
-        sink.unsupported(place, "driver \"terraform-cloud\"");
-        if terraform.is_some() {
-            let message = "only one driver can be configured, and there is `terraform` as well";
-            sink.error(place, message);
-        }
+    if let Some(place) = cloud.as_ref().and_then(Block::place)
+        && terraform.is_some()
+    {
+        let message = "only one driver can be configured, and there is `terraform` as well";
+        sink.error(place, message);
     }
     let terraform = match terraform {
         Some(block) => decode_terraform(block, consul, current_dir),
         None => TerraformDriver::absent(consul),
     };
-    let cloud = cloud.and_then(|block| decode_terraform_cloud(block, environment));
+    let cloud = cloud.and_then(|block| decode_terraform_cloud(block, consul, environment));
     (terraform, cloud)
 }
 

@@ -1,9 +1,12 @@
 //! `driver "terraform-cloud"` of CTS Enterprise (docs/configuration.md#driver-terraform-cloud).
 
+use cts_core::Backend;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
+use crate::blocks::consul::ConsulConfig;
+use crate::blocks::driver::backend::decode_previous_backend;
 use crate::blocks::environment::{Environment, Setting};
 use crate::blocks::required_providers::decode_required;
 use crate::decode::block::Block;
@@ -18,14 +21,17 @@ pub struct TerraformCloudDriver {
     pub hostname: String,
     /// `organization`, not empty.
     pub organization: String,
-    /// `token` of a team. A dynamic template is kept as it was written.
-    pub token: SecretString,
+    /// `token` of a team, which only workers need. A dynamic template is kept as it was written.
+    pub token: Option<SecretString>,
     /// `workspaces`.
     pub workspaces: CloudWorkspaces,
     /// Provider name to version constraint or object, as written.
     pub required_providers: Map<String, Value>,
     /// `tls`.
     pub tls: ClientTls,
+    /// The backend that had the states before, cts-only, for workers to move them from
+    /// (docs/hcp-terraform.md#states-that-exist-already).
+    pub previous_backend: Option<Backend>,
 }
 
 /// `workspaces` of the driver: their names and tags.
@@ -45,27 +51,25 @@ pub struct CloudWorkspaces {
 /// Reads the block; `None` if something required is missing, which has been reported then.
 pub(crate) fn decode_terraform_cloud(
     mut block: Block<'_>,
+    consul: &ConsulConfig,
     environment: Environment<'_>,
 ) -> Option<TerraformCloudDriver> {
     let hostname = overriding(block.text("hostname"), Setting::CLOUD_HOSTNAME, environment);
-    let organization = required(
-        &mut block,
-        "organization",
-        Setting::CLOUD_ORGANIZATION,
-        environment,
-    );
-    let token = required(&mut block, "token", Setting::CLOUD_TOKEN, environment);
+    let organization = decode_organization(&mut block, environment);
+    let token = overriding(block.text("token"), Setting::CLOUD_TOKEN, environment);
     let workspaces = decode_workspaces(&mut block);
     let required_providers = decode_required(block.united("required_providers"));
     let tls = decode_client_tls(&mut block, EnabledBy::Contents, SuppliedTls::default());
+    let previous_backend = decode_previous_backend(block.united("previous_backend"), consul);
     block.finish();
     Some(TerraformCloudDriver {
         hostname: hostname.unwrap_or_else(|| DEFAULT_HOSTNAME.to_owned()),
         organization: organization?,
-        token: SecretString::from(token?),
+        token: token.map(SecretString::from),
         workspaces,
         required_providers,
         tls,
+        previous_backend,
     })
 }
 
@@ -80,20 +84,17 @@ fn overriding(
     value.filter(|value| !value.is_empty())
 }
 
-fn required(
-    block: &mut Block<'_>,
-    name: &'static str,
-    setting: Setting,
-    environment: Environment<'_>,
-) -> Option<String> {
-    let given = block.has(name);
-    let written = block.text(name);
+fn decode_organization(block: &mut Block<'_>, environment: Environment<'_>) -> Option<String> {
+    const NAME: &str = "organization";
+    const SETTING: Setting = Setting::CLOUD_ORGANIZATION;
+    let given = block.has(NAME);
+    let written = block.text(NAME);
     let mistyped = given && written.is_none();
-    let value = overriding(written, setting, environment);
+    let value = overriding(written, SETTING, environment);
     if value.is_none() && !mistyped {
-        let variable = setting.variable();
+        let variable = SETTING.variable();
         block.missing(format!(
-            "`driver \"terraform-cloud\"` needs `{name}`, or the environment variable {variable}"
+            "`driver \"terraform-cloud\"` needs `{NAME}`, or the environment variable {variable}"
         ));
     }
     value

@@ -1,7 +1,7 @@
 //! `driver`, `terraform_provider` and `webhook`.
 
-use cts_core::ProviderBlock;
 use cts_core::hidden::{HIDDEN, shown_members};
+use cts_core::{Backend, ProviderBlock};
 use serde_json::{Map, Value};
 
 use crate::blocks::driver::TerraformDriver;
@@ -60,13 +60,7 @@ fn terraform(driver: &TerraformDriver) -> Body {
         backend.set(name, value);
     }
     body.labelled("backend", &driver.backend.kind, backend);
-    if let Some(previous) = &driver.previous_backend {
-        let mut backend = Body::default();
-        for (name, value) in shown_members(&previous.arguments) {
-            backend.set(name, value);
-        }
-        body.labelled("previous_backend", &previous.kind, backend);
-    }
+    previous_backend(&mut body, driver.previous_backend.as_ref());
     body.block("required_providers", free(&driver.required_providers));
     body
 }
@@ -80,11 +74,22 @@ fn terraform_cloud(driver: &TerraformCloudDriver) -> Body {
     let mut body = Body::default();
     body.set("hostname", driver.hostname.as_str());
     body.set("organization", driver.organization.as_str());
-    body.set("token", HIDDEN);
+    body.set_some("token", driver.token.as_ref().map(|_token| HIDDEN));
     body.block("workspaces", workspaces);
     body.block("required_providers", free(&driver.required_providers));
     body.block("tls", client_tls(&driver.tls));
+    previous_backend(&mut body, driver.previous_backend.as_ref());
     body
+}
+
+fn previous_backend(body: &mut Body, previous: Option<&Backend>) {
+    if let Some(previous) = previous {
+        let mut backend = Body::default();
+        for (name, value) in shown_members(&previous.arguments) {
+            backend.set(name, value);
+        }
+        body.labelled("previous_backend", &previous.kind, backend);
+    }
 }
 
 fn free(map: &Map<String, Value>) -> Body {

@@ -14,7 +14,7 @@ use crate::report::location::SourceLocation;
 /// How many problems a rendered report shows. A file can be made of nothing else.
 const MOST_SHOWN: usize = 1000;
 
-/// How bad a problem is; serialized as `error`, `warning` and `note`.
+/// How bad a problem is; serialized as `error` and `warning`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -22,9 +22,6 @@ pub enum Severity {
     Error,
     /// Can be used, but not all of it means what it seems to.
     Warning,
-    /// Valid, but this version does not support it.
-    #[serde(rename = "note")]
-    Unsupported,
 }
 
 /// One thing that is wrong with the configuration.
@@ -116,7 +113,6 @@ impl Diagnostic for Problem {
         Some(match self.severity {
             Severity::Error => MietteSeverity::Error,
             Severity::Warning => MietteSeverity::Warning,
-            Severity::Unsupported => MietteSeverity::Advice,
         })
     }
 
@@ -197,17 +193,13 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = [
-            (Severity::Error, "problem"),
-            (Severity::Warning, "warning"),
-            (Severity::Unsupported, "note"),
-        ]
-        .into_iter()
-        .filter_map(|(severity, noun)| match self.count(severity) {
-            0 => None,
-            1 => Some(format!("1 {noun}")),
-            count => Some(format!("{count} {noun}s")),
-        });
+        let counted = [(Severity::Error, "problem"), (Severity::Warning, "warning")]
+            .into_iter()
+            .filter_map(|(severity, noun)| match self.count(severity) {
+                0 => None,
+                1 => Some(format!("1 {noun}")),
+                count => Some(format!("{count} {noun}s")),
+            });
         let counted: Vec<String> = counted.collect();
         if counted.is_empty() {
             return f.write_str("no problems in the configuration");

@@ -54,17 +54,6 @@ impl Sink {
         self.push(Severity::Warning, None, message.into(), None);
     }
 
-    /// A part of the original format that is read and checked but has no effect yet. Never a warning:
-    /// files rely on it.
-    pub(crate) fn unsupported(&self, place: &SourceLocation, what: &str) {
-        self.push(
-            Severity::Unsupported,
-            Some(place.clone()),
-            format!("`{what}` is not supported yet"),
-            None,
-        );
-    }
-
     fn push(
         &self,
         severity: Severity,
@@ -93,17 +82,10 @@ impl Sink {
         Report::new(self.problems.into_inner())
     }
 
-    /// Errors, warnings and what is not supported yet, apart.
-    pub(crate) fn into_parts(self) -> (Vec<Problem>, Vec<Problem>, Vec<Problem>) {
-        let mut parts = (Vec::new(), Vec::new(), Vec::new());
-        for problem in self.problems.into_inner() {
-            match problem.severity {
-                Severity::Error => parts.0.push(problem),
-                Severity::Warning => parts.1.push(problem),
-                Severity::Unsupported => parts.2.push(problem),
-            }
-        }
-        parts
+    /// Errors and warnings, apart.
+    pub(crate) fn into_parts(self) -> (Vec<Problem>, Vec<Problem>) {
+        let problems = self.problems.into_inner().into_iter();
+        problems.partition(|problem| problem.severity == Severity::Error)
     }
 }
 

@@ -89,7 +89,7 @@ pub enum TaskFileError {
 pub fn load_task_file(path: &Path, context: &LoadContext<'_>) -> Result<TaskFile, TaskFileError> {
     let sink = Sink::default();
     let outcome = read(path, context, &sink);
-    let (mut errors, warnings, _unsupported) = sink.into_parts();
+    let (mut errors, warnings) = sink.into_parts();
     match outcome {
         Err(error) if errors.is_empty() => {
             if matches!(error, TaskFileError::NoTask) && !warnings.is_empty() {

@@ -15,8 +15,8 @@ pub(super) fn with(content: &str) -> String {
     format!("task {{ name = \"t\" module = \"./m\"\n{content} }}")
 }
 
-/// The first task of a valid configuration, with what is unsupported and what is warned of.
-pub(super) fn loaded(text: &str) -> (TaskSpec, Vec<String>, Vec<String>) {
+/// The first task of a valid configuration, and the warnings about it.
+pub(super) fn loaded(text: &str) -> (TaskSpec, Vec<String>) {
     let sandbox = Sandbox::new();
     sandbox.write("a.hcl", format!("{text}\n"));
     let mut loaded = sandbox
@@ -31,8 +31,8 @@ pub(super) fn loaded(text: &str) -> (TaskSpec, Vec<String>, Vec<String>) {
             })
             .collect::<Vec<_>>()
     };
-    let (unsupported, warnings) = (messages(&loaded.unsupported), messages(&loaded.warnings));
-    (loaded.config.tasks.remove(0), unsupported, warnings)
+    let warnings = messages(&loaded.warnings);
+    (loaded.config.tasks.remove(0), warnings)
 }
 
 fn condition(text: &str) -> Condition {
@@ -41,7 +41,7 @@ fn condition(text: &str) -> Condition {
 
 #[track_caller]
 pub(super) fn assert_warning(text: &str, line: usize, message: &str) {
-    let (_, _, warnings) = loaded(text);
+    let (_, warnings) = loaded(text);
     let [warning] = warnings.as_slice() else {
         panic!("{text}\n{warnings:#?}");
     };
@@ -124,8 +124,7 @@ fn every_condition_and_module_input_can_run() {
         "services = [\"a\"]",
     ];
     for content in cases {
-        let (_, unsupported, _) = loaded(&with(content));
-        assert_eq!(unsupported, Vec::<String>::new(), "{content}");
+        let _accepted = loaded(&with(content));
     }
 }
 
@@ -183,15 +182,14 @@ fn a_suggestion_is_made_for_a_misspelt_type() {
 
 #[test]
 fn a_task_without_a_condition_runs_once() {
-    let (task, unsupported, warnings) = loaded(&with(""));
+    let (task, warnings) = loaded(&with(""));
     assert_eq!(task.definition.condition, Condition::NoCondition);
-    assert!(unsupported.is_empty());
     let [warning] = warnings.as_slice() else {
         panic!("{warnings:?}");
     };
     assert!(warning.contains("this task runs once"), "{warning}");
     // An explicit value gets no warning.
-    let (_, _, warnings) = loaded(&with("condition \"no-condition\" { }"));
+    let (_, warnings) = loaded(&with("condition \"no-condition\" { }"));
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_warning(
         &with("services = []\ncondition \"no-condition\" { }"),
@@ -209,7 +207,7 @@ fn a_schedule_is_never_buffered() {
         ("buffer_period { enabled = false }", false),
         ("buffer_period { min = \"1s\" }", true),
     ] {
-        let (task, _, warnings) = loaded(&with(&format!("{schedule}\n{buffer}")));
+        let (task, warnings) = loaded(&with(&format!("{schedule}\n{buffer}")));
         assert_eq!(task.buffer_period, BufferPeriod::DISABLED);
         let shown = task.buffer_setting.unwrap();
         assert_eq!(

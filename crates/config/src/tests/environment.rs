@@ -343,5 +343,5 @@ fn variables_of_the_platform_beat_the_file() {
     let cloud = sandbox.config(BLOCKS).terraform_cloud.unwrap();
     assert_eq!(cloud.hostname, "https://tfe.example");
     assert_eq!(cloud.organization, "org");
-    assert_eq!(cloud.token.expose_secret(), "secret");
+    assert_eq!(cloud.token.unwrap().expose_secret(), "secret");
 }

@@ -35,11 +35,7 @@ fn assert_fast(name: &str, text: &str) {
     let started = std::time::Instant::now();
     let report = match sandbox.load(&[name]) {
         Ok(loaded) => loaded.warnings,
-        Err(
-            ConfigError::Problems(report)
-            | ConfigError::Unsupported(report)
-            | ConfigError::NothingFound(report),
-        ) => report,
+        Err(ConfigError::Problems(report) | ConfigError::NothingFound(report)) => report,
     };
     let rendered = report.render();
     let json = serde_json::to_string(&report).unwrap();

@@ -122,9 +122,7 @@ fn load_as(name: &str, text: &[u8]) -> Option<String> {
     let sandbox = Sandbox::new();
     sandbox.write(name, text);
     match sandbox.load(&[name]) {
-        Err(ConfigError::Problems(report) | ConfigError::Unsupported(report)) => {
-            Some(report.render())
-        }
+        Err(ConfigError::Problems(report)) => Some(report.render()),
         Ok(_) | Err(ConfigError::NothingFound(_)) => None,
     }
 }

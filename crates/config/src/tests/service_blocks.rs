@@ -9,7 +9,7 @@ use super::{Sandbox, assert_problem, assert_problems};
 
 #[test]
 fn a_list_of_services_is_a_condition_or_a_module_input() {
-    let (task, _, warnings) = loaded(&with("services = [\"web\", \"api\"]"));
+    let (task, warnings) = loaded(&with("services = [\"web\", \"api\"]"));
     assert_eq!(task.definition.services, ["web", "api"]);
     let Condition::Services(services) = &task.definition.condition else {
         panic!("{:?}", task.definition.condition);
@@ -21,7 +21,7 @@ fn a_list_of_services_is_a_condition_or_a_module_input() {
         ["2: `services` is deprecated, use a `condition \"services\"`"]
     );
 
-    let (task, _, warnings) = loaded(&with(
+    let (task, warnings) = loaded(&with(
         "services = [\"web\"]\ncondition \"schedule\" { cron = \"@daily\" }",
     ));
     let expected = ServicesQuery {
@@ -52,7 +52,7 @@ fn service_blocks_are_addressed_by_their_id() {
          service { name = \"db\" datacenter = \"north\" }";
     let listed = |list: &str| {
         let text = format!("{}\n{blocks}", with(&format!("services = [{list}]")));
-        let (task, _, mut warnings) = loaded(&text);
+        let (task, mut warnings) = loaded(&text);
         warnings.retain(|warning| !warning.contains("deprecated"));
         let Condition::Services(services) = task.definition.condition else {
             panic!("no services");

@@ -95,7 +95,6 @@ fn what_looks_like_a_template_is_passed_on_with_a_warning() {
     let sandbox = Sandbox::new();
     let found = sandbox.warnings(text);
     assert_one(&found, "passed on as it is");
-    assert!(sandbox.unsupported(text).is_empty());
     assert_eq!(
         config(text).providers[0].arguments["a"],
         "{{ keyOrDefault \"a\" \"b\" }}"

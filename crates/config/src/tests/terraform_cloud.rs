@@ -17,7 +17,7 @@ fn cloud(text: &str) -> TerraformCloudDriver {
 }
 
 #[test]
-fn the_block_is_read_and_not_supported_yet() {
+fn all_keys_of_the_block_are_read() {
     let text = driver(
         "hostname = \"https://tfe.example\"\n\
          workspaces { prefix = \"p-\" tags = [\"a\", \"b\"] tags_allowlist = \"c\" tags_denylist = [] }\n\
@@ -28,7 +28,7 @@ fn the_block_is_read_and_not_supported_yet() {
     let cloud = config.terraform_cloud.unwrap();
     assert_eq!(cloud.hostname, "https://tfe.example");
     assert_eq!(cloud.organization, "o");
-    assert_eq!(cloud.token.expose_secret(), "t");
+    assert_eq!(cloud.token.unwrap().expose_secret(), "t");
     assert_eq!(
         cloud.workspaces,
         CloudWorkspaces {
@@ -44,13 +44,6 @@ fn the_block_is_read_and_not_supported_yet() {
     );
     assert!(cloud.tls.enabled && cloud.tls.verify);
     assert_eq!(config.driver.backend.kind, "consul");
-    assert_eq!(
-        Sandbox::new().unsupported(&format!("port = 1\n{text}")),
-        [(
-            2,
-            "`driver \"terraform-cloud\"` is not supported yet".to_owned()
-        )]
-    );
 }
 
 #[test]
@@ -63,18 +56,13 @@ fn all_but_two_have_defaults() {
 }
 
 #[test]
-fn organization_and_token_are_required() {
+fn an_organization_is_required_and_a_token_is_not() {
     let found = problems("driver \"terraform-cloud\" { organization = \"\" }");
-    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0]
             .1
             .contains("needs `organization`, or the environment variable TFC_ORGANIZATION")
-    );
-    assert!(
-        found[1]
-            .1
-            .contains("needs `token`, or the environment variable TFC_TOKEN")
     );
     let mut sandbox = Sandbox::new();
     sandbox.set("TFC_TOKEN", "t");
@@ -136,7 +124,7 @@ fn its_token_may_be_a_secret_of_vault() {
                 token = \"{{ with secret \\\"kv/x\\\" }}{{ .Data.t }}{{ end }}\" }";
     assert_problem(text, 2, "Vault is not configured");
     let cloud = config(&format!("{text}\nvault {{ enabled = true }}"));
-    let token = cloud.terraform_cloud.unwrap().token;
+    let token = cloud.terraform_cloud.unwrap().token.unwrap();
     assert!(token.expose_secret().starts_with("{{ with secret"));
     assert_problem(
         &driver("hostname = \"{{ env \\\"X\\\" }}\""),

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::services::client_limits::services_limiter;
 use crate::services::connections::{Links, infallible};
 use crate::services::database::Database;
-use crate::services::engine::find_engine;
+use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
@@ -93,9 +93,9 @@ impl Embedded {
         } else {
             Shape::Embedded
         };
-        config.driver.require_reachable_backend()?;
+        config.require_reachable_backend()?;
         if shape == Shape::Cluster || config.high_availability.is_some() {
-            config.driver.require_shared_backend()?;
+            config.require_shared_backend()?;
         }
         if mode == StartMode::Daemon
             && config.high_availability.is_some()
@@ -115,7 +115,7 @@ impl Embedded {
             None => None,
         };
         let working_dir = settings::worker_directory(config);
-        let executable = find_engine(config, process_env, &working_dir).await?;
+        let engine = needed_engine(config, process_env, &working_dir).await?;
         let database = match mode {
             StartMode::Daemon | StartMode::Once => Database::open(config, process_env).await?,
             StartMode::Inspect => Database::temporary(process_env).await?,
@@ -131,7 +131,7 @@ impl Embedded {
         let worker = wiring::worker(
             config,
             process_env,
-            executable,
+            engine,
             working_dir,
             worker_channel,
             shape,

@@ -31,9 +31,25 @@ struct Search<'a> {
     process_env: &'a ProcessEnv,
 }
 
+/// The engine of a worker. Where a server makes the runs, none is needed but to read states out of the backend
+/// that had them before.
+pub(crate) async fn needed_engine(
+    config: &Config,
+    process_env: &ProcessEnv,
+    working_dir: &Path,
+) -> Result<Option<Executable>, Failure> {
+    let cloud = config.terraform_cloud.as_ref();
+    if cloud.is_some_and(|cloud| cloud.previous_backend.is_none()) {
+        return Ok(None);
+    }
+    find_engine(config, process_env, working_dir)
+        .await
+        .map(Some)
+}
+
 /// The engine that tasks of this process run with, installed if it is missing: into `driver.path`, or below
 /// `working_dir`.
-pub(crate) async fn find_engine(
+async fn find_engine(
     config: &Config,
     process_env: &ProcessEnv,
     working_dir: &Path,

@@ -1,36 +1,28 @@
 //! From the configuration to the settings of each part.
 
 mod blocks;
+mod worker;
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_config::{
-    ClientTls, Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover, TerraformDriver,
-    WebhookConfig,
+    ClientTls, Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover, WebhookConfig,
 };
 use cts_consul::{ConsulSettings, TlsSettings};
-use cts_core::settings::ClusterKey;
-use cts_core::{Capabilities, Engine, Incarnation, TaskSpec, WorkerId, WorkerRecord};
+use cts_core::{Incarnation, REMOTE_DRIVER, TaskSpec};
 use cts_gateway::{Gateway, Mode};
 use cts_handlers::WebhookSettings;
 use cts_runtime::{LogFormat, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
-use cts_terraform::{
-    Executable, GoRuntime, InheritedEnvironment, RenderSettings, StopPolicy, required_version,
-};
 use cts_tls::{Authorities, ClientFiles, IdentityFiles, ServerFiles};
 use cts_vault::VaultSettings;
 use cts_watcher::WatchOptions;
-use cts_worker::Options as WorkerOptions;
-use secrecy::ExposeSecret as _;
-use uuid::Uuid;
 
-use self::blocks::settings_blocks;
+pub(crate) use self::worker::{remote, worker};
 
 /// Longest time for an answer of Vault.
 const LONGEST_VAULT_ANSWER: Duration = Duration::from_secs(20);
@@ -202,9 +194,9 @@ pub(crate) fn scheduler(
 pub(crate) fn declared(config: &Config, shape: Shape) -> (Vec<TaskSpec>, Modules) {
     let mut tasks = config.tasks.clone();
     for task in &mut tasks {
-        require_engine(task, &config.driver, shape);
+        require_engine(task, config, shape);
     }
-    if shape == Shape::Embedded {
+    if !takes_bundles(config, shape) {
         return (tasks, Modules::InPlace);
     }
     let working_dirs = [
@@ -220,7 +212,10 @@ pub(crate) fn declared(config: &Config, shape: Shape) -> (Vec<TaskSpec>, Modules
 /// are the workers'.
 fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<String, String> {
     let version = config.driver.version.as_deref().unwrap_or("any version");
-    let engine = config.driver.engine.driver();
+    let engine = match &config.terraform_cloud {
+        Some(_) => REMOTE_DRIVER,
+        None => config.driver.engine.driver(),
+    };
     let of = |text: &str| text.to_owned();
     BTreeMap::from([
         (
@@ -236,8 +231,14 @@ fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<Stri
 }
 
 /// Requires the engine and its configured version of the worker; one process has only one version.
-fn require_engine(task: &mut TaskSpec, driver: &TerraformDriver, shape: Shape) {
+fn require_engine(task: &mut TaskSpec, config: &Config, shape: Shape) {
     let requirement = &mut task.requirement;
+    if config.terraform_cloud.is_some() {
+        REMOTE_DRIVER.clone_into(&mut requirement.driver);
+        requirement.version = None;
+        return;
+    }
+    let driver = &config.driver;
     driver.engine.driver().clone_into(&mut requirement.driver);
     requirement.version = match shape {
         Shape::Embedded => None,
@@ -248,11 +249,11 @@ fn require_engine(task: &mut TaskSpec, driver: &TerraformDriver, shape: Shape) {
 /// Makes tasks of what callers of the API declare, as the configuration would.
 pub(crate) fn task_reader(config: &Config, process_env: &ProcessEnv, shape: Shape) -> TaskReader {
     let declared = DeclaredTasks::new(config, &process_env.current_dir);
-    let driver = config.driver.clone();
+    let config = config.clone();
     let clock = Arc::clone(&process_env.clock);
     TaskReader::new(move |draft| {
         let mut task = declared.read(draft, clock.now())?;
-        require_engine(&mut task, &driver, shape);
+        require_engine(&mut task, &config, shape);
         Ok(task)
     })
 }
@@ -283,93 +284,7 @@ pub(crate) fn gateway_mode(config: &Config) -> Mode {
     }
 }
 
-pub(crate) fn worker(
-    config: &Config,
-    process_env: &ProcessEnv,
-    executable: &Executable,
-    working_dir: PathBuf,
-    keys: Vec<ClusterKey>,
-    shape: Shape,
-) -> WorkerOptions {
-    let backend_environment = config
-        .terraform_environment()
-        .into_iter()
-        .map(|(name, value)| (name, value.expose_secret().to_owned()))
-        .collect();
-    let consul_environment = config
-        .consul_state_environment()
-        .into_iter()
-        .map(|(name, value)| (name, value.expose_secret().to_owned()))
-        .collect();
-    let slots = config.worker.slots.map_or_else(default_slots, NonZero::get);
-    let engine = Engine {
-        driver: executable.engine().driver().to_owned(),
-        version: executable.version().to_string(),
-    };
-    WorkerOptions {
-        record: WorkerRecord {
-            id: WorkerId::new(format!("{}-{}", process_env.hostname, Uuid::new_v4())),
-            host: process_env.hostname.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            slots: u32::try_from(slots).unwrap_or(u32::MAX),
-            capabilities: Capabilities {
-                engines: vec![engine],
-                bundles: shape == Shape::Cluster,
-            },
-            draining: false,
-            settings: None,
-        },
-        working_dir,
-        keeps_journal: shape == Shape::Cluster,
-        environment: inherited_environment(config, process_env, slots),
-        backend_environment,
-        previous_backend: config.driver.previous_backend.clone(),
-        consul_environment,
-        states_in_own_consul: config.driver.keeps_states_in_own_consul(),
-        lock_timeout: config.driver.lock_timeout,
-        persist_log: config.driver.persist_log,
-        release_lost_locks: config.driver.release_lost_locks,
-        stop: StopPolicy::default(),
-        timeouts: config.driver.timeouts,
-        drain_timeout: config.worker.drain_timeout,
-        render: Arc::new(RenderSettings {
-            required_version: required_version(executable.engine(), executable.version()),
-            engine: executable.engine(),
-            terraform_version: executable.version().clone(),
-            required_providers: config.driver.required_providers.clone(),
-            backend: config.driver.backend.clone(),
-            providers: config.providers.clone(),
-        }),
-        settings: settings_blocks(config),
-        keys,
-        webhooks: config.webhooks.iter().map(webhook).collect(),
-        secrets: config.secrets(),
-    }
-}
-
-/// The environment of Terraform: variables of this process, and settings for memory where those set none.
-/// With a database, Terraform does not get the password that the driver of the database takes from the
-/// environment.
-fn inherited_environment(
-    config: &Config,
-    process_env: &ProcessEnv,
-    slots: usize,
-) -> InheritedEnvironment {
-    let mut inherited = InheritedEnvironment::of(&process_env.environment);
-    if config.database.is_some() {
-        inherited = inherited.without(&["PGPASSFILE", "PGPASSWORD"]);
-    }
-    if let Some(names) = &config.worker.environment {
-        inherited = inherited.only(names);
-    }
-    let go = config
-        .worker
-        .go_gc
-        .map(|percent| GoRuntime::of(percent.get(), slots, process_env.memory));
-    inherited.or(go.into_iter().flat_map(GoRuntime::variables))
-}
-
-/// Terraform waits for remote systems more than it computes, so there are more slots than processors.
-fn default_slots() -> usize {
-    2 * std::thread::available_parallelism().map_or(1, NonZero::get)
+/// Whether modules reach the worker as bundles: those of other machines, and those that a server gets.
+pub(crate) fn takes_bundles(config: &Config, shape: Shape) -> bool {
+    shape == Shape::Cluster || config.terraform_cloud.is_some()
 }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::services::client_limits::services_limiter;
 use crate::services::connections::{Links, infallible};
 use crate::services::database::Database;
-use crate::services::engine::find_engine;
+use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::wiring::{self, WorkerParts, consul_client};
@@ -55,7 +55,7 @@ pub(crate) async fn run_scheduler(
     grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    config.driver.require_shared_backend()?;
+    config.require_shared_backend()?;
     if config.database.is_none() {
         return Err(Failure::NoDatabase {
             what: "`cts scheduler`",
@@ -118,16 +118,16 @@ pub(crate) async fn run_worker(
     shutdown: CancellationToken,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    config.driver.require_shared_backend()?;
-    config.driver.require_reachable_backend()?;
+    config.require_shared_backend()?;
+    config.require_reachable_backend()?;
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
     let working_dir = working_dir.map_or_else(
         || settings::worker_directory(config),
         |path| process_env.current_dir.join(path),
     );
-    let finding = find_engine(config, process_env, &working_dir);
-    let Some(executable) = unless_ended(&shutdown, finding).await? else {
+    let finding = needed_engine(config, process_env, &working_dir);
+    let Some(engine) = unless_ended(&shutdown, finding).await? else {
         return Ok(());
     };
     // Runs are finished and reported after the shutdown has begun.
@@ -150,7 +150,7 @@ pub(crate) async fn run_worker(
     } = wiring::worker(
         config,
         process_env,
-        executable,
+        engine,
         working_dir,
         schedulers.channel(),
         Shape::Cluster,

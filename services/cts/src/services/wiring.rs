@@ -22,7 +22,9 @@ use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
 use cts_terraform::{Executable, OutputSink, Terraform, Tuning};
 use cts_tls::ServerTls;
 use cts_vault::Vault;
-use cts_worker::{Dependencies as WorkerDependencies, ValueSources, Worker, reads_secrets};
+use cts_worker::{
+    Dependencies as WorkerDependencies, Driver, RemoteDriver, ValueSources, Worker, reads_secrets,
+};
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
 use uuid::Uuid;
@@ -104,7 +106,7 @@ pub(crate) struct WorkerParts {
 pub(crate) fn worker(
     config: &Config,
     process_env: &ProcessEnv,
-    executable: Executable,
+    engine: Option<Executable>,
     working_dir: PathBuf,
     scheduler: Channel,
     shape: Shape,
@@ -113,7 +115,14 @@ pub(crate) fn worker(
     let processes = TaskTracker::new();
     let bundles = working_dir.join(BUNDLES);
     let keys = config.security.read_keys()?;
-    let options = settings::worker(config, process_env, &executable, working_dir, keys, shape);
+    let options = settings::worker(
+        config,
+        process_env,
+        engine.as_ref(),
+        working_dir,
+        keys,
+        shape,
+    );
     let withheld = options.environment.withheld();
     if !withheld.is_empty() {
         tracing::info!(
@@ -137,16 +146,14 @@ pub(crate) fn worker(
             (Some(guard), Some(keeper))
         }
     };
-    let bundles = match shape {
-        Shape::Embedded => None,
-        Shape::Cluster => Some(Arc::new(BundleCache::new(
-            bundles,
-            Limits::default(),
-            Arc::clone(&process_env.clock),
-        ))),
-    };
+    let bundles = settings::takes_bundles(config, shape).then(|| {
+        let clock = Arc::clone(&process_env.clock);
+        Arc::new(BundleCache::new(bundles, Limits::default(), clock))
+    });
     // Its address may be in the environment for other programs.
-    let reads_secrets = reads_secrets(&config.providers, &options.webhooks);
+    let token = config.terraform_cloud.as_ref();
+    let token = token.and_then(|driver| driver.token.as_ref());
+    let reads_secrets = reads_secrets(&config.providers, &options.webhooks, token);
     let vault = settings::vault(config).filter(|_| reads_secrets);
     let vault = vault.map(Vault::new).transpose();
     let values = ValueSources {
@@ -158,12 +165,15 @@ pub(crate) fn worker(
         parallelism: config.driver.parallelism,
         refresh: config.driver.refresh,
     };
+    let terraform = engine
+        .map(|executable| Arc::new(Terraform::new(executable, processes.clone()).tuned(tuning)));
+    let driver = driver(config, terraform)?;
     let worker = Worker::new(
         options,
         WorkerDependencies {
             values,
             scheduler,
-            terraform: Arc::new(Terraform::new(executable, processes.clone()).tuned(tuning)),
+            driver,
             bundles,
             guard,
             handlers: Handlers::new(Pace::default(), Arc::clone(&process_env.clock)),
@@ -180,6 +190,18 @@ pub(crate) fn worker(
         guard: keeper,
         _lock: lock,
     })
+}
+
+/// The driver of the configuration. `terraform` may be missing where a server makes the runs.
+fn driver(config: &Config, terraform: Option<Arc<Terraform>>) -> Result<Driver, Failure> {
+    match (settings::remote(config), terraform) {
+        (Some(remote), terraform) => {
+            let driver = RemoteDriver::new(remote, terraform).map_err(Failure::RemoteSettings)?;
+            Ok(Driver::Remote(Arc::new(driver)))
+        }
+        (None, Some(terraform)) => Ok(Driver::Terraform(terraform)),
+        (None, None) => Err(Failure::NoEngine),
+    }
 }
 
 /// TLS files of the API: its certificate, and the authorities of its clients, if it has TLS. Reads the files.

@@ -13,6 +13,7 @@ use tonic::Status;
 use super::state_error::{StateError, Undestroyed};
 use crate::calls::inputs::InputError;
 use crate::lease::wait_error::WaitError;
+use crate::remote::RemoteError;
 use crate::values::ValueError;
 
 /// Longest time for a module to be fetched, by this run or by another run that wants the same module, and
@@ -70,4 +71,6 @@ pub(crate) enum AttemptError {
     Preparing(#[source] JoinError),
     #[error(transparent)]
     Handler(#[from] HandlersError),
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
 }

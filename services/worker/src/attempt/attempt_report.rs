@@ -23,6 +23,8 @@ pub(crate) struct AttemptReport {
     pub(crate) outputs: Vec<RunOutput>,
     /// The state of the task, after Terraform may have changed it.
     pub(crate) state: Option<TerraformState>,
+    /// Page of the run on its server.
+    pub(crate) remote_url: Option<String>,
 }
 
 impl AttemptReport {
@@ -34,6 +36,7 @@ impl AttemptReport {
             render: None,
             outputs: Vec::new(),
             state: None,
+            remote_url: None,
         }
     }
 
@@ -62,6 +65,7 @@ impl AttemptReport {
     pub(crate) fn details(&self) -> RunDetails {
         let mut details = self.report.details(self.kind);
         details.summary.phases.render = self.render;
+        details.summary.remote_url.clone_from(&self.remote_url);
         details.findings.outputs.clone_from(&self.outputs);
         details
             .edited(|text| self.redactor.redact(text).into_owned())

@@ -1,15 +1,15 @@
 //! Locks of a state that an earlier attempt at the same task has left (docs/terraform.md#locks-of-lost-attempts).
 
 use cts_core::{Chain, LostLease};
-use cts_terraform::{Attempt, CommandError};
+use cts_terraform::CommandError;
 
 use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::local::LocalRun;
 use crate::lease::leased_run::LeasedRun;
 
 /// Runs a command, and once more if it failed on a lock that could be released.
 pub(crate) async fn retry_after_unlock<T, F>(
-    run: &LeasedRun,
-    attempt: &Attempt,
+    here: LocalRun<'_>,
     command: impl Fn() -> F,
 ) -> Result<T, AttemptError>
 where
@@ -18,7 +18,7 @@ where
     match command().await {
         Ok(done) => Ok(done),
         Err(error) => {
-            release_own_lock(run, attempt, error).await?;
+            release_own_lock(here, error).await?;
             Ok(command().await?)
         }
     }
@@ -27,11 +27,12 @@ where
 /// Handles a command that has failed with `error`. If the error is a lock that a lost attempt has left, and
 /// the configuration allows it, the lock is released, and the command can run once more. Otherwise returns
 /// the error.
-async fn release_own_lock(
-    run: &LeasedRun,
-    attempt: &Attempt,
-    error: CommandError,
-) -> Result<(), AttemptError> {
+async fn release_own_lock(here: LocalRun<'_>, error: CommandError) -> Result<(), AttemptError> {
+    let LocalRun {
+        run,
+        terraform,
+        attempt,
+    } = here;
     let Some((id, lease)) = left_by_us(run, &error).await else {
         return Err(error.into());
     };
@@ -47,7 +48,7 @@ async fn release_own_lock(
         lock = id,
         "releasing the state lock that a lost attempt has left"
     );
-    Ok(shared.terraform.force_unlock(attempt, &id).await?)
+    Ok(terraform.force_unlock(attempt, &id).await?)
 }
 
 /// The id of the lock, as far as it can be read, and the lost lease under which it was made.

@@ -1,22 +1,26 @@
 //! The apply of a task with `plan = "saved"`: its plan, the wait for its condition, and the apply of that
 //! very plan (docs/runs.md#saved-plans).
 
-use cts_terraform::{Attempt, PlanOutput};
+use cts_terraform::PlanOutput;
 
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::attempt_report::AttemptReport;
+use crate::attempt::local::LocalRun;
 use crate::attempt::own_lock::retry_after_unlock;
 use crate::gate::{GatedPlan, PendingApproval};
 use crate::lease::leased_run::LeasedRun;
 
 /// Plans, waits and applies.
 pub(crate) async fn apply_saved(
-    run: &LeasedRun,
-    attempt: &Attempt,
+    here: LocalRun<'_>,
     findings: &AttemptReport,
 ) -> Result<(), AttemptError> {
-    let terraform = &run.shared.terraform;
-    let saved = retry_after_unlock(run, attempt, || terraform.save_plan(attempt)).await?;
+    let LocalRun {
+        run,
+        terraform,
+        attempt,
+    } = here;
+    let saved = retry_after_unlock(here, || terraform.save_plan(attempt)).await?;
     let (mut plan, output) = saved;
     let awaited = awaited(run, &output, findings);
     // The text of the plan may be long, and so may the wait.
@@ -26,7 +30,7 @@ pub(crate) async fn apply_saved(
         run.wait(&attempt.stop, &*awaited).await?;
         plan.write_back()?;
     }
-    retry_after_unlock(run, attempt, || terraform.apply_saved(attempt, &plan)).await
+    retry_after_unlock(here, || terraform.apply_saved(attempt, &plan)).await
 }
 
 /// The condition that the plan waits for; `None` if the plan changes nothing or need not wait.

@@ -2,7 +2,7 @@
 //! reported afterwards (docs/terraform.md#moving-a-state).
 
 mod destroyed;
-pub(super) mod mismatch;
+pub(crate) mod mismatch;
 mod read;
 mod verify;
 
@@ -11,16 +11,15 @@ use std::sync::Arc;
 use cts_core::runs::RunKind;
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{Backend, Chain};
-use cts_terraform::{Attempt, CommandError, FoundState};
+use cts_terraform::{CommandError, FoundState};
 
 use super::attempt_error::AttemptError;
-use crate::lease::leased_run::LeasedRun;
+use super::local::LocalRun;
 use crate::redaction::Redactor;
 
 /// The state of the task of one attempt.
 pub(crate) struct TaskState<'r> {
-    run: &'r LeasedRun,
-    attempt: &'r Attempt,
+    here: LocalRun<'r>,
     backend: &'r Backend,
     redactor: &'r Arc<Redactor>,
     kind: RunKind,
@@ -33,31 +32,29 @@ impl<'r> TaskState<'r> {
         reason = "one is made for an attempt, which takes a process"
     )]
     pub(crate) fn new(
-        run: &'r LeasedRun,
-        attempt: &'r Attempt,
+        here: LocalRun<'r>,
         backend: &'r Backend,
         redactor: &'r Arc<Redactor>,
         kind: RunKind,
     ) -> Result<Self, AttemptError> {
         Ok(Self {
-            run,
-            attempt,
+            here,
             backend,
             redactor,
             kind,
             // A scheduler of an earlier version has no record of the state.
-            known: run.lease.state.clone()?.unwrap_or_default(),
+            known: here.run.lease.state.clone()?.unwrap_or_default(),
         })
     }
 
     /// Reads the state that is now in the task's backend.
     async fn read(&self) -> Result<Option<FoundState>, CommandError> {
-        read::read(self.run, self.attempt, self.backend, false).await
+        read::read(self.here, self.backend, false).await
     }
 
     /// Like [`Self::read`], after Terraform has worked on the state.
     async fn read_applied(&self) -> Result<Option<FoundState>, CommandError> {
-        read::read(self.run, self.attempt, self.backend, true).await
+        read::read(self.here, self.backend, true).await
     }
 
     /// The state to report after Terraform may have changed it; `None` if it cannot be read.
@@ -67,8 +64,8 @@ impl<'r> TaskState<'r> {
             Err(error) if error.is_interrupted() => None,
             Err(error) => {
                 tracing::warn!(
-                    task_name = %self.attempt.task,
-                    run.id = %self.run.lease.run,
+                    task_name = %self.here.attempt.task,
+                    run.id = %self.here.run.lease.run,
                     error = %Chain(&error),
                     "the serial of the state cannot be read and is not reported"
                 );

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::options::ShutdownTokens;
+use crate::options::{Driver, ShutdownTokens};
 use crate::shared::Shared;
 
 /// The pause until the scheduler has set one, and after a heartbeat that did not arrive.
@@ -46,7 +46,9 @@ pub(crate) async fn heartbeat(
         let pause = match heartbeat.await {
             Ok(answer) => {
                 note_time(shared, &answer, asked);
-                shared.remote_budget.set(answer.remote_requests_per_minute);
+                if let Driver::Remote(remote) = &shared.driver {
+                    remote.set_share(answer.remote_requests_per_minute);
+                }
                 reported_draining = draining;
                 if settings.is_empty() {
                     if let Some(key) = cluster_key(&answer.cluster_key) {

@@ -237,7 +237,6 @@ impl Scheduler {
     }
 
     /// Records the remote run of a leased run.
-    #[expect(dead_code, reason = "for the driver that follows remote runs")]
     pub(crate) async fn record_remote_run(
         &self,
         lease: &Lease,
@@ -255,7 +254,6 @@ impl Scheduler {
     }
 
     /// The recorded remote runs of a leased run and of its task.
-    #[expect(dead_code, reason = "for the driver that follows remote runs")]
     pub(crate) async fn remote_runs(&self, lease: &Lease) -> Result<RemoteRuns, Status> {
         let request = proto::GetRemoteRunsRequest {
             run_id: lease.run.to_string(),

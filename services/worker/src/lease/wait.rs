@@ -13,7 +13,7 @@ use tonic::{Code, Status};
 use super::leased_run::LeasedRun;
 use super::wait_error::WaitError;
 use crate::calls::RETRIES;
-use crate::gate::PendingApproval;
+use crate::gate::{GivenUp, PendingApproval};
 
 /// Longest time for giving up the condition.
 const GIVE_UP: Duration = Duration::from_secs(10);
@@ -43,12 +43,25 @@ impl LeasedRun {
             Err(WaitError::Rejected { .. }) => {}
             Err(error) => {
                 tracing::info!(task_name = self.lease.task_name, run.id = %run, reason = %error, "the run waits no longer");
-                if timeout(GIVE_UP, awaited.give_up()).await.is_err() {
+                let why = self.given_up(error);
+                if timeout(GIVE_UP, awaited.give_up(why)).await.is_err() {
                     tracing::warn!(task_name = self.lease.task_name, run.id = %run, waiting_for = name, "what the run waited for cannot be given up");
                 }
             }
         }
         came
+    }
+
+    fn given_up(&self, error: &WaitError) -> GivenUp {
+        let is_unwanted = match error {
+            WaitError::Ended(end) => end.is_final(),
+            WaitError::Stopped | WaitError::Rejected { .. } => self.is_cancelled(),
+        };
+        if is_unwanted {
+            GivenUp::Unwanted
+        } else {
+            GivenUp::HandedOver
+        }
     }
 
     async fn await_it(&self, awaited: &dyn PendingApproval, name: &str) -> Result<(), WaitError> {

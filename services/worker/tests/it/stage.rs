@@ -15,7 +15,9 @@ use cts_core::{
 use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
-use cts_worker::{ApprovalGate, Dependencies, Options, ShutdownTokens, ValueSources, Worker};
+use cts_worker::{
+    ApprovalGate, Dependencies, Driver, Options, ShutdownTokens, ValueSources, Worker,
+};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -95,7 +97,7 @@ impl Stage {
             options,
             Dependencies {
                 scheduler: channel,
-                terraform,
+                driver: Driver::Terraform(terraform),
                 bundles: None,
                 guard: None,
                 values: ValueSources {

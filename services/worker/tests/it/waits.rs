@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_core::{PlanMode, TaskDefinition, TaskName};
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::run::v1::{RunKind, WaitEnd};
-use cts_worker::{ApprovalGate, GatedPlan, PendingApproval, Rejected};
+use cts_worker::{ApprovalGate, GatedPlan, GivenUp, PendingApproval, Rejected};
 use tokio::process::Command;
 use tokio::sync::watch;
 use tonic::Code;
@@ -95,7 +95,7 @@ impl PendingApproval for TestGate {
         }
     }
 
-    async fn give_up(&self) {
+    async fn give_up(&self, _why: GivenUp) {
         self.set(Standing::GivenUp);
     }
 }

@@ -1,6 +1,6 @@
 //! `backend` of the driver (docs/configuration.md#driver-terraform).
 
-use cts_core::Backend;
+use cts_core::{Backend, REMOTE_DRIVER};
 use serde_json::{Map, Value};
 
 use crate::blocks::consul::{ConsulConfig, without_slash};
@@ -12,7 +12,7 @@ const DEFAULT_STATE_PATH: &str = "consul-terraform-sync/terraform";
 
 /// Reads all `backend` blocks as one; none means the one in Consul. With the [defaults].
 pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> (Backend, Vec<String>) {
-    match united(block, "backend") {
+    match united(block, "backend", &Backend::KINDS) {
         Some(backend) => {
             let defaults = if backend.kind == "consul" {
                 defaults(&backend.arguments, consul)
@@ -27,7 +27,9 @@ pub(crate) fn decode_backend(block: Block<'_>, consul: &ConsulConfig) -> (Backen
 
 /// Reads all `previous_backend` blocks as one.
 pub(crate) fn decode_previous_backend(block: Block<'_>, consul: &ConsulConfig) -> Option<Backend> {
-    united(block, "previous_backend").map(|backend| completed(backend, consul))
+    // States also come back from workspaces on a server.
+    let kinds = [&Backend::KINDS[..], &[REMOTE_DRIVER]].concat();
+    united(block, "previous_backend", &kinds).map(|backend| completed(backend, consul))
 }
 
 /// A written backend with its defaults.
@@ -44,15 +46,15 @@ fn completed(backend: Backend, consul: &ConsulConfig) -> Backend {
 }
 
 /// The one backend that all blocks called `key` describe.
-fn united(block: Block<'_>, key: &str) -> Option<Backend> {
+fn united(block: Block<'_>, key: &str, kinds: &[&str]) -> Option<Backend> {
     let sink = block.sink();
     let mut backend: Option<Backend> = None;
     for entry in block.into_entries() {
         let kind = entry.name();
-        if !Backend::KINDS.contains(&kind) {
+        if !kinds.contains(&kind) {
             let message = format!("unsupported Terraform backend `{kind}`");
-            let help = suggestion(kind, &Backend::KINDS)
-                .unwrap_or_else(|| format!("use one of {}", Backend::KINDS.join(", ")));
+            let help = suggestion(kind, kinds)
+                .unwrap_or_else(|| format!("use one of {}", kinds.join(", ")));
             sink.error_with_help(&entry.key_place(), message, Some(help));
         }
         if let Some(other) = backend.as_ref().filter(|backend| backend.kind != kind) {

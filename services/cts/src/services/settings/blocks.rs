@@ -2,7 +2,7 @@
 
 use cts_config::Config;
 use cts_core::settings::{BACKEND_BLOCK, SettingsBlocks, provider_block, required_provider};
-use cts_core::{ProviderBlock, ProviderId};
+use cts_core::{ProviderBlock, ProviderId, REMOTE_DRIVER};
 use serde_json::{Map, Value};
 
 /// Settings of a worker for its tasks: the backend as it is written, the provider blocks under each name that
@@ -11,10 +11,7 @@ use serde_json::{Map, Value};
 pub(super) fn settings_blocks(config: &Config) -> SettingsBlocks {
     let mut blocks = SettingsBlocks::default();
     let driver = &config.driver;
-    let mut arguments = driver.backend.arguments.clone();
-    arguments.retain(|name, _value| !driver.backend_defaults.contains(name));
-    let backend = vec![driver.backend.kind.clone(), json(&arguments)];
-    blocks.insert(BACKEND_BLOCK.to_owned(), backend);
+    blocks.insert(BACKEND_BLOCK.to_owned(), place_of_states(config));
     for block in &config.providers {
         let by_name = ProviderId::from(block.name.as_str());
         for id in [by_name, block.id()] {
@@ -30,10 +27,31 @@ pub(super) fn settings_blocks(config: &Config) -> SettingsBlocks {
             blocks.insert(provider_block(&id), parts);
         }
     }
-    for (name, required) in &driver.required_providers {
+    let required = match &config.terraform_cloud {
+        Some(cloud) => &cloud.required_providers,
+        None => &driver.required_providers,
+    };
+    for (name, required) in required {
         blocks.insert(required_provider(name), vec![required.to_string()]);
     }
     blocks
+}
+
+/// The backend, or the workspaces on a server, that have the states.
+fn place_of_states(config: &Config) -> Vec<String> {
+    if let Some(cloud) = &config.terraform_cloud {
+        let place = [
+            REMOTE_DRIVER,
+            &cloud.hostname,
+            &cloud.organization,
+            &cloud.workspaces.prefix,
+        ];
+        return place.map(str::to_owned).into();
+    }
+    let driver = &config.driver;
+    let mut arguments = driver.backend.arguments.clone();
+    arguments.retain(|name, _value| !driver.backend_defaults.contains(name));
+    vec![driver.backend.kind.clone(), json(&arguments)]
 }
 
 fn json(arguments: &Map<String, Value>) -> String {

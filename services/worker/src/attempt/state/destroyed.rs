@@ -18,7 +18,7 @@ impl TaskState<'_> {
         lineage: Option<String>,
         ended: Result<(), AttemptError>,
     ) -> (Result<AttemptOutcome, AttemptError>, Option<TerraformState>) {
-        if self.attempt.stop.is_cancelled() && ended.is_err() {
+        if self.here.attempt.stop.is_cancelled() && ended.is_err() {
             return (ended.map(|()| AttemptOutcome::Destroyed), None);
         }
         let found = match self.read_applied().await {
@@ -48,7 +48,7 @@ impl TaskState<'_> {
         let elsewhere = |found| Undestroyed::Elsewhere {
             found,
             backend: self.backend.kind.clone(),
-            workspace: self.attempt.task.to_string(),
+            workspace: self.here.attempt.task.to_string(),
         };
         // Terraform makes an empty state by itself if none was there.
         let found = found.filter(|found| !found.is_placeholder || found.state.lineage == lineage);
@@ -63,7 +63,7 @@ impl TaskState<'_> {
         match (state.resources, ended) {
             (Some(0), Err(error)) => {
                 tracing::warn!(
-                    task_name = %self.attempt.task,
+                    task_name = %self.here.attempt.task,
                     error = %Chain(&error),
                     "Terraform has failed, but nothing is left in the state: it is destroyed"
                 );

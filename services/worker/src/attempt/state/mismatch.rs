@@ -12,20 +12,22 @@ use crate::redaction::Redactor;
 #[derive(Debug)]
 pub(crate) struct Mismatch {
     /// `None` if the state would be moved, but the run changes nothing.
-    pub(super) refusal: Option<Refusal>,
-    pub(super) task: TaskName,
-    pub(super) known: Option<KnownState>,
-    pub(super) kind: RunKind,
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) task: TaskName,
+    pub(crate) known: Option<KnownState>,
+    pub(crate) kind: RunKind,
+    /// The driver whose block names the old place.
+    pub(crate) driver: &'static str,
     /// The kind of the task's backend.
-    pub(super) backend: String,
-    pub(super) target: Option<TerraformState>,
+    pub(crate) backend: String,
+    pub(crate) target: Option<TerraformState>,
     /// Kind and workspace of the other place, and the state that was found there.
-    pub(super) old: Option<(String, TaskName, Source)>,
+    pub(crate) old: Option<(String, TaskName, Source)>,
 }
 
 impl Mismatch {
     /// The conflict for the task, which shows it until it is resolved.
-    pub(super) fn conflict(&self, redactor: &Redactor) -> StateConflict {
+    pub(crate) fn conflict(&self, redactor: &Redactor) -> StateConflict {
         let old = self.old.as_ref().map(|(kind, workspace, source)| StateAt {
             backend: kind.clone(),
             workspace: workspace.to_string(),
@@ -59,8 +61,9 @@ impl Mismatch {
             None => String::new(),
             Some(Refusal::NoSource) => format!(
                 "\nName the backend that has it:\n\n\
-                 driver \"terraform\" {{\n  previous_backend \"KIND\" {{\n    # its arguments, credentials too\n  }}\n}}\n\n\
-                 Or begin with what is in the new backend: `cts task state {task} -keep=new`"
+                 driver {:?} {{\n  previous_backend \"KIND\" {{\n    # its arguments, credentials too\n  }}\n}}\n\n\
+                 Or begin with what is in the new backend: `cts task state {task} -keep=new`",
+                self.driver
             ),
             Some(Refusal::TargetTaken) => format!(
                 "\nDecide with `cts task state {task} -keep=old` (that of the earlier task) or `-keep=new` (its own)"
@@ -118,6 +121,8 @@ fn write_state(f: &mut fmt::Formatter<'_>, state: Option<&TerraformState>) -> fm
 
 #[cfg(test)]
 mod tests {
+    use cts_core::DEFAULT_DRIVER;
+
     use super::*;
 
     #[test]
@@ -131,6 +136,7 @@ mod tests {
                 moved: None,
             }),
             kind: RunKind::Destroy,
+            driver: DEFAULT_DRIVER,
             backend: "pg".into(),
             target: None,
             old: None,

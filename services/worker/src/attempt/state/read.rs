@@ -5,22 +5,26 @@ use cts_terraform::{
     Attempt, CommandError, FoundState, ReadState, consul_key, read_consul_value, read_directly,
 };
 
+use crate::attempt::local::LocalRun;
 use crate::lease::leased_run::LeasedRun;
 
 /// The state at the task's place; `is_applied` if a command has named the workspace before.
 pub(super) async fn read(
-    run: &LeasedRun,
-    attempt: &Attempt,
+    here: LocalRun<'_>,
     backend: &Backend,
     is_applied: bool,
 ) -> Result<Option<FoundState>, CommandError> {
+    let LocalRun {
+        run,
+        terraform,
+        attempt,
+    } = here;
     if let Some(ReadState(found)) = read_directly(attempt, backend) {
         return Ok(found);
     }
     if let Some(ReadState(found)) = in_own_consul(run, attempt, backend).await {
         return Ok(found);
     }
-    let terraform = &run.shared.terraform;
     if is_applied {
         terraform.pull_applied_state(attempt).await
     } else {

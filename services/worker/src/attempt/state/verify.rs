@@ -10,7 +10,7 @@ use cts_core::runs::RunKind;
 use cts_core::state::{
     Decision, Keep, Refusal, Source, StateReport, TerraformState, decide, decide_from,
 };
-use cts_core::{Backend, Chain};
+use cts_core::{Backend, Chain, DEFAULT_DRIVER, REMOTE_DRIVER};
 use cts_terraform::{
     BackendIdentity, FetchedState, OutputLine, OutputStream, ReadState, StateOrigin, Terraform,
     read_directly,
@@ -22,6 +22,7 @@ use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::own_lock::retry_after_unlock;
 use crate::attempt::state_error::StateError;
 use crate::redaction::Redactor;
+use crate::remote::previous::state_of_workspace;
 
 /// The states that were found at both places.
 struct Seen {
@@ -38,16 +39,16 @@ impl TaskState<'_> {
         let known = &self.known;
         let lineage = || known.known.as_ref().map(|known| known.lineage.clone());
         let is_pending = known.keep.is_some() || known.from.is_some();
-        let identity = BackendIdentity::of(self.attempt, self.backend);
-        let is_verified = Terraform::is_verified(self.attempt, identity, known.moves);
+        let identity = BackendIdentity::of(self.here.attempt, self.backend);
+        let is_verified = Terraform::is_verified(self.here.attempt, identity, known.moves);
         if !is_pending && is_verified && !self.is_gone() {
-            Terraform::forget_previous_backend(self.attempt)?;
+            Terraform::forget_previous_backend(self.here.attempt)?;
             return Ok(lineage());
         }
         let origin = self.origin()?;
         if known.known.is_none() && !is_pending && origin.is_none() {
             // The task takes any state that it finds.
-            Terraform::set_verified(self.attempt, identity, known.moves)?;
+            Terraform::set_verified(self.here.attempt, identity, known.moves)?;
             return Ok(None);
         }
         let seen = self.read_both(origin).await?;
@@ -55,11 +56,11 @@ impl TaskState<'_> {
             Decision::GoOn(state) => {
                 let lineage = state.as_ref().map(|state| state.lineage.clone());
                 if !is_pending {
-                    Terraform::set_verified(self.attempt, identity, known.moves)?;
+                    Terraform::set_verified(self.here.attempt, identity, known.moves)?;
                 } else if self.changes_something() && state.is_some() {
                     // Without a state the decision stays in force until a state exists.
                     let moves = self.record(StateReport::Accepted(state)).await?;
-                    Terraform::set_verified(self.attempt, identity, moves)?;
+                    Terraform::set_verified(self.here.attempt, identity, moves)?;
                 }
                 Ok(lineage)
             }
@@ -83,7 +84,7 @@ impl TaskState<'_> {
                     moves
                 };
                 self.tell(&seen, fetched);
-                Terraform::set_verified(self.attempt, identity, moves)?;
+                Terraform::set_verified(self.here.attempt, identity, moves)?;
                 Ok(Some(lineage))
             }
         }
@@ -94,7 +95,7 @@ impl TaskState<'_> {
     fn is_gone(&self) -> bool {
         self.kind == RunKind::Apply
             && self.known.known.is_some()
-            && read_directly(self.attempt, self.backend) == Some(ReadState(None))
+            && read_directly(self.here.attempt, self.backend) == Some(ReadState(None))
     }
 
     const fn changes_something(&self) -> bool {
@@ -108,7 +109,7 @@ impl TaskState<'_> {
         reason = "one is made for an attempt, which takes a process"
     )]
     fn origin(&self) -> Result<Option<StateOrigin>, AttemptError> {
-        let options = &self.run.shared.options;
+        let options = &self.here.run.shared.options;
         if let Some(earlier) = &self.known.from {
             return Ok(Some(StateOrigin {
                 backend: self.backend.clone(),
@@ -120,14 +121,14 @@ impl TaskState<'_> {
         let configured = configured.filter(|previous| previous != self.backend);
         let previous = match configured {
             Some(previous) => Some(previous),
-            None => Terraform::previous_backend(self.attempt)?,
+            None => Terraform::previous_backend(self.here.attempt)?,
         };
         Ok(previous.map(|backend| StateOrigin {
             environment: match &*backend.kind {
                 "consul" => options.consul_environment.clone(),
                 _ => Vec::new(),
             },
-            workspace: self.attempt.task.clone(),
+            workspace: self.here.attempt.task.clone(),
             backend,
         }))
     }
@@ -173,8 +174,14 @@ impl TaskState<'_> {
 
     /// The state of the other place. Terraform's messages about that place may have its credentials.
     async fn fetch(&self, origin: &StateOrigin) -> Result<Option<FetchedState>, AttemptError> {
-        let terraform = &self.run.shared.terraform;
-        let error = match terraform.fetch_state(self.attempt, origin).await {
+        if origin.backend.kind == REMOTE_DRIVER {
+            let values = &self.here.run.shared.values;
+            let text = state_of_workspace(&origin.backend, &origin.workspace, values).await?;
+            let kept = text.map(|text| FetchedState::keep(self.here.attempt, &text));
+            return Ok(kept.transpose()?.flatten());
+        }
+        let terraform = self.here.terraform;
+        let error = match terraform.fetch_state(self.here.attempt, origin).await {
             Ok(fetched) => return Ok(fetched),
             Err(error) if error.is_interrupted() || error.has_left_processes() => {
                 return Err(error.into());
@@ -192,14 +199,14 @@ impl TaskState<'_> {
     }
 
     async fn push(&self, fetched: &FetchedState, force: bool) -> Result<(), AttemptError> {
-        let terraform = &self.run.shared.terraform;
-        let push = || terraform.push_state(self.attempt, fetched, force);
-        retry_after_unlock(self.run, self.attempt, push).await
+        let terraform = self.here.terraform;
+        let push = || terraform.push_state(self.here.attempt, fetched, force);
+        retry_after_unlock(self.here, push).await
     }
 
     async fn record(&self, report: StateReport) -> Result<u32, StateError> {
-        let scheduler = &self.run.shared.scheduler;
-        let recorded = scheduler.record_state(&self.run.lease, report).await;
+        let scheduler = &self.here.run.shared.scheduler;
+        let recorded = scheduler.record_state(&self.here.run.lease, report).await;
         recorded.map_err(StateError::Unrecorded)
     }
 
@@ -207,9 +214,10 @@ impl TaskState<'_> {
     async fn refused(&self, refusal: Option<Refusal>, seen: Seen) -> AttemptError {
         let mismatch = Mismatch {
             refusal,
-            task: self.attempt.task.clone(),
+            task: self.here.attempt.task.clone(),
             known: self.known.known.clone(),
             kind: self.kind,
+            driver: DEFAULT_DRIVER,
             backend: self.backend.kind.clone(),
             target: seen.target,
             old: seen.origin.map(|origin| {
@@ -220,7 +228,7 @@ impl TaskState<'_> {
         if self.changes_something() {
             let conflict = StateReport::Refused(mismatch.conflict(self.redactor));
             if let Err(error) = self.record(conflict).await {
-                tracing::debug!(task_name = %self.attempt.task, error = %Chain(&error), "the conflict is not recorded");
+                tracing::debug!(task_name = %self.here.attempt.task, error = %Chain(&error), "the conflict is not recorded");
             }
         }
         StateError::Mismatch(Box::new(mismatch)).into()
@@ -237,14 +245,15 @@ impl TaskState<'_> {
             origin.backend.kind,
             origin.workspace,
             self.backend.kind,
-            self.attempt.task,
+            self.here.attempt.task,
         );
-        self.attempt
+        self.here
+            .attempt
             .output
             .line(OutputLine::new(OutputStream::Stdout, text));
         tracing::info!(
-            task_name = %self.attempt.task,
-            run.id = %self.run.lease.run,
+            task_name = %self.here.attempt.task,
+            run.id = %self.here.run.lease.run,
             from = origin.backend.kind,
             to = self.backend.kind,
             workspace = %origin.workspace,

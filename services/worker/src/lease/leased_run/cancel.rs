@@ -27,6 +27,27 @@ impl LeasedRun {
         never
     }
 
+    /// Waits for an order beyond the `known` one.
+    pub(crate) async fn next_order(&self, known: Option<CancelOrder>) -> CancelOrder {
+        let mut ordered = self.ordered.subscribe();
+        loop {
+            let order = *ordered.borrow_and_update();
+            match order {
+                Some(order) if Some(order) > known => return order,
+                _ => {}
+            }
+            if ordered.changed().await.is_err() {
+                // The sender lives as long as the run.
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Whether the run is to be stopped by an order.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.ordered.borrow().is_some()
+    }
+
     /// Notes an order for the run; a gentle order does not replace a stop by force.
     pub(super) fn note_order(&self, order: Option<CancelOrder>) {
         self.ordered.send_if_modified(|known| {

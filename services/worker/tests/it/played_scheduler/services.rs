@@ -76,26 +76,14 @@ impl RunService for PlayedScheduler {
         })
     }
 
-    async fn record_remote_run(
-        &self,
-        _request: Request<run::RecordRemoteRunRequest>,
-    ) -> Result<Response<run::RecordRemoteRunResponse>, Status> {
-        not_played()
-    }
-
-    async fn get_remote_runs(
-        &self,
-        _request: Request<run::GetRemoteRunsRequest>,
-    ) -> Result<Response<run::GetRemoteRunsResponse>, Status> {
-        not_played()
-    }
-
     type GetRunInputStream = tokio_stream::Once<Result<run::GetRunInputResponse, Status>>;
     type GetInputContentsStream =
         tokio_stream::Iter<std::vec::IntoIter<Result<run::GetInputContentsResponse, Status>>>;
     type FollowRunsStream = tokio_stream::Empty<Result<run::FollowRunsResponse, Status>>;
 
     refused_calls! {
+        record_remote_run: run::RecordRemoteRunRequest => run::RecordRemoteRunResponse;
+        get_remote_runs: run::GetRemoteRunsRequest => run::GetRemoteRunsResponse;
         cancel_run: run::CancelRunRequest => run::CancelRunResponse;
         get_run: run::GetRunRequest => run::GetRunResponse;
         list_runs: run::ListRunsRequest => run::ListRunsResponse;

@@ -1,0 +1,168 @@
+//! Settings of a worker and of its driver.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cts_config::Config;
+use cts_core::settings::ClusterKey;
+use cts_core::{Capabilities, Engine, EngineKind, REMOTE_DRIVER, WorkerId, WorkerRecord};
+use cts_runtime::ProcessEnv;
+use cts_terraform::{
+    Executable, GoRuntime, InheritedEnvironment, RenderSettings, SUPPORTED_RANGE, StopPolicy,
+    required_version,
+};
+use cts_worker::{Options as WorkerOptions, RemoteSettings, WorkspaceSettings};
+use secrecy::ExposeSecret as _;
+use semver::Version;
+use uuid::Uuid;
+
+use super::blocks::settings_blocks;
+use super::{Shape, client_files, server_name, takes_bundles, webhook};
+
+/// Remote runs that a worker follows at a time, unless `worker.slots` says otherwise.
+const REMOTE_RUNS: usize = 500;
+
+/// The version of the API of servers.
+const API_VERSION: &str = "2";
+
+/// Options of a worker. `engine` may be missing where a server makes the runs.
+pub(crate) fn worker(
+    config: &Config,
+    process_env: &ProcessEnv,
+    engine: Option<&Executable>,
+    working_dir: PathBuf,
+    keys: Vec<ClusterKey>,
+    shape: Shape,
+) -> WorkerOptions {
+    let backend_environment = config
+        .terraform_environment()
+        .into_iter()
+        .map(|(name, value)| (name, value.expose_secret().to_owned()))
+        .collect();
+    let consul_environment = config
+        .consul_state_environment()
+        .into_iter()
+        .map(|(name, value)| (name, value.expose_secret().to_owned()))
+        .collect();
+    let default_slots = match &config.terraform_cloud {
+        Some(_) => REMOTE_RUNS,
+        None => default_slots(),
+    };
+    let slots = config.worker.slots.map_or(default_slots, NonZero::get);
+    let cloud = config.terraform_cloud.as_ref();
+    let capability = match (cloud, engine) {
+        (None, Some(executable)) => Engine {
+            driver: executable.engine().driver().to_owned(),
+            version: executable.version().to_string(),
+        },
+        _ => Engine {
+            driver: REMOTE_DRIVER.to_owned(),
+            version: API_VERSION.to_owned(),
+        },
+    };
+    WorkerOptions {
+        record: WorkerRecord {
+            id: WorkerId::new(format!("{}-{}", process_env.hostname, Uuid::new_v4())),
+            host: process_env.hostname.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            slots: u32::try_from(slots).unwrap_or(u32::MAX),
+            capabilities: Capabilities {
+                engines: vec![capability],
+                bundles: takes_bundles(config, shape),
+            },
+            draining: false,
+            settings: None,
+        },
+        working_dir,
+        keeps_journal: shape == Shape::Cluster,
+        environment: inherited_environment(config, process_env, slots),
+        backend_environment,
+        previous_backend: match cloud {
+            Some(cloud) => cloud.previous_backend.clone(),
+            None => config.driver.previous_backend.clone(),
+        },
+        consul_environment,
+        states_in_own_consul: config.driver.keeps_states_in_own_consul(),
+        lock_timeout: config.driver.lock_timeout,
+        persist_log: config.driver.persist_log,
+        release_lost_locks: config.driver.release_lost_locks,
+        stop: StopPolicy::default(),
+        timeouts: config.driver.timeouts,
+        drain_timeout: config.worker.drain_timeout,
+        render: Arc::new(render(config, engine)),
+        settings: settings_blocks(config),
+        keys,
+        webhooks: config.webhooks.iter().map(webhook).collect(),
+        secrets: config.secrets(),
+    }
+}
+
+fn render(config: &Config, engine: Option<&Executable>) -> RenderSettings {
+    let required_providers = match &config.terraform_cloud {
+        Some(cloud) => &cloud.required_providers,
+        None => &config.driver.required_providers,
+    };
+    RenderSettings {
+        required_version: engine.map_or_else(
+            || SUPPORTED_RANGE.to_owned(),
+            |engine| required_version(engine.engine(), engine.version()),
+        ),
+        engine: engine.map_or(EngineKind::Terraform, Executable::engine),
+        // The server decides about the version of each workspace.
+        terraform_version: engine.map_or_else(newest_tested, |engine| engine.version().clone()),
+        required_providers: required_providers.clone(),
+        backend: config.driver.backend.clone(),
+        providers: config.providers.clone(),
+    }
+}
+
+fn newest_tested() -> Version {
+    let [major, minor, patch] = EngineKind::Terraform.newest_tested();
+    Version::new(major, minor, patch)
+}
+
+/// The server that makes the runs, if it is configured. Its token may be missing where no runs are made.
+pub(crate) fn remote(config: &Config) -> Option<RemoteSettings> {
+    let cloud = config.terraform_cloud.as_ref()?;
+    Some(RemoteSettings {
+        hostname: cloud.hostname.clone(),
+        organization: cloud.organization.clone(),
+        token: cloud.token.clone().unwrap_or_default(),
+        workspaces: WorkspaceSettings {
+            prefix: cloud.workspaces.prefix.clone(),
+            tags: cloud.workspaces.tags.clone(),
+            allowed: cloud.workspaces.tags_allowlist.clone(),
+            denied: cloud.workspaces.tags_denylist.clone(),
+        },
+        tls: client_files(&cloud.tls),
+        server_name: server_name(&cloud.tls),
+    })
+}
+
+/// The environment of Terraform: variables of this process, and settings for memory where those set none.
+/// With a database, Terraform does not get the password that the driver of the database takes from the
+/// environment.
+fn inherited_environment(
+    config: &Config,
+    process_env: &ProcessEnv,
+    slots: usize,
+) -> InheritedEnvironment {
+    let mut inherited = InheritedEnvironment::of(&process_env.environment);
+    if config.database.is_some() {
+        inherited = inherited.without(&["PGPASSFILE", "PGPASSWORD"]);
+    }
+    if let Some(names) = &config.worker.environment {
+        inherited = inherited.only(names);
+    }
+    let go = config
+        .worker
+        .go_gc
+        .map(|percent| GoRuntime::of(percent.get(), slots, process_env.memory));
+    inherited.or(go.into_iter().flat_map(GoRuntime::variables))
+}
+
+/// Terraform waits for remote systems more than it computes, so there are more slots than processors.
+fn default_slots() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, NonZero::get)
+}

@@ -1,0 +1,178 @@
+//! The driver `terraform`: Terraform of this machine, in the directory of the task.
+
+use std::sync::Arc;
+
+use cts_core::runs::{AttemptOutcome, Plan, RunKind};
+use cts_core::{PlanMode, RunInput};
+use cts_terraform::{
+    Attempt, ChildEnvironment, EnvironmentSources, PlanOutput, RenderError, RenderSettings,
+    RootModule, TaskDirectory, Terraform, render_root_module, render_tfvars,
+};
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::spawn_blocking;
+
+use super::Ready;
+use super::attempt_error::AttemptError;
+use super::attempt_report::AttemptReport;
+use super::outputs::outputs_of;
+use super::own_lock::retry_after_unlock;
+use super::saved_plan::apply_saved;
+use super::state::TaskState;
+use crate::lease::leased_run::LeasedRun;
+use crate::redaction::Redactor;
+
+/// A leased run whose Terraform runs on this machine.
+#[derive(Clone, Copy)]
+pub(crate) struct LocalRun<'r> {
+    pub(crate) run: &'r LeasedRun,
+    pub(super) terraform: &'r Arc<Terraform>,
+    pub(super) attempt: &'r Attempt,
+}
+
+impl Ready<'_> {
+    /// Writes the root module and runs Terraform in it.
+    pub(super) async fn run_here(
+        self,
+        terraform: &Arc<Terraform>,
+        (directory, lock): (TaskDirectory, OwnedMutexGuard<()>),
+        findings: &mut AttemptReport,
+    ) -> Result<(AttemptOutcome, RunInput), AttemptError> {
+        let Self {
+            run,
+            kind,
+            input,
+            settings,
+            environment,
+            output,
+            order,
+            begun,
+            bundle: _,
+        } = self;
+        let shared = &run.shared;
+        let options = &shared.options;
+        let backend = &settings.backend;
+        let rendered = render(
+            input,
+            Arc::clone(&settings),
+            Arc::clone(terraform),
+            directory.clone(),
+        );
+        let (input, root, values) = rendered.await?;
+        let definition = &input.definition;
+        // The files are removed when the run is over, however it ends.
+        let _secret_files = directory.secrets_of(&root);
+        directory.write_root(&root)?;
+        directory.write_tfvars(&values)?;
+        if options.persist_log {
+            directory.rotate_trace()?;
+        }
+        findings.rendered(begun.elapsed());
+
+        let worker = shared.guard.is_some().then(|| options.record.id.as_str());
+        let sources = EnvironmentSources {
+            inherited: &options.environment,
+            backend: &options.backend_environment,
+            task_env: &environment,
+            lock_timeout: options.lock_timeout,
+            persist_log: options.persist_log,
+            worker,
+        };
+        let attempt = Attempt {
+            task: definition.name.clone(),
+            environment: ChildEnvironment::new(sources, &definition.name, &directory),
+            directory,
+            output,
+            stop: order,
+            timeouts: run.lease.timeouts.or(options.timeouts),
+        };
+        run.enter(&attempt.directory, lock);
+        let redactor = Arc::clone(&findings.redactor);
+        let here = LocalRun {
+            run,
+            terraform,
+            attempt: &attempt,
+        };
+        let state = TaskState::new(here, backend, &redactor, kind)?;
+        let how = (kind, definition.file_definition.plan);
+        let outcome = run_terraform(here, &state, &root, how, findings).await;
+        if let Err(AttemptError::Terraform(error)) = &outcome
+            && error.has_left_processes()
+        {
+            // The next attempt waits for the end of these processes as if an earlier worker had left them.
+            shared.adopted.lock().await.remove(&attempt.directory);
+        }
+        let outcome = outcome?;
+        if matches!(outcome, AttemptOutcome::Applied) {
+            findings.outputs = outputs_of(terraform, &attempt, definition, &findings.report).await;
+        }
+        Ok((outcome, input))
+    }
+}
+
+/// The root module and the values of an input. Variables of a task and a view with many services take time to
+/// render, and renewals of leases must not wait for that.
+async fn render(
+    input: RunInput,
+    settings: Arc<RenderSettings>,
+    terraform: Arc<Terraform>,
+    directory: TaskDirectory,
+) -> Result<(RunInput, RootModule, String), AttemptError> {
+    let rendering = spawn_blocking(move || {
+        let root = render_root_module(&input.definition, &settings)?;
+        let root = terraform.with_known_forms(directory.path(), root);
+        let values = render_tfvars(&input);
+        Ok::<_, RenderError>((input, root, values))
+    });
+    Ok(rendering.await??)
+}
+
+async fn run_terraform(
+    here: LocalRun<'_>,
+    state: &TaskState<'_>,
+    root: &RootModule,
+    (kind, mode): (RunKind, PlanMode),
+    findings: &mut AttemptReport,
+) -> Result<AttemptOutcome, AttemptError> {
+    let LocalRun {
+        terraform, attempt, ..
+    } = here;
+    terraform.prepare(attempt, root).await?;
+    if kind == RunKind::Check {
+        // A check does not read the state.
+        return Ok(AttemptOutcome::Checked);
+    }
+    let lineage = Box::pin(state.verify()).await?;
+    Ok(match kind {
+        RunKind::Apply => {
+            let applied = if mode == PlanMode::Saved {
+                Box::pin(apply_saved(here, findings)).await
+            } else {
+                retry_after_unlock(here, || terraform.apply(attempt)).await
+            };
+            // The state also has the resources that a failed apply has made.
+            findings.state = state.report().await;
+            applied?;
+            AttemptOutcome::Applied
+        }
+        RunKind::Plan => {
+            let plan = retry_after_unlock(here, || terraform.plan(attempt)).await?;
+            planned(&plan, &findings.redactor)
+        }
+        RunKind::Check => AttemptOutcome::Checked,
+        RunKind::Destroy => {
+            let ended = retry_after_unlock(here, || terraform.destroy(attempt)).await;
+            let (judged, state) = state.judge_destruction(lineage, ended).await;
+            findings.state = state;
+            judged?
+        }
+        RunKind::DestroyPlan => {
+            let plan = retry_after_unlock(here, || terraform.plan_destroy(attempt)).await?;
+            planned(&plan, &findings.redactor)
+        }
+    })
+}
+
+fn planned(plan: &PlanOutput, redactor: &Redactor) -> AttemptOutcome {
+    let text = redactor.redact(&plan.text).into_owned();
+    AttemptOutcome::Planned(Plan::new(plan.changes_present, text))
+}

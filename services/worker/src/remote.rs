@@ -1,0 +1,138 @@
+//! The driver `terraform-cloud`: runs on a server of HCP Terraform, Terraform Enterprise or any other that speaks
+//! their API (docs/hcp-terraform.md).
+//!
+//! A run is a job that any worker can continue: the ids of its workspace and of its remote run are recorded in
+//! the run itself, before and after the server is asked for the remote run. A worker that stops leaves the
+//! remote run alone.
+
+mod archive;
+mod begin;
+mod budget;
+mod configuration;
+mod confirmation;
+mod earlier;
+mod error;
+mod follow;
+mod logs;
+mod origin;
+mod outage;
+pub(crate) mod previous;
+mod progress;
+mod push;
+pub(crate) mod remote_attempt;
+mod rules;
+mod settings;
+mod state;
+mod variables;
+mod version;
+mod workspace;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use cts_hcp_terraform::{Limits, Server, ServerSettings};
+use cts_terraform::Terraform;
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::{Mutex, Semaphore};
+
+pub(crate) use self::error::RemoteError;
+pub use self::rules::WorkspaceSettings;
+pub use self::settings::{RemoteSettings, RemoteSettingsError};
+
+use self::budget::SharedBudget;
+use self::settings::{CONNECT_TIMEOUT, RETRY_FOR};
+use self::variables::KnownVariables;
+use crate::values::{ValueSources, is_template, resolve_text};
+
+/// Archives that are packed and sent at a time; each is in memory.
+const UPLOADS: usize = 4;
+
+/// Makes runs on a server. Made once for a worker; nothing is connected before the first run.
+pub struct RemoteDriver {
+    settings: RemoteSettings,
+    budget: Arc<SharedBudget>,
+    server: Mutex<Option<Server>>,
+    /// Reads states out of the backend that had them before.
+    terraform: Option<Arc<Terraform>>,
+    uploads: Semaphore,
+    variables: KnownVariables,
+    /// Remote runs that are being polled.
+    polled: Arc<AtomicUsize>,
+}
+
+impl RemoteDriver {
+    /// Checks the settings. `terraform` reads states that are elsewhere.
+    pub fn new(
+        settings: RemoteSettings,
+        terraform: Option<Arc<Terraform>>,
+    ) -> Result<Self, RemoteSettingsError> {
+        settings.check()?;
+        Ok(Self {
+            budget: Arc::default(),
+            settings,
+            server: Mutex::default(),
+            terraform,
+            uploads: Semaphore::new(UPLOADS),
+            variables: KnownVariables::default(),
+            polled: Arc::default(),
+        })
+    }
+
+    /// Sets the requests a minute that this worker may send; 0 if the scheduler does not say.
+    pub(crate) fn set_share(&self, per_minute: u32) {
+        self.budget.set_share(per_minute);
+    }
+
+    /// The server. Connects if that was not done yet, or if the token was refused.
+    pub(crate) async fn server(&self, values: &ValueSources) -> Result<Server, RemoteError> {
+        let mut known = self.server.lock().await;
+        if let Some(server) = &*known {
+            return Ok(server.clone());
+        }
+        let settings = self.server_settings(values).await?;
+        let budget = Arc::clone(&self.budget) as _;
+        let server = Server::discover(&settings, budget).await?;
+        Ok(known.insert(server).clone())
+    }
+
+    /// Forgets the connection, because the token was refused: it may come from a place that has a new one.
+    pub(crate) async fn forget_server(&self) {
+        *self.server.lock().await = None;
+    }
+
+    async fn server_settings(&self, values: &ValueSources) -> Result<ServerSettings, RemoteError> {
+        let RemoteSettings {
+            hostname,
+            token,
+            tls,
+            server_name,
+            ..
+        } = &self.settings;
+        let written = token.expose_secret();
+        let token = if is_template(written) {
+            let found = resolve_text(values, "driver \"terraform-cloud\"", "token", written);
+            SecretString::from(found.await?)
+        } else {
+            token.clone()
+        };
+        Ok(ServerSettings {
+            tls: tls.clone(),
+            server_name: server_name.clone(),
+            limits: Limits {
+                connect_timeout: CONNECT_TIMEOUT,
+                retry_for: RETRY_FOR,
+                ..Limits::default()
+            },
+            ..ServerSettings::new(hostname, token)
+        })
+    }
+}
+
+impl fmt::Debug for RemoteDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteDriver")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

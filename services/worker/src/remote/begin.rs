@@ -1,0 +1,295 @@
+//! From a leased run to its remote run (docs/hcp-terraform.md#the-life-of-a-run).
+//!
+//! A process may die anywhere here. The intent to ask the server for a remote run is recorded before, with the
+//! number that the message of the remote run has; the answer is recorded after. An attempt that finds an intent
+//! without an answer looks for the message first. A server that shows nothing for [`APPEARS`] never got the
+//! request, or the request of a worker whose lease is over for as long.
+
+use std::time::Duration;
+
+use cts_core::runs::RunKind;
+use cts_core::{RemoteRun, RunId};
+use cts_hcp_terraform::{NewRun, Run, RunVariable, Server};
+use cts_terraform::{RenderSettings, render_variables};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+
+use super::configuration::Configuration;
+use super::error::RemoteError;
+use super::remote_attempt::RemoteAttempt;
+use super::variables::{Values, WantedVariable, values, write_variables};
+use super::version::version_of_files;
+use super::workspace::{Reconciled, host_of, page_in};
+use crate::attempt::attempt_error::AttemptError;
+
+/// How often a request with an unknown outcome is looked at before the server counts as away.
+const MOST_UNKNOWN: u32 = 3;
+
+/// How long a run that was asked for may take to be listed.
+const APPEARS: Duration = Duration::from_secs(30);
+
+/// Between two looks for such a run: servers limit lists of runs.
+const LOOKS: Duration = Duration::from_secs(8);
+
+/// A remote run that exists.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) remote: RemoteRun,
+    /// Its workspace was made for it, and is of no use afterwards.
+    pub(super) is_disposable: bool,
+}
+
+/// Everything that a remote run needs.
+struct Prepared {
+    server: Server,
+    remote: RemoteRun,
+    variables: Vec<RunVariable>,
+    is_disposable: bool,
+}
+
+/// The next step of an attempt.
+enum Step {
+    Follow(Box<RemoteRun>),
+    Create(Box<Prepared>),
+    Checked,
+}
+
+impl RemoteAttempt<'_> {
+    /// The remote run of this run; `None` for a check, which has none. While the server is away, the run waits for it.
+    pub(super) async fn begin(&self) -> Result<Option<Begun>, AttemptError> {
+        let mut unknown = 0;
+        loop {
+            let error = match self.try_begin().await {
+                Err(AttemptError::Remote(error)) => error,
+                begun => return begun,
+            };
+            if error.is_unauthorized() {
+                self.driver.forget_server().await;
+            }
+            if error.is_unknown() && unknown < MOST_UNKNOWN {
+                unknown += 1;
+            } else if (error.is_outage() || error.is_unknown()) && self.kind == RunKind::Apply {
+                self.wait_for_server(&error).await?;
+                unknown = 0;
+            } else {
+                return Err(error.into());
+            }
+        }
+    }
+
+    async fn try_begin(&self) -> Result<Option<Begun>, AttemptError> {
+        let step = tokio::select! {
+            step = self.prepare() => step?,
+            () = self.order.cancelled() => return Err(AttemptError::Stopped),
+            () = self.run.drain.cancelled() => return Err(AttemptError::Stopped),
+        };
+        let prepared = match step {
+            Step::Create(prepared) => prepared,
+            Step::Follow(remote) => {
+                return Ok(Some(Begun {
+                    remote: *remote,
+                    is_disposable: false,
+                }));
+            }
+            Step::Checked => return Ok(None),
+        };
+        // A cancelled run is only left when its remote run is known, and can be cancelled.
+        tokio::select! {
+            created = self.create(*prepared) => Ok(Some(created?)),
+            () = self.order.must_end() => Err(AttemptError::Stopped),
+        }
+    }
+
+    async fn prepare(&self) -> Result<Step, AttemptError> {
+        let lease = &self.run.lease;
+        let server = self.server().await?;
+        let known = self.run.shared.scheduler.remote_runs(lease).await;
+        let known = known.map_err(RemoteError::from)?;
+        let number = known.own.as_ref().map_or(0, |own| own.number);
+        let own = known.own.filter(|own| !own.given_up);
+        if let Some(own) = own
+            && self.kind != RunKind::Check
+        {
+            if host_of(&server) != own.workspace.hostname {
+                let host = own.workspace.hostname;
+                return Err(RemoteError::Elsewhere { host }.into());
+            }
+            if let Some(remote) = self.resume(&server, own).await? {
+                return Ok(Step::Follow(Box::new(remote)));
+            }
+        }
+        let definition = &self.input.definition;
+        let reconciled = self.driver.reconcile(&server, definition).await?;
+        if self.kind != RunKind::Check {
+            let newest = known.newest.as_ref();
+            let earlier = newest.filter(|newest| newest.run != lease.run);
+            self.end_earlier(&server, &reconciled, earlier).await?;
+        }
+        let known = known.newest.map(|newest| newest.remote);
+        let verified = if self.kind == RunKind::Check {
+            None
+        } else {
+            let verified = self
+                .verify_state(&server, &reconciled, known.as_ref())
+                .await?;
+            Some(verified)
+        };
+        let mut step = self.load(server, reconciled, known, number).await?;
+        if let Step::Create(prepared) = &mut step {
+            prepared.remote.verified_moves = verified;
+        }
+        Ok(step)
+    }
+
+    /// Brings variables and configuration of a workspace into step.
+    async fn load(
+        &self,
+        server: Server,
+        reconciled: Reconciled,
+        known: Option<RemoteRun>,
+        number: u32,
+    ) -> Result<Step, RemoteError> {
+        let Reconciled {
+            workspace,
+            place,
+            is_new,
+        } = reconciled;
+        let version = workspace.terraform_version.as_deref().unwrap_or_default();
+        let (configuration, values) = self.render(version).await?;
+        let only_plans = matches!(self.kind, RunKind::Plan | RunKind::DestroyPlan);
+        let variables = values.variables.iter();
+        let (of_run, of_workspace): (Vec<RunVariable>, Vec<WantedVariable>) = if only_plans {
+            // The values of the runs that apply stay in the workspace.
+            let of_run = variables.clone().filter_map(WantedVariable::of_run);
+            let others = variables.filter(|variable| variable.of_run().is_none());
+            (of_run.collect(), others.cloned().collect())
+        } else {
+            (Vec::new(), values.variables)
+        };
+        let known_variables = &self.driver.variables;
+        let id = &workspace.id;
+        write_variables(&server, id, &of_workspace, known_variables, !only_plans).await?;
+        let known = known.filter(|known| known.workspace.id == *id);
+        let known = known.and_then(|known| known.configuration);
+        let uploaded =
+            self.driver
+                .configuration_version(&server, id, configuration, known.as_ref());
+        let uploaded = uploaded.await?;
+        if self.kind == RunKind::Check {
+            return Ok(Step::Checked);
+        }
+        let remote = RemoteRun {
+            workspace: place,
+            number: number + 1,
+            configuration: Some(uploaded),
+            ..RemoteRun::default()
+        };
+        Ok(Step::Create(Box::new(Prepared {
+            server,
+            remote,
+            variables: of_run,
+            is_disposable: is_new && only_plans,
+        })))
+    }
+
+    async fn render(&self, version: &str) -> Result<(Configuration, Values), RemoteError> {
+        let settings = RenderSettings {
+            terraform_version: version_of_files(version),
+            ..RenderSettings::clone(&self.settings)
+        };
+        let (input, environment) = (self.input.clone(), self.environment.clone());
+        let bundle = self.bundle.clone();
+        let rendering = spawn_blocking(move || {
+            let mut values = values(render_variables(&input, &settings)?, &environment);
+            let long = values.file.take();
+            let configuration = Configuration::render(input.definition, &settings, bundle, long)?;
+            Ok::<_, RemoteError>((configuration, values))
+        });
+        rendering.await?
+    }
+
+    /// Records that the remote run is asked for, asks, and records the answer.
+    async fn create(&self, prepared: Prepared) -> Result<Begun, RemoteError> {
+        let Prepared {
+            server,
+            mut remote,
+            variables,
+            is_disposable,
+        } = prepared;
+        self.record(&remote).await?;
+        let message = self.message(remote.number);
+        let configuration = remote.configuration.as_ref();
+        let configuration = configuration.map_or("", |configuration| &configuration.id);
+        let run = NewRun {
+            workspace_id: &remote.workspace.id,
+            configuration_version_id: configuration,
+            message: &message,
+            is_plan_only: matches!(self.kind, RunKind::Plan | RunKind::DestroyPlan),
+            is_destroy: matches!(self.kind, RunKind::Destroy | RunKind::DestroyPlan),
+            // The workspace decides: an operator may have switched it off.
+            auto_apply: None,
+            variables: &variables,
+        };
+        let run = server.create_run(&run).await?;
+        self.note(&mut remote, &run).await?;
+        Ok(Begun {
+            remote,
+            is_disposable,
+        })
+    }
+
+    /// Continues with a remote run that was asked for; `None` if the server never got the request.
+    async fn resume(
+        &self,
+        server: &Server,
+        mut own: RemoteRun,
+    ) -> Result<Option<RemoteRun>, RemoteError> {
+        if let Some(id) = &own.id {
+            tracing::info!(task_name = self.run.lease.task_name, run.id = %self.run.lease.run, remote_run = id, "continuing with the remote run");
+            return Ok(Some(own));
+        }
+        let key = key(self.run.lease.run, own.number);
+        let Some(run) = find(server, &own.workspace.id, &key).await? else {
+            return Ok(None);
+        };
+        self.note(&mut own, &run).await?;
+        Ok(Some(own))
+    }
+
+    /// The message of a remote run.
+    fn message(&self, number: u32) -> String {
+        let lease = &self.run.lease;
+        format!("cts: task {} {}", lease.task_name, key(lease.run, number))
+    }
+
+    /// Records the id of a remote run, and its status.
+    pub(super) async fn note(&self, remote: &mut RemoteRun, run: &Run) -> Result<(), RemoteError> {
+        let page = page_in(&remote.workspace);
+        remote.url = Some(format!("{page}/runs/{}", run.id));
+        remote.id = Some(run.id.clone());
+        run.status.as_str().clone_into(&mut remote.status);
+        self.record(remote).await
+    }
+
+    pub(super) async fn record(&self, remote: &RemoteRun) -> Result<(), RemoteError> {
+        let scheduler = &self.run.shared.scheduler;
+        Ok(scheduler.record_remote_run(&self.run.lease, remote).await?)
+    }
+}
+
+/// The part of the message by which a remote run is found.
+pub(super) fn key(run: RunId, number: u32) -> String {
+    format!("[{run}/{number}]")
+}
+
+/// The run with this key in its message, which may be listed a little later than it was made.
+async fn find(server: &Server, workspace_id: &str, key: &str) -> Result<Option<Run>, RemoteError> {
+    let begun = Instant::now();
+    loop {
+        let found = server.run_with_message(workspace_id, key).await?;
+        if found.is_some() || begun.elapsed() >= APPEARS {
+            return Ok(found);
+        }
+        sleep(LOOKS).await;
+    }
+}

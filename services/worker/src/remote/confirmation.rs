@@ -1,0 +1,111 @@
+//! The wait for a person who confirms a remote run, or decides about a policy.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use cts_core::{Chain, RemoteRun};
+use cts_hcp_terraform::{Approval, RunPhase};
+use tokio::time::sleep;
+
+use super::earlier::end;
+use super::progress::pause;
+use super::remote_attempt::RemoteAttempt;
+use crate::gate::{GivenUp, PendingApproval, Rejected};
+
+/// Looks after which the longest pause counts.
+const MANY_LOOKS: usize = usize::MAX;
+
+/// The confirmation of a remote run.
+pub(super) struct Confirmation<'r> {
+    attempt: &'r RemoteAttempt<'r>,
+    id: String,
+    url: String,
+    approval: Approval,
+    is_given_up: AtomicBool,
+}
+
+impl<'r> Confirmation<'r> {
+    pub(super) fn new(
+        attempt: &'r RemoteAttempt<'r>,
+        remote: &RemoteRun,
+        approval: Approval,
+    ) -> Self {
+        Self {
+            attempt,
+            id: remote.id.clone().unwrap_or_default(),
+            url: remote.url.clone().unwrap_or_default(),
+            approval,
+            is_given_up: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the remote run was discarded.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
+    }
+}
+
+impl std::fmt::Debug for Confirmation<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Confirmation")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl PendingApproval for Confirmation<'_> {
+    fn name(&self) -> String {
+        let decision = match self.approval {
+            Approval::Confirmation => "a confirmation of the remote run",
+            Approval::PolicyOverride => "a decision about a failed policy of the remote run",
+            Approval::TaskDecision => "a decision about a failed task of the remote run",
+            Approval::SavedPlan => "the apply of the saved plan of the remote run",
+        };
+        format!("{decision}: {}", self.url)
+    }
+
+    /// Also comes when the remote run has ended: its end is judged by the caller.
+    async fn came(&self) -> Result<(), Rejected> {
+        loop {
+            sleep(pause(self.attempt.driver, MANY_LOOKS)).await;
+            let look = async {
+                Ok::<_, super::RemoteError>(self.attempt.server().await?.run(&self.id).await?)
+            };
+            match look.await {
+                Ok(run) if !matches!(run.phase(), RunPhase::NeedsPerson(_)) => return Ok(()),
+                Ok(_waits) => {}
+                Err(error) => {
+                    if error.is_unauthorized() {
+                        self.attempt.driver.forget_server().await;
+                    }
+                    if error.is_missing() {
+                        return Ok(());
+                    }
+                    tracing::debug!(remote_run = self.id, error = %Chain(&error), "the remote run cannot be looked at for now");
+                }
+            }
+        }
+    }
+
+    async fn give_up(&self, why: GivenUp) {
+        if why == GivenUp::HandedOver {
+            return;
+        }
+        let discarded = async {
+            let server = self.attempt.server().await?;
+            let run = server.run(&self.id).await?;
+            Ok::<_, super::RemoteError>(end(&server, &run).await?)
+        };
+        match discarded.await {
+            Ok(()) => {
+                self.is_given_up.store(true, Ordering::Relaxed);
+                tracing::info!(remote_run = self.id, "the remote run was discarded");
+            }
+            // The next run of the task ends it.
+            Err(error) => {
+                tracing::warn!(remote_run = self.id, error = %Chain(&error), "the remote run cannot be discarded for now");
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A remote run of an earlier run of the task that has not ended: its worker died before it could end it
+//! (docs/hcp-terraform.md#the-life-of-a-run).
+
+use cts_core::TaskRemoteRun;
+use cts_hcp_terraform::{ApiError, Run, RunPhase, Server};
+use tokio::time::sleep;
+
+use super::begin::key;
+use super::error::RemoteError;
+use super::progress::pause;
+use super::remote_attempt::RemoteAttempt;
+use super::workspace::Reconciled;
+
+/// For people who look at the remote run.
+pub(super) const REPLACED: &str = "cts: a newer input takes its place";
+
+impl RemoteAttempt<'_> {
+    /// Ends an earlier remote run of the task: it is discarded or cancelled as long as it has not begun to apply, and
+    /// waited for otherwise. Runs that others have made are left alone: the server queues ours behind them.
+    pub(super) async fn end_earlier(
+        &self,
+        server: &Server,
+        reconciled: &Reconciled,
+        newest: Option<&TaskRemoteRun>,
+    ) -> Result<(), RemoteError> {
+        let Some(TaskRemoteRun {
+            run,
+            remote: earlier,
+        }) = newest.filter(|newest| !newest.remote.ended)
+        else {
+            return Ok(());
+        };
+        if earlier.workspace.hostname != reconciled.place.hostname {
+            return Ok(());
+        }
+        let id = if let Some(id) = &earlier.id {
+            Some(id.clone())
+        } else {
+            // Its worker has not learned the answer of the server.
+            let key = key(*run, earlier.number);
+            let found = server.run_with_message(&earlier.workspace.id, &key);
+            found.await?.map(|run| run.id)
+        };
+        let Some(id) = &id else {
+            return Ok(());
+        };
+        let mut looks = 0;
+        loop {
+            let run = match server.run(id).await {
+                Ok(run) => run,
+                Err(ApiError::NotFound(_)) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            if matches!(run.phase(), RunPhase::Ended(_)) {
+                return Ok(());
+            }
+            if looks == 0 {
+                tracing::info!(
+                    task_name = self.run.lease.task_name,
+                    remote_run = id,
+                    status = run.status.as_str(),
+                    "an earlier remote run of the task has not ended"
+                );
+                self.say(&format!(
+                    "an earlier run of the task is {}: {id}",
+                    run.status.as_str()
+                ));
+            }
+            end(server, &run).await?;
+            sleep(pause(self.driver, looks)).await;
+            looks += 1;
+        }
+    }
+}
+
+/// Discards or cancels a run that has not begun to apply. A refusal means that it goes on, or has ended.
+pub(super) async fn end(server: &Server, run: &Run) -> Result<(), ApiError> {
+    let ended = if run.actions.is_discardable {
+        server.discard_run(&run.id, REPLACED).await
+    } else if run.actions.is_cancelable && run.phase() != RunPhase::Applying {
+        server.cancel_run(&run.id, REPLACED).await
+    } else {
+        Ok(())
+    };
+    match ended {
+        Err(ApiError::Conflict(_) | ApiError::OutcomeUnknown { .. }) => Ok(()),
+        ended => ended,
+    }
+}

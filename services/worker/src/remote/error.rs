@@ -1,0 +1,137 @@
+//! Reasons why a remote run does not begin, or fails.
+
+use cts_core::Chain;
+use cts_hcp_terraform::ApiError;
+use cts_terraform::{MissingOutput, RenderError};
+use tokio::task::JoinError;
+use tonic::Status;
+
+use super::archive::ArchiveError;
+use super::rules::WorkspaceRefusal;
+use super::settings::RemoteSettingsError;
+use super::version::UnsupportedVersion;
+use crate::values::ValueError;
+
+/// Why an attempt at a remote run fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RemoteError {
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    #[error(transparent)]
+    Settings(#[from] RemoteSettingsError),
+    #[error(transparent)]
+    Token(#[from] ValueError),
+    #[error("{place}: {refusal}")]
+    Workspace {
+        place: String,
+        refusal: WorkspaceRefusal,
+    },
+    #[error("{place}: {version}")]
+    Version {
+        place: String,
+        version: UnsupportedVersion,
+    },
+    #[error(
+        "the organization {organization:?} does not exist, or the token has no right to manage its workspaces"
+    )]
+    Organization { organization: String },
+    #[error(
+        "{place} exists, but the token cannot see it: give its team the right to manage all workspaces, or this one"
+    )]
+    Hidden { place: String },
+    #[error("the organization {organization:?} has no agent pool {name:?}")]
+    NoPool { name: String, organization: String },
+    #[error("the root module cannot be rendered")]
+    Render(#[from] RenderError),
+    #[error(transparent)]
+    Output(#[from] Box<MissingOutput>),
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    #[error("the module's path {} is not valid UTF-8, which Terraform needs", .0.display())]
+    ModulePath(std::path::PathBuf),
+    #[error("the archive cannot be packed")]
+    Packing(#[from] JoinError),
+    #[error("the server cannot use the uploaded configuration{}", described(.message.as_deref()))]
+    Configuration { message: Option<String> },
+    #[error("the server has not taken the uploaded configuration after {} s", .0.as_secs())]
+    SlowConfiguration(std::time::Duration),
+    #[error(
+        "{error}\nThe token may not move the state into the workspace {workspace}. Give its team the rights to lock the workspace and to write states; or move it by hand: `terraform state pull` where it is now, `terraform state push` into the workspace, then `cts task state {task} -keep=new`"
+    )]
+    Unmovable {
+        task: String,
+        workspace: String,
+        error: Box<Self>,
+    },
+    #[error("the state that was read cannot be kept")]
+    StateFile(#[source] std::io::Error),
+    #[error("the state in the workspace cannot be read")]
+    State(#[from] serde_json::Error),
+    #[error("the remote run cannot be recorded")]
+    Record(#[source] Box<Status>),
+    #[error("the remote run is {status}: {url}{}", below(.detail))]
+    Ended {
+        status: String,
+        url: String,
+        detail: String,
+    },
+    #[error(
+        "the run was begun on the server {host}, which is not the configured one any more: look there whether it has ended"
+    )]
+    Elsewhere { host: String },
+    #[error("the remote run {id} is not there any more: {url}")]
+    Gone { id: String, url: String },
+}
+
+impl RemoteError {
+    /// Whether the server is away for now, so that the same attempt can go on later.
+    pub(super) fn is_outage(&self) -> bool {
+        matches!(self, Self::Api(error) if error.is_transient())
+    }
+
+    /// Whether the server may have done what it was asked for: the attempt begins again, and looks first.
+    pub(super) const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Api(ApiError::OutcomeUnknown { .. }))
+    }
+
+    /// Whether the token lacks a right. Servers hide that there is something, too.
+    pub(super) const fn is_forbidden(&self) -> bool {
+        matches!(
+            self,
+            Self::Api(ApiError::Forbidden(_) | ApiError::NotFound(_))
+        )
+    }
+
+    /// Whether the object is not there any more.
+    pub(super) const fn is_missing(&self) -> bool {
+        matches!(self, Self::Api(ApiError::NotFound(_)))
+    }
+
+    /// Whether the server does not accept the token.
+    pub(super) const fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Api(ApiError::Unauthorized(_)))
+    }
+}
+
+impl From<Status> for RemoteError {
+    fn from(status: Status) -> Self {
+        Self::Record(Box::new(status))
+    }
+}
+
+fn described(message: Option<&str>) -> String {
+    message.map_or_else(String::new, |message| format!(": {message}"))
+}
+
+fn below(detail: &str) -> String {
+    if detail.is_empty() {
+        String::new()
+    } else {
+        format!("\n{detail}")
+    }
+}
+
+/// An error as one text.
+pub(super) fn text(error: &RemoteError) -> String {
+    Chain(error).to_string()
+}

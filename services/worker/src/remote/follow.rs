@@ -1,0 +1,280 @@
+//! A remote run, followed to its end (docs/hcp-terraform.md#the-life-of-a-run).
+//!
+//! Nothing here is held but a lease and a light slot. A server that is away, or that refuses the token, does not end
+//! the remote run: the worker asks again, and says so.
+
+use cts_core::runs::CancelOrder;
+use cts_core::{Chain, Outage, RemoteRun, log_failure};
+use cts_hcp_terraform::{ApiError, Approval, Run, RunEnd, RunPhase, Server};
+use cts_terraform::Step;
+use tokio::time::{Instant, sleep};
+
+use super::confirmation::Confirmation;
+use super::error::{RemoteError, text};
+use super::logs::StageLog;
+use super::progress::{Polled, pause, waiting_for};
+use super::remote_attempt::RemoteAttempt;
+use crate::attempt::attempt_error::AttemptError;
+
+/// A remote run that has ended.
+pub(super) struct Ended {
+    pub(super) run: Run,
+    pub(super) end: RunEnd,
+    /// Whether cts has cancelled it.
+    pub(super) is_cancelled: bool,
+    pub(super) plan_text: String,
+    apply_text: String,
+}
+
+/// The logs of a remote run.
+struct Logs {
+    plan: StageLog,
+    apply: StageLog,
+    begun: Instant,
+    planned: Option<Instant>,
+}
+
+/// Why following stops before the end.
+enum Interruption {
+    /// Another worker follows, or this one later.
+    Leave,
+    Cancel(CancelOrder),
+}
+
+impl Ended {
+    /// The end of the log of the stage that failed, from its first error on.
+    pub(super) fn error_text(&self) -> String {
+        let text = if self.apply_text.is_empty() {
+            &self.plan_text
+        } else {
+            &self.apply_text
+        };
+        let error = text.find("Error: ").map_or("", |begin| &text[begin..]);
+        error.trim_end().to_owned()
+    }
+}
+
+impl RemoteAttempt<'_> {
+    /// Follows the remote run to its end. Its logs become the output of the run.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time: the remote run goes on, and can be followed again.
+    pub(super) async fn follow(&self, remote: &mut RemoteRun) -> Result<Ended, AttemptError> {
+        let Some(id) = remote.id.clone() else {
+            return Err(AttemptError::Stopped);
+        };
+        let mut polled = Polled::new(self.driver);
+        let mut logs = Logs::new();
+        let mut outage = Outage::default();
+        let mut ordered = None;
+        let mut looks = 0;
+        loop {
+            match self.look(&id, remote, &mut logs).await {
+                Ok(run) => {
+                    outage.works();
+                    match run.phase() {
+                        RunPhase::Ended(end) => {
+                            return Ok(logs.ended(run, end, ordered.is_some()));
+                        }
+                        RunPhase::NeedsPerson(approval)
+                            if ordered.is_none() && is_for_person(&run, approval) =>
+                        {
+                            drop(polled);
+                            let confirmation = Confirmation::new(self, remote, approval);
+                            let waited = self.run.wait(&self.order, &confirmation).await;
+                            let is_given_up = confirmation.is_given_up();
+                            self.end_wait(remote, is_given_up).await;
+                            waited?;
+                            polled = Polled::new(self.driver);
+                            looks = 0;
+                            continue;
+                        }
+                        _ => self.obey(&run, ordered).await,
+                    }
+                }
+                Err(RemoteError::Api(ApiError::NotFound(_))) => {
+                    let url = remote.url.clone().unwrap_or_default();
+                    return Err(RemoteError::Gone { id, url }.into());
+                }
+                Err(error) => {
+                    if error.is_unauthorized() {
+                        self.driver.forget_server().await;
+                    }
+                    log_failure!(outage, task_name = self.run.lease.task_name, remote_run = id, error = %Chain(&error), "the remote run cannot be followed for now");
+                    let reason = format!("the server: {}", text(&error));
+                    self.note_wait(remote, Some(reason)).await;
+                }
+            }
+            tokio::select! {
+                () = sleep(pause(self.driver, looks)) => looks += 1,
+                interruption = self.interruption(ordered) => match interruption {
+                    Interruption::Leave => return Err(AttemptError::Stopped),
+                    Interruption::Cancel(order) => {
+                        ordered = Some(order);
+                        looks = 0;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Reads the remote run once, with what is new in its logs.
+    async fn look(
+        &self,
+        id: &str,
+        remote: &mut RemoteRun,
+        logs: &mut Logs,
+    ) -> Result<Run, RemoteError> {
+        let server = self.server().await?;
+        let run = server.run(id).await?;
+        let reason = self.reason(&server, &run).await?;
+        if run.status.as_str() != remote.status || reason != remote.waiting_for {
+            remote.waiting_for = reason;
+            remote.ended = matches!(run.phase(), RunPhase::Ended(_));
+            self.note(remote, &run).await?;
+            tracing::debug!(
+                task_name = self.run.lease.task_name,
+                remote_run = id,
+                status = run.status.as_str(),
+                "the remote run goes on"
+            );
+        }
+        logs.read(self, &server, &run).await?;
+        Ok(run)
+    }
+
+    /// Why the remote run does not begin.
+    async fn reason(&self, server: &Server, run: &Run) -> Result<Option<String>, RemoteError> {
+        if run.phase() != RunPhase::Waiting {
+            return Ok(None);
+        }
+        let Some(id) = &run.workspace_id else {
+            return Ok(None);
+        };
+        let workspace = server.workspace(id).await?;
+        Ok(waiting_for(&workspace, run))
+    }
+
+    /// Carries an order to stop out, as far as the remote run allows it. Called after each look, because a force may
+    /// be allowed only some time after a gentle stop.
+    async fn obey(&self, run: &Run, ordered: Option<CancelOrder>) {
+        const COMMENT: &str = "cts: the run was cancelled";
+        let Some(order) = ordered else { return };
+        let Ok(server) = self.server().await else {
+            return;
+        };
+        let (id, actions) = (run.id.as_str(), &run.actions);
+        let done = if actions.is_discardable {
+            server.discard_run(id, COMMENT).await
+        } else if actions.is_force_cancelable && order == CancelOrder::Force {
+            server.force_cancel_run(id, COMMENT).await
+        } else if actions.is_cancelable {
+            server.cancel_run(id, COMMENT).await
+        } else {
+            Ok(())
+        };
+        if let Err(error) = done {
+            tracing::warn!(task_name = self.run.lease.task_name, remote_run = id, error = %Chain(&error), "the remote run cannot be cancelled for now");
+        }
+    }
+
+    async fn interruption(&self, ordered: Option<CancelOrder>) -> Interruption {
+        tokio::select! {
+            biased;
+            () = self.order.must_end() => Interruption::Leave,
+            () = self.run.drain.cancelled() => Interruption::Leave,
+            order = self.run.next_order(ordered) => Interruption::Cancel(order),
+        }
+    }
+
+    /// Records why the remote run does not go on. The record is for people: without it the run goes on, too.
+    async fn note_wait(&self, remote: &mut RemoteRun, reason: Option<String>) {
+        if remote.waiting_for == reason {
+            return;
+        }
+        remote.waiting_for = reason;
+        if let Err(error) = self.record(remote).await {
+            tracing::debug!(task_name = self.run.lease.task_name, error = %Chain(&error), "the wait is not recorded");
+        }
+    }
+
+    async fn end_wait(&self, remote: &mut RemoteRun, is_given_up: bool) {
+        remote.waiting_for = None;
+        remote.given_up = is_given_up;
+        if let Err(error) = self.record(remote).await {
+            tracing::debug!(task_name = self.run.lease.task_name, error = %Chain(&error), "the end of the wait is not recorded");
+        }
+    }
+}
+
+/// Whether a person decides. The server confirms the plan of a run with auto apply itself, a moment later.
+const fn is_for_person(run: &Run, approval: Approval) -> bool {
+    !(run.auto_apply && matches!(approval, Approval::Confirmation))
+}
+
+impl Logs {
+    fn new() -> Self {
+        Self {
+            plan: StageLog::new(Step::Plan),
+            apply: StageLog::new(Step::Apply),
+            begun: Instant::now(),
+            planned: None,
+        }
+    }
+
+    /// Reads the logs of the stages that run or have ended. While many runs are followed, a log is read at the end of
+    /// its stage only.
+    async fn read(
+        &mut self,
+        attempt: &RemoteAttempt<'_>,
+        server: &Server,
+        run: &Run,
+    ) -> Result<(), RemoteError> {
+        let phase = run.phase();
+        let has_ended = matches!(phase, RunPhase::Ended(_));
+        let is_planned = has_ended
+            || matches!(
+                phase,
+                RunPhase::NeedsPerson(_) | RunPhase::MovingOn | RunPhase::Applying
+            );
+        let is_live = attempt.driver.reads_live();
+        let plans = is_planned || is_live && phase == RunPhase::Planning;
+        if plans && self.planned.is_none() {
+            if let Some(id) = &run.plan_id
+                && let Some(url) = server.plan(id).await?.log_url
+            {
+                self.plan
+                    .read(server, &url, &attempt.output, is_planned)
+                    .await?;
+            }
+            if is_planned {
+                self.planned = Some(Instant::now());
+                self.plan.end(&attempt.output, self.begun.elapsed());
+            }
+        }
+        let applies = has_ended || is_live && phase == RunPhase::Applying;
+        if applies
+            && let Some(id) = &run.apply_id
+            && let Some(url) = server.apply(id).await?.log_url
+        {
+            self.apply
+                .read(server, &url, &attempt.output, has_ended)
+                .await?;
+            if has_ended && !self.apply.tail().is_empty() {
+                let since = self.planned.unwrap_or(self.begun);
+                self.apply.end(&attempt.output, since.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(self, run: Run, end: RunEnd, is_cancelled: bool) -> Ended {
+        Ended {
+            run,
+            end,
+            is_cancelled,
+            plan_text: self.plan.tail().to_owned(),
+            apply_text: self.apply.tail().to_owned(),
+        }
+    }
+}

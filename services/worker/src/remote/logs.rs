@@ -1,0 +1,180 @@
+//! Logs of a remote run, as output of the run (docs/hcp-terraform.md#logs).
+
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_hcp_terraform::{ApiError, Server, SignedUrl};
+use cts_terraform::{OutputLine, OutputSink, OutputStream, Step};
+use serde::Deserialize;
+
+/// Bytes of one request.
+const PIECE: u32 = 256 << 10;
+
+/// Most bytes of the end of a log that are kept for an error.
+const TAIL: usize = 64 << 10;
+
+/// A line of a log in the structured form.
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "@message")]
+    message: String,
+}
+
+/// The log of a plan or an apply, as far as it was read.
+pub(super) struct StageLog {
+    step: Step,
+    offset: u64,
+    /// The begin of a line.
+    partial: Vec<u8>,
+    /// The text of the whole stage so far, without the begin of a long one.
+    tail: String,
+    is_complete: bool,
+}
+
+impl StageLog {
+    pub(super) const fn new(step: Step) -> Self {
+        Self {
+            step,
+            offset: 0,
+            partial: Vec::new(),
+            tail: String::new(),
+            is_complete: false,
+        }
+    }
+
+    /// Reads all that is there. With `is_over` the stage has ended: no more will come.
+    ///
+    /// # Cancellation
+    /// Lines that were passed on are not passed on again.
+    pub(super) async fn read(
+        &mut self,
+        server: &Server,
+        url: &SignedUrl,
+        output: &Arc<dyn OutputSink>,
+        is_over: bool,
+    ) -> Result<(), ApiError> {
+        while !self.is_complete {
+            let piece = server.log_piece(url, self.offset, PIECE).await?;
+            let is_same = piece.next_offset == self.offset;
+            self.offset = piece.next_offset;
+            self.is_complete = piece.is_last;
+            self.take(&piece.content, output);
+            if is_same {
+                break;
+            }
+        }
+        if is_over || self.is_complete {
+            self.finish(output);
+        }
+        Ok(())
+    }
+
+    /// The stage took this long, and its log is read.
+    pub(super) fn end(&self, output: &Arc<dyn OutputSink>, took: Duration) {
+        output.step_ended(self.step, took);
+    }
+
+    /// The end of the text so far.
+    pub(super) fn tail(&self) -> &str {
+        &self.tail
+    }
+
+    fn take(&mut self, content: &[u8], output: &Arc<dyn OutputSink>) {
+        let mut rest = content;
+        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let (line, after) = rest.split_at(end);
+            self.partial.extend_from_slice(line);
+            rest = after.get(1..).unwrap_or_default();
+            self.line(output);
+        }
+        self.partial.extend_from_slice(rest);
+    }
+
+    fn finish(&mut self, output: &Arc<dyn OutputSink>) {
+        if !self.partial.is_empty() {
+            self.line(output);
+        }
+    }
+
+    /// Passes the collected line on.
+    fn line(&mut self, output: &Arc<dyn OutputSink>) {
+        let bytes = mem::take(&mut self.partial);
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end_matches('\r');
+        let texts = match serde_json::from_str::<Event>(text) {
+            Ok(event) => {
+                output.event(text);
+                event.message
+            }
+            Err(_plain) => strip_ansi_escapes::strip_str(text),
+        };
+        for text in texts.split('\n') {
+            self.tail.push_str(text);
+            self.tail.push('\n');
+            output.line(OutputLine::new(OutputStream::Stdout, text.to_owned()));
+        }
+        if self.tail.len() > 2 * TAIL {
+            let begin = self.tail.len() - TAIL;
+            let begin = self.tail.ceil_char_boundary(begin);
+            self.tail.drain(..begin);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Lines(Mutex<Vec<String>>);
+
+    impl OutputSink for Lines {
+        fn line(&self, line: OutputLine) {
+            self.0.lock().push(line.text);
+        }
+
+        fn event(&self, line: &str) {
+            self.0.lock().push(format!("event {}", line.len()));
+        }
+    }
+
+    fn lines(pieces: &[&str]) -> Vec<String> {
+        let lines = Arc::new(Lines::default());
+        let output = Arc::clone(&lines) as Arc<dyn OutputSink>;
+        let mut log = StageLog::new(Step::Plan);
+        for piece in pieces {
+            log.take(piece.as_bytes(), &output);
+        }
+        log.finish(&output);
+        lines.0.lock().clone()
+    }
+
+    #[test]
+    fn lines_are_put_together_without_colours() {
+        assert_eq!(
+            lines(&["\u{1b}[1mPlan:", "\u{1b}[0m 1 to add\r\nn", "ext\n", "last"]),
+            ["Plan: 1 to add", "next", "last"]
+        );
+    }
+
+    #[test]
+    fn structured_lines_are_shown_as_their_message() {
+        let event = r#"{"@level":"info","@message":"one\ntwo","type":"version"}"#;
+        let all = lines(&[event, "\n{\"x\":1}\n"]);
+        assert_eq!(all[1..], ["one", "two", "{\"x\":1}"]);
+        assert!(all[0].starts_with("event "));
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_log_is_kept() {
+        let output = Arc::new(Lines::default()) as Arc<dyn OutputSink>;
+        let mut log = StageLog::new(Step::Apply);
+        for _ in 0..20_000 {
+            log.take("twenty bytes a line\n".as_bytes(), &output);
+        }
+        assert!(log.tail().len() <= 2 * TAIL + 20);
+    }
+}

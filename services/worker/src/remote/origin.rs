@@ -1,0 +1,128 @@
+//! The place that had the state of a task before: a backend, or the workspace of an earlier task.
+
+use std::sync::Arc;
+
+use aho_corasick::BuildError;
+use cts_core::state::StateRecord;
+use cts_core::{Backend, Chain, TaskName};
+use cts_hcp_terraform::Server;
+use cts_terraform::{
+    Attempt, ChildEnvironment, Discard, EnvironmentSources, FoundState, StateOrigin, TaskDirectory,
+};
+
+use super::error::RemoteError;
+use super::remote_attempt::RemoteAttempt;
+use super::state::read_state;
+use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::state_error::StateError;
+use crate::redaction::Redactor;
+use crate::values::texts_of;
+
+/// Where the state was before.
+pub(super) enum Origin {
+    Backend(StateOrigin),
+    /// The workspace of the task that had this name.
+    Workspace(TaskName),
+}
+
+impl Origin {
+    /// Kind and workspace, for messages.
+    pub(super) fn named(&self) -> (String, TaskName) {
+        match self {
+            Self::Backend(origin) => (origin.backend.kind.clone(), origin.workspace.clone()),
+            Self::Workspace(task) => (cts_core::REMOTE_DRIVER.to_owned(), task.clone()),
+        }
+    }
+}
+
+impl RemoteAttempt<'_> {
+    /// The other place of the state: the workspace that a person has named, or the configured previous backend.
+    pub(super) fn origin(&self, known: &StateRecord) -> Option<Origin> {
+        if let Some(earlier) = &known.from {
+            return Some(Origin::Workspace(earlier.clone()));
+        }
+        let options = &self.run.shared.options;
+        let backend = options.previous_backend.clone()?;
+        Some(Origin::Backend(StateOrigin {
+            environment: match &*backend.kind {
+                "consul" => options.consul_environment.clone(),
+                _ => Vec::new(),
+            },
+            workspace: self.input.definition.name.clone(),
+            backend,
+        }))
+    }
+
+    /// The state at the other place, with its text.
+    pub(super) async fn fetch(
+        &self,
+        server: &Server,
+        origin: &Origin,
+    ) -> Result<Option<(FoundState, Vec<u8>)>, AttemptError> {
+        match origin {
+            Origin::Workspace(task) => {
+                let settings = &self.driver.settings;
+                let name = settings.workspaces.name_of(task.as_str());
+                let named = server.workspace_named(&settings.organization, &name).await;
+                match named.map_err(RemoteError::from)? {
+                    Some(workspace) => Ok(read_state(server, &workspace.id).await?),
+                    None => Ok(None),
+                }
+            }
+            Origin::Backend(origin) => self.fetch_from_backend(origin).await,
+        }
+    }
+
+    /// Terraform reads the state out of a backend, in the directory of the task.
+    async fn fetch_from_backend(
+        &self,
+        origin: &StateOrigin,
+    ) -> Result<Option<(FoundState, Vec<u8>)>, AttemptError> {
+        let Some(terraform) = &self.driver.terraform else {
+            return Ok(None);
+        };
+        let options = &self.run.shared.options;
+        let definition = &self.input.definition;
+        let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
+        directory.create()?;
+        let sources = EnvironmentSources {
+            inherited: &options.environment,
+            backend: &[],
+            task_env: &[],
+            lock_timeout: None,
+            persist_log: false,
+            worker: None,
+        };
+        let attempt = Attempt {
+            task: definition.name.clone(),
+            environment: ChildEnvironment::new(sources, &definition.name, &directory),
+            directory,
+            output: Arc::new(Discard),
+            stop: self.order.clone(),
+            timeouts: self.run.lease.timeouts.or(options.timeouts),
+        };
+        match terraform.fetch_state(&attempt, origin).await {
+            Ok(None) => Ok(None),
+            Ok(Some(fetched)) => {
+                let text = fetched.text().map_err(RemoteError::StateFile)?;
+                Ok(Some((fetched.found, text)))
+            }
+            Err(error) if error.is_interrupted() || error.has_left_processes() => Err(error.into()),
+            Err(error) => {
+                let text = Chain(&error).to_string();
+                Err(unreadable(&origin.backend, &text)?.into())
+            }
+        }
+    }
+}
+
+/// Messages about a backend may have its credentials.
+fn unreadable(backend: &Backend, text: &str) -> Result<StateError, BuildError> {
+    let mut credentials = Vec::new();
+    for credential in backend.credentials() {
+        texts_of(credential, &mut credentials);
+    }
+    let text = Redactor::new(credentials)?.redact(text).into_owned();
+    let kind = backend.kind.clone();
+    Ok(StateError::Unreadable { kind, text })
+}

@@ -1,0 +1,43 @@
+//! A state that is stored in a workspace.
+
+use cts_core::state::TerraformState;
+use cts_hcp_terraform::{ApiError, NewStateVersion, Server};
+
+use super::error::RemoteError;
+
+/// The reason of the lock, for people.
+const REASON: &str = "cts moves the state of the task";
+
+/// Locks a workspace, stores the state and unlocks it. A lock that an attempt of ours has left is taken over: only the
+/// user of the token can release it.
+pub(super) async fn push(
+    server: &Server,
+    workspace_id: &str,
+    (text, state): (&[u8], &TerraformState),
+    force: bool,
+) -> Result<(), RemoteError> {
+    lock(server, workspace_id).await?;
+    let version = NewStateVersion {
+        state: text,
+        serial: state.serial,
+        lineage: &state.lineage,
+        force,
+    };
+    let stored = server.create_state_version(workspace_id, version).await;
+    let unlocked = server.unlock_workspace(workspace_id).await;
+    stored?;
+    match unlocked {
+        Ok(_) | Err(ApiError::Conflict(_) | ApiError::OutcomeUnknown { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn lock(server: &Server, workspace_id: &str) -> Result<(), ApiError> {
+    match server.lock_workspace(workspace_id, REASON).await {
+        Err(ApiError::Conflict(_) | ApiError::OutcomeUnknown { .. }) => {
+            server.unlock_workspace(workspace_id).await?;
+            server.lock_workspace(workspace_id, REASON).await.map(drop)
+        }
+        locked => locked.map(drop),
+    }
+}

@@ -1,0 +1,135 @@
+//! One attempt at a run on a server, from its frozen input to the end of its remote run.
+
+use std::sync::Arc;
+
+use cts_bundle::UnpackedBundle;
+use cts_core::runs::{AttemptOutcome, Plan, RunKind};
+use cts_core::{RemoteRun, RunInput};
+use cts_hcp_terraform::{Run, RunEnd, RunStatus, Server};
+use cts_terraform::{OutputLine, OutputSink, OutputStream, RenderSettings, StopSignal};
+
+use super::RemoteDriver;
+use super::error::RemoteError;
+use super::follow::Ended;
+use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::attempt_report::AttemptReport;
+use crate::lease::leased_run::LeasedRun;
+use crate::redaction::Redactor;
+
+/// Most policies that an error names.
+const MOST_POLICIES: usize = 20;
+
+/// An attempt whose run happens on a server.
+pub(crate) struct RemoteAttempt<'r> {
+    pub(crate) run: &'r LeasedRun,
+    pub(crate) driver: &'r RemoteDriver,
+    pub(crate) kind: RunKind,
+    pub(crate) input: &'r RunInput,
+    pub(crate) settings: Arc<RenderSettings>,
+    /// Variables of the environment that providers of the task set.
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) bundle: Option<UnpackedBundle>,
+    pub(crate) output: Arc<dyn OutputSink>,
+    pub(crate) order: StopSignal,
+    pub(crate) redactor: Arc<Redactor>,
+}
+
+impl RemoteAttempt<'_> {
+    /// Begins the remote run, or continues with one that another worker has begun, and follows it to its end.
+    pub(crate) async fn make(
+        &self,
+        findings: &mut AttemptReport,
+    ) -> Result<AttemptOutcome, AttemptError> {
+        let Some(begun) = self.begin().await? else {
+            return Ok(AttemptOutcome::Checked);
+        };
+        findings.remote_url.clone_from(&begun.remote.url);
+        let is_disposable = begun.is_disposable;
+        let mut remote = begun.remote;
+        let ended = self.follow(&mut remote).await?;
+        if self.kind.changes_resources() {
+            self.report_state(&remote, findings).await;
+        }
+        let outcome = self.outcome(&remote, &ended).await?;
+        if is_disposable {
+            self.remove_workspace(&remote).await;
+        }
+        Ok(outcome)
+    }
+
+    /// The result of a remote run that has ended.
+    async fn outcome(
+        &self,
+        remote: &RemoteRun,
+        ended: &Ended,
+    ) -> Result<AttemptOutcome, AttemptError> {
+        let run = &ended.run;
+        let did_end_well = matches!(ended.end, RunEnd::Applied | RunEnd::Planned);
+        if ended.is_cancelled && !did_end_well {
+            return Err(AttemptError::Stopped);
+        }
+        let url = remote.url.clone().unwrap_or_default();
+        if !did_end_well {
+            return Err(RemoteError::Ended {
+                status: run.status.as_str().to_owned(),
+                url,
+                detail: self.detail(ended).await,
+            }
+            .into());
+        }
+        Ok(match self.kind {
+            RunKind::Apply => AttemptOutcome::Applied,
+            RunKind::Destroy => AttemptOutcome::Destroyed,
+            RunKind::Check => AttemptOutcome::Checked,
+            RunKind::Plan | RunKind::DestroyPlan => {
+                let changes_present = run.has_changes.unwrap_or(true);
+                let text = format!("{}\n\nTo see this run: {url}\n", ended.plan_text.trim_end());
+                AttemptOutcome::Planned(Plan::new(changes_present, text))
+            }
+        })
+    }
+
+    /// The reason of a failure, as far as the server shows it.
+    async fn detail(&self, ended: &Ended) -> String {
+        if ended.run.status == RunStatus::PolicySoftFailed {
+            return self.failed_policies(&ended.run).await;
+        }
+        ended.error_text()
+    }
+
+    async fn failed_policies(&self, run: &Run) -> String {
+        let results = match self.server().await {
+            Ok(server) => server.policy_results(&run.id).await,
+            Err(_unreachable) => return String::new(),
+        };
+        let results = results.unwrap_or_default().into_iter();
+        let failed = results.filter(|policy| policy.status.contains("failed"));
+        let lines = failed.map(|policy| format!("policy {}: {}", policy.name, policy.status));
+        lines.take(MOST_POLICIES).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A workspace that was made for an inspection alone goes again, unless it has resources by now.
+    async fn remove_workspace(&self, remote: &RemoteRun) {
+        let Ok(server) = self.server().await else {
+            return;
+        };
+        if let Err(error) = server.safe_delete_workspace(&remote.workspace.id).await {
+            tracing::info!(
+                task_name = self.run.lease.task_name,
+                workspace = remote.workspace.name,
+                error = %cts_core::Chain(&error),
+                "the workspace that an inspection has made stays"
+            );
+        }
+    }
+
+    pub(super) async fn server(&self) -> Result<Server, RemoteError> {
+        self.driver.server(&self.run.shared.values).await
+    }
+
+    /// Adds a line of cts to the log of the run.
+    pub(super) fn say(&self, text: &str) {
+        let line = OutputLine::new(OutputStream::Stdout, format!("cts: {text}"));
+        self.output.line(line);
+    }
+}

@@ -1,0 +1,262 @@
+//! The state of a task in its workspace, and its move there (docs/hcp-terraform.md#states).
+//!
+//! The rules are those of backends ([`cts_core::state`]), and so is the order of the steps: a move that cts decides is
+//! recorded before it is done, and a person's decision is carried out first. A workspace whose state was verified is
+//! named by the newest remote run of the task.
+
+use cts_core::runs::RunKind;
+use cts_core::state::{
+    Decision, Keep, Refusal, Source, StateRecord, StateReport, TerraformState, decide, decide_from,
+};
+use cts_core::{Chain, REMOTE_DRIVER, RemoteRun};
+use cts_hcp_terraform::Server;
+use cts_terraform::{FoundState, run_outputs, state_outputs};
+
+use super::error::RemoteError;
+use super::origin::Origin;
+use super::remote_attempt::RemoteAttempt;
+use super::workspace::Reconciled;
+use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::attempt_report::AttemptReport;
+use crate::attempt::state::mismatch::Mismatch;
+use crate::attempt::state_error::StateError;
+
+/// The states that were found at both places.
+struct Seen {
+    target: Option<TerraformState>,
+    origin: Option<Origin>,
+    source: Source,
+    text: Option<Vec<u8>>,
+}
+
+impl RemoteAttempt<'_> {
+    /// Verifies that the state in the workspace is the task's, and moves it there if it is elsewhere and this run
+    /// changes something. Returns the number of moves at which that is so.
+    pub(super) async fn verify_state(
+        &self,
+        server: &Server,
+        reconciled: &Reconciled,
+        newest: Option<&RemoteRun>,
+    ) -> Result<u32, AttemptError> {
+        // A scheduler of an earlier version has no record of the state.
+        let known = self.run.lease.state.clone()?.unwrap_or_default();
+        let is_pending = known.keep.is_some() || known.from.is_some();
+        let newest = newest.filter(|newest| newest.workspace.id == reconciled.place.id);
+        let is_verified = newest.is_some_and(|newest| newest.verified_moves == Some(known.moves));
+        if is_verified && !is_pending {
+            return Ok(known.moves);
+        }
+        let origin = self.origin(&known);
+        if known.known.is_none() && !is_pending && origin.is_none() {
+            // The task takes any state that it finds.
+            return Ok(known.moves);
+        }
+        let seen = self.read_both(server, reconciled, &known, origin).await?;
+        match decided(&known, seen.target.as_ref(), &seen.source) {
+            Decision::GoOn(state) if is_pending && self.changes_something() && state.is_some() => {
+                // Without a state the decision stays in force until a state exists.
+                self.record_state(StateReport::Accepted(state)).await
+            }
+            Decision::GoOn(_) => Ok(known.moves),
+            Decision::Refuse(refusal) => {
+                Err(self.mismatch(Some(refusal), &known, seen, reconciled).await)
+            }
+            Decision::Move { .. } if !self.changes_something() => {
+                Err(self.mismatch(None, &known, seen, reconciled).await)
+            }
+            Decision::Move { force } => {
+                let (Some(text), Source::State(state)) = (&seen.text, &seen.source) else {
+                    let refusal = Some(Refusal::NoSource);
+                    return Err(self.mismatch(refusal, &known, seen, reconciled).await);
+                };
+                let moved = StateReport::Moved(state.clone());
+                let moves = if is_pending {
+                    self.push(server, reconciled, (text, state), force).await?;
+                    self.record_state(moved).await?
+                } else {
+                    let moves = self.record_state(moved).await?;
+                    self.push(server, reconciled, (text, state), force).await?;
+                    moves
+                };
+                self.tell(&seen, state, reconciled);
+                Ok(moves)
+            }
+        }
+    }
+
+    const fn changes_something(&self) -> bool {
+        matches!(self.kind, RunKind::Apply | RunKind::Destroy)
+    }
+
+    /// Reads the state in the workspace, and that at the other place if it matters.
+    async fn read_both(
+        &self,
+        server: &Server,
+        reconciled: &Reconciled,
+        known: &StateRecord,
+        origin: Option<Origin>,
+    ) -> Result<Seen, AttemptError> {
+        let lineage = known.known.as_ref().map(|known| known.lineage.as_str());
+        // Terraform makes such a state by itself.
+        let is_made_here = |found: &FoundState| {
+            found.is_placeholder && lineage.is_none_or(|lineage| lineage != found.state.lineage)
+        };
+        let found = read_state(server, &reconciled.place.id).await?;
+        let found = found.map(|(found, _text)| found);
+        let target = found.filter(|found| !is_made_here(found));
+        let mut seen = Seen {
+            target: target.map(|found| found.state),
+            origin,
+            source: Source::Unknown,
+            text: None,
+        };
+        let first = decided(known, seen.target.as_ref(), &seen.source);
+        let is_settled = matches!(first, Decision::GoOn(Some(_))) || known.keep == Some(Keep::New);
+        if !is_settled && let Some(origin) = &seen.origin {
+            let fetched = self.fetch(server, origin).await?;
+            let fetched = fetched.filter(|(found, _text)| !is_made_here(found));
+            (seen.source, seen.text) = match fetched {
+                Some((found, text)) => (Source::State(found.state), Some(text)),
+                None => (Source::Nothing, None),
+            };
+        }
+        Ok(seen)
+    }
+
+    async fn record_state(&self, report: StateReport) -> Result<u32, AttemptError> {
+        let scheduler = &self.run.shared.scheduler;
+        let recorded = scheduler.record_state(&self.run.lease, report).await;
+        Ok(recorded.map_err(StateError::Unrecorded)?)
+    }
+
+    /// Stores a state in the workspace, under its lock.
+    async fn push(
+        &self,
+        server: &Server,
+        reconciled: &Reconciled,
+        (text, state): (&[u8], &TerraformState),
+        force: bool,
+    ) -> Result<(), AttemptError> {
+        let pushed = super::push::push(server, &reconciled.place.id, (text, state), force).await;
+        Ok(pushed.map_err(|error| self.explained(error, reconciled))?)
+    }
+
+    /// A missing right is said with the steps by hand.
+    fn explained(&self, error: RemoteError, reconciled: &Reconciled) -> RemoteError {
+        if error.is_forbidden() {
+            return RemoteError::Unmovable {
+                task: self.run.lease.task_name.clone(),
+                workspace: reconciled.place.name.clone(),
+                error: Box::new(error),
+            };
+        }
+        error
+    }
+
+    /// The error of a refused run; the task keeps it, so that it can be shown.
+    async fn mismatch(
+        &self,
+        refusal: Option<Refusal>,
+        known: &StateRecord,
+        seen: Seen,
+        reconciled: &Reconciled,
+    ) -> AttemptError {
+        let mismatch = Mismatch {
+            refusal,
+            task: self.input.definition.name.clone(),
+            known: known.known.clone(),
+            kind: self.kind,
+            driver: REMOTE_DRIVER,
+            backend: place(reconciled),
+            target: seen.target,
+            old: seen.origin.map(|origin| {
+                let (kind, workspace) = origin.named();
+                (kind, workspace, seen.source)
+            }),
+        };
+        if self.changes_something() {
+            let conflict = StateReport::Refused(mismatch.conflict(&self.redactor));
+            if let Err(error) = self.record_state(conflict).await {
+                tracing::debug!(task_name = self.run.lease.task_name, error = %Chain(&error), "the conflict is not recorded");
+            }
+        }
+        StateError::Mismatch(Box::new(mismatch)).into()
+    }
+
+    /// Logs the move in the log of the run and in that of the worker.
+    fn tell(&self, seen: &Seen, state: &TerraformState, reconciled: &Reconciled) {
+        let Some(origin) = &seen.origin else { return };
+        let (from, workspace) = origin.named();
+        let (to, name) = (place(reconciled), &reconciled.place.name);
+        self.say(&format!(
+            "the state {} with serial {} was moved from {from:?}, workspace {workspace}, to {to:?}, workspace {name}",
+            state.lineage, state.serial
+        ));
+        tracing::info!(
+            task_name = self.run.lease.task_name,
+            run.id = %self.run.lease.run,
+            from,
+            to,
+            workspace = name,
+            lineage = state.lineage,
+            serial = state.serial,
+            "the state was moved"
+        );
+    }
+
+    /// Reports the state after a remote run, and the outputs in it. Without the right to read states a run reports
+    /// neither.
+    pub(super) async fn report_state(&self, remote: &RemoteRun, findings: &mut AttemptReport) {
+        let read = async {
+            let server = self.server().await?;
+            read_state(&server, &remote.workspace.id).await
+        };
+        match read.await {
+            Ok(None) => {}
+            Ok(Some((found, text))) => {
+                findings.state = Some(found.state);
+                let names = &self.input.definition.outputs;
+                if self.kind == RunKind::Apply && !names.is_empty() {
+                    findings.outputs = run_outputs(names, state_outputs(&text));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(
+                    task_name = self.run.lease.task_name,
+                    error = %Chain(&error),
+                    "the serial of the state cannot be read and is not reported"
+                );
+            }
+        }
+    }
+}
+
+/// The place of the state, as messages name it.
+fn place(reconciled: &Reconciled) -> String {
+    let place = &reconciled.place;
+    format!("{REMOTE_DRIVER} {}/{}", place.hostname, place.organization)
+}
+
+fn decided(known: &StateRecord, target: Option<&TerraformState>, source: &Source) -> Decision {
+    if known.from.is_some() {
+        decide_from(target, source, known.keep)
+    } else {
+        decide(known.known.as_ref(), target, source, known.keep)
+    }
+}
+
+/// The newest state of a workspace, with its text.
+pub(super) async fn read_state(
+    server: &Server,
+    workspace_id: &str,
+) -> Result<Option<(FoundState, Vec<u8>)>, RemoteError> {
+    let Some(version) = server.current_state_version(workspace_id).await? else {
+        return Ok(None);
+    };
+    let Some(url) = &version.download_url else {
+        return Ok(None);
+    };
+    let text = server.download_state(url).await?;
+    let found = cts_terraform::read_state(&text)?;
+    Ok(found.map(|found| (found, text)))
+}

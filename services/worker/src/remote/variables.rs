@@ -1,0 +1,327 @@
+//! Variables of a workspace: the values of the input, of the task and of its providers
+//! (docs/hcp-terraform.md#variables).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cts_core::Digest;
+use cts_hcp_terraform::{
+    ApiError, LONGEST_VALUE, RunVariable, Server, Variable, VariableCategory, VariableDraft,
+};
+use cts_terraform::RenderedVariable;
+use moka::sync::Cache;
+use secrecy::SecretString;
+
+/// By which cts knows the variables that it has made.
+const DESCRIPTION: &str = "managed by cts; edits are replaced";
+
+/// Variables whose last known content is remembered.
+const REMEMBERED: u64 = 20_000;
+
+/// A variable that a workspace is to have.
+#[derive(Debug, Clone)]
+pub(super) struct WantedVariable {
+    pub(super) key: String,
+    pub(super) value: SecretString,
+    pub(super) digest: Digest,
+    pub(super) category: VariableCategory,
+    pub(super) is_sensitive: bool,
+}
+
+/// Values of a root module, by the way in which they reach the server.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    /// Variables of the workspace, or of the run.
+    pub(super) variables: Vec<WantedVariable>,
+    /// Values that are too long for variables, as the text of a file.
+    pub(super) file: Option<String>,
+}
+
+/// Versions and digests of variables that this worker has written: the server does not show secrets.
+#[derive(Debug, Clone)]
+pub(super) struct KnownVariables(Cache<String, (String, Digest)>);
+
+impl Default for KnownVariables {
+    fn default() -> Self {
+        Self(Cache::new(REMEMBERED))
+    }
+}
+
+impl KnownVariables {
+    fn note(&self, variable: &Variable, digest: Digest) {
+        if let Some(version) = &variable.version_id {
+            self.0
+                .insert(variable.id.clone(), (version.clone(), digest));
+        }
+    }
+
+    fn is_current(&self, variable: &Variable, wanted: &WantedVariable) -> bool {
+        if !wanted.is_sensitive {
+            // Some servers remove white space around a value.
+            let value = variable.value.as_deref().map(str::trim);
+            return value
+                .is_some_and(|value| Digest::of_parts([value.as_bytes()]) == wanted.digest);
+        }
+        let known = self.0.get(&variable.id);
+        known.is_some_and(|(version, digest)| {
+            variable.version_id.as_ref() == Some(&version) && digest == wanted.digest
+        })
+    }
+}
+
+/// Sorts values by the way in which they reach the server.
+pub(super) fn values(rendered: Vec<RenderedVariable>, environment: &[(String, String)]) -> Values {
+    let mut values = Values::default();
+    for variable in rendered {
+        if variable.value.len() > LONGEST_VALUE && !variable.is_sensitive {
+            let file = values.file.get_or_insert_default();
+            file.push_str(&variable.name);
+            file.push_str(" = ");
+            file.push_str(&variable.value);
+            file.push('\n');
+        } else {
+            values.variables.push(WantedVariable::new(
+                variable.name,
+                variable.value,
+                VariableCategory::Terraform,
+                variable.is_sensitive,
+            ));
+        }
+    }
+    let environment = environment.iter().map(|(name, value)| {
+        WantedVariable::new(name.clone(), value.clone(), VariableCategory::Env, true)
+    });
+    values.variables.extend(environment);
+    values
+}
+
+impl WantedVariable {
+    fn new(key: String, value: String, category: VariableCategory, is_sensitive: bool) -> Self {
+        Self {
+            key,
+            digest: Digest::of_parts([value.trim().as_bytes()]),
+            value: SecretString::from(value),
+            category,
+            is_sensitive,
+        }
+    }
+
+    /// As a value of one run, if it can be one.
+    pub(super) fn of_run(&self) -> Option<RunVariable> {
+        let is_possible = self.category == VariableCategory::Terraform && !self.is_sensitive;
+        is_possible.then(|| RunVariable {
+            key: self.key.clone(),
+            value: self.value.clone(),
+        })
+    }
+
+    fn draft(&self) -> VariableDraft<'_> {
+        VariableDraft {
+            key: &self.key,
+            value: self.value.clone(),
+            category: self.category,
+            is_hcl: self.category == VariableCategory::Terraform,
+            is_sensitive: self.is_sensitive,
+            description: DESCRIPTION,
+        }
+    }
+}
+
+/// One change of a workspace's variables.
+#[derive(Debug)]
+enum Change<'a> {
+    Create(&'a WantedVariable),
+    Update(&'a Variable, &'a WantedVariable),
+    /// Deleted, and created again: the server does not change a secret into anything else.
+    Replace(&'a Variable, &'a WantedVariable),
+    Delete(&'a Variable),
+}
+
+/// The changes that bring the variables of a workspace into step. With `removes`, variables that cts has made
+/// and that are not wanted any more are removed.
+fn changes<'a>(
+    present: &'a [Variable],
+    wanted: &'a [WantedVariable],
+    known: &KnownVariables,
+    removes: bool,
+) -> Vec<Change<'a>> {
+    let name = |variable: &Variable| {
+        (
+            variable.key.clone(),
+            variable.category == VariableCategory::Env,
+        )
+    };
+    let by_name: BTreeMap<_, &Variable> = present.iter().map(|one| (name(one), one)).collect();
+    let mut changes = Vec::new();
+    let mut named = BTreeSet::new();
+    for variable in wanted {
+        let is_env = variable.category == VariableCategory::Env;
+        let name = (variable.key.clone(), is_env);
+        match by_name.get(&name) {
+            None => changes.push(Change::Create(variable)),
+            Some(there) => {
+                let is_same_kind =
+                    there.is_sensitive == variable.is_sensitive && there.is_hcl != is_env;
+                if !is_same_kind && there.is_sensitive {
+                    changes.push(Change::Replace(there, variable));
+                } else if !is_same_kind || !known.is_current(there, variable) {
+                    changes.push(Change::Update(there, variable));
+                }
+            }
+        }
+        named.insert(name);
+    }
+    if removes {
+        let gone = by_name
+            .iter()
+            .filter(|(name, there)| there.description == DESCRIPTION && !named.contains(*name));
+        changes.extend(gone.map(|(_name, there)| Change::Delete(there)));
+    }
+    changes
+}
+
+/// Writes the variables of a workspace that differ.
+pub(super) async fn write_variables(
+    server: &Server,
+    workspace_id: &str,
+    wanted: &[WantedVariable],
+    known: &KnownVariables,
+    removes: bool,
+) -> Result<(), ApiError> {
+    let present = server.variables(workspace_id).await?;
+    for change in changes(&present, wanted, known, removes) {
+        match change {
+            Change::Create(variable) => {
+                let made = server
+                    .create_variable(workspace_id, &variable.draft())
+                    .await?;
+                known.note(&made, variable.digest);
+            }
+            Change::Update(there, variable) => {
+                let draft = variable.draft();
+                let written = server
+                    .update_variable(workspace_id, &there.id, &draft)
+                    .await?;
+                known.note(&written, variable.digest);
+            }
+            Change::Replace(there, variable) => {
+                server.delete_variable(workspace_id, &there.id).await?;
+                let made = server
+                    .create_variable(workspace_id, &variable.draft())
+                    .await?;
+                known.note(&made, variable.digest);
+            }
+            Change::Delete(there) => server.delete_variable(workspace_id, &there.id).await?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(key: &str, value: &str, is_sensitive: bool) -> WantedVariable {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        WantedVariable::new(key, value, VariableCategory::Terraform, is_sensitive)
+    }
+
+    fn present(key: &str, value: Option<&str>, version: &str) -> Variable {
+        Variable {
+            id: format!("var-{key}"),
+            key: key.to_owned(),
+            value: value.map(str::to_owned),
+            category: VariableCategory::Terraform,
+            is_hcl: true,
+            is_sensitive: value.is_none(),
+            description: DESCRIPTION.to_owned(),
+            version_id: Some(version.to_owned()),
+        }
+    }
+
+    fn summary(changes: &[Change<'_>]) -> Vec<String> {
+        let texts = changes.iter().map(|change| match change {
+            Change::Create(variable) => format!("+{}", variable.key),
+            Change::Update(_, variable) => format!("~{}", variable.key),
+            Change::Replace(_, variable) => format!("!{}", variable.key),
+            Change::Delete(variable) => format!("-{}", variable.key),
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn only_differences_are_written() {
+        let known = KnownVariables::default();
+        let present = [
+            present("same", Some("{}\n"), "1"),
+            present("other", Some("1"), "1"),
+            present("secret", None, "1"),
+            Variable {
+                description: "by hand".into(),
+                ..present("mine", Some("1"), "1")
+            },
+            present("gone", Some("1"), "1"),
+        ];
+        let wanted = [
+            wanted("same", "{}", false),
+            wanted("other", "2", false),
+            wanted("secret", "s", true),
+            wanted("new", "1", false),
+        ];
+        let all = summary(&changes(&present, &wanted, &known, true));
+        assert_eq!(all, ["~other", "~secret", "+new", "-gone"]);
+        let kept = summary(&changes(&present, &wanted, &known, false));
+        assert_eq!(kept, ["~other", "~secret", "+new"]);
+    }
+
+    #[test]
+    fn a_secret_is_written_again_if_it_or_its_version_has_changed() {
+        let known = KnownVariables::default();
+        let secret = [wanted("secret", "s", true)];
+        let there = |version| [present("secret", None, version)];
+        known.note(&there("1")[0], secret[0].digest);
+        assert!(changes(&there("1"), &secret, &known, true).is_empty());
+        assert_eq!(
+            summary(&changes(&there("2"), &secret, &known, true)),
+            ["~secret"]
+        );
+        let other = [wanted("secret", "t", true)];
+        assert_eq!(
+            summary(&changes(&there("1"), &other, &known, true)),
+            ["~secret"]
+        );
+    }
+
+    #[test]
+    fn a_secret_never_becomes_plain_in_place() {
+        let known = KnownVariables::default();
+        let there = [present("token", None, "1")];
+        let plain = [wanted("token", "1", false)];
+        assert_eq!(summary(&changes(&there, &plain, &known, true)), ["!token"]);
+        let there = [present("token", Some("1"), "1")];
+        let secret = [wanted("token", "1", true)];
+        assert_eq!(summary(&changes(&there, &secret, &known, true)), ["~token"]);
+    }
+
+    #[test]
+    fn long_values_go_into_a_file_and_secrets_never_do() {
+        let rendered = |name: &str, length: usize, is_sensitive| RenderedVariable {
+            name: name.to_owned(),
+            value: "1".repeat(length),
+            is_sensitive,
+        };
+        let values = values(
+            vec![
+                rendered("services", LONGEST_VALUE + 1, false),
+                rendered("consul_kv", LONGEST_VALUE, false),
+                rendered("fw", LONGEST_VALUE + 1, true),
+            ],
+            &[("FW_TOKEN".to_owned(), "t".to_owned())],
+        );
+        assert!(values.file.unwrap().starts_with("services = 11"));
+        let variables = values.variables.iter();
+        let of_run = variables.clone().filter_map(WantedVariable::of_run);
+        assert_eq!(of_run.map(|one| one.key).collect::<Vec<_>>(), ["consul_kv"]);
+        let keys: Vec<_> = variables.map(|one| one.key.as_str()).collect();
+        assert_eq!(keys, ["consul_kv", "fw", "FW_TOKEN"]);
+    }
+}

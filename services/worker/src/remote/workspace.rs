@@ -1,0 +1,247 @@
+//! The workspace of a task: found or made, and brought into step with its settings
+//! (docs/hcp-terraform.md#workspaces).
+
+use std::collections::BTreeSet;
+
+use cts_core::{CloudExecution, CloudWorkspace, RemoteWorkspace, TaskDefinition};
+use cts_hcp_terraform::{ApiError, ExecutionMode, Server, Workspace, WorkspaceDraft};
+
+use super::RemoteDriver;
+use super::error::RemoteError;
+use super::rules::{WorkspaceFacts, WorkspaceRefusal};
+use super::version::version_to_set;
+
+/// The program that made a workspace, for people.
+const SOURCE_NAME: &str = "cts";
+
+/// The workspace of an attempt.
+#[derive(Debug)]
+pub(super) struct Reconciled {
+    pub(super) workspace: Workspace,
+    pub(super) place: RemoteWorkspace,
+    /// Whether this attempt has made it.
+    pub(super) is_new: bool,
+}
+
+impl RemoteDriver {
+    /// Finds or makes the workspace of a task. Only settings of the task are changed in one that exists, and nothing
+    /// in one that cts may not use.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time, and called again.
+    pub(super) async fn reconcile(
+        &self,
+        server: &Server,
+        definition: &TaskDefinition,
+    ) -> Result<Reconciled, RemoteError> {
+        let settings = &self.settings;
+        let name = settings.workspaces.name_of(definition.name.as_str());
+        let wanted = definition.workspace.clone().unwrap_or_default();
+        let (mode, pool) = self.execution(server, &wanted.execution).await?;
+        let found = server
+            .workspace_named(&settings.organization, &name)
+            .await?;
+        let is_new = found.is_none();
+        let workspace = if let Some(workspace) = found {
+            let facts = facts(&workspace, self.tags_of(server, &workspace).await?);
+            let judged = settings.workspaces.judge(&facts);
+            judged.map_err(|refusal| self.refused(server, &workspace.name, refusal))?;
+            workspace
+        } else {
+            let draft = WorkspaceDraft {
+                name: Some(name.clone()),
+                description: Some(definition.description.clone()),
+                execution_mode: Some(mode.clone()),
+                agent_pool_id: pool.clone(),
+                auto_apply: Some(true),
+                queue_all_runs: Some(false),
+                terraform_version: wanted.terraform_version.clone(),
+                structured_run_output: Some(false),
+                source_name: Some(SOURCE_NAME.to_owned()),
+                // With the request itself: a workspace without its tag would not be ours.
+                tags: settings.workspaces.missing_tags(&BTreeSet::new()),
+                ..WorkspaceDraft::default()
+            };
+            self.create(server, &name, &draft).await?
+        };
+        let workspace = self
+            .update(server, workspace, (mode, pool), &wanted)
+            .await?;
+        self.add_tags(server, &workspace).await?;
+        Ok(Reconciled {
+            place: self.place_of(server, &workspace),
+            workspace,
+            is_new,
+        })
+    }
+
+    /// The workspace as records and people name it.
+    fn place_of(&self, server: &Server, workspace: &Workspace) -> RemoteWorkspace {
+        RemoteWorkspace {
+            hostname: host_of(server),
+            organization: self.settings.organization.clone(),
+            name: workspace.name.clone(),
+            id: workspace.id.clone(),
+            project: workspace.project_id.clone(),
+        }
+    }
+
+    /// Mode and pool in which the runs of a task happen.
+    async fn execution(
+        &self,
+        server: &Server,
+        execution: &CloudExecution,
+    ) -> Result<(ExecutionMode, Option<String>), RemoteError> {
+        Ok(match execution {
+            CloudExecution::Remote => (ExecutionMode::Remote, None),
+            CloudExecution::AgentPoolId(id) => (ExecutionMode::Agent, Some(id.clone())),
+            CloudExecution::AgentPoolName(name) => {
+                let organization = &self.settings.organization;
+                let pool = server.agent_pool(organization, name).await?;
+                let pool = pool.ok_or_else(|| RemoteError::NoPool {
+                    name: name.clone(),
+                    organization: organization.clone(),
+                })?;
+                (ExecutionMode::Agent, Some(pool.id))
+            }
+        })
+    }
+
+    async fn create(
+        &self,
+        server: &Server,
+        name: &str,
+        draft: &WorkspaceDraft,
+    ) -> Result<Workspace, RemoteError> {
+        let organization = &self.settings.organization;
+        match server.create_workspace(organization, draft).await {
+            Ok(workspace) => {
+                tracing::info!(workspace = name, organization, "the workspace was made");
+                Ok(workspace)
+            }
+            Err(ApiError::NotFound(_) | ApiError::Forbidden(_)) => Err(RemoteError::Organization {
+                organization: organization.clone(),
+            }),
+            Err(ApiError::Invalid(refusal)) if says_taken(&refusal) => Err(RemoteError::Hidden {
+                place: self.named(server, name),
+            }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Changes what a task sets and the workspace has otherwise.
+    async fn update(
+        &self,
+        server: &Server,
+        workspace: Workspace,
+        (mode, pool): (ExecutionMode, Option<String>),
+        wanted: &CloudWorkspace,
+    ) -> Result<Workspace, RemoteError> {
+        let current = workspace.terraform_version.as_deref().unwrap_or_default();
+        let version = version_to_set(
+            wanted.terraform_version.as_deref(),
+            wanted.auto_upgrade_tf_version,
+            current,
+        );
+        let version = version.map_err(|version| RemoteError::Version {
+            place: self.named(server, &workspace.name),
+            version,
+        })?;
+        let has_mode = workspace.execution_mode == mode && workspace.agent_pool_id == pool;
+        if version.is_none() && has_mode && workspace.working_directory.is_empty() {
+            return Ok(workspace);
+        }
+        let draft = WorkspaceDraft {
+            execution_mode: (!has_mode).then_some(mode),
+            agent_pool_id: pool.filter(|_pool| !has_mode),
+            terraform_version: version,
+            // Archives have the root module at their root.
+            working_directory: (!workspace.working_directory.is_empty()).then(String::new),
+            ..WorkspaceDraft::default()
+        };
+        Ok(server.update_workspace(&workspace.id, &draft).await?)
+    }
+
+    async fn tags_of(
+        &self,
+        server: &Server,
+        workspace: &Workspace,
+    ) -> Result<BTreeSet<String>, RemoteError> {
+        // Some servers name the tags in the workspace itself.
+        let named = &workspace.tag_names;
+        if !named.is_empty() {
+            return Ok(named.iter().cloned().collect());
+        }
+        Ok(server.tags(&workspace.id).await?.into_iter().collect())
+    }
+
+    async fn add_tags(&self, server: &Server, workspace: &Workspace) -> Result<(), RemoteError> {
+        let present = workspace.tag_names.iter().cloned().collect();
+        let missing = self.settings.workspaces.missing_tags(&present);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+        Ok(server.add_tags(&workspace.id, &missing).await?)
+    }
+
+    fn refused(&self, server: &Server, name: &str, refusal: WorkspaceRefusal) -> RemoteError {
+        RemoteError::Workspace {
+            place: self.named(server, name),
+            refusal,
+        }
+    }
+
+    /// A workspace in an error, with the address of its page.
+    fn named(&self, server: &Server, name: &str) -> String {
+        format!("workspace {name} ({})", self.page_of(server, name))
+    }
+
+    /// Page of a workspace.
+    fn page_of(&self, server: &Server, name: &str) -> String {
+        page(&host_of(server), &self.settings.organization, name)
+    }
+}
+
+/// Page of a workspace that is recorded.
+pub(super) fn page_in(workspace: &RemoteWorkspace) -> String {
+    let RemoteWorkspace {
+        hostname,
+        organization,
+        name,
+        ..
+    } = workspace;
+    page(hostname, organization, name)
+}
+
+fn page(host: &str, organization: &str, workspace: &str) -> String {
+    format!("https://{host}/app/{organization}/workspaces/{workspace}")
+}
+
+/// Host of a server, with its port if that is not the usual one.
+pub(super) fn host_of(server: &Server) -> String {
+    let address = server.address();
+    let host = address.host_str().unwrap_or_default();
+    match address.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+fn says_taken(refusal: &cts_hcp_terraform::Refusal) -> bool {
+    let mut details = refusal.details.iter();
+    details.any(|detail| detail.detail.contains("taken") || detail.title.contains("taken"))
+}
+
+/// The rights of a token count as granted where the server does not name them: the refusal comes with the request
+/// then.
+fn facts(workspace: &Workspace, tags: BTreeSet<String>) -> WorkspaceFacts {
+    let rights = &workspace.permissions;
+    WorkspaceFacts {
+        tags,
+        execution_mode: workspace.execution_mode.as_str().to_owned(),
+        has_version_control: workspace.has_vcs,
+        may_queue_runs: rights.can_queue_run.unwrap_or(true),
+        may_set_variables: rights.can_update_variable.unwrap_or(true),
+    }
+}
