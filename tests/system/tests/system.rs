@@ -30,6 +30,7 @@ pub(crate) mod provider_environment;
 mod provider_forms;
 mod refusal;
 mod registry_module;
+mod remote;
 mod restart;
 mod same_user;
 mod saved_plans;

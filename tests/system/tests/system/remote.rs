@@ -1,0 +1,10 @@
+//! Driver `terraform-cloud`: runs on a server of HCP Terraform, whose stub runs the real Terraform
+//! (docs/hcp-terraform.md).
+
+mod confirmations;
+mod first_runs;
+mod interruptions;
+mod moves;
+mod outages;
+mod refusals;
+pub(crate) mod stage;

@@ -1,0 +1,81 @@
+//! Remote runs that wait for a person.
+
+use cts_testkit::eventually;
+use cts_testkit::hcp::Phase;
+use cts_tests::DEADLINE;
+use serde_json::json;
+
+use super::stage::{Stage, WORKSPACE};
+
+/// A task whose workspace exists, with auto apply off.
+async fn without_auto_apply() -> Stage {
+    let stage = Stage::new().await;
+    let attributes = json!({ "auto-apply": false, "execution-mode": "remote" });
+    stage.server.create_workspace(WORKSPACE, attributes);
+    stage.server.tag(WORKSPACE, "source:cts");
+    stage.register("web-1").await;
+    stage
+}
+
+#[tokio::test]
+async fn a_confirmed_run_is_applied_and_a_waiting_one_says_so() {
+    let stage = without_auto_apply().await;
+    let cts = stage.start().await;
+    let waiting = stage.server.confirmable(WORKSPACE, DEADLINE).await;
+    eventually(DEADLINE, async || {
+        let runs = cts.api.get("/v1/runs?task=edge").await;
+        let reason = runs["runs"][0]["waiting_for"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        if reason.starts_with("a confirmation of the remote run: https://") {
+            Ok(())
+        } else {
+            Err(runs.to_string())
+        }
+    })
+    .await;
+    stage.server.confirm(&waiting);
+    stage.recorded(&["web-1"]).await;
+    let events = cts.api.wait_for_events("edge", 1).await;
+    assert_eq!(events[0]["success"], json!(true));
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_newer_input_discards_the_run_that_waits_and_no_other() {
+    let stage = without_auto_apply().await;
+    let cts = stage.start().await;
+    let first = stage.server.confirmable(WORKSPACE, DEADLINE).await;
+    stage.register("web-2").await;
+    let second = eventually(DEADLINE, async || {
+        let runs = stage.runs();
+        match runs.as_slice() {
+            [one, two] if one.phase == Phase::Discarded && two.confirmable => Ok(two.id.clone()),
+            _ => Err(format!("{runs:?}")),
+        }
+    })
+    .await;
+    assert_ne!(first, second);
+    stage.server.confirm(&second);
+    stage.recorded(&["web-1", "web-2"]).await;
+    let events = cts.api.wait_for_events("edge", 1).await;
+    assert_eq!(
+        events.len(),
+        1,
+        "the discarded run has no event: {events:?}"
+    );
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_that_a_person_discards_has_failed() {
+    let stage = without_auto_apply().await;
+    let cts = stage.start().await;
+    let waiting = stage.server.confirmable(WORKSPACE, DEADLINE).await;
+    stage.server.discard(&waiting);
+    let events = cts.api.wait_for_events("edge", 1).await;
+    let message = events[0]["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the remote run is discarded"), "{message}");
+    cts.stop().await;
+}

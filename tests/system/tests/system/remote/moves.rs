@@ -1,0 +1,69 @@
+//! A state that moves from a backend into a workspace, and back.
+
+use cts_testkit::eventually;
+use cts_tests::{Backend, DEADLINE, Instance, task};
+
+use super::stage::{Stage, WORKSPACE};
+
+/// In one process: workers of a cluster give a driver that was in force before two minutes.
+#[tokio::test]
+async fn a_state_moves_into_a_workspace_and_back_and_is_refused_without_a_known_place() {
+    let stage = Stage::new().await;
+    stage.register("web-1").await;
+    let edge = task("edge", "./modules/edge", &["web"], "");
+    stage
+        .site
+        .configure(&stage.consul.address(), Backend::Shared, &edge);
+    let cts = Instance::start_embedded(&stage.site).await;
+    stage.site.wait_for_ids("edge", &["web-1"]).await;
+    cts.api.wait_for_events("edge", 1).await;
+    cts.stop().await;
+
+    stage.configure("");
+    let cts = Instance::start_embedded(&stage.site).await;
+    let message = eventually(DEADLINE, async || {
+        let events = cts.api.events("edge").await;
+        let newest = events.first().cloned().unwrap_or_default();
+        let message = newest["error"]["message"].as_str().map(str::to_owned);
+        message.ok_or_else(|| format!("{events:?}"))
+    })
+    .await;
+    assert!(
+        message.contains("it is not known where it was before"),
+        "{message}"
+    );
+    assert!(
+        message.contains("driver \"terraform-cloud\" {\n  previous_backend"),
+        "{message}"
+    );
+    assert!(stage.server.state(WORKSPACE).is_none());
+    cts.stop().await;
+
+    let previous = stage.site.shared_backend();
+    let (_allowed, previous) = previous.split_once('\n').unwrap();
+    stage.configure(&previous.trim().replace("backend ", "previous_backend "));
+    let cts = Instance::start_embedded(&stage.site).await;
+    stage.register("web-2").await;
+    stage.recorded(&["web-1", "web-2"]).await;
+    let state = stage.server.state(WORKSPACE).unwrap();
+    let old = std::fs::read(stage.site.state_path("edge")).unwrap();
+    let old: serde_json::Value = serde_json::from_slice(&old).unwrap();
+    assert_eq!(state["lineage"], old["lineage"]);
+    cts.stop().await;
+
+    let back = stage.driver("").replace("driver \"", "previous_backend \"");
+    let driver = format!("{}\n{back}", stage.site.shared_backend());
+    stage
+        .site
+        .configure_driver(&stage.consul.address(), &driver, &edge);
+    let cts = Instance::start_embedded(&stage.site).await;
+    stage.register("web-3").await;
+    stage
+        .site
+        .wait_for_ids("edge", &["web-1", "web-2", "web-3"])
+        .await;
+    let moved = std::fs::read(stage.site.state_path("edge")).unwrap();
+    let moved: serde_json::Value = serde_json::from_slice(&moved).unwrap();
+    assert_eq!(moved["lineage"], old["lineage"]);
+    cts.stop().await;
+}

@@ -1,0 +1,81 @@
+//! Workspaces and tokens that cts must not use, and does not.
+
+use cts_testkit::hcp::Right;
+use serde_json::json;
+
+use super::stage::{Stage, WORKSPACE};
+
+/// The error of the first event of the task.
+async fn refused(stage: &Stage) -> String {
+    stage.register("web-1").await;
+    let cts = stage.start().await;
+    let events = cts.api.wait_for_events("edge", 1).await;
+    assert_eq!(events[0]["success"], json!(false));
+    let message = events[0]["error"]["message"].as_str().unwrap().to_owned();
+    cts.stop().await;
+    message
+}
+
+#[tokio::test]
+async fn a_workspace_of_others_is_left_as_it_is() {
+    let stage = Stage::new().await;
+    stage
+        .server
+        .create_workspace(WORKSPACE, json!({ "execution-mode": "remote" }));
+    let before = stage.server.workspace(WORKSPACE);
+    let message = refused(&stage).await;
+    assert!(
+        message.contains("does not have the tag \"source:cts\""),
+        "{message}"
+    );
+    assert!(
+        message.contains("/app/acme/workspaces/cts-edge"),
+        "{message}"
+    );
+    assert_eq!(stage.server.workspace(WORKSPACE), before);
+    assert!(stage.runs().is_empty());
+    assert!(stage.server.variables(WORKSPACE).is_empty());
+}
+
+#[tokio::test]
+async fn a_repository_a_local_mode_and_a_denied_tag_are_refused() {
+    for (mode, tag, repository, expected) in [
+        (
+            "local",
+            "a",
+            false,
+            "execution mode 'local' not supported for CTS",
+        ),
+        ("remote", "no-cts", false, "which `tags_denylist` has"),
+        ("remote", "a", true, "version control"),
+    ] {
+        let stage = Stage::new().await;
+        stage.configure("");
+        let text = std::fs::read_to_string(stage.site.path().join("cts.hcl")).unwrap();
+        let denied = "prefix = \"cts-\" tags_denylist = [\"no-cts\"]";
+        stage
+            .site
+            .write("cts.hcl", &text.replace("prefix = \"cts-\"", denied));
+        stage
+            .server
+            .create_workspace(WORKSPACE, json!({ "execution-mode": mode }));
+        stage.server.tag(WORKSPACE, "source:cts");
+        stage.server.tag(WORKSPACE, tag);
+        if repository {
+            stage.server.connect_repository(WORKSPACE, "acme/edge");
+        }
+        let message = refused(&stage).await;
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_without_rights_says_which() {
+    let stage = Stage::new().await;
+    stage.server.take_rights(&[Right::ManageWorkspaces]);
+    let message = refused(&stage).await;
+    assert!(
+        message.contains("has no right to manage its workspaces"),
+        "{message}"
+    );
+}

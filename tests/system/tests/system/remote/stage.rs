@@ -1,0 +1,112 @@
+//! A stub of HCP Terraform, Consul, and a configuration that uses both.
+
+use cts_testkit::hcp::{HcpSettings, Phase, RunRecord};
+use cts_testkit::{Authority, ConsulAgent, HcpServer, eventually, terraform_path};
+use cts_tests::{DEADLINE, Instance, RECORDER, Site, task};
+use serde_json::Value;
+
+/// The workspace of the task `edge`.
+pub(crate) const WORKSPACE: &str = "cts-edge";
+
+pub(crate) struct Stage {
+    pub(crate) server: HcpServer,
+    pub(crate) consul: ConsulAgent,
+    pub(crate) site: Site,
+}
+
+impl Stage {
+    /// A server with the real Terraform, and a task `edge` that records its services there.
+    pub(crate) async fn new() -> Self {
+        Self::with(|_settings| {}).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut HcpSettings)) -> Self {
+        let site = Site::new();
+        let authority = Authority::new();
+        let pair = authority.write_pair(site.path(), "server", &["127.0.0.1"]);
+        site.write("ca.pem", authority.pem());
+        let mut settings = HcpSettings {
+            terraform: Some(terraform_path()),
+            environment: vec![("CHECKPOINT_DISABLE".into(), "1".into())],
+            ..HcpSettings::default()
+        };
+        change(&mut settings);
+        let server = HcpServer::start_tls(settings, pair.acceptor(None)).await;
+        let consul = ConsulAgent::start().await;
+        site.write("modules/edge/main.tf", RECORDER);
+        let stage = Self {
+            server,
+            consul,
+            site,
+        };
+        stage.configure("");
+        stage
+    }
+
+    /// Writes the configuration with this in the driver block.
+    pub(crate) fn configure(&self, driver: &str) {
+        let edge = task("edge", "./modules/edge", &["web"], "");
+        self.configure_tasks(driver, &edge);
+    }
+
+    pub(crate) fn configure_tasks(&self, driver: &str, tasks: &str) {
+        let text = format!(
+            "log_level = \"DEBUG\"\nworking_dir = \"work\"\nbuffer_period {{ enabled = false }}\n\
+             consul {{ address = \"{}\" }}\n{}\n{tasks}",
+            self.consul.address(),
+            self.driver(driver),
+        );
+        self.site.write("cts.hcl", &text);
+    }
+
+    pub(crate) fn driver(&self, more: &str) -> String {
+        format!(
+            "driver \"terraform-cloud\" {{\n  hostname = \"{}\"\n  organization = \"{}\"\n  token = \"{}\"\n  \
+             workspaces {{ prefix = \"cts-\" }}\n  tls {{ ca_cert = \"{}\" }}\n  {more}\n}}",
+            self.server.address(),
+            self.server.organization(),
+            self.server.token(),
+            self.site.path().join("ca.pem").display(),
+        )
+    }
+
+    pub(crate) async fn register(&self, id: &str) {
+        self.consul.register_service("web", id, 1, &[], &[]).await;
+    }
+
+    pub(crate) async fn start(&self) -> Instance {
+        Instance::start(&self.site).await
+    }
+
+    /// Waits until the newest run of the workspace has this status.
+    pub(crate) async fn reached(&self, phase: Phase) -> String {
+        self.server.reached(WORKSPACE, phase, DEADLINE).await
+    }
+
+    pub(crate) fn runs(&self) -> Vec<RunRecord> {
+        self.server.runs(WORKSPACE)
+    }
+
+    /// Waits until the state of the workspace has exactly the instances with these ids.
+    pub(crate) async fn recorded(&self, ids: &[&str]) {
+        eventually(DEADLINE, async || {
+            let state = self.server.state(WORKSPACE).unwrap_or_default();
+            let found = recorded(&state);
+            if found == ids {
+                Ok(())
+            } else {
+                Err(format!("{found:?}, not {ids:?}; {:?}", self.runs()))
+            }
+        })
+        .await;
+    }
+}
+
+/// Ids of the instances that a state has recorded.
+fn recorded(state: &Value) -> Vec<String> {
+    let text = state.to_string();
+    match cts_tests::recorded_services(text.as_bytes()) {
+        Ok(services) => cts_tests::ids_of(&services),
+        Err(_none) => Vec::new(),
+    }
+}
