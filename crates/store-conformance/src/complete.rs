@@ -4,7 +4,7 @@ use cts_core::runs::{AttemptOutcome, ERROR_BYTES, EnqueueDecision, RunKind, RunS
 
 use super::Fixture;
 use super::scene::{Scene, input, seconds, task};
-use cts_store::Completed;
+use cts_store::{Completed, Completion};
 
 pub async fn success_is_one_event_and_the_last_applied_input<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
@@ -54,6 +54,25 @@ pub async fn the_event_of_a_failed_run_tells_every_error_newest_first<F: Fixture
     let record = scene.run(run).await;
     assert_eq!((record.status, record.attempts), (RunStatus::Failed, 3));
     assert_eq!(record.finished_at, Some(record.created_at + seconds(3)));
+}
+
+pub async fn a_final_failure_has_no_further_attempt<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let failed = scene.completion(&lease, AttemptOutcome::Failed("no".to_owned()));
+    let retry = failed.retry_run;
+    let completed = scene
+        .complete(Completion {
+            is_final: true,
+            ..failed
+        })
+        .await;
+    assert_eq!(completed.status, RunStatus::Failed);
+    assert!(completed.event.is_some(), "{completed:?}");
+    assert_eq!(completed.next_due, Some(seconds(60)));
+    let record = scene.run(lease.run).await;
+    assert_eq!((record.status, record.attempts), (RunStatus::Failed, 1));
+    assert_eq!(scene.run(retry).await.status, RunStatus::Queued);
 }
 
 pub async fn a_failed_run_is_tried_afresh_later_and_later<F: Fixture>() {

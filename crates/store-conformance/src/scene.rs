@@ -255,6 +255,7 @@ impl<F: Fixture> Scene<F> {
             holder: lease.holder.clone(),
             epoch: lease.epoch,
             outcome,
+            is_final: false,
             event: self.event_id(),
             retry_run: self.run_id(),
             jitter: 0.0,

@@ -42,6 +42,7 @@ macro_rules! store_suite {
                 success_is_one_event_and_the_last_applied_input,
                 the_event_of_a_failed_run_tells_every_error_newest_first,
                 a_failed_run_is_tried_afresh_later_and_later,
+                a_final_failure_has_no_further_attempt,
                 success_ends_the_row_of_failures,
                 a_newer_input_begins_the_row_of_failures_anew,
                 error_texts_come_back_unchanged,

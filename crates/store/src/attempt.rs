@@ -30,6 +30,7 @@ impl Completion {
             holder: WorkerId::new(holder),
             epoch,
             outcome: AttemptOutcome::Interrupted,
+            is_final: false,
             event: ids.event,
             retry_run: ids.retry_run,
             jitter: ids.jitter,
@@ -158,6 +159,15 @@ impl Attempt {
     }
 
     fn context(&self, completion: &Completion) -> AttemptContext {
+        let context = self.context_of(completion.jitter);
+        if completion.is_final {
+            context.without_attempts()
+        } else {
+            context
+        }
+    }
+
+    fn context_of(&self, jitter: f64) -> AttemptContext {
         AttemptContext {
             kind: self.kind,
             phase: self.phase,
@@ -172,7 +182,7 @@ impl Attempt {
             waits: self.waits,
             withdrawn: self.withdrawn,
             cancelled: self.cancelled,
-            jitter: completion.jitter,
+            jitter,
         }
     }
 

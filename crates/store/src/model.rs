@@ -130,6 +130,8 @@ pub struct Completion {
     pub epoch: LeaseEpoch,
     /// How it ended.
     pub outcome: AttemptOutcome,
+    /// Whether a further attempt at an apply would fail in the same way, so that none is made.
+    pub is_final: bool,
     /// Id of the event, if the run ends with one.
     pub event: EventId,
     /// Id of a run that tries a failed input again, if one is needed.

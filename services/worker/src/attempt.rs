@@ -48,6 +48,7 @@ pub(crate) async fn attempt(
     order: StopSignal,
 ) -> Ended {
     let mut findings = None;
+    let mut is_final = false;
     let outcome = match try_attempt(shared, run, output, order.clone(), &mut findings).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
@@ -60,6 +61,7 @@ pub(crate) async fn attempt(
             AttemptOutcome::Interrupted
         }
         Err(error) => {
+            is_final = matches!(&error, AttemptError::Remote(error) if error.is_final());
             // Before the values are known, the error can only have secrets of the configuration.
             let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
             let text = Chain(&error).to_string();
@@ -75,6 +77,7 @@ pub(crate) async fn attempt(
     };
     Ended {
         outcome,
+        is_final,
         details: findings.as_ref().map(AttemptReport::details),
         state: findings.and_then(|findings| findings.state),
     }

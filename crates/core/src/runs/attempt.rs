@@ -139,6 +139,16 @@ impl AttemptContext {
         !self.no_retry && !self.newer_waits && self.attempts >= ATTEMPTS
     }
 
+    /// These surroundings for an apply that has had all its attempts, because a further one would fail in the same way.
+    #[must_use]
+    pub fn without_attempts(self) -> Self {
+        let attempts = match self.kind {
+            RunKind::Apply => self.attempts.max(ATTEMPTS),
+            _ => self.attempts,
+        };
+        Self { attempts, ..self }
+    }
+
     /// Whether its run is not worth another attempt: it gives way to a newer input, another declaration or a deletion.
     pub(super) const fn is_pointless(self) -> bool {
         let applies = self.kind.applies();

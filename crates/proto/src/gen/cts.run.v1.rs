@@ -712,6 +712,9 @@ pub struct Failed {
     /// The error: the step, and Terraform's own words.
     #[prost(string, tag = "1")]
     pub error: ::prost::alloc::string::String,
+    /// A further attempt would bring the same end: the run has failed.
+    #[prost(bool, tag = "2")]
+    pub is_final: bool,
 }
 /// Terraform has planned the changes of an apply.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

@@ -151,7 +151,10 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
         AttemptOutcome::Planned(plan) => Outcome::Planned(plan_to_wire(plan)),
         AttemptOutcome::Checked => Outcome::Checked(proto::Checked {}),
         AttemptOutcome::Destroyed => Outcome::Destroyed(proto::Destroyed {}),
-        AttemptOutcome::Failed(error) => Outcome::Failed(proto::Failed { error }),
+        AttemptOutcome::Failed(error) => Outcome::Failed(proto::Failed {
+            error,
+            is_final: false,
+        }),
         AttemptOutcome::Interrupted => Outcome::Interrupted(proto::Interrupted {}),
     }
 }

@@ -25,7 +25,10 @@ impl Model {
             keep_error(&mut run.errors, cancelled_error(run.by_force));
         }
         let run = run.clone();
-        let context = self.context(&run, completion.jitter)?;
+        let mut context = self.context(&run, completion.jitter)?;
+        if completion.is_final {
+            context = context.without_attempts();
+        }
         self.end_attempt(
             run,
             context,
@@ -149,6 +152,7 @@ impl Model {
                 holder: WorkerId::new(&run.holder),
                 epoch: LeaseEpoch::new(run.epoch),
                 outcome: AttemptOutcome::Interrupted,
+                is_final: false,
                 event: ids.event,
                 retry_run: ids.retry_run,
                 jitter: ids.jitter,

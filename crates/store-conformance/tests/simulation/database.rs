@@ -241,6 +241,7 @@ impl Database {
             holder: lease.holder,
             epoch: lease.epoch,
             outcome,
+            is_final: false,
             event: ids.event,
             retry_run: ids.retry_run,
             jitter: ids.jitter,

@@ -64,6 +64,7 @@ pub(crate) fn applied(lease: &Lease) -> Completion {
         holder: lease.holder.clone(),
         epoch: lease.epoch,
         outcome: AttemptOutcome::Applied,
+        is_final: false,
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: RunId::from_uuid(Uuid::now_v7()),
         jitter: 0.0,

@@ -56,6 +56,7 @@ fn completion(lease: &Lease, outcome: AttemptOutcome) -> Completion {
         holder: lease.holder.clone(),
         epoch: lease.epoch,
         outcome,
+        is_final: false,
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: run_id(),
         jitter: 0.5,

@@ -240,8 +240,13 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::CompleteRunRequest>,
     ) -> Result<Response<proto::CompleteRunResponse>, Status> {
+        use proto::complete_run_request::Outcome;
+
         let request = request.into_inner();
+        let outcome = request.outcome.as_ref();
+        let is_final = matches!(outcome, Some(Outcome::Failed(failed)) if failed.is_final);
         let completion = Completion {
+            is_final,
             run: convert::run_id(&request.run_id)?,
             holder: holder(request.worker_id)?,
             epoch: convert::lease_epoch(request.epoch)?,

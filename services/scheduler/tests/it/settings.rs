@@ -162,6 +162,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         holder: lease.holder,
         epoch: lease.epoch,
         outcome: AttemptOutcome::Applied,
+        is_final: false,
         event: RandomIdentities.event_id(),
         retry_run: RandomIdentities.run_id(),
         jitter: 0.0,

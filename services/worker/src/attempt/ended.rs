@@ -7,6 +7,8 @@ use cts_core::state::TerraformState;
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: AttemptOutcome,
+    /// Whether a further attempt would fail in the same way.
+    pub(crate) is_final: bool,
     /// Details of the attempt, if its secrets were known.
     pub(crate) details: Option<RunDetails>,
     /// The state of its task, if Terraform may have changed it.

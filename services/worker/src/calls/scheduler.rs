@@ -273,16 +273,21 @@ impl Scheduler {
         lease: &Lease,
         Ended {
             outcome,
+            is_final,
             details,
             state,
         }: Ended,
         log: Vec<OutputLine>,
     ) -> Result<(), Status> {
+        let mut outcome = convert::outcome_to_wire(outcome);
+        if let proto::complete_run_request::Outcome::Failed(failed) = &mut outcome {
+            failed.is_final = is_final;
+        }
         let request = proto::CompleteRunRequest {
             run_id: lease.run.to_string(),
             epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
-            outcome: Some(convert::outcome_to_wire(outcome)),
+            outcome: Some(outcome),
             log: log_to_wire(log),
             details: details.map(convert::details_to_wire),
             state: state.map(convert::terraform_state_to_wire),

@@ -37,6 +37,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
                 Ok(()) => attempt(&run.shared, &run, output, order.clone()).await,
                 Err(error) => Ended {
                     outcome: AttemptOutcome::Failed(Chain(&error).to_string()),
+                    is_final: false,
                     details: None,
                     state: None,
                 },
@@ -113,6 +114,7 @@ async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &C
     tracing::warn!(task_name, run.id = %id, "a grant has come too late and cannot be renewed; the run is given back");
     let ended = Ended {
         outcome: AttemptOutcome::Interrupted,
+        is_final: false,
         details: None,
         state: None,
     };

@@ -94,6 +94,11 @@ impl RemoteError {
         matches!(self, Self::Api(ApiError::OutcomeUnknown { .. }))
     }
 
+    /// Whether another attempt would find the same end: the server has made the run, and it has failed.
+    pub(crate) const fn is_final(&self) -> bool {
+        matches!(self, Self::Ended { .. })
+    }
+
     /// Whether the token lacks a right. Servers hide that there is something, too.
     pub(super) const fn is_forbidden(&self) -> bool {
         matches!(

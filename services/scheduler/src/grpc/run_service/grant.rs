@@ -42,6 +42,7 @@ impl RunEndpoint {
             holder,
             epoch,
             outcome: AttemptOutcome::Interrupted,
+            is_final: false,
             event: self.identities.event_id(),
             retry_run: self.identities.run_id(),
             jitter: self.identities.jitter(),
