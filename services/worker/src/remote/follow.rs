@@ -63,7 +63,7 @@ impl RemoteAttempt<'_> {
         let Some(id) = remote.id.clone() else {
             return Err(AttemptError::Stopped);
         };
-        let mut polled = Polled::new(self.driver);
+        let _polled = Polled::new(self.driver);
         let mut logs = Logs::new();
         let mut outage = Outage::default();
         let mut ordered = None;
@@ -79,13 +79,11 @@ impl RemoteAttempt<'_> {
                         RunPhase::NeedsPerson(approval)
                             if ordered.is_none() && is_for_person(&run, approval) =>
                         {
-                            drop(polled);
                             let confirmation = Confirmation::new(self, remote, approval);
                             let waited = self.run.wait(&self.order, &confirmation).await;
                             let is_given_up = confirmation.is_given_up();
                             self.end_wait(remote, is_given_up).await;
                             waited?;
-                            polled = Polled::new(self.driver);
                             looks = 0;
                             continue;
                         }

@@ -15,7 +15,7 @@ async fn ask(cts: &Instance, method: Method, path: &str, body: Option<Value>) ->
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-async fn cancel(cts: &Instance, run: &str, body: Option<Value>) -> (u16, Value) {
+pub(super) async fn cancel(cts: &Instance, run: &str, body: Option<Value>) -> (u16, Value) {
     ask(cts, Method::POST, &format!("/v1/runs/{run}/cancel"), body).await
 }
 

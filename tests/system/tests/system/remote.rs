@@ -6,5 +6,6 @@ mod first_runs;
 mod interruptions;
 mod moves;
 mod outages;
+mod people;
 mod refusals;
 pub(crate) mod stage;
