@@ -177,6 +177,7 @@ impl Cell<'_> {
         Ok(Some(Plan {
             changes_present,
             text,
+            remote_url: None,
         }))
     }
 

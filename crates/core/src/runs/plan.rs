@@ -16,6 +16,8 @@ pub struct Plan {
     pub changes_present: bool,
     /// Standard output of Terraform, at most [`PLAN_BYTES`] bytes.
     pub text: String,
+    /// Page of the run that made it on a server. Stored with the details of the run.
+    pub remote_url: Option<String>,
 }
 
 impl Plan {
@@ -29,6 +31,7 @@ impl Plan {
             } else {
                 text
             },
+            remote_url: None,
         }
     }
 }

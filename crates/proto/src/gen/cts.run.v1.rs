@@ -729,6 +729,10 @@ pub struct Planned {
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub text: ::prost::alloc::string::String,
+    /// Page of the run that made it on a server, in answers about tasks; empty in a run, which has details.
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub remote_url: ::prost::alloc::string::String,
 }
 /// The task directory is made and valid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

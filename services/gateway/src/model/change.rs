@@ -46,6 +46,12 @@ pub(crate) struct UpdateInspectedAnswer<'a> {
 pub(crate) struct TaskPlanObject<'a> {
     changes_present: bool,
     plan: &'a str,
+    /// Page of a remote run, in answers to creations and deletions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tfc_run_url: Option<&'a str>,
+    /// Page of a remote run, in answers to updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
 }
 
 impl<'a> TaskPlanObject<'a> {
@@ -54,6 +60,20 @@ impl<'a> TaskPlanObject<'a> {
         Self {
             changes_present: plan.is_some_and(|plan| plan.changes_present),
             plan: plan.map_or(otherwise, |plan| &plan.text),
+            tfc_run_url: plan
+                .map(|plan| plan.remote_url.as_str())
+                .filter(|url| !url.is_empty()),
+            url: None,
+        }
+    }
+
+    /// The plan of an update, whose answer calls the page otherwise.
+    pub(crate) fn of_update(plan: Option<&'a proto::Planned>) -> Self {
+        let object = Self::of(plan, "");
+        Self {
+            url: object.tfc_run_url,
+            tfc_run_url: None,
+            ..object
         }
     }
 }

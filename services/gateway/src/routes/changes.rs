@@ -260,7 +260,7 @@ pub(crate) async fn update(
         RunMode::Inspect => json::answer(
             StatusCode::OK,
             &UpdateInspectedAnswer {
-                inspect: TaskPlanObject::of(updated.plan.as_ref(), ""),
+                inspect: TaskPlanObject::of_update(updated.plan.as_ref()),
             },
         ),
     })

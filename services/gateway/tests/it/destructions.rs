@@ -23,7 +23,8 @@ async fn what_a_deletion_would_destroy_is_planned() {
     let (status, mut planned) = plan("dns").await;
     assert!(planned["request_id"].take().is_string());
     let text = "Plan: 0 to add, 0 to change, 2 to destroy.\n";
-    let run = json!({"changes_present": true, "plan": text});
+    let url = "https://tfe.example/run-1";
+    let run = json!({"changes_present": true, "plan": text, "tfc_run_url": url});
     assert_eq!(status, 200);
     assert_eq!(planned, json!({"request_id": null, "run": run}));
     let (status, nothing) = plan("fw-sync").await;

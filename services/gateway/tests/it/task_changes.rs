@@ -56,6 +56,7 @@ fn plan(mode: RunMode, runs: bool) -> Option<Planned> {
     (mode == RunMode::Inspect && runs).then(|| Planned {
         text: "Plan: 1 to add, 0 to change\n".to_owned(),
         changes_present: true,
+        remote_url: String::new(),
     })
 }
 
@@ -146,6 +147,7 @@ impl MemoryTasks {
         let plan = (request.name != "fw-sync").then(|| Planned {
             text: "Plan: 0 to add, 0 to change, 2 to destroy.\n".to_owned(),
             changes_present: true,
+            remote_url: "https://tfe.example/run-1".to_owned(),
         });
         Ok(PlanTaskDestructionResponse { plan })
     }

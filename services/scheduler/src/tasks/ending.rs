@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::RunStatus;
+use cts_core::runs::{Plan, RunStatus};
 use cts_core::{Chain, Pauses, RunId};
 use cts_store::{DELETED, RunRecord, StoreError};
 use tokio::sync::broadcast;
@@ -62,7 +62,13 @@ impl TaskCommands {
 fn end(record: RunRecord) -> Option<RunEnd> {
     match record.status {
         RunStatus::Queued | RunStatus::Running => None,
-        RunStatus::Succeeded => Some(RunEnd::Succeeded(record.plan)),
+        RunStatus::Succeeded => {
+            let remote_url = record
+                .details
+                .and_then(|details| details.summary.remote_url);
+            let plan = record.plan.map(|plan| Plan { remote_url, ..plan });
+            Some(RunEnd::Succeeded(plan))
+        }
         RunStatus::Failed => {
             let error = record.error();
             Some(failed(error.as_deref().unwrap_or("the run failed")))

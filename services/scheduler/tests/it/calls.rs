@@ -54,12 +54,14 @@ pub(crate) fn planned(text: &str) -> Outcome {
     Outcome::Planned(run::Planned {
         text: text.into(),
         changes_present: true,
+        remote_url: String::new(),
     })
 }
 
 pub(crate) fn failed(error: &str) -> Outcome {
     Outcome::Failed(run::Failed {
         error: error.into(),
+        is_final: false,
     })
 }
 

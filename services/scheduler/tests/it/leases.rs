@@ -75,7 +75,10 @@ async fn a_failed_attempt_comes_back_after_its_wait() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![]);
     let lease = setup.acquired().await;
-    let failed = Outcome::Failed(run::Failed { error: "no".into() });
+    let failed = Outcome::Failed(run::Failed {
+        error: "no".into(),
+        is_final: false,
+    });
     assert_eq!(
         setup.complete(&lease, failed).await.unwrap(),
         run::RunStatus::Queued

@@ -52,12 +52,14 @@ fn planned(changes_present: bool) -> Outcome {
     Outcome::Planned(run::Planned {
         text: "Plan: 1 to add".into(),
         changes_present,
+        remote_url: String::new(),
     })
 }
 
 fn failed(error: &str) -> Outcome {
     Outcome::Failed(run::Failed {
         error: error.into(),
+        is_final: false,
     })
 }
 

@@ -102,6 +102,7 @@ async fn a_refused_run_is_explained_and_decided() {
     assert_eq!(recorded.unwrap(), 0);
     let failed = Outcome::Failed(run::Failed {
         error: "refused".into(),
+        is_final: false,
     });
     setup.complete(&lease, failed).await.unwrap();
     let told = known(&setup).await;

@@ -5,7 +5,12 @@ use cts_tests::{Backend, DEADLINE, Instance, LOCAL_BACKEND, MADE_FILE, Site, tas
 use reqwest::Method;
 use serde_json::{Value, json};
 
-async fn ask(cts: &Instance, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+pub(super) async fn ask(
+    cts: &Instance,
+    method: Method,
+    path: &str,
+    body: Option<Value>,
+) -> (u16, Value) {
     let client = reqwest::Client::builder().no_proxy().timeout(DEADLINE);
     let mut request = client.build().unwrap().request(method, cts.api.url(path));
     if let Some(body) = body {

@@ -192,6 +192,7 @@ pub(super) fn run() -> Run {
         plan: Some(Planned {
             text: "Plan: 1 to add\n".into(),
             changes_present: true,
+            remote_url: String::new(),
         }),
         queued_at: Some(at(0, 0)),
         started_at: Some(at(1, 123_456_789)),

@@ -3,8 +3,10 @@
 use cts_testkit::eventually;
 use cts_testkit::hcp::Phase;
 use cts_tests::DEADLINE;
+use reqwest::Method;
 use serde_json::json;
 
+use super::super::cancels::ask;
 use super::stage::{Stage, WORKSPACE};
 
 #[tokio::test]
@@ -82,6 +84,34 @@ async fn a_run_is_recorded_like_a_local_one() {
     let state = cts.api.get("/v1/tasks/edge/state").await;
     let kept = stage.server.state(WORKSPACE).unwrap();
     assert_eq!(state["state"]["lineage"], kept["lineage"], "{state}");
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn an_inspection_over_the_api_names_the_page_of_its_run() {
+    let stage = Stage::new().await;
+    stage.register("web-1").await;
+    let cts = stage.start().await;
+    stage.recorded(&["web-1"]).await;
+    cts.api.wait_for_events("edge", 1).await;
+    let body = Some(json!({ "enabled": true }));
+    let path = "/v1/tasks/edge?run=inspect";
+    let (status, answer) = ask(&cts, Method::PATCH, path, body).await;
+    assert_eq!(status, 200, "{answer}");
+    let runs = stage.runs();
+    let planned = runs.last().unwrap();
+    assert!(planned.plan_only, "{runs:?}");
+    assert!(
+        !planned.variables.is_empty(),
+        "its values are its own: {planned:?}"
+    );
+    let url = answer["inspect"]["url"].as_str().unwrap_or_default();
+    assert!(url.ends_with(&format!("/runs/{}", planned.id)), "{answer}");
+    assert_eq!(
+        answer["inspect"]["changes_present"],
+        json!(false),
+        "{answer}"
+    );
     cts.stop().await;
 }
 
