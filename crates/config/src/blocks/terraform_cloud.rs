@@ -30,7 +30,7 @@ pub struct TerraformCloudDriver {
     /// `tls`.
     pub tls: ClientTls,
     /// The backend that had the states before, cts-only, for workers to move them from
-    /// (docs/hcp-terraform.md#states-that-exist-already).
+    /// (docs/hcp-terraform.md#states).
     pub previous_backend: Option<Backend>,
 }
 

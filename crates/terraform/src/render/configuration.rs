@@ -1,5 +1,5 @@
 //! A root module for a server that runs Terraform: files without a backend, and the values of their variables
-//! (docs/hcp-terraform.md#the-root-module).
+//! (docs/hcp-terraform.md#what-is-uploaded).
 
 use cts_core::{RunInput, TaskDefinition, hidden};
 

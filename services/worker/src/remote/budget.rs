@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(take(BURST).await, 0);
         assert!((900..1100).contains(&take(10).await));
         budget.set_share(60);
-        assert!(take(10).await >= 9_000);
+        assert!(take(20).await >= 9_000);
         budget.limited(Duration::from_secs(30));
         assert!(take(1).await >= 29_000);
     }
