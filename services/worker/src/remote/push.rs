@@ -4,6 +4,7 @@ use cts_core::state::TerraformState;
 use cts_hcp_terraform::{ApiError, NewStateVersion, Server};
 
 use super::error::RemoteError;
+use super::workspace::Reconciled;
 
 /// The reason of the lock, for people.
 const REASON: &str = "cts moves the state of the task";
@@ -39,5 +40,37 @@ async fn lock(server: &Server, workspace_id: &str) -> Result<(), ApiError> {
             server.lock_workspace(workspace_id, REASON).await.map(drop)
         }
         locked => locked.map(drop),
+    }
+}
+
+/// Releases the lock that an attempt of ours has left which died after it had moved a state. Only the user of the token
+/// can release it, so a lock of others stays.
+pub(super) async fn release_left_lock(
+    server: &Server,
+    reconciled: &Reconciled,
+) -> Result<(), RemoteError> {
+    let workspace = &reconciled.workspace;
+    let is_of_run = workspace
+        .locked_by
+        .as_ref()
+        .is_some_and(|(kind, _id)| kind == "runs");
+    if !workspace.is_locked || is_of_run {
+        return Ok(());
+    }
+    match server.unlock_workspace(&workspace.id).await {
+        Ok(_) => {
+            tracing::warn!(
+                workspace = workspace.name,
+                "released the lock that an attempt has left which moved the state"
+            );
+            Ok(())
+        }
+        Err(
+            ApiError::Conflict(_)
+            | ApiError::Forbidden(_)
+            | ApiError::NotFound(_)
+            | ApiError::OutcomeUnknown { .. },
+        ) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }

@@ -14,6 +14,7 @@ use cts_terraform::{FoundState, run_outputs, state_outputs};
 
 use super::error::RemoteError;
 use super::origin::Origin;
+use super::push::release_left_lock;
 use super::remote_attempt::RemoteAttempt;
 use super::workspace::Reconciled;
 use crate::attempt::attempt_error::AttemptError;
@@ -53,9 +54,16 @@ impl RemoteAttempt<'_> {
         }
         let seen = self.read_both(server, reconciled, &known, origin).await?;
         match decided(&known, seen.target.as_ref(), &seen.source) {
-            Decision::GoOn(state) if is_pending && self.changes_something() && state.is_some() => {
-                // Without a state the decision stays in force until a state exists.
-                self.record_state(StateReport::Accepted(state)).await
+            Decision::GoOn(state) if self.changes_something() => {
+                if is_pending || known.moves > 0 {
+                    release_left_lock(server, reconciled).await?;
+                }
+                if is_pending && state.is_some() {
+                    // Without a state the decision stays in force until a state exists.
+                    self.record_state(StateReport::Accepted(state)).await
+                } else {
+                    Ok(known.moves)
+                }
             }
             Decision::GoOn(_) => Ok(known.moves),
             Decision::Refuse(refusal) => {

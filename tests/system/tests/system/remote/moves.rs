@@ -1,6 +1,7 @@
 //! A state that moves from a backend into a workspace, and back.
 
 use cts_testkit::eventually;
+use cts_testkit::hcp::Fault;
 use cts_tests::{Backend, DEADLINE, Instance, task};
 
 use super::stage::{Stage, WORKSPACE};
@@ -66,4 +67,56 @@ async fn a_state_moves_into_a_workspace_and_back_and_is_refused_without_a_known_
     let moved: serde_json::Value = serde_json::from_slice(&moved).unwrap();
     assert_eq!(moved["lineage"], old["lineage"]);
     cts.stop().await;
+}
+
+/// The requests of a move, in their order.
+const STEPS: [&str; 3] = [
+    "/workspaces/*/actions/lock",
+    "/workspaces/*/state-versions",
+    "/workspaces/*/actions/unlock",
+];
+
+#[tokio::test]
+async fn a_move_survives_a_kill_in_each_step() {
+    for step in STEPS {
+        for fault in [
+            Fault::delay("POST", step, DEADLINE),
+            Fault::lose_answer("POST", step),
+        ] {
+            let stage = Stage::new().await;
+            stage.register("web-1").await;
+            let edge = task("edge", "./modules/edge", &["web"], "");
+            stage
+                .site
+                .configure(&stage.consul.address(), Backend::Shared, &edge);
+            let cts = Instance::start_embedded(&stage.site).await;
+            stage.site.wait_for_ids("edge", &["web-1"]).await;
+            cts.api.wait_for_events("edge", 1).await;
+            cts.stop().await;
+            let old = std::fs::read(stage.site.state_path("edge")).unwrap();
+            let old: serde_json::Value = serde_json::from_slice(&old).unwrap();
+
+            let previous = stage.site.shared_backend();
+            let (_allowed, previous) = previous.split_once('\n').unwrap();
+            stage.configure(&previous.trim().replace("backend ", "previous_backend "));
+            stage.server.fault(fault);
+            let cts = Instance::start_embedded(&stage.site).await;
+            eventually(DEADLINE, async || match stage.server.count("POST", step) {
+                0 => Err(format!("no request for {step}")),
+                _ => Ok(()),
+            })
+            .await;
+            cts.kill().await;
+            stage.server.clear_faults();
+
+            let cts = Instance::start_embedded(&stage.site).await;
+            stage.register("web-2").await;
+            stage.recorded(&["web-1", "web-2"]).await;
+            let state = stage.server.state(WORKSPACE).unwrap();
+            assert_eq!(state["lineage"], old["lineage"], "{step}");
+            let locked = &stage.server.workspace(WORKSPACE)["attributes"]["locked"];
+            assert_ne!(locked, &serde_json::json!(true), "{step}");
+            cts.stop().await;
+        }
+    }
 }
