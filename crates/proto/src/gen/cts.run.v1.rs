@@ -440,7 +440,7 @@ pub struct RemoteRun {
     /// Whether it has ended on the server, however it ended.
     #[prost(bool, tag = "8")]
     pub ended: bool,
-    /// cts has ended it before it was applied: a further attempt of the run asks for another one.
+    /// cts has ended it before it was applied; the next attempt requests another remote run.
     #[prost(bool, tag = "9")]
     pub given_up: bool,
     /// As in KnownState: the state in the workspace was verified at this number of moves; absent if it was not.

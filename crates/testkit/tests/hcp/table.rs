@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(crate) struct Row {
     pub(crate) method: String,
     pub(crate) path: String,
-    /// Null is none.
+    /// Content of the request; `null` sends no content.
     pub(crate) body: Value,
     pub(crate) status: u16,
     /// A part of the answer. Null is any.
