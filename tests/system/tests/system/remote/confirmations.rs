@@ -5,34 +5,15 @@ use cts_testkit::hcp::Phase;
 use cts_tests::DEADLINE;
 use serde_json::json;
 
-use super::stage::{Stage, WORKSPACE};
-
-/// A task whose workspace exists, with auto apply off.
-async fn without_auto_apply() -> Stage {
-    let stage = Stage::new().await;
-    let attributes = json!({ "auto-apply": false, "execution-mode": "remote" });
-    stage.server.create_workspace(WORKSPACE, attributes);
-    stage.server.tag(WORKSPACE, "source:cts");
-    stage.register("web-1").await;
-    stage
-}
+use super::stage::{Stage, WORKSPACE, newest_run, waits_for};
 
 #[tokio::test]
 async fn a_confirmed_run_is_applied_and_a_waiting_one_says_so() {
-    let stage = without_auto_apply().await;
+    let stage = Stage::with_workspace(false).await;
     let cts = stage.start().await;
     let waiting = stage.server.confirmable(WORKSPACE, DEADLINE).await;
-    eventually(DEADLINE, async || {
-        let runs = cts.api.get("/v1/runs?task=edge").await;
-        let reason = runs["runs"][0]["waiting_for"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        if reason.starts_with("a confirmation of the remote run: https://") {
-            Ok(())
-        } else {
-            Err(runs.to_string())
-        }
+    newest_run(&cts, |run| {
+        waits_for(run, "a confirmation of the remote run: https://")
     })
     .await;
     stage.server.confirm(&waiting);
@@ -44,7 +25,7 @@ async fn a_confirmed_run_is_applied_and_a_waiting_one_says_so() {
 
 #[tokio::test]
 async fn a_newer_input_discards_the_run_that_waits_and_no_other() {
-    let stage = without_auto_apply().await;
+    let stage = Stage::with_workspace(false).await;
     let cts = stage.start().await;
     let first = stage.server.confirmable(WORKSPACE, DEADLINE).await;
     stage.register("web-2").await;
@@ -70,7 +51,7 @@ async fn a_newer_input_discards_the_run_that_waits_and_no_other() {
 
 #[tokio::test]
 async fn a_run_that_a_person_discards_has_failed() {
-    let stage = without_auto_apply().await;
+    let stage = Stage::with_workspace(false).await;
     let cts = stage.start().await;
     let waiting = stage.server.confirmable(WORKSPACE, DEADLINE).await;
     stage.server.discard(&waiting);

@@ -3,22 +3,44 @@
 use cts_testkit::eventually;
 use cts_testkit::hcp::Fault;
 use cts_tests::{Backend, DEADLINE, Instance, task};
+use serde_json::{Value, json};
 
 use super::stage::{Stage, WORKSPACE};
+
+/// The task `edge`.
+fn edge() -> String {
+    task("edge", "./modules/edge", &["web"], "")
+}
+
+/// Applies the task once with its state in a directory.
+async fn apply_locally(stage: &Stage) {
+    stage.register("web-1").await;
+    let consul = stage.consul.address();
+    stage.site.configure(&consul, Backend::Shared, &edge());
+    let cts = Instance::start_embedded(&stage.site).await;
+    stage.site.wait_for_ids("edge", &["web-1"]).await;
+    cts.api.wait_for_events("edge", 1).await;
+    cts.stop().await;
+}
+
+/// The state in the directory.
+fn local_state(stage: &Stage) -> Value {
+    let text = std::fs::read(stage.site.state_path("edge")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// Configures the server, and the directory as the previous place of states.
+fn configure_move(stage: &Stage) {
+    let previous = stage.site.shared_backend();
+    let (_allowed, previous) = previous.split_once('\n').unwrap();
+    stage.configure(&previous.trim().replace("backend ", "previous_backend "));
+}
 
 /// In one process: workers of a cluster give a driver that was in force before two minutes.
 #[tokio::test]
 async fn a_state_moves_into_a_workspace_and_back_and_is_refused_without_a_known_place() {
     let stage = Stage::new().await;
-    stage.register("web-1").await;
-    let edge = task("edge", "./modules/edge", &["web"], "");
-    stage
-        .site
-        .configure(&stage.consul.address(), Backend::Shared, &edge);
-    let cts = Instance::start_embedded(&stage.site).await;
-    stage.site.wait_for_ids("edge", &["web-1"]).await;
-    cts.api.wait_for_events("edge", 1).await;
-    cts.stop().await;
+    apply_locally(&stage).await;
 
     stage.configure("");
     let cts = Instance::start_embedded(&stage.site).await;
@@ -40,15 +62,12 @@ async fn a_state_moves_into_a_workspace_and_back_and_is_refused_without_a_known_
     assert!(stage.server.state(WORKSPACE).is_none());
     cts.stop().await;
 
-    let previous = stage.site.shared_backend();
-    let (_allowed, previous) = previous.split_once('\n').unwrap();
-    stage.configure(&previous.trim().replace("backend ", "previous_backend "));
+    configure_move(&stage);
     let cts = Instance::start_embedded(&stage.site).await;
     stage.register("web-2").await;
     stage.recorded(&["web-1", "web-2"]).await;
     let state = stage.server.state(WORKSPACE).unwrap();
-    let old = std::fs::read(stage.site.state_path("edge")).unwrap();
-    let old: serde_json::Value = serde_json::from_slice(&old).unwrap();
+    let old = local_state(&stage);
     assert_eq!(state["lineage"], old["lineage"]);
     cts.stop().await;
 
@@ -56,15 +75,14 @@ async fn a_state_moves_into_a_workspace_and_back_and_is_refused_without_a_known_
     let driver = format!("{}\n{back}", stage.site.shared_backend());
     stage
         .site
-        .configure_driver(&stage.consul.address(), &driver, &edge);
+        .configure_driver(&stage.consul.address(), &driver, &edge());
     let cts = Instance::start_embedded(&stage.site).await;
     stage.register("web-3").await;
     stage
         .site
         .wait_for_ids("edge", &["web-1", "web-2", "web-3"])
         .await;
-    let moved = std::fs::read(stage.site.state_path("edge")).unwrap();
-    let moved: serde_json::Value = serde_json::from_slice(&moved).unwrap();
+    let moved = local_state(&stage);
     assert_eq!(moved["lineage"], old["lineage"]);
     cts.stop().await;
 }
@@ -84,21 +102,9 @@ async fn a_move_survives_a_kill_in_each_step() {
             Fault::lose_answer("POST", step),
         ] {
             let stage = Stage::new().await;
-            stage.register("web-1").await;
-            let edge = task("edge", "./modules/edge", &["web"], "");
-            stage
-                .site
-                .configure(&stage.consul.address(), Backend::Shared, &edge);
-            let cts = Instance::start_embedded(&stage.site).await;
-            stage.site.wait_for_ids("edge", &["web-1"]).await;
-            cts.api.wait_for_events("edge", 1).await;
-            cts.stop().await;
-            let old = std::fs::read(stage.site.state_path("edge")).unwrap();
-            let old: serde_json::Value = serde_json::from_slice(&old).unwrap();
-
-            let previous = stage.site.shared_backend();
-            let (_allowed, previous) = previous.split_once('\n').unwrap();
-            stage.configure(&previous.trim().replace("backend ", "previous_backend "));
+            apply_locally(&stage).await;
+            let old = local_state(&stage);
+            configure_move(&stage);
             stage.server.fault(fault);
             let cts = Instance::start_embedded(&stage.site).await;
             eventually(DEADLINE, async || match stage.server.count("POST", step) {
@@ -115,7 +121,7 @@ async fn a_move_survives_a_kill_in_each_step() {
             let state = stage.server.state(WORKSPACE).unwrap();
             assert_eq!(state["lineage"], old["lineage"], "{step}");
             let locked = &stage.server.workspace(WORKSPACE)["attributes"]["locked"];
-            assert_ne!(locked, &serde_json::json!(true), "{step}");
+            assert_ne!(locked, &json!(true), "{step}");
             cts.stop().await;
         }
     }

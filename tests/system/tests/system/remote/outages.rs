@@ -1,11 +1,9 @@
 //! A server that is away, refuses the token, or loses an answer.
 
-use cts_testkit::eventually;
 use cts_testkit::hcp::{Fault, Phase};
-use cts_tests::DEADLINE;
 use serde_json::json;
 
-use super::stage::Stage;
+use super::stage::{Stage, newest_run, waits_for};
 
 #[tokio::test]
 async fn a_server_that_goes_away_delays_a_run_and_loses_nothing() {
@@ -30,19 +28,7 @@ async fn a_run_waits_for_a_server_that_is_away_at_the_start() {
     stage.register("web-1").await;
     stage.server.go_down().await;
     let cts = stage.start().await;
-    eventually(DEADLINE, async || {
-        let runs = cts.api.get("/v1/runs?task=edge").await;
-        let reason = runs["runs"][0]["waiting_for"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        if reason.starts_with("the server of its workspace: ") {
-            Ok(())
-        } else {
-            Err(runs.to_string())
-        }
-    })
-    .await;
+    newest_run(&cts, |run| waits_for(run, "the server of its workspace: ")).await;
     stage.server.come_up().await;
     stage.recorded(&["web-1"]).await;
     let events = cts.api.wait_for_events("edge", 1).await;

@@ -1,35 +1,18 @@
 //! People and other programs that use the same workspace or the same token.
 
-use cts_testkit::eventually;
 use cts_testkit::hcp::{Phase, Policy};
-use cts_tests::{DEADLINE, Instance};
+use cts_tests::Instance;
 use serde_json::{Value, json};
 
 use super::super::cancels::cancel;
-use super::stage::{Stage, WORKSPACE};
+use super::stage::{Stage, WORKSPACE, newest_run};
 
-/// A stage whose workspace exists and is ours.
-async fn with_workspace(auto_apply: bool) -> Stage {
-    let stage = Stage::new().await;
-    let attributes = json!({ "auto-apply": auto_apply, "execution-mode": "remote" });
-    stage.server.create_workspace(WORKSPACE, attributes);
-    stage.server.tag(WORKSPACE, "source:cts");
-    stage.register("web-1").await;
-    stage
-}
-
-/// Waits until the newest run of the task names this reason, and returns the run.
-async fn waits_for(cts: &Instance, reason: &str) -> Value {
-    eventually(DEADLINE, async || {
-        let runs = cts.api.get("/v1/runs?task=edge").await;
-        let run = &runs["runs"][0];
+/// Waits until the newest run of the task names this reason, by itself or in its remote run, and returns the run.
+async fn reason(cts: &Instance, reason: &str) -> Value {
+    newest_run(cts, |run| {
         let waits = run["remote_run"]["waiting_for"].as_str();
         let waits = waits.or_else(|| run["waiting_for"].as_str());
-        if waits.is_some_and(|waits| waits.contains(reason)) {
-            Ok(run.clone())
-        } else {
-            Err(runs.to_string())
-        }
+        waits.is_some_and(|waits| waits.contains(reason))
     })
     .await
 }
@@ -41,10 +24,10 @@ async fn succeeded(cts: &Instance) {
 
 #[tokio::test]
 async fn a_locked_workspace_delays_the_run_and_says_so() {
-    let stage = with_workspace(true).await;
+    let stage = Stage::with_workspace(true).await;
     stage.server.lock(WORKSPACE);
     let cts = stage.start().await;
-    waits_for(&cts, "the workspace is locked").await;
+    reason(&cts, "the workspace is locked").await;
     stage.server.unlock(WORKSPACE);
     stage.recorded(&["web-1"]).await;
     succeeded(&cts).await;
@@ -53,7 +36,7 @@ async fn a_locked_workspace_delays_the_run_and_says_so() {
 
 #[tokio::test]
 async fn a_run_of_somebody_else_comes_first_and_is_left_alone() {
-    let stage = with_workspace(true).await;
+    let stage = Stage::with_workspace(true).await;
     let main = "resource \"terraform_data\" \"theirs\" {}\n";
     stage
         .server
@@ -61,7 +44,7 @@ async fn a_run_of_somebody_else_comes_first_and_is_left_alone() {
     stage.server.hold(Phase::Planning);
     let theirs = stage.server.queue_run(WORKSPACE, "by hand");
     let cts = stage.start().await;
-    waits_for(
+    reason(
         &cts,
         &format!("the run {theirs} of the workspace comes first"),
     )
@@ -76,10 +59,10 @@ async fn a_run_of_somebody_else_comes_first_and_is_left_alone() {
 
 #[tokio::test]
 async fn a_policy_that_fails_softly_waits_for_its_override() {
-    let stage = with_workspace(true).await;
+    let stage = Stage::with_workspace(true).await;
     stage.server.set_policy(WORKSPACE, Policy::SoftFailed);
     let cts = stage.start().await;
-    let run = waits_for(&cts, "a decision about a failed policy").await;
+    let run = reason(&cts, "a decision about a failed policy").await;
     assert_eq!(run["status"], "running", "{run}");
     let waiting = stage.reached(Phase::PolicyOverride).await;
     stage.server.override_policy(&waiting);
@@ -90,7 +73,7 @@ async fn a_policy_that_fails_softly_waits_for_its_override() {
 
 #[tokio::test]
 async fn a_run_that_a_person_cancels_has_failed_and_is_not_repeated() {
-    let stage = with_workspace(true).await;
+    let stage = Stage::with_workspace(true).await;
     stage.server.hold(Phase::Planning);
     let cts = stage.start().await;
     let run = stage.reached(Phase::Planning).await;
@@ -105,12 +88,12 @@ async fn a_run_that_a_person_cancels_has_failed_and_is_not_repeated() {
 
 #[tokio::test]
 async fn a_revoked_token_delays_a_run_that_goes_on() {
-    let stage = with_workspace(true).await;
+    let stage = Stage::with_workspace(true).await;
     stage.server.hold(Phase::Planning);
     let cts = stage.start().await;
     stage.reached(Phase::Planning).await;
     stage.server.revoke_token();
-    waits_for(&cts, "does not accept the token").await;
+    reason(&cts, "does not accept the token").await;
     stage.server.accept_token();
     stage.server.release(Phase::Planning);
     stage.recorded(&["web-1"]).await;
@@ -121,7 +104,7 @@ async fn a_revoked_token_delays_a_run_that_goes_on() {
 
 #[tokio::test]
 async fn a_cancelled_run_cancels_its_remote_run() {
-    let stage = with_workspace(true).await;
+    let stage = Stage::with_workspace(true).await;
     stage.server.hold(Phase::Planning);
     let cts = stage.start().await;
     stage.reached(Phase::Planning).await;

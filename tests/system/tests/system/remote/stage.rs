@@ -3,7 +3,7 @@
 use cts_testkit::hcp::{HcpSettings, Phase, RunRecord};
 use cts_testkit::{Authority, ConsulAgent, HcpServer, eventually, terraform_path};
 use cts_tests::{DEADLINE, Instance, RECORDER, Site, task};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The workspace of the task `edge`.
 pub(crate) const WORKSPACE: &str = "cts-edge";
@@ -70,6 +70,16 @@ impl Stage {
         )
     }
 
+    /// Makes the workspace of the task, as one of cts, and registers a service.
+    pub(crate) async fn with_workspace(auto_apply: bool) -> Self {
+        let stage = Self::new().await;
+        let attributes = json!({ "auto-apply": auto_apply, "execution-mode": "remote" });
+        stage.server.create_workspace(WORKSPACE, attributes);
+        stage.server.tag(WORKSPACE, "source:cts");
+        stage.register("web-1").await;
+        stage
+    }
+
     pub(crate) async fn register(&self, id: &str) {
         self.consul.register_service("web", id, 1, &[], &[]).await;
     }
@@ -100,6 +110,26 @@ impl Stage {
         })
         .await;
     }
+}
+
+/// Waits until the newest run of the task fits, and returns it.
+pub(crate) async fn newest_run(cts: &Instance, fits: impl Fn(&Value) -> bool) -> Value {
+    eventually(DEADLINE, async || {
+        let runs = cts.api.get("/v1/runs?task=edge").await;
+        let run = &runs["runs"][0];
+        if fits(run) {
+            Ok(run.clone())
+        } else {
+            Err(runs.to_string())
+        }
+    })
+    .await
+}
+
+/// Whether the reason of a run's wait begins so.
+pub(crate) fn waits_for(run: &Value, reason: &str) -> bool {
+    let waits = run["waiting_for"].as_str();
+    waits.is_some_and(|waits| waits.starts_with(reason))
 }
 
 /// Ids of the instances that a state has recorded.
