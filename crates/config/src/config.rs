@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use cts_bundle::ModuleRoots;
-use cts_core::{BufferPeriod, LogLevel, ProviderBlock, TaskSpec};
+use cts_core::{Backend, BufferPeriod, LogLevel, ProviderBlock, TaskSpec};
 use secrecy::SecretString;
+use serde_json::{Map, Value};
 
 use crate::blocks::consul::ConsulConfig;
 use crate::blocks::database::DatabaseConfig;
@@ -89,6 +90,22 @@ impl Config {
     /// The variables for a state that is taken from a `consul` backend, whatever the backend in use is.
     pub fn consul_state_environment(&self) -> Vec<(String, SecretString)> {
         environment::of_consul_backend(&self.consul)
+    }
+
+    /// `required_providers` of the driver.
+    pub fn required_providers(&self) -> &Map<String, Value> {
+        match &self.terraform_cloud {
+            Some(cloud) => &cloud.required_providers,
+            None => &self.driver.required_providers,
+        }
+    }
+
+    /// `previous_backend` of the driver.
+    pub fn previous_backend(&self) -> Option<&Backend> {
+        match &self.terraform_cloud {
+            Some(cloud) => cloud.previous_backend.as_ref(),
+            None => self.driver.previous_backend.as_ref(),
+        }
     }
 
     /// Refuses a backend that cts cannot reach, if states are in one.

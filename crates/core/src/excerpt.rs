@@ -24,6 +24,16 @@ pub fn excerpt(text: &str, longest: usize) -> String {
     shown
 }
 
+/// Cuts a text to so many bytes and a `…`, and replaces characters by a blank.
+pub(crate) fn cut(text: &str, longest: usize, is_replaced: fn(char) -> bool) -> String {
+    let (kept, rest) = text.split_at(text.floor_char_boundary(longest));
+    let mut kept = kept.replace(is_replaced, " ");
+    if !rest.is_empty() {
+        kept.push('…');
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::budget::{poll_pause, requests_per_minute};
 use crate::digest::Digest;
+use crate::excerpt::cut;
 use crate::identity::RunId;
 
 /// Most bytes of a name or an id.
@@ -68,7 +69,7 @@ pub struct RemoteRun {
     pub configuration: Option<RemoteConfiguration>,
     /// Whether it has ended on the server, however it ended.
     pub ended: bool,
-    /// Whether cts has ended it before it was applied: a further attempt of the run asks for another one.
+    /// Whether cts has ended it before it was applied; the next attempt requests another remote run.
     pub given_up: bool,
     /// The state in the workspace was verified at this number of moves of the task's state.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,13 +148,7 @@ pub(crate) fn bounded_url(url: &str) -> String {
 
 /// Cuts a text to a limit, and replaces control characters.
 fn bounded(text: &str, limit: usize) -> String {
-    let end = text.floor_char_boundary(limit);
-    let (kept, rest) = text.split_at(end);
-    let mut kept = kept.replace(char::is_control, " ");
-    if !rest.is_empty() {
-        kept.push('…');
-    }
-    kept
+    cut(text, limit, char::is_control)
 }
 
 #[cfg(test)]

@@ -33,11 +33,11 @@ impl Budget for Unlimited {
     fn limited(&self, _pause: Duration) {}
 }
 
-/// A token bucket for one process: `burst` requests at once, then `rate` a second, in the order of their
+/// A token bucket for one process: `burst` requests at once, then one after each interval, in the order of their
 /// arrival. A refusal by the server pauses all.
 #[derive(Debug)]
 pub struct LocalBudget {
-    interval: Duration,
+    interval: parking_lot::Mutex<Duration>,
     burst: u32,
     /// Held while the first in the row waits; fair, so that later ones wait behind it.
     bucket: Mutex<Bucket>,
@@ -51,19 +51,24 @@ struct Bucket {
 }
 
 impl LocalBudget {
-    /// A full bucket for `rate` requests a second.
-    pub fn new(rate: NonZeroU32, burst: NonZeroU32) -> Self {
+    /// A full bucket for one request after each `interval`.
+    pub fn new(interval: Duration, burst: NonZeroU32) -> Self {
         Self {
-            interval: Duration::from_secs(1) / rate.get(),
+            interval: parking_lot::Mutex::new(interval),
             burst: burst.get(),
             bucket: Mutex::default(),
             paused_until: parking_lot::Mutex::default(),
         }
     }
 
+    /// Sets the interval, also for requests that wait already.
+    pub fn set_interval(&self, interval: Duration) {
+        *self.interval.lock() = interval;
+    }
+
     /// When the next permit may be given.
-    fn ready(&self, bucket: &Bucket, now: Instant) -> Instant {
-        let within_burst = self.interval * (self.burst - 1);
+    fn ready(&self, bucket: &Bucket, interval: Duration, now: Instant) -> Instant {
+        let within_burst = interval * (self.burst - 1);
         let by_rate = bucket
             .full_at
             .and_then(|full| full.checked_sub(within_burst));
@@ -76,17 +81,18 @@ impl LocalBudget {
 impl Budget for LocalBudget {
     async fn permit(&self) {
         let mut bucket = self.bucket.lock().await;
-        let now = loop {
+        let (now, interval) = loop {
             let now = Instant::now();
-            // Computed again after each wait: a refusal may have come in between.
-            let ready = self.ready(&bucket, now);
+            // Computed again after each wait: a refusal or another interval may have come in between.
+            let interval = *self.interval.lock();
+            let ready = self.ready(&bucket, interval, now);
             if ready <= now {
-                break now;
+                break (now, interval);
             }
             sleep_until(ready).await;
         };
         let full = bucket.full_at.map_or(now, |full| full.max(now));
-        bucket.full_at = Some(full + self.interval);
+        bucket.full_at = Some(full + interval);
     }
 
     fn limited(&self, pause: Duration) {
@@ -101,10 +107,8 @@ mod tests {
     use super::*;
 
     fn budget(rate: u32, burst: u32) -> LocalBudget {
-        LocalBudget::new(
-            NonZeroU32::new(rate).unwrap(),
-            NonZeroU32::new(burst).unwrap(),
-        )
+        let interval = Duration::from_secs(1) / rate;
+        LocalBudget::new(interval, NonZeroU32::new(burst).unwrap())
     }
 
     async fn passed(work: impl Future<Output = ()>) -> Duration {
@@ -149,6 +153,25 @@ mod tests {
         let (waited, ()) = tokio::join!(waiting, refused);
         about(waited, 2050);
         about(passed(budget.permit()).await, 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rate_follows_the_interval() {
+        let budget = budget(10, 10);
+        let take = async |permits: u32| {
+            let taken = passed(async {
+                for _ in 0..permits {
+                    budget.permit().await;
+                }
+            });
+            taken.await.as_millis()
+        };
+        assert_eq!(take(10).await, 0);
+        assert!((900..1100).contains(&take(10).await));
+        budget.set_interval(Duration::from_secs(1));
+        assert!(take(20).await >= 9_000);
+        budget.limited(Duration::from_secs(30));
+        assert!(take(1).await >= 29_000);
     }
 
     #[tokio::test(start_paused = true)]

@@ -67,6 +67,14 @@ pub struct Workspace {
     pub current_state_version_id: Option<String>,
 }
 
+impl Workspace {
+    /// Whether a run holds the lock, as long as it is the current one.
+    pub fn is_locked_by_run(&self) -> bool {
+        let holder = self.locked_by.as_ref();
+        holder.is_some_and(|(kind, _id)| kind == "runs")
+    }
+}
+
 /// Rights of the token on a workspace; `None` where the server does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]

@@ -89,14 +89,7 @@ fn render_with_forms(
     forms: Option<&ProviderForms>,
 ) -> Result<RootModule, RenderError> {
     let providers = task_providers(definition, settings, forms)?;
-    for name in definition.variables.keys() {
-        require_identifier("variable", name)?;
-    }
-
-    for name in &definition.outputs {
-        require_identifier("output", name)?;
-    }
-
+    require_names(definition)?;
     let title = Title::of(definition);
     let main = main_tf::render(
         &title,
@@ -180,8 +173,6 @@ fn render_with_forms(
             settings: settings.clone(),
         })
     });
-    let outputs = (!definition.outputs.is_empty())
-        .then(|| WantedOutputs::new(&title, &definition.module, &definition.outputs));
     Ok(RootModule {
         files,
         backend_credentials,
@@ -189,12 +180,23 @@ fn render_with_forms(
             secret: true,
             ..GeneratedFile::new("main.tf.json", backend_module(&settings.backend))
         },
-        outputs,
+        outputs: WantedOutputs::of(&title, definition),
         open_forms,
         init_fingerprint,
         init_shape,
         validation_shape,
     })
+}
+
+/// Terraform takes these names only bare.
+fn require_names(definition: &TaskDefinition) -> Result<(), RenderError> {
+    for name in definition.variables.keys() {
+        require_identifier("variable", name)?;
+    }
+    for name in &definition.outputs {
+        require_identifier("output", name)?;
+    }
+    Ok(())
 }
 
 /// The providers of a task, each name once, sorted; without the provider that Terraform does not know.

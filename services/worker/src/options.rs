@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use cts_bundle::BundleCache;
 use cts_core::settings::{ClusterKey, SettingsBlocks};
-use cts_core::{Backend, StepTimeouts, WorkerRecord};
+use cts_core::{Backend, StepTimeouts, TaskName, WorkerRecord};
 use cts_handlers::{Handlers, WebhookSettings};
 use cts_terraform::guard::Guard;
-use cts_terraform::{InheritedEnvironment, OutputSink, RenderSettings, StopPolicy, Terraform};
+use cts_terraform::{
+    InheritedEnvironment, OutputSink, RenderSettings, StateOrigin, StopPolicy, Terraform,
+};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
@@ -79,6 +81,20 @@ impl Options {
         }
         let secrets = self.secrets.iter().map(ExposeSecret::expose_secret);
         secrets.chain(credentials)
+    }
+}
+
+impl Options {
+    /// A backend as the place of a task's state, with the environment that reading it needs.
+    pub(crate) fn origin(&self, backend: Backend, workspace: TaskName) -> StateOrigin {
+        StateOrigin {
+            environment: match &*backend.kind {
+                "consul" => self.consul_environment.clone(),
+                _ => Vec::new(),
+            },
+            workspace,
+            backend,
+        }
     }
 }
 

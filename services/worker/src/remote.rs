@@ -2,7 +2,7 @@
 //! their API (docs/hcp-terraform.md).
 //!
 //! A run is a job that any worker can continue: the ids of its workspace and of its remote run are recorded in
-//! the run itself, before and after the server is asked for the remote run. A worker that stops leaves the
+//! the run itself, before and after the remote run is requested. A worker that stops leaves the
 //! remote run alone.
 
 mod archive;
@@ -40,7 +40,7 @@ pub(crate) use self::error::RemoteError;
 pub use self::rules::WorkspaceSettings;
 pub use self::settings::{RemoteSettings, RemoteSettingsError};
 
-use self::budget::SharedBudget;
+use self::budget::Share;
 use self::settings::{CONNECT_TIMEOUT, RETRY_FOR};
 use self::variables::KnownVariables;
 use crate::values::{ValueSources, is_template, resolve_text};
@@ -51,7 +51,7 @@ const UPLOADS: usize = 4;
 /// Makes runs on a server. Made once for a worker; nothing is connected before the first run.
 pub struct RemoteDriver {
     settings: RemoteSettings,
-    budget: Arc<SharedBudget>,
+    share: Share,
     server: Mutex<Option<Server>>,
     /// Reads states out of the backend that had them before.
     terraform: Option<Arc<Terraform>>,
@@ -69,7 +69,7 @@ impl RemoteDriver {
     ) -> Result<Self, RemoteSettingsError> {
         settings.check()?;
         Ok(Self {
-            budget: Arc::default(),
+            share: Share::default(),
             settings,
             server: Mutex::default(),
             terraform,
@@ -81,7 +81,7 @@ impl RemoteDriver {
 
     /// Sets the requests a minute that this worker may send; 0 if the scheduler does not say.
     pub(crate) fn set_share(&self, per_minute: u32) {
-        self.budget.set_share(per_minute);
+        self.share.set(per_minute);
     }
 
     /// The server. Connects if that was not done yet, or if the token was refused.
@@ -91,7 +91,7 @@ impl RemoteDriver {
             return Ok(server.clone());
         }
         let settings = self.server_settings(values).await?;
-        let budget = Arc::clone(&self.budget) as _;
+        let budget = Arc::clone(&self.share.budget) as _;
         let server = Server::discover(&settings, budget).await?;
         Ok(known.insert(server).clone())
     }

@@ -45,6 +45,11 @@ impl RunKind {
         matches!(self, Self::Apply | Self::Destroy)
     }
 
+    /// Returns whether such a run ends with a plan.
+    pub const fn only_plans(self) -> bool {
+        matches!(self, Self::Plan | Self::DestroyPlan)
+    }
+
     /// The stored and shown spelling.
     pub const fn as_str(self) -> &'static str {
         match self {

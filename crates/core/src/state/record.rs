@@ -3,6 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::decision::{Decision, Source, decide, decide_from};
+use crate::excerpt::cut;
 use crate::identity::TaskName;
 
 /// Most bytes of a lineage. Terraform's are UUIDs.
@@ -143,13 +145,7 @@ impl StateConflict {
 
 /// Cuts a text to a limit, and replaces the character that databases cannot hold.
 fn bounded(text: &str, limit: usize) -> String {
-    let end = text.floor_char_boundary(limit);
-    let (kept, rest) = text.split_at(end);
-    let mut kept = kept.replace('\0', " ");
-    if !rest.is_empty() {
-        kept.push('…');
-    }
-    kept
+    cut(text, limit, |character| character == '\0')
 }
 
 /// Report of a lease's holder about its task's state, before it applies.
@@ -187,4 +183,26 @@ pub struct StateRecord {
     pub conflict: Option<(StateConflict, DateTime<Utc>)>,
     /// When the known state was reported last.
     pub recorded_at: Option<DateTime<Utc>>,
+}
+
+impl StateRecord {
+    /// Whether a decision of an operator is to be carried out.
+    pub const fn is_pending(&self) -> bool {
+        self.keep.is_some() || self.from.is_some()
+    }
+
+    /// Decides how to handle the state of the task, as [`decide`] and [`decide_from`] do.
+    pub fn decide(&self, target: Option<&TerraformState>, source: &Source) -> Decision {
+        if self.from.is_some() {
+            decide_from(target, source, self.keep)
+        } else {
+            decide(self.known.as_ref(), target, source, self.keep)
+        }
+    }
+
+    /// Whether the state at the task's place decides alone, so that the other place need not be read.
+    pub fn is_settled_by(&self, target: Option<&TerraformState>) -> bool {
+        let first = self.decide(target, &Source::Unknown);
+        matches!(first, Decision::GoOn(Some(_))) || self.keep == Some(Keep::New)
+    }
 }

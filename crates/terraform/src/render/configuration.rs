@@ -5,8 +5,8 @@ use cts_core::{RunInput, TaskDefinition, hidden};
 
 use super::expression::{key, object, value};
 use super::inputs::inputs;
-use super::root_module::{GeneratedFile, RenderError, RenderSettings, require_identifier};
-use super::{MAIN_TF, main_tf, task_providers, tfvars, variables_tf};
+use super::root_module::{GeneratedFile, RenderError, RenderSettings};
+use super::{MAIN_TF, main_tf, require_names, task_providers, tfvars, variables_tf};
 use super::{Title, WantedOutputs};
 
 /// The files of a root module that are equal for all inputs of a task.
@@ -41,12 +41,7 @@ pub fn render_configuration(
     settings: &RenderSettings,
 ) -> Result<ConfigurationFiles, RenderError> {
     let providers = task_providers(definition, settings, None)?;
-    for name in definition.variables.keys() {
-        require_identifier("variable", name)?;
-    }
-    for name in &definition.outputs {
-        require_identifier("output", name)?;
-    }
+    require_names(definition)?;
     let title = Title::of(definition);
     let main = main_tf::render(&title, definition, settings, None, &providers)?;
     let variables = variables_tf::render(&title, definition, settings, &providers);
@@ -57,9 +52,10 @@ pub fn render_configuration(
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
     let module_variables = module_variables.into_iter();
     files.extend(module_variables.map(|text| GeneratedFile::new("variables.module.tf", text)));
-    let wanted = (!definition.outputs.is_empty())
-        .then(|| WantedOutputs::new(&title, &definition.module, &definition.outputs));
-    Ok(ConfigurationFiles { files, wanted })
+    Ok(ConfigurationFiles {
+        files,
+        wanted: WantedOutputs::of(&title, definition),
+    })
 }
 
 /// Renders the values of all variables of a task's root module.

@@ -1,5 +1,7 @@
 //! `outputs.tf`: outputs of the module that runs report (docs/terraform.md#outputstf).
 
+use cts_core::TaskDefinition;
+
 use super::expression::{quoted, write_assignments};
 use super::header::Title;
 
@@ -19,13 +21,14 @@ pub(crate) struct WantedOutputs {
 }
 
 impl WantedOutputs {
-    pub(super) fn new(title: &Title<'_>, module: &str, names: &[String]) -> Self {
-        Self {
-            module: module.to_owned(),
+    /// The outputs that a task wants; `None` without any.
+    pub(super) fn of(title: &Title<'_>, definition: &TaskDefinition) -> Option<Self> {
+        (!definition.outputs.is_empty()).then(|| Self {
+            module: definition.module.clone(),
             label: title.name.to_owned(),
             header: title.header(),
-            names: names.to_owned(),
-        }
+            names: definition.outputs.clone(),
+        })
     }
 
     /// The text of the file, for these outputs and whether they are sensitive.

@@ -1,6 +1,6 @@
 //! The parts of a state that cts reads.
 
-use cts_core::state::TerraformState;
+use cts_core::state::{KnownState, TerraformState};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Map;
@@ -19,6 +19,14 @@ pub struct FoundState {
     /// Whether the state is empty and was never changed: many backends make such a state, with a lineage of
     /// its own, when a command only names the workspace.
     pub is_placeholder: bool,
+}
+
+impl FoundState {
+    /// Whether Terraform has made this state by itself, because a workspace was named or a push was cut off: it is
+    /// empty, and not the `known` one.
+    pub fn is_made_here(&self, known: Option<&KnownState>) -> bool {
+        self.is_placeholder && known.is_none_or(|known| known.lineage != self.state.lineage)
+    }
 }
 
 #[derive(Deserialize)]

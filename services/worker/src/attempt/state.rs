@@ -4,6 +4,7 @@
 mod destroyed;
 pub(crate) mod mismatch;
 mod read;
+mod record;
 mod verify;
 
 use std::sync::Arc;

@@ -1,8 +1,13 @@
 //! Reasons why a run cannot continue with the state of its task, or has not destroyed it.
 
+use aho_corasick::BuildError;
+use cts_core::{Backend, Chain};
+use cts_terraform::CommandError;
 use tonic::Status;
 
 use super::state::mismatch::Mismatch;
+use crate::redaction::Redactor;
+use crate::values::texts_of;
 
 /// The reason why a run cannot continue with its state.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +23,21 @@ pub(crate) enum StateError {
         "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that"
     )]
     Unrecorded(#[source] Status),
+}
+
+impl StateError {
+    /// The error of a command about the previous place of a state. Its text may have credentials of that place.
+    pub(crate) fn unreadable(backend: &Backend, error: &CommandError) -> Result<Self, BuildError> {
+        let mut credentials = Vec::new();
+        for credential in backend.credentials() {
+            texts_of(credential, &mut credentials);
+        }
+        let text = Chain(error).to_string();
+        Ok(Self::Unreadable {
+            kind: backend.kind.clone(),
+            text: Redactor::new(credentials)?.redact(&text).into_owned(),
+        })
+    }
 }
 
 /// Terraform has destroyed the resources in the state that it found, but these were not all resources of the

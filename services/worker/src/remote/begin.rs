@@ -1,14 +1,14 @@
 //! From a leased run to its remote run (docs/hcp-terraform.md#the-life-of-a-run).
 //!
-//! A process may die anywhere here. The intent to ask the server for a remote run is recorded before, with the
-//! number that the message of the remote run has; the answer is recorded after. An attempt that finds an intent
+//! A process may die anywhere here. The intent to request a remote run is recorded before, with the number that the
+//! message of the remote run has; the answer is recorded after. An attempt that finds an intent
 //! without an answer looks for the message first. A server that shows nothing for [`APPEARS`] never got the
 //! request, or the request of a worker whose lease is over for as long.
 
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
-use cts_core::{RemoteRun, RunId};
+use cts_core::{RemoteConfiguration, RemoteRun, RunId};
 use cts_hcp_terraform::{NewRun, Run, RunVariable, Server};
 use cts_terraform::{RenderSettings, render_variables};
 use tokio::task::spawn_blocking;
@@ -25,7 +25,7 @@ use crate::attempt::attempt_error::AttemptError;
 /// How often a request with an unknown outcome is looked at before the server counts as away.
 const MOST_UNKNOWN: u32 = 3;
 
-/// How long a run that was asked for may take to be listed.
+/// How long a requested run may take to be listed.
 const APPEARS: Duration = Duration::from_secs(30);
 
 /// Between two looks for such a run: servers limit lists of runs.
@@ -118,45 +118,45 @@ impl RemoteAttempt<'_> {
                 return Ok(Step::Follow(Box::new(remote)));
             }
         }
-        let definition = &self.input.definition;
-        let reconciled = self.driver.reconcile(&server, definition).await?;
-        if self.kind != RunKind::Check {
-            let newest = known.newest.as_ref();
-            let earlier = newest.filter(|newest| newest.run != lease.run);
-            self.end_earlier(&server, &reconciled, earlier).await?;
+        let reconciled = self.driver.reconcile(&server, &self.input.definition);
+        let reconciled = reconciled.await?;
+        let newest = known.newest.as_ref();
+        if self.kind == RunKind::Check {
+            let newest = newest.map(|newest| &newest.remote);
+            self.load(&server, &reconciled, newest).await?;
+            return Ok(Step::Checked);
         }
-        let known = known.newest.map(|newest| newest.remote);
-        let verified = if self.kind == RunKind::Check {
-            None
-        } else {
-            let verified = self
-                .verify_state(&server, &reconciled, known.as_ref())
-                .await?;
-            Some(verified)
-        };
-        let mut step = self.load(server, reconciled, known, number).await?;
-        if let Step::Create(prepared) = &mut step {
-            prepared.remote.verified_moves = verified;
-        }
-        Ok(step)
+        let earlier = newest.filter(|newest| newest.run != lease.run);
+        self.end_earlier(&server, &reconciled, earlier).await?;
+        let newest = newest.map(|newest| &newest.remote);
+        let verified = self.verify_state(&server, &reconciled, newest).await?;
+        let (uploaded, variables) = self.load(&server, &reconciled, newest).await?;
+        Ok(Step::Create(Box::new(Prepared {
+            is_disposable: reconciled.is_new && self.kind.only_plans(),
+            remote: RemoteRun {
+                workspace: reconciled.place,
+                number: number + 1,
+                configuration: Some(uploaded),
+                verified_moves: Some(verified),
+                ..RemoteRun::default()
+            },
+            server,
+            variables,
+        })))
     }
 
-    /// Brings variables and configuration of a workspace into step.
+    /// Brings variables and configuration of a workspace into step. Returns the configuration, and the values that the
+    /// run itself has to have.
     async fn load(
         &self,
-        server: Server,
-        reconciled: Reconciled,
-        known: Option<RemoteRun>,
-        number: u32,
-    ) -> Result<Step, RemoteError> {
-        let Reconciled {
-            workspace,
-            place,
-            is_new,
-        } = reconciled;
+        server: &Server,
+        reconciled: &Reconciled,
+        known: Option<&RemoteRun>,
+    ) -> Result<(RemoteConfiguration, Vec<RunVariable>), RemoteError> {
+        let workspace = &reconciled.workspace;
         let version = workspace.terraform_version.as_deref().unwrap_or_default();
         let (configuration, values) = self.render(version).await?;
-        let only_plans = matches!(self.kind, RunKind::Plan | RunKind::DestroyPlan);
+        let only_plans = self.kind.only_plans();
         let variables = values.variables.iter();
         let (of_run, of_workspace): (Vec<RunVariable>, Vec<WantedVariable>) = if only_plans {
             // The values of the runs that apply stay in the workspace.
@@ -168,28 +168,13 @@ impl RemoteAttempt<'_> {
         };
         let known_variables = &self.driver.variables;
         let id = &workspace.id;
-        write_variables(&server, id, &of_workspace, known_variables, !only_plans).await?;
+        write_variables(server, id, &of_workspace, known_variables, !only_plans).await?;
         let known = known.filter(|known| known.workspace.id == *id);
-        let known = known.and_then(|known| known.configuration);
-        let uploaded =
-            self.driver
-                .configuration_version(&server, id, configuration, known.as_ref());
-        let uploaded = uploaded.await?;
-        if self.kind == RunKind::Check {
-            return Ok(Step::Checked);
-        }
-        let remote = RemoteRun {
-            workspace: place,
-            number: number + 1,
-            configuration: Some(uploaded),
-            ..RemoteRun::default()
-        };
-        Ok(Step::Create(Box::new(Prepared {
-            server,
-            remote,
-            variables: of_run,
-            is_disposable: is_new && only_plans,
-        })))
+        let known = known.and_then(|known| known.configuration.as_ref());
+        let uploaded = self
+            .driver
+            .configuration_version(server, id, configuration, known);
+        Ok((uploaded.await?, of_run))
     }
 
     async fn render(&self, version: &str) -> Result<(Configuration, Values), RemoteError> {
@@ -208,7 +193,7 @@ impl RemoteAttempt<'_> {
         rendering.await?
     }
 
-    /// Records that the remote run is asked for, asks, and records the answer.
+    /// Records that a remote run is requested, requests it, and records the answer.
     async fn create(&self, prepared: Prepared) -> Result<Begun, RemoteError> {
         let Prepared {
             server,
@@ -224,7 +209,7 @@ impl RemoteAttempt<'_> {
             workspace_id: &remote.workspace.id,
             configuration_version_id: configuration,
             message: &message,
-            is_plan_only: matches!(self.kind, RunKind::Plan | RunKind::DestroyPlan),
+            is_plan_only: self.kind.only_plans(),
             is_destroy: matches!(self.kind, RunKind::Destroy | RunKind::DestroyPlan),
             // The workspace decides: an operator may have switched it off.
             auto_apply: None,
@@ -238,7 +223,7 @@ impl RemoteAttempt<'_> {
         })
     }
 
-    /// Continues with a remote run that was asked for; `None` if the server never got the request.
+    /// Continues with a remote run that was requested; `None` if the server never got the request.
     async fn resume(
         &self,
         server: &Server,

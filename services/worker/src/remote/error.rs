@@ -89,7 +89,7 @@ impl RemoteError {
         matches!(self, Self::Api(error) if error.is_transient())
     }
 
-    /// Whether the server may have done what it was asked for: the attempt begins again, and looks first.
+    /// Whether the server may have carried the request out: the attempt begins again, and looks first.
     pub(super) const fn is_unknown(&self) -> bool {
         matches!(self, Self::Api(ApiError::OutcomeUnknown { .. }))
     }

@@ -1,7 +1,7 @@
 //! A remote run, followed to its end (docs/hcp-terraform.md#the-life-of-a-run).
 //!
 //! Nothing here is held but a lease and a light slot. A server that is away, or that refuses the token, does not end
-//! the remote run: the worker asks again, and says so.
+//! the remote run: the worker tries again, and says so.
 
 use cts_core::runs::CancelOrder;
 use cts_core::{Chain, Outage, RemoteRun, log_failure};

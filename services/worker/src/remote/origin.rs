@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use aho_corasick::BuildError;
+use cts_core::TaskName;
 use cts_core::state::StateRecord;
-use cts_core::{Backend, Chain, TaskName};
 use cts_hcp_terraform::Server;
 use cts_terraform::{
     Attempt, ChildEnvironment, Discard, EnvironmentSources, FoundState, StateOrigin, TaskDirectory,
@@ -15,8 +14,6 @@ use super::remote_attempt::RemoteAttempt;
 use super::state::read_state;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::state_error::StateError;
-use crate::redaction::Redactor;
-use crate::values::texts_of;
 
 /// Where the state was before.
 pub(super) enum Origin {
@@ -43,14 +40,8 @@ impl RemoteAttempt<'_> {
         }
         let options = &self.run.shared.options;
         let backend = options.previous_backend.clone()?;
-        Some(Origin::Backend(StateOrigin {
-            environment: match &*backend.kind {
-                "consul" => options.consul_environment.clone(),
-                _ => Vec::new(),
-            },
-            workspace: self.input.definition.name.clone(),
-            backend,
-        }))
+        let task = self.input.definition.name.clone();
+        Some(Origin::Backend(options.origin(backend, task)))
     }
 
     /// The state at the other place, with its text.
@@ -108,21 +99,7 @@ impl RemoteAttempt<'_> {
                 Ok(Some((fetched.found, text)))
             }
             Err(error) if error.is_interrupted() || error.has_left_processes() => Err(error.into()),
-            Err(error) => {
-                let text = Chain(&error).to_string();
-                Err(unreadable(&origin.backend, &text)?.into())
-            }
+            Err(error) => Err(StateError::unreadable(&origin.backend, &error)?.into()),
         }
     }
-}
-
-/// Messages about a backend may have its credentials.
-fn unreadable(backend: &Backend, text: &str) -> Result<StateError, BuildError> {
-    let mut credentials = Vec::new();
-    for credential in backend.credentials() {
-        texts_of(credential, &mut credentials);
-    }
-    let text = Redactor::new(credentials)?.redact(text).into_owned();
-    let kind = backend.kind.clone();
-    Ok(StateError::Unreadable { kind, text })
 }

@@ -45,7 +45,7 @@ impl RemoteDriver {
 /// The pause after a look at a run, the first of which is 0: short at first if few runs are followed, and so long
 /// that all polls stay within the worker's share.
 pub(super) fn pause(driver: &RemoteDriver, look: usize) -> Duration {
-    let usual = poll_pause(driver.polled(), driver.budget.per_minute());
+    let usual = poll_pause(driver.polled(), driver.share.per_minute());
     let first = FIRST_PAUSES
         .get(look)
         .map(|&pause| Duration::from_secs(pause));
@@ -57,22 +57,12 @@ pub(super) fn pause(driver: &RemoteDriver, look: usize) -> Duration {
 
 /// The reason for which a run has not begun.
 pub(super) fn waiting_for(workspace: &Workspace, run: &Run) -> Option<String> {
-    if workspace.is_locked {
-        let is_run = workspace
-            .locked_by
-            .as_ref()
-            .is_some_and(|(kind, _id)| kind == "runs");
-        let by = workspace.locked_by.as_ref().filter(|_holder| !is_run);
-        return Some(match by {
+    if workspace.is_locked && !workspace.is_locked_by_run() {
+        return Some(match &workspace.locked_by {
             Some((_kind, id)) => format!("the workspace is locked by {id}"),
-            None if is_run => earlier(workspace, run)?,
             None => "the workspace is locked".to_owned(),
         });
     }
-    earlier(workspace, run)
-}
-
-fn earlier(workspace: &Workspace, run: &Run) -> Option<String> {
     let current = workspace.current_run_id.as_ref();
     let current = current.filter(|current| **current != run.id)?;
     Some(format!("the run {current} of the workspace comes first"))

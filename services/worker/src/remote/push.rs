@@ -50,11 +50,7 @@ pub(super) async fn release_left_lock(
     reconciled: &Reconciled,
 ) -> Result<(), RemoteError> {
     let workspace = &reconciled.workspace;
-    let is_of_run = workspace
-        .locked_by
-        .as_ref()
-        .is_some_and(|(kind, _id)| kind == "runs");
-    if !workspace.is_locked || is_of_run {
+    if !workspace.is_locked || workspace.is_locked_by_run() {
         return Ok(());
     }
     match server.unlock_workspace(&workspace.id).await {

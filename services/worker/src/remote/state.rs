@@ -5,9 +5,7 @@
 //! named by the newest remote run of the task.
 
 use cts_core::runs::RunKind;
-use cts_core::state::{
-    Decision, Keep, Refusal, Source, StateRecord, StateReport, TerraformState, decide, decide_from,
-};
+use cts_core::state::{Decision, Refusal, Source, StateRecord, StateReport, TerraformState};
 use cts_core::{Chain, REMOTE_DRIVER, RemoteRun};
 use cts_hcp_terraform::Server;
 use cts_terraform::{FoundState, run_outputs, state_outputs};
@@ -20,7 +18,6 @@ use super::workspace::Reconciled;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::attempt_report::AttemptReport;
 use crate::attempt::state::mismatch::Mismatch;
-use crate::attempt::state_error::StateError;
 
 /// The states that were found at both places.
 struct Seen {
@@ -41,7 +38,7 @@ impl RemoteAttempt<'_> {
     ) -> Result<u32, AttemptError> {
         // A scheduler of an earlier version has no record of the state.
         let known = self.run.lease.state.clone()?.unwrap_or_default();
-        let is_pending = known.keep.is_some() || known.from.is_some();
+        let is_pending = known.is_pending();
         let newest = newest.filter(|newest| newest.workspace.id == reconciled.place.id);
         let is_verified = newest.is_some_and(|newest| newest.verified_moves == Some(known.moves));
         if is_verified && !is_pending {
@@ -53,14 +50,14 @@ impl RemoteAttempt<'_> {
             return Ok(known.moves);
         }
         let seen = self.read_both(server, reconciled, &known, origin).await?;
-        match decided(&known, seen.target.as_ref(), &seen.source) {
-            Decision::GoOn(state) if self.changes_something() => {
+        match known.decide(seen.target.as_ref(), &seen.source) {
+            Decision::GoOn(state) if self.kind.changes_resources() => {
                 if is_pending || known.moves > 0 {
                     release_left_lock(server, reconciled).await?;
                 }
                 if is_pending && state.is_some() {
                     // Without a state the decision stays in force until a state exists.
-                    self.record_state(StateReport::Accepted(state)).await
+                    Ok(self.run.record_state(StateReport::Accepted(state)).await?)
                 } else {
                     Ok(known.moves)
                 }
@@ -69,7 +66,7 @@ impl RemoteAttempt<'_> {
             Decision::Refuse(refusal) => {
                 Err(self.mismatch(Some(refusal), &known, seen, reconciled).await)
             }
-            Decision::Move { .. } if !self.changes_something() => {
+            Decision::Move { .. } if !self.kind.changes_resources() => {
                 Err(self.mismatch(None, &known, seen, reconciled).await)
             }
             Decision::Move { force } => {
@@ -80,9 +77,9 @@ impl RemoteAttempt<'_> {
                 let moved = StateReport::Moved(state.clone());
                 let moves = if is_pending {
                     self.push(server, reconciled, (text, state), force).await?;
-                    self.record_state(moved).await?
+                    self.run.record_state(moved).await?
                 } else {
-                    let moves = self.record_state(moved).await?;
+                    let moves = self.run.record_state(moved).await?;
                     self.push(server, reconciled, (text, state), force).await?;
                     moves
                 };
@@ -90,10 +87,6 @@ impl RemoteAttempt<'_> {
                 Ok(moves)
             }
         }
-    }
-
-    const fn changes_something(&self) -> bool {
-        matches!(self.kind, RunKind::Apply | RunKind::Destroy)
     }
 
     /// Reads the state in the workspace, and that at the other place if it matters.
@@ -104,11 +97,7 @@ impl RemoteAttempt<'_> {
         known: &StateRecord,
         origin: Option<Origin>,
     ) -> Result<Seen, AttemptError> {
-        let lineage = known.known.as_ref().map(|known| known.lineage.as_str());
-        // Terraform makes such a state by itself.
-        let is_made_here = |found: &FoundState| {
-            found.is_placeholder && lineage.is_none_or(|lineage| lineage != found.state.lineage)
-        };
+        let is_made_here = |found: &FoundState| found.is_made_here(known.known.as_ref());
         let found = read_state(server, &reconciled.place.id).await?;
         let found = found.map(|(found, _text)| found);
         let target = found.filter(|found| !is_made_here(found));
@@ -118,8 +107,7 @@ impl RemoteAttempt<'_> {
             source: Source::Unknown,
             text: None,
         };
-        let first = decided(known, seen.target.as_ref(), &seen.source);
-        let is_settled = matches!(first, Decision::GoOn(Some(_))) || known.keep == Some(Keep::New);
+        let is_settled = known.is_settled_by(seen.target.as_ref());
         if !is_settled && let Some(origin) = &seen.origin {
             let fetched = self.fetch(server, origin).await?;
             let fetched = fetched.filter(|(found, _text)| !is_made_here(found));
@@ -129,12 +117,6 @@ impl RemoteAttempt<'_> {
             };
         }
         Ok(seen)
-    }
-
-    async fn record_state(&self, report: StateReport) -> Result<u32, AttemptError> {
-        let scheduler = &self.run.shared.scheduler;
-        let recorded = scheduler.record_state(&self.run.lease, report).await;
-        Ok(recorded.map_err(StateError::Unrecorded)?)
     }
 
     /// Stores a state in the workspace, under its lock.
@@ -161,7 +143,6 @@ impl RemoteAttempt<'_> {
         error
     }
 
-    /// The error of a refused run; the task keeps it, so that it can be shown.
     async fn mismatch(
         &self,
         refusal: Option<Refusal>,
@@ -182,13 +163,8 @@ impl RemoteAttempt<'_> {
                 (kind, workspace, seen.source)
             }),
         };
-        if self.changes_something() {
-            let conflict = StateReport::Refused(mismatch.conflict(&self.redactor));
-            if let Err(error) = self.record_state(conflict).await {
-                tracing::debug!(task_name = self.run.lease.task_name, error = %Chain(&error), "the conflict is not recorded");
-            }
-        }
-        StateError::Mismatch(Box::new(mismatch)).into()
+        let refused = self.run.refuse_state(mismatch, &self.redactor);
+        refused.await.into()
     }
 
     /// Logs the move in the log of the run and in that of the worker.
@@ -243,14 +219,6 @@ impl RemoteAttempt<'_> {
 fn place(reconciled: &Reconciled) -> String {
     let place = &reconciled.place;
     format!("{REMOTE_DRIVER} {}/{}", place.hostname, place.organization)
-}
-
-fn decided(known: &StateRecord, target: Option<&TerraformState>, source: &Source) -> Decision {
-    if known.from.is_some() {
-        decide_from(target, source, known.keep)
-    } else {
-        decide(known.known.as_ref(), target, source, known.keep)
-    }
 }
 
 /// The newest state of a workspace, with its text.

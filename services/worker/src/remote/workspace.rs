@@ -8,7 +8,7 @@ use cts_hcp_terraform::{ApiError, ExecutionMode, Server, Workspace, WorkspaceDra
 
 use super::RemoteDriver;
 use super::error::RemoteError;
-use super::rules::{WorkspaceFacts, WorkspaceRefusal};
+use super::rules::WorkspaceFacts;
 use super::version::version_to_set;
 
 /// The program that made a workspace, for people.
@@ -42,11 +42,14 @@ impl RemoteDriver {
             .workspace_named(&settings.organization, &name)
             .await?;
         let is_new = found.is_none();
-        let workspace = if let Some(workspace) = found {
-            let facts = facts(&workspace, self.tags_of(server, &workspace).await?);
+        let (workspace, tags) = if let Some(workspace) = found {
+            let facts = facts(&workspace, tags_of(server, &workspace).await?);
             let judged = settings.workspaces.judge(&facts);
-            judged.map_err(|refusal| self.refused(server, &workspace.name, refusal))?;
-            workspace
+            judged.map_err(|refusal| RemoteError::Workspace {
+                place: self.named(server, &workspace.name),
+                refusal,
+            })?;
+            (workspace, facts.tags)
         } else {
             let draft = WorkspaceDraft {
                 name: Some(name.clone()),
@@ -62,12 +65,14 @@ impl RemoteDriver {
                 tags: settings.workspaces.missing_tags(&BTreeSet::new()),
                 ..WorkspaceDraft::default()
             };
-            self.create(server, &name, &draft).await?
+            let workspace = self.create(server, &name, &draft).await?;
+            let tags = workspace.tag_names.iter().cloned().collect();
+            (workspace, tags)
         };
         let workspace = self
             .update(server, workspace, (mode, pool), &wanted)
             .await?;
-        self.add_tags(server, &workspace).await?;
+        self.add_tags(server, &workspace.id, &tags).await?;
         Ok(Reconciled {
             place: self.place_of(server, &workspace),
             workspace,
@@ -162,34 +167,18 @@ impl RemoteDriver {
         Ok(server.update_workspace(&workspace.id, &draft).await?)
     }
 
-    async fn tags_of(
+    async fn add_tags(
         &self,
         server: &Server,
-        workspace: &Workspace,
-    ) -> Result<BTreeSet<String>, RemoteError> {
-        // Some servers name the tags in the workspace itself.
-        let named = &workspace.tag_names;
-        if !named.is_empty() {
-            return Ok(named.iter().cloned().collect());
-        }
-        Ok(server.tags(&workspace.id).await?.into_iter().collect())
-    }
-
-    async fn add_tags(&self, server: &Server, workspace: &Workspace) -> Result<(), RemoteError> {
-        let present = workspace.tag_names.iter().cloned().collect();
-        let missing = self.settings.workspaces.missing_tags(&present);
+        workspace_id: &str,
+        present: &BTreeSet<String>,
+    ) -> Result<(), RemoteError> {
+        let missing = self.settings.workspaces.missing_tags(present);
         if missing.is_empty() {
             return Ok(());
         }
         let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
-        Ok(server.add_tags(&workspace.id, &missing).await?)
-    }
-
-    fn refused(&self, server: &Server, name: &str, refusal: WorkspaceRefusal) -> RemoteError {
-        RemoteError::Workspace {
-            place: self.named(server, name),
-            refusal,
-        }
+        Ok(server.add_tags(workspace_id, &missing).await?)
     }
 
     /// A workspace in an error, with the address of its page.
@@ -226,6 +215,15 @@ pub(super) fn host_of(server: &Server) -> String {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
     }
+}
+
+async fn tags_of(server: &Server, workspace: &Workspace) -> Result<BTreeSet<String>, RemoteError> {
+    // Some servers name the tags in the workspace itself.
+    let named = &workspace.tag_names;
+    if !named.is_empty() {
+        return Ok(named.iter().cloned().collect());
+    }
+    Ok(server.tags(&workspace.id).await?.into_iter().collect())
 }
 
 fn says_taken(refusal: &cts_hcp_terraform::Refusal) -> bool {

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 /// Consul, do not count.
 pub(super) fn settings_blocks(config: &Config) -> SettingsBlocks {
     let mut blocks = SettingsBlocks::default();
-    let driver = &config.driver;
     blocks.insert(BACKEND_BLOCK.to_owned(), place_of_states(config));
     for block in &config.providers {
         let by_name = ProviderId::from(block.name.as_str());
@@ -27,11 +26,7 @@ pub(super) fn settings_blocks(config: &Config) -> SettingsBlocks {
             blocks.insert(provider_block(&id), parts);
         }
     }
-    let required = match &config.terraform_cloud {
-        Some(cloud) => &cloud.required_providers,
-        None => &driver.required_providers,
-    };
-    for (name, required) in required {
+    for (name, required) in config.required_providers() {
         blocks.insert(required_provider(name), vec![required.to_string()]);
     }
     blocks

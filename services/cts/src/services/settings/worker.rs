@@ -78,10 +78,7 @@ pub(crate) fn worker(
         keeps_journal: shape == Shape::Cluster,
         environment: inherited_environment(config, process_env, slots),
         backend_environment,
-        previous_backend: match cloud {
-            Some(cloud) => cloud.previous_backend.clone(),
-            None => config.driver.previous_backend.clone(),
-        },
+        previous_backend: config.previous_backend().cloned(),
         consul_environment,
         states_in_own_consul: config.driver.keeps_states_in_own_consul(),
         lock_timeout: config.driver.lock_timeout,
@@ -99,10 +96,6 @@ pub(crate) fn worker(
 }
 
 fn render(config: &Config, engine: Option<&Executable>) -> RenderSettings {
-    let required_providers = match &config.terraform_cloud {
-        Some(cloud) => &cloud.required_providers,
-        None => &config.driver.required_providers,
-    };
     RenderSettings {
         required_version: engine.map_or_else(
             || SUPPORTED_RANGE.to_owned(),
@@ -111,7 +104,7 @@ fn render(config: &Config, engine: Option<&Executable>) -> RenderSettings {
         engine: engine.map_or(EngineKind::Terraform, Executable::engine),
         // The server decides about the version of each workspace.
         terraform_version: engine.map_or_else(newest_tested, |engine| engine.version().clone()),
-        required_providers: required_providers.clone(),
+        required_providers: config.required_providers().clone(),
         backend: config.driver.backend.clone(),
         providers: config.providers.clone(),
     }

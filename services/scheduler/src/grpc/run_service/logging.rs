@@ -22,9 +22,7 @@ pub(super) fn log_end(completion: &Completion, completed: &Completed) {
                 "error destroying the infrastructure of a deleted task"
             );
         }
-        (AttemptOutcome::Failed(error), RunStatus::Failed)
-            if matches!(completed.kind, RunKind::Plan | RunKind::DestroyPlan) =>
-        {
+        (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind.only_plans() => {
             tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error inspecting task");
         }
         (AttemptOutcome::Checked, RunStatus::Succeeded) => {

@@ -7,10 +7,8 @@
 //! forgets the decision.
 
 use cts_core::runs::RunKind;
-use cts_core::state::{
-    Decision, Keep, Refusal, Source, StateReport, TerraformState, decide, decide_from,
-};
-use cts_core::{Backend, Chain, DEFAULT_DRIVER, REMOTE_DRIVER};
+use cts_core::state::{Decision, Refusal, Source, StateReport, TerraformState};
+use cts_core::{Backend, DEFAULT_DRIVER, REMOTE_DRIVER};
 use cts_terraform::{
     BackendIdentity, FetchedState, OutputLine, OutputStream, ReadState, StateOrigin, Terraform,
     read_directly,
@@ -21,7 +19,6 @@ use super::mismatch::Mismatch;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::own_lock::retry_after_unlock;
 use crate::attempt::state_error::StateError;
-use crate::redaction::Redactor;
 use crate::remote::previous::state_of_workspace;
 
 /// The states that were found at both places.
@@ -38,7 +35,7 @@ impl TaskState<'_> {
     pub(crate) async fn verify(&self) -> Result<Option<String>, AttemptError> {
         let known = &self.known;
         let lineage = || known.known.as_ref().map(|known| known.lineage.clone());
-        let is_pending = known.keep.is_some() || known.from.is_some();
+        let is_pending = known.is_pending();
         let identity = BackendIdentity::of(self.here.attempt, self.backend);
         let is_verified = Terraform::is_verified(self.here.attempt, identity, known.moves);
         if !is_pending && is_verified && !self.is_gone() {
@@ -52,20 +49,24 @@ impl TaskState<'_> {
             return Ok(None);
         }
         let seen = self.read_both(origin).await?;
-        match self.decide(seen.target.as_ref(), &seen.source) {
+        match known.decide(seen.target.as_ref(), &seen.source) {
             Decision::GoOn(state) => {
                 let lineage = state.as_ref().map(|state| state.lineage.clone());
                 if !is_pending {
                     Terraform::set_verified(self.here.attempt, identity, known.moves)?;
-                } else if self.changes_something() && state.is_some() {
+                } else if self.kind.changes_resources() && state.is_some() {
                     // Without a state the decision stays in force until a state exists.
-                    let moves = self.record(StateReport::Accepted(state)).await?;
+                    let moves = self
+                        .here
+                        .run
+                        .record_state(StateReport::Accepted(state))
+                        .await?;
                     Terraform::set_verified(self.here.attempt, identity, moves)?;
                 }
                 Ok(lineage)
             }
             Decision::Refuse(refusal) => Err(self.refused(Some(refusal), seen).await),
-            Decision::Move { .. } if !self.changes_something() => {
+            Decision::Move { .. } if !self.kind.changes_resources() => {
                 Err(self.refused(None, seen).await)
             }
             Decision::Move { force } => {
@@ -77,9 +78,9 @@ impl TaskState<'_> {
                 let moved = StateReport::Moved(state);
                 let moves = if is_pending {
                     self.push(fetched, force).await?;
-                    self.record(moved).await?
+                    self.here.run.record_state(moved).await?
                 } else {
-                    let moves = self.record(moved).await?;
+                    let moves = self.here.run.record_state(moved).await?;
                     self.push(fetched, force).await?;
                     moves
                 };
@@ -96,10 +97,6 @@ impl TaskState<'_> {
         self.kind == RunKind::Apply
             && self.known.known.is_some()
             && read_directly(self.here.attempt, self.backend) == Some(ReadState(None))
-    }
-
-    const fn changes_something(&self) -> bool {
-        matches!(self.kind, RunKind::Apply | RunKind::Destroy)
     }
 
     /// The other place of the state, if it is not at the task's place: the workspace that a person has named,
@@ -123,53 +120,32 @@ impl TaskState<'_> {
             Some(previous) => Some(previous),
             None => Terraform::previous_backend(self.here.attempt)?,
         };
-        Ok(previous.map(|backend| StateOrigin {
-            environment: match &*backend.kind {
-                "consul" => options.consul_environment.clone(),
-                _ => Vec::new(),
-            },
-            workspace: self.here.attempt.task.clone(),
-            backend,
-        }))
+        let task = &self.here.attempt.task;
+        Ok(previous.map(|backend| options.origin(backend, task.clone())))
     }
 
     /// Reads the state at the task's place, and at the other place if that matters.
     async fn read_both(&self, origin: Option<StateOrigin>) -> Result<Seen, AttemptError> {
         let found = self.read().await?;
         let known = self.known.known.as_ref();
-        // Terraform makes such a state by itself if a workspace is only named, or a push is cut off.
-        let is_made_here = |found: &cts_terraform::FoundState| {
-            found.is_placeholder && known.is_none_or(|known| known.lineage != found.state.lineage)
-        };
-        let found = found.filter(|found| !is_made_here(found));
+        let found = found.filter(|found| !found.is_made_here(known));
         let mut seen = Seen {
             target: found.map(|found| found.state),
             origin,
             source: Source::Unknown,
             fetched: None,
         };
-        let first = self.decide(seen.target.as_ref(), &seen.source);
-        let is_settled =
-            matches!(first, Decision::GoOn(Some(_))) || self.known.keep == Some(Keep::New);
+        let is_settled = self.known.is_settled_by(seen.target.as_ref());
         if !is_settled && let Some(origin) = &seen.origin {
             seen.fetched = self.fetch(origin).await?;
             seen.source = match &seen.fetched {
-                Some(fetched) if !is_made_here(&fetched.found) => {
+                Some(fetched) if !fetched.found.is_made_here(known) => {
                     Source::State(fetched.found.state.clone())
                 }
                 Some(_) | None => Source::Nothing,
             };
         }
         Ok(seen)
-    }
-
-    fn decide(&self, target: Option<&TerraformState>, source: &Source) -> Decision {
-        let known = &self.known;
-        if known.from.is_some() {
-            decide_from(target, source, known.keep)
-        } else {
-            decide(known.known.as_ref(), target, source, known.keep)
-        }
     }
 
     /// The state of the other place. Terraform's messages about that place may have its credentials.
@@ -188,14 +164,7 @@ impl TaskState<'_> {
             }
             Err(error) => error,
         };
-        let mut credentials = Vec::new();
-        for credential in origin.backend.credentials() {
-            crate::values::texts_of(credential, &mut credentials);
-        }
-        let text = Chain(&error).to_string();
-        let text = Redactor::new(credentials)?.redact(&text).into_owned();
-        let kind = origin.backend.kind.clone();
-        Err(StateError::Unreadable { kind, text }.into())
+        Err(StateError::unreadable(&origin.backend, &error)?.into())
     }
 
     async fn push(&self, fetched: &FetchedState, force: bool) -> Result<(), AttemptError> {
@@ -204,13 +173,6 @@ impl TaskState<'_> {
         retry_after_unlock(self.here, push).await
     }
 
-    async fn record(&self, report: StateReport) -> Result<u32, StateError> {
-        let scheduler = &self.here.run.shared.scheduler;
-        let recorded = scheduler.record_state(&self.here.run.lease, report).await;
-        recorded.map_err(StateError::Unrecorded)
-    }
-
-    /// The error of a refused run; the task keeps it, so that it can be shown.
     async fn refused(&self, refusal: Option<Refusal>, seen: Seen) -> AttemptError {
         let mismatch = Mismatch {
             refusal,
@@ -225,13 +187,8 @@ impl TaskState<'_> {
                 (kind, origin.workspace, seen.source)
             }),
         };
-        if self.changes_something() {
-            let conflict = StateReport::Refused(mismatch.conflict(self.redactor));
-            if let Err(error) = self.record(conflict).await {
-                tracing::debug!(task_name = %self.here.attempt.task, error = %Chain(&error), "the conflict is not recorded");
-            }
-        }
-        StateError::Mismatch(Box::new(mismatch)).into()
+        let refused = self.here.run.refuse_state(mismatch, self.redactor);
+        refused.await.into()
     }
 
     /// Logs the move in the log of the run and in that of the worker.

@@ -1,0 +1,28 @@
+//! Records about the state of a leased run's task.
+
+use cts_core::Chain;
+use cts_core::state::StateReport;
+
+use super::mismatch::Mismatch;
+use crate::attempt::state_error::StateError;
+use crate::lease::leased_run::LeasedRun;
+use crate::redaction::Redactor;
+
+impl LeasedRun {
+    /// Records a finding or a move; returns the number of moves from now on.
+    pub(crate) async fn record_state(&self, report: StateReport) -> Result<u32, StateError> {
+        let recorded = self.shared.scheduler.record_state(&self.lease, report);
+        recorded.await.map_err(StateError::Unrecorded)
+    }
+
+    /// The error of a refused run; the task keeps it, so that it can be shown.
+    pub(crate) async fn refuse_state(&self, mismatch: Mismatch, redactor: &Redactor) -> StateError {
+        if mismatch.kind.changes_resources() {
+            let conflict = StateReport::Refused(mismatch.conflict(redactor));
+            if let Err(error) = self.record_state(conflict).await {
+                tracing::debug!(task_name = self.lease.task_name, error = %Chain(&error), "the conflict is not recorded");
+            }
+        }
+        StateError::Mismatch(Box::new(mismatch))
+    }
+}
