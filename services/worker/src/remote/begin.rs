@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
-use cts_core::{RemoteConfiguration, RemoteRun, RunId};
+use cts_core::{RemoteConfiguration, RemoteRun, RunId, TaskRemoteRun};
 use cts_hcp_terraform::{NewRun, Run, RunVariable, Server};
 use cts_terraform::{RenderSettings, render_variables};
 use tokio::task::spawn_blocking;
@@ -126,8 +126,10 @@ impl RemoteAttempt<'_> {
             self.load(&server, &reconciled, newest).await?;
             return Ok(Step::Checked);
         }
-        let earlier = newest.filter(|newest| newest.run != lease.run);
-        self.end_earlier(&server, &reconciled, earlier).await?;
+        let is_left = |newest: &&TaskRemoteRun| newest.run != lease.run || newest.remote.given_up;
+        let earlier = newest.filter(is_left);
+        self.end_earlier(&server, &reconciled, earlier, number)
+            .await?;
         let newest = newest.map(|newest| &newest.remote);
         let verified = self.verify_state(&server, &reconciled, newest).await?;
         let (uploaded, variables) = self.load(&server, &reconciled, newest).await?;

@@ -1,7 +1,7 @@
 //! A remote run of an earlier run of the task that has not ended: its worker died before it could end it
 //! (docs/hcp-terraform.md#the-life-of-a-run).
 
-use cts_core::TaskRemoteRun;
+use cts_core::{RemoteRun, TaskRemoteRun};
 use cts_hcp_terraform::{ApiError, Run, RunPhase, Server};
 use tokio::time::sleep;
 
@@ -14,19 +14,26 @@ use super::workspace::Reconciled;
 /// For people who look at the remote run.
 pub(super) const REPLACED: &str = "cts: a newer input takes its place";
 
+/// Reason of the wait, for people.
+const WAITS: &str = "the end of this remote run, which an earlier run of the task has begun";
+
 impl RemoteAttempt<'_> {
     /// Ends an earlier remote run of the task: it is discarded or cancelled as long as it has not begun to apply, and
     /// waited for otherwise. Runs that others have made are left alone: the server queues ours behind them.
+    ///
+    /// Meanwhile the earlier remote run is recorded as one of this run that was given up, so that people see it and the
+    /// next worker goes on with it. `number` is that of the remote runs that this run has had.
     pub(super) async fn end_earlier(
         &self,
         server: &Server,
         reconciled: &Reconciled,
-        newest: Option<&TaskRemoteRun>,
+        earlier: Option<&TaskRemoteRun>,
+        number: u32,
     ) -> Result<(), RemoteError> {
         let Some(TaskRemoteRun {
             run,
             remote: earlier,
-        }) = newest.filter(|newest| !newest.remote.ended)
+        }) = earlier.filter(|earlier| !earlier.remote.ended)
         else {
             return Ok(());
         };
@@ -43,6 +50,13 @@ impl RemoteAttempt<'_> {
         };
         let Some(id) = &id else {
             return Ok(());
+        };
+        let mut shown = RemoteRun {
+            number,
+            given_up: true,
+            waiting_for: Some(WAITS.to_owned()),
+            status: String::new(),
+            ..earlier.clone()
         };
         let mut looks = 0;
         loop {
@@ -65,6 +79,9 @@ impl RemoteAttempt<'_> {
                     "an earlier run of the task is {}: {id}",
                     run.status.as_str()
                 ));
+            }
+            if run.status.as_str() != shown.status {
+                self.note(&mut shown, &run).await?;
             }
             end(server, &run).await?;
             sleep(pause(self.driver, looks)).await;
