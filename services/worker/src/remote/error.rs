@@ -69,8 +69,11 @@ pub(crate) enum RemoteError {
     State(#[from] serde_json::Error),
     #[error("the remote run cannot be recorded")]
     Record(#[source] Box<Status>),
-    #[error("the remote run is {status}: {url}{}", below(.detail))]
+    #[error("error tf-{step} for '{task}': the remote run is {status}: {url}{}", below(.detail))]
     Ended {
+        /// `plan` or `apply`, as in errors of runs on a worker.
+        step: &'static str,
+        task: String,
         status: String,
         url: String,
         detail: String,

@@ -99,6 +99,13 @@ impl RemoteAttempt<'_> {
                         self.driver.forget_server().await;
                     }
                     log_failure!(outage, task_name = self.run.lease.task_name, remote_run = id, error = %Chain(&error), "the remote run cannot be followed for now");
+                    if ordered == Some(CancelOrder::Force) {
+                        let url = remote.url.as_deref().unwrap_or_default();
+                        self.say(&format!(
+                            "the server cannot be told to stop the remote run, which may go on: {url}"
+                        ));
+                        return Err(AttemptError::Stopped);
+                    }
                     let reason = format!("the server: {}", text(&error));
                     self.note_wait(remote, Some(reason)).await;
                 }

@@ -71,6 +71,12 @@ impl RemoteAttempt<'_> {
         let url = remote.url.clone().unwrap_or_default();
         if !did_end_well {
             return Err(RemoteError::Ended {
+                step: if self.kind.only_plans() {
+                    "plan"
+                } else {
+                    "apply"
+                },
+                task: self.run.lease.task_name.clone(),
                 status: run.status.as_str().to_owned(),
                 url,
                 detail: self.detail(ended).await,
