@@ -2,6 +2,7 @@
 //!
 //! Start with [`HcpServer`]. Everything is in memory; runs have their files in a directory that ends with the server.
 
+mod access;
 mod answer;
 mod api;
 mod archive;
@@ -29,6 +30,7 @@ use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 use uuid::Uuid;
 
+pub use access::{HcpAccess, HcpApi};
 pub use faults::{Fault, HcpRequest};
 pub use inspection::{RunRecord, VariableRecord};
 pub use model::{Outcome, Policy, Right};

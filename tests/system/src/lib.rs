@@ -13,6 +13,7 @@
 
 mod api;
 mod cluster;
+mod driver;
 mod environment;
 mod health;
 mod instance;
@@ -22,18 +23,22 @@ mod modules;
 mod other_user;
 mod process;
 mod programs;
+mod remote;
 mod shape;
 mod site;
 mod state;
+mod workspaces;
 
 pub use api::{Api, assert_successful};
 pub use cluster::{Cluster, Plan, Service};
+pub use driver::Driver;
 pub use health::serving;
 pub use instance::Instance;
 pub use launcher::Launcher;
 pub use modules::{MADE_FILE, RECORDER, STEP_SCRIPT, STEPS, task};
 pub use process::{Exit, Process};
 pub use programs::{executable, link};
+pub use remote::{RemoteServer, start_stub};
 pub use shape::Shape;
 pub use site::{Backend, LOCAL_BACKEND, Site};
 pub use state::{ids_of, recorded_services};

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use crate::DEADLINE;
+use crate::driver::Driver;
 use crate::launcher::{Clocks, Launcher};
 use crate::leftovers::{SITE_MARKER, end_processes_of_site, processes_below};
 use crate::modules::{STEP_SCRIPT, STEPS};
@@ -17,6 +18,7 @@ use crate::other_user::OtherUser;
 use crate::process::Process;
 use crate::shape::Shape;
 use crate::state::{ids_of, recorded_services};
+use crate::workspaces::Workspaces;
 
 /// The content of a driver block that makes [`Backend::Local`].
 pub const LOCAL_BACKEND: &str = "backend \"local\" {}";
@@ -43,6 +45,7 @@ pub struct Site {
     clocks: Option<Clocks>,
     user: Option<OtherUser>,
     database: OnceCell<String>,
+    workspaces: Option<Workspaces>,
     _directory: TempDir,
 }
 
@@ -59,8 +62,28 @@ impl Site {
             clocks: None,
             user: None,
             database: OnceCell::new(),
+            workspaces: None,
             _directory: directory,
         }
+    }
+
+    /// An empty directory, for tasks of this driver whose Terraform works on this machine.
+    pub async fn with_driver(driver: Driver) -> Self {
+        let mut site = Self::new();
+        if driver == Driver::TerraformCloud {
+            site.workspaces = Some(Workspaces::on_stub(&site.path).await);
+        }
+        site
+    }
+
+    /// An empty directory, for tasks of this driver whose Terraform works anywhere: on the server that is given to the
+    /// test run (CONTRIBUTING.md), if there is one.
+    pub async fn with_driver_anywhere(driver: Driver) -> Self {
+        let mut site = Self::new();
+        if driver == Driver::TerraformCloud {
+            site.workspaces = Some(Workspaces::on_any(&site.path).await);
+        }
+        site
     }
 
     /// Its absolute path without symbolic links.
@@ -103,8 +126,12 @@ impl Site {
         fs::write(path, text).unwrap();
     }
 
-    /// Writes `cts.hcl`: no buffering, Consul's address, the backend and `more`, usually tasks.
+    /// Writes `cts.hcl`: no buffering, Consul's address, the backend and `more`, usually tasks. Workspaces on a server
+    /// take the place of the backend.
     pub fn configure(&self, consul: &str, backend: Backend, more: &str) {
+        if let Some(workspaces) = &self.workspaces {
+            return self.write_configuration(consul, &workspaces.driver(), more);
+        }
         let driver = match backend {
             Backend::Consul => String::new(),
             Backend::Local => LOCAL_BACKEND.to_owned(),
@@ -130,10 +157,15 @@ impl Site {
         } else {
             ""
         };
+        let block = format!("driver \"terraform\" {{\n  log = true\n  {allowed}\n  {driver}\n}}");
+        self.write_configuration(consul, &block, more);
+    }
+
+    /// Writes the configuration with this driver block.
+    pub fn write_configuration(&self, consul: &str, driver: &str, more: &str) {
         let text = format!(
             "log_level = \"DEBUG\"\nworking_dir = \"work\"\nbuffer_period {{ enabled = false }}\n\
-             consul {{ address = \"{consul}\" }}\n\
-             driver \"terraform\" {{\n  log = true\n  {allowed}\n  {driver}\n}}\n{more}"
+             consul {{ address = \"{consul}\" }}\n{driver}\n{more}"
         );
         self.write("cts.hcl", &text);
     }
@@ -209,6 +241,14 @@ impl Site {
         recorded_services(&state)
     }
 
+    /// State of a task: that of its workspace, or else the one at [`Site::state_path`].
+    pub async fn state(&self, task: &str) -> Result<Vec<u8>, String> {
+        match &self.workspaces {
+            Some(workspaces) => workspaces.state(task).await,
+            None => fs::read(self.state_path(task)).map_err(|error| error.to_string()),
+        }
+    }
+
     /// State of a task in backend [`Backend::Local`] or [`Backend::Shared`].
     pub fn state_path(&self, task: &str) -> PathBuf {
         let shared = self.path.join("state");
@@ -222,7 +262,7 @@ impl Site {
     /// Waits until exactly the instances with these ids have arrived, and returns them.
     pub async fn wait_for_ids(&self, task: &str, ids: &[&str]) -> Value {
         eventually(DEADLINE, async || {
-            let services = self.recorded(task)?;
+            let services = recorded_services(&self.state(task).await?)?;
             let arrived = ids_of(&services);
             if arrived == ids {
                 Ok(services)

@@ -13,6 +13,13 @@ use crate::table::{Row, difference, rows};
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 pub(crate) const JSON_API: &str = "application/vnd.api+json";
 
+/// The text with kept identifiers in place of their names.
+pub(crate) fn filled(kept: &BTreeMap<String, String>, text: &str) -> String {
+    let fill =
+        |text: String, (name, id): (&String, &String)| text.replace(&format!("{{{name}}}"), id);
+    kept.iter().fold(text.to_owned(), fill)
+}
+
 pub(crate) struct Session {
     pub(crate) server: HcpServer,
     pub(crate) client: Client,
@@ -55,9 +62,7 @@ impl Session {
     }
 
     fn filled(&self, text: &str) -> String {
-        let fill =
-            |text: String, (name, id): (&String, &String)| text.replace(&format!("{{{name}}}"), id);
-        self.kept.iter().fold(text.to_owned(), fill)
+        filled(&self.kept, text)
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {

@@ -6,6 +6,7 @@ mod calls;
 mod client;
 mod errors;
 mod faults;
+mod given;
 mod life;
 mod policies;
 mod states;

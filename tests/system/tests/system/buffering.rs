@@ -1,12 +1,16 @@
 //! Changes that come close together make one run.
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Instance, RECORDER, Site, task};
+use cts_tests::{Backend, Driver, Instance, RECORDER, Site, task};
+use rstest::rstest;
 
+#[rstest]
 #[tokio::test]
-async fn five_quick_changes_make_one_run() {
+async fn five_quick_changes_make_one_run(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver_anywhere(driver).await;
     site.write("modules/pool/main.tf", RECORDER);
     let buffered = r#"buffer_period { min = "2s", max = "8s" }"#;
     let pool = task("pool", "./modules/pool", &["web"], buffered);

@@ -1,8 +1,9 @@
 //! Runs are cancelled over the API (docs/runs.md#cancelling-a-run).
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, LOCAL_BACKEND, MADE_FILE, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, LOCAL_BACKEND, MADE_FILE, Site, task};
 use reqwest::Method;
+use rstest::rstest;
 use serde_json::{Value, json};
 
 pub(super) async fn ask(
@@ -44,9 +45,9 @@ fn id(run: &Value) -> String {
 }
 
 /// A task whose second apply waits.
-async fn applying() -> (ConsulAgent, Site, Instance, String) {
+async fn applying(driver: Driver) -> (ConsulAgent, Site, Instance, String) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     site.write_steps("pool");
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure(&consul.address(), Backend::Local, &pool);
@@ -60,9 +61,12 @@ async fn applying() -> (ConsulAgent, Site, Instance, String) {
     (consul, site, cts, run)
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_running_apply_stops_gently_and_runs_with_the_next_change() {
-    let (consul, site, cts, run) = applying().await;
+async fn a_running_apply_stops_gently_and_runs_with_the_next_change(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let (consul, site, cts, run) = applying(driver).await;
     let (status, answer) = cancel(&cts, &run, None).await;
     assert_eq!(
         (status, &answer["run"]["status"]),
@@ -99,7 +103,7 @@ async fn a_running_apply_stops_gently_and_runs_with_the_next_change() {
 
 #[tokio::test]
 async fn a_second_request_waits_its_time_and_force_ends_it() {
-    let (_consul, site, cts, run) = applying().await;
+    let (_consul, site, cts, run) = applying(Driver::Terraform).await;
     let (status, answer) = cancel(&cts, &run, Some(json!({"force": false}))).await;
     assert_eq!(status, 202, "{answer}");
     let (status, answer) = cancel(&cts, &run, None).await;
@@ -116,7 +120,7 @@ async fn a_second_request_waits_its_time_and_force_ends_it() {
 
 #[tokio::test]
 async fn a_queued_run_is_withdrawn() {
-    let (consul, site, cts, running) = applying().await;
+    let (consul, site, cts, running) = applying(Driver::Terraform).await;
     consul.register_service("web", "web-3", 3, &[], &[]).await;
     let queued = id(&run_with(&cts, "pool", "queued").await);
     let (status, answer) = cancel(&cts, &queued, None).await;

@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, task};
+use rstest::rstest;
 use serde_json::{Value, json};
 
 const STATE_KEY: &str = "consul-terraform-sync/terraform-env:edge";
@@ -47,6 +48,19 @@ fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777
 }
 
+/// Nobody but cts and its group can read the files of a task.
+fn assert_modes(directory: &Path) {
+    assert_eq!(mode(directory), 0o750);
+    for file in [
+        "main.tf",
+        "variables.tf",
+        "terraform.tfvars",
+        "providers.auto.tfvars",
+    ] {
+        assert_eq!(mode(&directory.join(file)), 0o640, "{file}");
+    }
+}
+
 #[tokio::test]
 async fn every_change_is_applied_once_with_the_state_in_consul() {
     let consul = populated_consul().await;
@@ -83,10 +97,13 @@ async fn every_change_is_applied_once_with_the_state_in_consul() {
     cts.stop().await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn all_attributes_arrive_with_the_state_in_the_task_directory() {
+async fn all_attributes_arrive(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = populated_consul().await;
-    let site = Site::new();
+    let site = Site::with_driver_anywhere(driver).await;
     site.write("modules/edge/main.tf", RECORDER);
     site.configure(&consul.address(), Backend::Local, &edge_task());
     let cts = Instance::start(&site).await;
@@ -107,23 +124,19 @@ async fn all_attributes_arrive_with_the_state_in_the_task_directory() {
     consul.deregister("api-1").await;
     site.wait_for_ids("edge", &[]).await;
 
-    let directory = site.work().join("edge");
-    assert_eq!(mode(&directory), 0o750);
-    for file in [
-        "main.tf",
-        "variables.tf",
-        "terraform.tfvars",
-        "providers.auto.tfvars",
-    ] {
-        assert_eq!(mode(&directory.join(file)), 0o640, "{file}");
+    if driver == Driver::Terraform {
+        assert_modes(&site.work().join("edge"));
     }
     cts.stop().await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn the_api_tells_what_happened() {
+async fn the_api_tells_what_happened(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = populated_consul().await;
-    let site = Site::new();
+    let site = Site::with_driver_anywhere(driver).await;
     site.write("modules/edge/main.tf", RECORDER);
     let absent = task("absent", "./modules/edge", &["nobody"], "enabled = false");
     let tasks = edge_task() + &absent;
@@ -164,10 +177,13 @@ async fn the_api_tells_what_happened() {
     cts.stop().await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_disabled_task_never_runs() {
+async fn a_disabled_task_never_runs(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     site.write_steps("idle");
     site.write_steps("busy");
     let tasks = task("idle", "./modules/idle", &["web"], "enabled = false")

@@ -3,17 +3,21 @@
 use std::collections::BTreeSet;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, task};
+use rstest::rstest;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 /// Two views wait twice as long after each failure: of so many tries each view has made more than one.
 const TRIES: usize = 8;
 
+#[rstest]
 #[tokio::test]
-async fn what_a_restarted_consul_says_is_applied_without_help() {
+async fn what_a_restarted_consul_says_is_applied_without_help(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let mut consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver_anywhere(driver).await;
     site.write("modules/pool/main.tf", RECORDER);
     let pool = task("pool", "./modules/pool", &["web", "api"], "");
     site.configure(&consul.address(), Backend::Local, &pool);

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Api, DEADLINE, Instance, LOCAL_BACKEND, MADE_FILE, Site, task};
+use cts_tests::{Api, Backend, DEADLINE, Driver, Instance, MADE_FILE, Site, task};
 use reqwest::Method;
+use rstest::rstest;
 use serde_json::{Value, json};
 
 /// A site with the module.
@@ -14,16 +15,19 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    async fn new(tasks: &str) -> Self {
-        let stage = Self::without_configuration().await;
-        stage.configure(LOCAL_BACKEND, tasks);
+    async fn new(driver: Driver, tasks: &str) -> Self {
+        let stage = Self::at(Site::with_driver(driver).await).await;
+        stage.configure_tasks(tasks);
         stage
     }
 
     /// A stage that is not configured yet.
     pub(crate) async fn without_configuration() -> Self {
+        Self::at(Site::new()).await
+    }
+
+    async fn at(site: Site) -> Self {
         let consul = ConsulAgent::start().await;
-        let site = Site::new();
         let path = site.path().to_str().unwrap();
         site.write("modules/file/main.tf", &MADE_FILE.replace("@SITE@", path));
         Self { consul, site }
@@ -33,6 +37,12 @@ impl Stage {
     pub(crate) fn configure(&self, driver: &str, tasks: &str) {
         self.site
             .configure_driver(&self.consul.address(), driver, tasks);
+    }
+
+    /// Writes the configuration with these tasks.
+    fn configure_tasks(&self, tasks: &str) {
+        self.site
+            .configure(&self.consul.address(), Backend::Local, tasks);
     }
 
     /// Number of destructions of the file that have begun.
@@ -92,9 +102,12 @@ pub(crate) async fn until_gone(api: &Api, name: &str) {
     .await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn what_a_task_of_the_api_has_made_goes_with_it() {
-    let stage = Stage::new("").await;
+async fn what_a_task_of_the_api_has_made_goes_with_it(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let stage = Stage::new(driver, "").await;
     let cts = Instance::start(&stage.site).await;
     let module = stage.file("modules/file");
     let task = json!({"task": {
@@ -125,7 +138,7 @@ async fn what_a_task_of_the_api_has_made_goes_with_it() {
 
 #[tokio::test]
 async fn a_destruction_that_is_killed_is_finished_after_the_restart() {
-    let stage = Stage::new(&destroyed_task()).await;
+    let stage = Stage::new(Driver::Terraform, &destroyed_task()).await;
     let cts = Instance::start(&stage.site).await;
     cts.api.wait_for_events("made", 1).await;
     stage.site.write("hold", "");
@@ -146,13 +159,16 @@ async fn a_destruction_that_is_killed_is_finished_after_the_restart() {
     stage.site.wait_until_quiet().await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn what_leaves_its_file_is_retained() {
-    let stage = Stage::new(&destroyed_task()).await;
+async fn what_leaves_its_file_is_retained(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let stage = Stage::new(driver, &destroyed_task()).await;
     let cts = Instance::start(&stage.site).await;
     cts.api.wait_for_events("made", 1).await;
     cts.stop().await;
-    stage.configure(LOCAL_BACKEND, "");
+    stage.configure_tasks("");
     let cts = Instance::start(&stage.site).await;
     until_gone(&cts.api, "made").await;
     cts.stop().await;

@@ -1,12 +1,16 @@
-//! A module that fails is tried three times, and concerns no other task.
+//! A module that fails is tried three times, on a server once, and concerns no other task.
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Instance, Site, task};
+use cts_tests::{Backend, Driver, Instance, Site, task};
+use rstest::rstest;
 
+#[rstest]
 #[tokio::test]
-async fn three_attempts_make_one_event_and_other_tasks_go_on() {
+async fn all_attempts_make_one_event_and_other_tasks_go_on(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     site.write_steps("fragile");
     site.write_steps("sound");
     let tasks = task("fragile", "./modules/fragile", &["web"], "")
@@ -30,7 +34,7 @@ async fn three_attempts_make_one_event_and_other_tasks_go_on() {
     let message = events[0]["error"]["message"].as_str().unwrap();
     assert_eq!(
         message.matches("broken for <web-1>").count(),
-        3,
+        driver.attempts(),
         "every attempt's own words:\n{message}"
     );
     let begun = |lines: &[String]| {
@@ -40,7 +44,7 @@ async fn three_attempts_make_one_event_and_other_tasks_go_on() {
             .count()
     };
     // The first is the successful one.
-    assert_eq!(begun(&site.journal("fragile")), 1 + 3);
+    assert_eq!(begun(&site.journal("fragile")), 1 + driver.attempts());
     assert_eq!(cts.api.task_status("fragile").await["status"], "errored");
     cts.api.wait_for_events("sound", 2).await;
     assert_eq!(cts.api.task_status("sound").await["status"], "successful");
@@ -51,6 +55,6 @@ async fn three_attempts_make_one_event_and_other_tasks_go_on() {
     let events = cts.api.wait_for_events("fragile", 3).await;
     assert_eq!(events[0]["success"], true);
     assert_eq!(cts.api.task_status("fragile").await["status"], "successful");
-    assert_eq!(begun(&site.journal("fragile")), 1 + 3 + 1);
+    assert_eq!(begun(&site.journal("fragile")), 2 + driver.attempts());
     cts.stop().await;
 }

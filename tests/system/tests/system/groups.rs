@@ -3,7 +3,8 @@
 use std::fs;
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Instance, LOCAL_BACKEND, Site, task};
+use cts_tests::{Backend, Driver, Instance, Site, task};
+use rstest::rstest;
 
 /// Notes when it begins and when it ends; the notes of an apply at the same time would come in between.
 const MODULE: &str = r#"
@@ -18,16 +19,19 @@ resource "terraform_data" "journal" {
 }
 "#;
 
+#[rstest]
 #[tokio::test]
-async fn tasks_of_a_group_apply_one_after_the_other() {
+async fn tasks_of_a_group_apply_one_after_the_other(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     let path = site.path().to_str().unwrap();
     site.write("modules/fw/main.tf", &MODULE.replace("@SITE@", path));
     let group = "concurrency_group = \"firewall\"";
     let tasks = NAMES.map(|name| task(name, "./modules/fw", &["web"], group));
-    site.configure_driver(&consul.address(), LOCAL_BACKEND, &tasks.concat());
+    site.configure(&consul.address(), Backend::Local, &tasks.concat());
     let cts = Instance::start(&site).await;
     for name in NAMES {
         let events = cts.api.wait_for_events(name, 1).await;

@@ -5,7 +5,8 @@ use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, RunStatus};
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, DEADLINE, Instance, Shape, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, Shape, Site, task};
+use rstest::rstest;
 use tokio::time::timeout;
 use tonic::Streaming;
 
@@ -23,10 +24,13 @@ async fn read_on(log: &mut Streaming<ReadLogResponse>) -> Option<Vec<String>> {
     Some(part.lines.into_iter().map(|line| line.text).collect())
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_run_can_be_followed_while_it_runs_and_read_afterwards() {
+async fn a_run_can_be_followed_while_it_runs_and_read_afterwards(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     site.write_steps("pool");
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure(&consul.address(), Backend::Local, &pool);

@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 
 use cts_testkit::{ConsulAgent, ScriptedAnswer, ScriptedHttp};
-use cts_tests::{Backend, Instance, Site, task};
+use cts_tests::{Backend, Driver, Instance, Site, task};
+use rstest::rstest;
 use serde_json::Value;
 
 /// The words of `fake-sync` when it fails.
 const FAILS: &str = "\"practice\" fails because of `err`";
 
+#[rstest]
 #[tokio::test]
-async fn fake_sync_fails_all_applies_but_the_first() {
+async fn fake_sync_fails_all_applies_but_the_first(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     site.write_steps("edge");
     let provider = "terraform_provider \"fake-sync\" {\n  name = \"practice\"\n  err = true\n  success_first = true\n}\n";
     let more = "providers = [\"fake-sync\"]\n  retry_failed = false";
@@ -37,13 +41,16 @@ async fn fake_sync_fails_all_applies_but_the_first() {
     cts.stop().await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_webhook_gets_each_apply_and_the_same_key_again_after_a_failed_attempt() {
+async fn a_webhook_gets_each_apply_and_the_same_key_again_after_a_failed_attempt(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let ok = || ScriptedAnswer::Json(200, Value::Null);
     let script = [ScriptedAnswer::Json(400, Value::Null), ok(), ok()];
     let receiver = ScriptedHttp::start(script).await;
     let consul = ConsulAgent::start().await;
-    let mut site = Site::new();
+    let mut site = Site::with_driver(driver).await;
     site.set_environment("HOOK_SECRET", "secret-of-the-receiver");
     site.write_steps("edge");
     let webhook = format!(

@@ -1,7 +1,8 @@
 //! Values full of characters that mean something to Terraform, shells and terminals arrive unchanged.
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Instance, RECORDER, Site};
+use cts_tests::{Backend, Driver, Instance, RECORDER, Site};
+use rstest::rstest;
 use serde_json::{Value, json};
 
 /// Far below the 512 bytes that Consul allows a meta value.
@@ -26,8 +27,8 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-fn site_with_recorder(consul: &ConsulAgent, more: &str) -> Site {
-    let site = Site::new();
+async fn site_with_recorder(driver: Driver, consul: &ConsulAgent, more: &str) -> Site {
+    let site = Site::with_driver_anywhere(driver).await;
     site.write("modules/pool/main.tf", RECORDER);
     let task = format!(
         "task {{\n name = \"pool\"\n module = \"./modules/pool\"\n description = {}\n \
@@ -38,11 +39,14 @@ fn site_with_recorder(consul: &ConsulAgent, more: &str) -> Site {
     site
 }
 
+#[rstest]
 #[tokio::test]
-async fn values_of_the_agent_and_of_the_configuration() {
+async fn values_of_the_agent_and_of_the_configuration(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
     let user_meta = r#"cts_user_defined_meta { "note" = "a \"b\" ${c} %{d} $${e} \\ \n" }"#;
-    let site = site_with_recorder(&consul, user_meta);
+    let site = site_with_recorder(driver, &consul, user_meta).await;
     let large = large_value();
     let mut tags = vec![large.as_str(), HOSTILE, "${path.module}", ""];
     let service = json!({
@@ -66,10 +70,13 @@ async fn values_of_the_agent_and_of_the_configuration() {
     cts.stop().await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn values_of_an_external_node() {
+async fn values_of_an_external_node(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = site_with_recorder(&consul, "");
+    let site = site_with_recorder(driver, &consul, "").await;
     let id = "web \"1\" ${x} %{x} \\ \u{e9}";
     // Consul takes no long meta value anywhere, but long addresses and tags.
     let large = large_value();

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Instance, Plan, Site, task};
+use cts_tests::{Backend, Driver, Instance, Plan, Site, task};
+use rstest::rstest;
 
 /// More than a message of gRPC usually holds.
 const LARGE: usize = 5 * 1024 * 1024;
@@ -29,11 +30,14 @@ resource "terraform_data" "length" {
 }
 "#;
 
+#[rstest]
 #[tokio::test]
-async fn it_does_what_others_do() {
+async fn it_does_what_others_do(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
     consul.register_service("web", "web-1", 1, &[], &[]).await;
-    let site = Site::new();
+    let site = Site::with_driver_anywhere(driver).await;
     site.write("modules/pool/main.tf", MODULE);
     let large = "x".repeat(LARGE);
     site.write("large.tfvars", &format!("large = \"{large}\"\n"));

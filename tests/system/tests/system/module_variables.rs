@@ -1,7 +1,8 @@
 //! A module's own variables get their values from files.
 
 use cts_testkit::ConsulAgent;
-use cts_tests::{Backend, Instance, Site};
+use cts_tests::{Backend, Driver, Instance, Site};
+use rstest::rstest;
 use serde_json::json;
 
 const MODULE: &str = r#"
@@ -34,10 +35,13 @@ task {
 }
 "#;
 
+#[rstest]
 #[tokio::test]
-async fn later_files_win_and_values_keep_their_shape() {
+async fn later_files_win_and_values_keep_their_shape(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver_anywhere(driver).await;
     site.write("modules/pool/main.tf", MODULE);
     let first = "note = \"overruled\"\npool = {\n  name  = \"edge\"\n  ports = [80, 443]\n}\n";
     site.write("first.tfvars", first);

@@ -6,16 +6,21 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use cts_testkit::{ConsulAgent, assert_contains, free_port};
-use cts_tests::{Backend, Exit, Instance, Site, executable, task};
+use cts_tests::{Backend, Driver, Exit, Instance, Site, executable, task};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
+use rstest::rstest;
 use serde_json::Value;
 use tokio::process::Command;
 
 /// A site with a task of steps for each of the names, all of them for the service `web`.
 async fn scene(names: &[&str]) -> (ConsulAgent, Site) {
+    scene_with(Driver::Terraform, names).await
+}
+
+async fn scene_with(driver: Driver, names: &[&str]) -> (ConsulAgent, Site) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     let mut tasks = String::new();
     for name in names {
         site.write_steps(name);
@@ -51,9 +56,12 @@ fn begun(site: &Site, task: &str) -> usize {
         .count()
 }
 
+#[rstest]
 #[tokio::test]
-async fn once_applies_every_enabled_task_and_ends() {
-    let (consul, site) = scene(&["red", "blue"]).await;
+async fn once_applies_every_enabled_task_and_ends(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let (consul, site) = scene_with(driver, &["red", "blue"]).await;
     site.write_steps("idle");
     let idle = task("idle", "./modules/idle", &["web"], "enabled = false");
     site.write("idle.hcl", &idle);
@@ -88,9 +96,12 @@ async fn once_applies_every_enabled_task_and_ends() {
     drop(consul);
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_failing_task_is_told_and_the_others_go_on() {
-    let (consul, site) = scene(&["fragile"]).await;
+async fn a_failing_task_is_told_and_the_others_go_on(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let (consul, site) = scene_with(driver, &["fragile"]).await;
     site.write_steps("sound");
     let sound = task("sound", "./modules/sound", &["api"], "");
     site.write("sound.hcl", &sound);
@@ -124,9 +135,12 @@ async fn a_log_for_programs_ends_with_a_line_for_programs() {
     assert_eq!(last["message"], "1 of 1 tasks failed", "{last}");
 }
 
+#[rstest]
 #[tokio::test]
-async fn inspect_shows_plans_and_leaves_everything_as_it_is() {
-    let (_consul, site) = scene(&["red", "blue"]).await;
+async fn inspect_shows_plans_and_leaves_everything_as_it_is(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let (_consul, site) = scene_with(driver, &["red", "blue"]).await;
     let exit = pass(&site, &["-inspect"]).await;
     exit.assert_code(0);
     for name in ["red", "blue"] {
@@ -156,9 +170,12 @@ async fn inspect_shows_plans_and_leaves_everything_as_it_is() {
     assert_eq!(begun(&site, "red"), 1);
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_plan_that_fails_is_told_and_the_others_are_shown() {
-    let (_consul, site) = scene(&["red"]).await;
+async fn a_plan_that_fails_is_told_and_the_others_are_shown(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let (_consul, site) = scene_with(driver, &["red"]).await;
     site.write(
         "modules/wrong/main.tf",
         "variable \"services\" {}\noutput \"none\" { value = var.nothing }\n",
@@ -173,9 +190,12 @@ async fn a_plan_that_fails_is_told_and_the_others_are_shown() {
     ]);
 }
 
+#[rstest]
 #[tokio::test]
-async fn only_the_named_tasks_are_inspected() {
-    let (_consul, site) = scene(&["red", "blue", "green"]).await;
+async fn only_the_named_tasks_are_inspected(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let (_consul, site) = scene_with(driver, &["red", "blue", "green"]).await;
     let arguments = ["-inspect-task", "blue", "-inspect-task=green"];
     let exit = pass(&site, &arguments).await;
     exit.assert_code(0);

@@ -1,12 +1,16 @@
 //! A restart runs Terraform only where something has changed.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, Site, task};
+use cts_tests::{Backend, DEADLINE, Driver, Instance, Site, task};
+use rstest::rstest;
 
+#[rstest]
 #[tokio::test]
-async fn an_unchanged_task_is_not_run_again_but_an_edited_module_is() {
+async fn an_unchanged_task_is_not_run_again_but_an_edited_module_is(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
     let consul = ConsulAgent::start().await;
-    let site = Site::new();
+    let site = Site::with_driver(driver).await;
     site.write_steps("pool");
     let pool = task("pool", "./modules/pool", &["web"], "");
     site.configure(&consul.address(), Backend::Local, &pool);
@@ -14,8 +18,7 @@ async fn an_unchanged_task_is_not_run_again_but_an_edited_module_is() {
     let cts = Instance::start(&site).await;
     let first = cts.api.wait_for_events("pool", 1).await;
     cts.stop().await;
-    let state = site.state_path("pool");
-    let before = std::fs::read(&state).unwrap();
+    let before = site.state("pool").await.unwrap();
 
     let cts = Instance::start(&site).await;
     eventually(DEADLINE, async || {
@@ -35,7 +38,7 @@ async fn an_unchanged_task_is_not_run_again_but_an_edited_module_is() {
         "events survive, none is added"
     );
     cts.stop().await;
-    assert_eq!(std::fs::read(&state).unwrap(), before);
+    assert_eq!(site.state("pool").await.unwrap(), before);
     assert_eq!(site.journal("pool").len(), 2, "one begin and one end");
 
     let module = site.path().join("modules/pool/main.tf");
@@ -46,6 +49,6 @@ async fn an_unchanged_task_is_not_run_again_but_an_edited_module_is() {
     let events = cts.api.wait_for_events("pool", 2).await;
     assert_eq!(events[1], first[0]);
     cts.stop().await;
-    let after = std::fs::read_to_string(&state).unwrap();
+    let after = String::from_utf8(site.state("pool").await.unwrap()).unwrap();
     assert!(after.contains("by an edit"), "{after}");
 }

@@ -1,7 +1,10 @@
 //! Values of Consul's KV store that are not text (docs/runs.md#keys-without-a-readable-value).
 
 use cts_testkit::{ConsulAgent, eventually, free_port};
-use cts_tests::{Backend, Cluster, DEADLINE, Instance, Plan, Service, Site};
+use cts_tests::{
+    Backend, Cluster, DEADLINE, Driver, Instance, Plan, Service, Site, recorded_services,
+};
+use rstest::rstest;
 use serde_json::{Value, json};
 
 /// Keeps the keys that it gets in its state.
@@ -57,8 +60,12 @@ struct Scene {
 impl Scene {
     /// A site whose keys can all be read.
     async fn new() -> Self {
+        Self::with(Driver::Terraform).await
+    }
+
+    async fn with(driver: Driver) -> Self {
         let consul = ConsulAgent::start().await;
-        let site = Site::new();
+        let site = Site::with_driver_anywhere(driver).await;
         site.write("modules/recorder/main.tf", RECORDER);
         site.configure(&consul.address(), Backend::Shared, TASKS);
         consul.kv_put("limits/cart", "1").await;
@@ -67,9 +74,12 @@ impl Scene {
     }
 
     async fn wait_for_keys(&self, task: &str, keys: Value) {
-        eventually(DEADLINE, async || match self.site.recorded(task)? {
-            recorded if recorded == keys => Ok(()),
-            other => Err(format!("{task} has {other}, not {keys}")),
+        eventually(DEADLINE, async || {
+            let state = self.site.state(task).await?;
+            match recorded_services(&state)? {
+                recorded if recorded == keys => Ok(()),
+                other => Err(format!("{task} has {other}, not {keys}")),
+            }
         })
         .await;
     }
@@ -101,9 +111,12 @@ async fn explanation(instance: &Instance, task: &str, kind: &str) -> String {
     .await
 }
 
+#[rstest]
 #[tokio::test]
-async fn one_value_that_is_no_text_holds_up_no_other_key() {
-    let scene = Scene::new().await;
+async fn one_value_that_is_no_text_holds_up_no_other_key(
+    #[values(Driver::Terraform, Driver::TerraformCloud)] driver: Driver,
+) {
+    let scene = Scene::with(driver).await;
     let cts = Instance::start(&scene.site).await;
     scene.change("2", "x").await;
     let before = cts.api.wait_for_events("single", 1).await.len();

@@ -1,8 +1,8 @@
 //! A stub of HCP Terraform, Consul, and a configuration that uses both.
 
 use cts_testkit::hcp::{HcpSettings, Phase, RunRecord};
-use cts_testkit::{Authority, ConsulAgent, HcpServer, eventually, terraform_path};
-use cts_tests::{DEADLINE, Instance, RECORDER, Site, task};
+use cts_testkit::{ConsulAgent, HcpServer, eventually};
+use cts_tests::{DEADLINE, Instance, RECORDER, RemoteServer, Site, start_stub, task};
 use serde_json::{Value, json};
 
 /// The workspace of the task `edge`.
@@ -22,16 +22,7 @@ impl Stage {
 
     pub(crate) async fn with(change: impl FnOnce(&mut HcpSettings)) -> Self {
         let site = Site::new();
-        let authority = Authority::new();
-        let pair = authority.write_pair(site.path(), "server", &["127.0.0.1"]);
-        site.write("ca.pem", authority.pem());
-        let mut settings = HcpSettings {
-            terraform: Some(terraform_path()),
-            environment: vec![("CHECKPOINT_DISABLE".into(), "1".into())],
-            ..HcpSettings::default()
-        };
-        change(&mut settings);
-        let server = HcpServer::start_tls(settings, pair.acceptor(None)).await;
+        let server = start_stub(site.path(), change).await;
         let consul = ConsulAgent::start().await;
         site.write("modules/edge/main.tf", RECORDER);
         let stage = Self {
@@ -50,24 +41,13 @@ impl Stage {
     }
 
     pub(crate) fn configure_tasks(&self, driver: &str, tasks: &str) {
-        let text = format!(
-            "log_level = \"DEBUG\"\nworking_dir = \"work\"\nbuffer_period {{ enabled = false }}\n\
-             consul {{ address = \"{}\" }}\n{}\n{tasks}",
-            self.consul.address(),
-            self.driver(driver),
-        );
-        self.site.write("cts.hcl", &text);
+        let driver = self.driver(driver);
+        self.site
+            .write_configuration(&self.consul.address(), &driver, tasks);
     }
 
     pub(crate) fn driver(&self, more: &str) -> String {
-        format!(
-            "driver \"terraform-cloud\" {{\n  hostname = \"{}\"\n  organization = \"{}\"\n  token = \"{}\"\n  \
-             workspaces {{ prefix = \"cts-\" }}\n  tls {{ ca_cert = \"{}\" }}\n  {more}\n}}",
-            self.server.address(),
-            self.server.organization(),
-            self.server.token(),
-            self.site.path().join("ca.pem").display(),
-        )
+        RemoteServer::of_stub(&self.server, self.site.path()).driver(more)
     }
 
     /// Makes the workspace of the task, as one of cts, and registers a service.
