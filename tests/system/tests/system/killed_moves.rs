@@ -33,8 +33,15 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) async fn begin(stage: Stage, old: &str) -> Self {
+        let scene = Self::of(stage);
+        scene.stage.configure(&driver(old));
+        scene.stage.apply("web-1", &["web-1"]).await;
+        scene
+    }
+
+    /// A scene of a task that is not applied yet.
+    pub(super) fn of(stage: Stage) -> Self {
         let terraform = HaltingTerraform::install(&stage.site);
-        stage.one_more(&driver(old), "web-1", &["web-1"]).await;
         Self { stage, terraform }
     }
 
@@ -106,6 +113,24 @@ impl Scene {
         let left: Vec<_> = left.filter(|name| name.starts_with(".cts")).collect();
         assert_eq!(left, Vec::<String>::new(), "{point:?}");
     }
+
+    /// Begins the move, kills cts at this point, and sees that the next one comes to the same end.
+    pub(super) async fn dies_at(&self, point: Point, new: &str) {
+        self.stop_at(point);
+        let cts = self.start(new).await;
+        self.reached(point).await;
+        if point == Point::Applying && Shape::of_this_run() == Shape::Cluster {
+            // The guard interrupts Terraform, which then writes its state. Killed while it writes, it would leave
+            // an empty file.
+            cts.kill().await;
+            self.stage.site.wait_until_quiet().await;
+        } else {
+            self.kill(cts).await;
+        }
+        self.go_on(point);
+        let cts = Instance::start(&self.stage.site).await;
+        self.finish(cts, point).await;
+    }
 }
 
 /// The driver block with this backend.
@@ -115,20 +140,7 @@ pub(super) fn driver(backend: &str) -> String {
 
 async fn comes_to_the_same_end(stage: Stage, point: Point, old: &str, new: &str) {
     let scene = Scene::begin(stage, old).await;
-    scene.stop_at(point);
-    let cts = scene.start(new).await;
-    scene.reached(point).await;
-    if point == Point::Applying && Shape::of_this_run() == Shape::Cluster {
-        // The guard interrupts Terraform, which then writes its state. Killed while it writes, it would leave
-        // an empty file.
-        cts.kill().await;
-        scene.stage.site.wait_until_quiet().await;
-    } else {
-        scene.kill(cts).await;
-    }
-    scene.go_on(point);
-    let cts = Instance::start(&scene.stage.site).await;
-    scene.finish(cts, point).await;
+    scene.dies_at(point, new).await;
 }
 
 #[tokio::test]

@@ -8,4 +8,6 @@ mod moves;
 mod outages;
 mod people;
 mod refusals;
+mod settings;
 pub(crate) mod stage;
+mod way_back;

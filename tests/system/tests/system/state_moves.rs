@@ -48,11 +48,20 @@ impl Stage {
 
     /// Writes the configuration with this in its driver block.
     pub(crate) fn configure(&self, driver: &str) {
+        self.site
+            .configure_driver(&self.consul.address(), driver, &self.tasks());
+    }
+
+    /// Writes the configuration with this driver block.
+    pub(crate) fn configure_block(&self, driver: &str) {
+        self.site
+            .write_configuration(&self.consul.address(), driver, &self.tasks());
+    }
+
+    fn tasks(&self) -> String {
         let of_task = |name: &&str| task(name, &format!("./modules/{name}"), &["web"], "");
         let tasks: String = self.tasks.iter().map(of_task).collect();
-        let more = format!("worker {{ slots = 1 }}\n{tasks}");
-        self.site
-            .configure_driver(&self.consul.address(), driver, &more);
+        format!("worker {{ slots = 1 }}\n{tasks}")
     }
 
     pub(crate) async fn register(&self, id: &str) {
@@ -104,6 +113,11 @@ impl Stage {
     /// A life of cts in which an instance is new.
     pub(crate) async fn one_more(&self, driver: &str, id: &str, all: &[&str]) {
         self.configure(driver);
+        self.apply(id, all).await;
+    }
+
+    /// A life of cts with the configuration that is there, in which an instance is new.
+    pub(crate) async fn apply(&self, id: &str, all: &[&str]) {
         self.register(id).await;
         let cts = Instance::start(&self.site).await;
         self.wait_for(all).await;

@@ -1,0 +1,103 @@
+//! Settings of workspaces: agents, and the version of Terraform.
+
+use cts_testkit::hcp::Phase;
+use cts_tests::task;
+use serde_json::{Value, json};
+
+use super::stage::{Stage, WORKSPACE};
+
+/// The task with this in its block for the workspace.
+fn edge(workspace: &str) -> String {
+    let more = format!("terraform_cloud_workspace {{\n  {workspace}\n}}");
+    task("edge", "./modules/edge", &["web"], &more)
+}
+
+async fn error_of_first_event(stage: &Stage) -> String {
+    let cts = stage.start().await;
+    let events = cts.api.wait_for_events("edge", 1).await;
+    let message = events[0]["error"]["message"].as_str().unwrap_or_default();
+    let message = message.to_owned();
+    cts.stop().await;
+    message
+}
+
+#[tokio::test]
+async fn a_task_runs_on_the_agents_of_its_pool() {
+    let stage = Stage::new().await;
+    let pool = stage.server.add_agent_pool("inside", 0);
+    stage.server.add_agent_pool("inside-2", 1);
+    let agents = edge("execution_mode = \"agent\"\n  agent_pool_name = \"inside\"");
+    stage.configure_tasks("", &agents);
+    stage.register("web-1").await;
+    let cts = stage.start().await;
+    stage.reached(Phase::PlanQueued).await;
+    stage.server.set_agents("inside", 1);
+    stage.recorded(&["web-1"]).await;
+    let workspace = stage.server.workspace(WORKSPACE);
+    assert_eq!(workspace["attributes"]["execution-mode"], "agent");
+    let found = &workspace["relationships"]["agent-pool"]["data"]["id"];
+    assert_eq!(found, &json!(pool), "{workspace}");
+    cts.api.wait_for_events("edge", 1).await;
+    cts.stop().await;
+
+    // Back to the machines of the server.
+    stage.configure("");
+    let cts = stage.start().await;
+    stage.register("web-2").await;
+    stage.recorded(&["web-1", "web-2"]).await;
+    let workspace = stage.server.workspace(WORKSPACE);
+    assert_eq!(workspace["attributes"]["execution-mode"], "remote");
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_pool_that_does_not_exist_is_named() {
+    let stage = Stage::new().await;
+    stage.server.add_agent_pool("inside-2", 1);
+    let agents = edge("execution_mode = \"agent\"\n  agent_pool_name = \"inside\"");
+    stage.configure_tasks("", &agents);
+    stage.register("web-1").await;
+    let message = error_of_first_event(&stage).await;
+    assert!(message.contains("\"inside\""), "{message}");
+    assert!(stage.server.workspaces().is_empty());
+}
+
+#[tokio::test]
+async fn an_old_version_is_raised_unless_the_task_forbids_it() {
+    let versions = ["0.12.31", "0.13.0", "1.14.3"].map(str::to_owned).to_vec();
+    let stage = Stage::with(|settings| settings.terraform_versions = versions).await;
+    let attributes = json!({ "terraform-version": "0.12.31", "execution-mode": "remote" });
+    stage.server.create_workspace(WORKSPACE, attributes);
+    stage
+        .server
+        .update_workspace(WORKSPACE, json!({ "auto-apply": true }));
+    stage.server.tag(WORKSPACE, "source:cts");
+    let version = |stage: &Stage| -> Value {
+        stage.server.workspace(WORKSPACE)["attributes"]["terraform-version"].clone()
+    };
+    stage.configure_tasks("", &edge("auto_upgrade_tf_version = false"));
+    stage.register("web-1").await;
+    let message = error_of_first_event(&stage).await;
+    for text in [
+        "Terraform 0.12.31",
+        "0.13.0 to 1.14.3",
+        "auto_upgrade_tf_version",
+    ] {
+        assert!(message.contains(text), "{message}");
+    }
+    assert_eq!(version(&stage), "0.12.31");
+    assert!(stage.runs().is_empty(), "{:?}", stage.runs());
+
+    stage.configure("");
+    let cts = stage.start().await;
+    stage.register("web-2").await;
+    stage.recorded(&["web-1", "web-2"]).await;
+    assert_eq!(version(&stage), "0.13.0");
+    cts.stop().await;
+    stage.configure_tasks("", &edge("terraform_version = \"1.14.3\""));
+    let cts = stage.start().await;
+    stage.register("web-3").await;
+    stage.recorded(&["web-1", "web-2", "web-3"]).await;
+    assert_eq!(version(&stage), "1.14.3");
+    cts.stop().await;
+}
