@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use self::options::positive;
 pub(crate) use self::options::{
     ApiStatusArguments, ChangeToApplyArguments, FailoverArguments, HistoryArguments, IdleArguments,
-    LogFollowArguments, QueueArguments, SharedInputArguments, SoakArguments, WatchFanoutArguments,
-    WatchScaleArguments,
+    LogFollowArguments, QueueArguments, RemoteRunsArguments, SharedInputArguments, SoakArguments,
+    WatchFanoutArguments, WatchScaleArguments,
 };
 
 /// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
@@ -104,6 +104,14 @@ pub(crate) enum Scenario {
     /// the change to the full queue. The processor time per run is that of scheduler, Postgres and this program
     /// while the queue is emptied. Figures for other than the largest number of slots have it in their name.
     Queue(QueueArguments),
+    /// Runs on a server of Terraform that one worker follows.
+    ///
+    /// Four processes over Postgres; the server is the stub of the tests in this program, with TLS and 30 requests a
+    /// second, and its runs do nothing. `begun_seconds` is from the start of cts until every task has a remote run,
+    /// all of which then stand still. After 30 s of rest `rss_worker`, `cpu_share_worker` and `requests_per_second`
+    /// are taken over some time. `ended_seconds` is from the moment at which the remote runs go on until cts has
+    /// applied all of them, and `rss_worker_peak` is the most memory of the worker from start to end.
+    RemoteRuns(RemoteRunsArguments),
     /// Many tasks, each on a service of its own, which all change at once.
     ///
     /// This program plays the watcher, and the workers of the first pass; one scheduler over Postgres.
@@ -232,6 +240,7 @@ impl Scenario {
             Self::FanOut { .. } => "fan-out",
             Self::StartUp { .. } => "start-up",
             Self::Queue(_) => "queue",
+            Self::RemoteRuns(_) => "remote-runs",
             Self::Decide { .. } => "decide",
             Self::SharedInput(_) => "shared-input",
             Self::Soak(_) => "soak",
@@ -274,7 +283,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 16);
+        assert_eq!(Scenario::names().len(), 17);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod history;
 mod idle;
 mod log_follow;
 mod queue;
+mod remote_runs;
 mod shared_input;
 mod soak;
 mod start_up;
@@ -54,6 +55,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::SharedInput(options) => shared_input::run(stage, options).await,
         Scenario::Soak(options) => soak::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
+        Scenario::RemoteRuns(options) => remote_runs::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
         Scenario::LogFollow(options) => log_follow::run(stage, options).await,
         Scenario::History(options) => history::run(stage, options).await,
@@ -75,6 +77,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::SharedInput(_)
         | Scenario::Soak(_)
         | Scenario::Queue(_)
+        | Scenario::RemoteRuns(_)
         | Scenario::Failover(_)
         | Scenario::LogFollow(_)
         | Scenario::History(_)

@@ -141,6 +141,19 @@ pub(crate) struct LogFollowArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RemoteRunsArguments {
+    /// Number of tasks, each with one run.
+    #[arg(long, default_value_t = 500, value_parser = positive())]
+    pub(crate) runs: u32,
+    /// Instances of the service that they watch.
+    #[arg(long, default_value_t = 20, value_parser = positive())]
+    pub(crate) instances: u32,
+    /// Seconds of the measurement.
+    #[arg(long, default_value_t = 60, value_parser = positive())]
+    pub(crate) seconds: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SoakArguments {
     /// Number of tasks.
     #[arg(long, default_value_t = 1000, value_parser = positive())]
