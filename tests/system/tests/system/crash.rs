@@ -99,7 +99,11 @@ async fn an_apply_that_ends_while_nobody_watches_counts_after_the_restart() {
 async fn the_change_is_applied_after_everything_was_killed(backend: Backend) {
     let (consul, site, cts, _terraform) = in_the_middle(backend).await;
     cts.kill().await;
-    site.kill_terraform();
+    // In a cluster the guard interrupts Terraform, which then writes its state. Killed while it writes a file, it would
+    // leave an empty one.
+    if (Shape::of_this_run(), backend) != (Shape::Cluster, Backend::Local) {
+        site.kill_terraform();
+    }
     site.wait_until_quiet().await;
     site.release();
 
