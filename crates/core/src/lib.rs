@@ -111,8 +111,8 @@ pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run}
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use remote::{
-    RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace, TaskRemoteRun, poll_pause,
-    requests_per_minute,
+    DEFAULT_REMOTE_HOSTNAME, RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace,
+    TaskRemoteRun, poll_pause, requests_per_minute,
 };
 pub use schedule::TaskSchedule;
 pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};

@@ -10,6 +10,9 @@ use crate::digest::Digest;
 use crate::excerpt::cut;
 use crate::identity::RunId;
 
+/// The server of a driver block that names none.
+pub const DEFAULT_REMOTE_HOSTNAME: &str = "https://app.terraform.io";
+
 /// Most bytes of a name or an id.
 const NAME_BYTES: usize = 255;
 

@@ -59,7 +59,7 @@ pub use configuration_versions::{
 };
 pub use details::{Detail, Refusal};
 pub use error::{ApiError, SettingsError};
-pub use logs::{LogPiece, LogTail};
+pub use logs::LogPiece;
 pub use organizations::Entitlements;
 pub use ping::{Ping, Product};
 pub use plans::{Apply, Plan, StageStatus};

@@ -14,9 +14,6 @@ const END: u8 = 0x03;
 /// Bytes of both markers, which may be sent beyond the limit of a piece.
 const MARKERS: usize = 2;
 
-/// Bytes of a request of [`Server::log_tail`].
-const PIECE: u32 = 256 << 10;
-
 /// A piece of a log, which may begin and end within a character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPiece {
@@ -26,19 +23,6 @@ pub struct LogPiece {
     pub next_offset: u64,
     /// Whether the log is complete with this piece. An empty piece that is not the last means: later.
     pub is_last: bool,
-}
-
-/// The end of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogTail {
-    /// Content without the markers of the stream.
-    pub content: Vec<u8>,
-    /// Offset of its end.
-    pub next_offset: u64,
-    /// Whether earlier content is left out.
-    pub is_cut: bool,
-    /// Whether the log is complete.
-    pub is_complete: bool,
 }
 
 impl Server {
@@ -64,34 +48,6 @@ impl Server {
                 Ok(piece(Vec::new(), offset))
             }
             Err(error) => Err(error),
-        }
-    }
-
-    /// Reads all of a log that is there from `offset` on, and keeps the last `longest` bytes.
-    pub async fn log_tail(
-        &self,
-        log: &SignedUrl,
-        offset: u64,
-        longest: usize,
-    ) -> Result<LogTail, ApiError> {
-        let mut tail = LogTail {
-            content: Vec::new(),
-            next_offset: offset,
-            is_cut: false,
-            is_complete: false,
-        };
-        loop {
-            let piece = self.log_piece(log, tail.next_offset, PIECE).await?;
-            let is_end = piece.is_last || piece.next_offset == tail.next_offset;
-            tail.content.extend_from_slice(&piece.content);
-            let excess = tail.content.len().saturating_sub(longest);
-            tail.content.drain(..excess);
-            tail.is_cut |= excess > 0;
-            tail.next_offset = piece.next_offset;
-            tail.is_complete = piece.is_last;
-            if is_end {
-                return Ok(tail);
-            }
         }
     }
 }

@@ -41,25 +41,6 @@ impl Server {
             .await?;
         Ok(ping(&answer.headers))
     }
-
-    /// Address of a run's page for people. Only the page of HCP Terraform and Terraform Enterprise is documented.
-    pub fn run_page(
-        &self,
-        product: Product,
-        organization: &str,
-        workspace: &str,
-        run_id: &str,
-    ) -> String {
-        let mut page = self.address().clone();
-        if let Ok(mut path) = page.path_segments_mut() {
-            path.clear().extend(["app", organization]);
-            if product != Product::Other {
-                path.push("workspaces");
-            }
-            path.extend([workspace, "runs", run_id]);
-        }
-        page.into()
-    }
 }
 
 fn ping(headers: &HeaderMap) -> Ping {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::budget::Budget;
 use crate::call::Call;
 use crate::document::Document;
-use crate::error::{ApiError, SettingsError};
+use crate::error::ApiError;
 use crate::problem::ProtocolProblem;
 use crate::request::{Access, Content, LONGEST_JSON, Repeat, Request};
 use crate::settings::{Limits, ServerSettings, bearer};
@@ -59,15 +59,6 @@ impl Server {
         };
         server.base = server.read_base().await?;
         Ok(server)
-    }
-
-    /// Replaces the token, for the same user; connections and budget stay.
-    pub fn with_token(&self, token: SecretString) -> Result<Self, SettingsError> {
-        Ok(Self {
-            bearer: bearer(&token)?,
-            token,
-            ..self.clone()
-        })
     }
 
     /// URL of the host that the settings name.

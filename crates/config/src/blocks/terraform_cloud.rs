@@ -1,6 +1,6 @@
 //! `driver "terraform-cloud"` of CTS Enterprise (docs/configuration.md#driver-terraform-cloud).
 
-use cts_core::Backend;
+use cts_core::{Backend, DEFAULT_REMOTE_HOSTNAME};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
@@ -11,8 +11,6 @@ use crate::blocks::environment::{Environment, Setting};
 use crate::blocks::required_providers::decode_required;
 use crate::decode::block::Block;
 use crate::decode::coerce;
-
-const DEFAULT_HOSTNAME: &str = "https://app.terraform.io";
 
 /// How runs reach HCP Terraform or Terraform Enterprise.
 #[derive(Debug, Clone)]
@@ -63,7 +61,7 @@ pub(crate) fn decode_terraform_cloud(
     let previous_backend = decode_previous_backend(block.united("previous_backend"), consul);
     block.finish();
     Some(TerraformCloudDriver {
-        hostname: hostname.unwrap_or_else(|| DEFAULT_HOSTNAME.to_owned()),
+        hostname: hostname.unwrap_or_else(|| DEFAULT_REMOTE_HOSTNAME.to_owned()),
         organization: organization?,
         token: token.map(SecretString::from),
         workspaces,

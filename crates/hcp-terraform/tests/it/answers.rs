@@ -142,16 +142,6 @@ async fn a_server_is_recognized_by_its_headers() {
     );
     let ping = server.ping().await.unwrap();
     assert_eq!((ping.product, ping.rate_limit), (Product::Other, None));
-    let page = |product| server.run_page(product, "acme", "a b", "run-1");
-    let host = format!("http://{}", http.address());
-    assert_eq!(
-        page(Product::HcpTerraform),
-        format!("{host}/app/acme/workspaces/a%20b/runs/run-1")
-    );
-    assert_eq!(
-        page(Product::Other),
-        format!("{host}/app/acme/a%20b/runs/run-1")
-    );
 }
 
 #[tokio::test]

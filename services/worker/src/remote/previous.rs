@@ -1,7 +1,7 @@
 //! A state that comes back from a workspace to a backend: `previous_backend "terraform-cloud"`
 //! (docs/hcp-terraform.md#states).
 
-use cts_core::{Backend, TaskName};
+use cts_core::{Backend, DEFAULT_REMOTE_HOSTNAME, TaskName};
 use cts_tls::{Authorities, ClientFiles, IdentityFiles};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
@@ -12,9 +12,6 @@ use super::rules::WorkspaceSettings;
 use super::settings::RemoteSettings;
 use super::state::read_state;
 use crate::values::ValueSources;
-
-/// The server if the block names none.
-const DEFAULT_HOSTNAME: &str = "https://app.terraform.io";
 
 /// The text of the state of a task in its workspace; `None` if there is no workspace or no state.
 pub(crate) async fn state_of_workspace(
@@ -45,7 +42,7 @@ fn settings(arguments: &Map<String, Value>) -> RemoteSettings {
     let hostname = text(Some(arguments), "hostname");
     RemoteSettings {
         hostname: match hostname.as_str() {
-            "" => DEFAULT_HOSTNAME.to_owned(),
+            "" => DEFAULT_REMOTE_HOSTNAME.to_owned(),
             _ => hostname,
         },
         organization: text(Some(arguments), "organization"),
@@ -94,7 +91,7 @@ mod tests {
             "tls": { "ca_cert": "/ca.pem", "verify": false },
         });
         let settings = settings(written.as_object().unwrap());
-        assert_eq!(settings.hostname, DEFAULT_HOSTNAME);
+        assert_eq!(settings.hostname, DEFAULT_REMOTE_HOSTNAME);
         assert_eq!(settings.organization, "o");
         assert_eq!(settings.token.expose_secret(), "t");
         assert_eq!(settings.workspaces.name_of("edge"), "cts-edge");
