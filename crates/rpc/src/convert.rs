@@ -5,6 +5,7 @@
 mod delta;
 mod details;
 mod draft;
+mod expression;
 mod journal;
 mod macros;
 mod remote;

@@ -9,10 +9,10 @@ use cts_core::{
     TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
-use hcl::format::{Format as _, Formatter};
 
 use super::details::counts_to_wire;
 use super::draft::draft_to_wire;
+use super::expression::expression_text;
 use super::macros::{same_fields, same_words};
 use super::timestamp_to_wire;
 
@@ -76,15 +76,6 @@ fn workspace(workspace: CloudWorkspace) -> DraftWorkspace {
     }
 }
 
-/// The text of an HCL expression with this value (docs/rest.md#task-objects).
-fn expression_text(value: &serde_json::Value) -> String {
-    let formatted = hcl::to_expression(value).and_then(|expression| {
-        let mut formatter = Formatter::builder().compact(true).build_vec();
-        expression.format_string(&mut formatter)
-    });
-    formatted.unwrap_or_else(|_error| value.to_string())
-}
-
 /// A task's phase for the wire. Discarded tasks are hidden, like those being created.
 pub const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
     match phase {
@@ -122,23 +113,5 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         source: event.config.source,
         resources: event.resources.map(counts_to_wire),
         remote_url: event.remote_url.unwrap_or_default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn variables_show_as_expressions() {
-        assert_eq!(
-            expression_text(&json!("eu \"west\" ${x}")),
-            r#""eu \"west\" $${x}""#
-        );
-        assert_eq!(expression_text(&json!(3)), "3");
-        assert_eq!(expression_text(&json!(true)), "true");
-        assert_eq!(expression_text(&json!(null)), "null");
     }
 }
