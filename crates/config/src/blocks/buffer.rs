@@ -6,6 +6,7 @@ use cts_core::BufferSetting;
 
 use crate::decode::block::Block;
 use crate::report::location::Located;
+use crate::tasks::checks;
 
 /// Reads the `buffer_period` of `parent`, if it has one. The core decides how it resolves.
 pub(crate) fn decode_buffer(parent: &mut Block<'_>) -> Option<BufferSetting> {
@@ -32,7 +33,7 @@ fn positive(block: &mut Block<'_>, name: &'static str, on: bool) -> Option<Durat
         Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
         Err(_negative) => {
             if on {
-                let message = format!("`{name}` of a `buffer_period` cannot be negative");
+                let message = checks::negative_buffer(name);
                 block.sink().error(&written.place, message);
             }
             None

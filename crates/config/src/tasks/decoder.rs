@@ -149,7 +149,10 @@ impl<'a> TaskDecoder<'a> {
         let workspace = if self.in_cloud {
             written.workspace.check(self.sink)
         } else {
-            written.workspace.refuse(self.sink);
+            let name = written.name.as_ref().map(|name| name.value.as_str());
+            written
+                .workspace
+                .refuse(name.unwrap_or_default(), self.sink);
             None
         };
         let name = written.name?.value;

@@ -35,7 +35,7 @@ async fn failures_of_the_scheduler_have_their_statuses() {
     let not_there = |name: &str| {
         format!("a task with name '{name}' does not exist or has not been initialized yet")
     };
-    let exists = |name: &str| format!("a task with name '{name}' already exists");
+    let exists = |name: &str| format!("task with name {name} already exists");
     let active = |name: &str| format!("task '{name}' is active and cannot be updated at this time");
     let (refused, incomplete) = ("the name is no name", "the data was not complete in time");
     let stage = Stage::start(three_tasks()).await;
@@ -78,7 +78,11 @@ async fn failures_of_the_scheduler_have_their_statuses() {
         ("busy", 500, &active("busy")),
         ("leaving?run=now", 500, &active("leaving")),
         ("fresh?run=inspect", 500, &not_there("fresh")),
-        ("failing?run=now", 500, FAILED),
+        (
+            "failing?run=now",
+            500,
+            &format!("Error updating task 'failing'. {FAILED}"),
+        ),
         ("refused", 500, refused),
         ("broken", 500, INTERNAL),
     ] {

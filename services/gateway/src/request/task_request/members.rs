@@ -103,7 +103,7 @@ impl BufferPeriodMembers {
     /// An absent time is zero, not the default (docs/compatibility.md#api).
     fn into_draft(self) -> DraftBufferPeriod {
         let time = |text: Option<String>| {
-            let nanos = text.as_deref().and_then(go::parse_duration);
+            let nanos = text.and_then(|text| go::parse_duration(&text).ok());
             Some(TimeDelta::nanoseconds(nanos.unwrap_or_default()))
         };
         DraftBufferPeriod {
