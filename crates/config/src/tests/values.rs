@@ -295,9 +295,38 @@ fn the_address_of_the_check_is_a_url() {
         address(&format!("port = 7\n{}", check(""))),
         "http://localhost:7"
     );
-    assert_problem(&check("10.0.0.1:8558"), 1, "must include the scheme");
-    assert_problem(&check("http:// x"), 1, "is no URL");
-    assert_problem(&check("http-host:1"), 1, "absolute URL");
+    for accepted in [
+        "http://h:",
+        "http://[::1]:8558/x",
+        "http://u:p@h:1",
+        "http://h/%7Ea?x=%z",
+    ] {
+        assert_eq!(address(&check(accepted)), accepted);
+    }
+    let unreadable = "error with address for default check: ";
+    for (written, message) in [
+        (
+            "10.0.0.1:8558",
+            "default check address must include scheme".to_owned(),
+        ),
+        ("http:// x", format!("{unreadable}it is no URL")),
+        (
+            "http-host:1",
+            format!("{unreadable}it must be an absolute URL"),
+        ),
+        (
+            "http://h:port",
+            format!("{unreadable}invalid port \":port\" after host"),
+        ),
+        ("http://h:99999", format!("{unreadable}invalid port")),
+        (
+            "http://h/%zz",
+            format!("{unreadable}invalid URL escape \"%zz\""),
+        ),
+        ("http://h/%4", format!("{unreadable}invalid URL escape")),
+    ] {
+        assert_problem(&check(written), 1, &message);
+    }
 }
 
 #[test]
