@@ -243,6 +243,20 @@ fn transport_values_are_typed() {
 }
 
 #[test]
+fn only_the_last_of_repeated_values_must_have_the_type() {
+    let sandbox = Sandbox::new();
+    let warnings = sandbox.warnings("port = \"x\"\nport = 2\nport = 3");
+    assert_eq!(sandbox.config("port = \"x\"\nport = 3").port, 3);
+    assert_eq!(
+        warnings,
+        [
+            "`port` must be a whole number, not \"x\"; it has no effect, because it is repeated below"
+        ]
+    );
+    assert_problem("port = 2\nport = \"x\"", 2, "`port` must be a whole number");
+}
+
+#[test]
 fn a_bare_number_as_a_duration_is_not_taken_in_silence() {
     let warnings = |text: &str| Sandbox::new().warnings(text);
     for (text, expected) in [
