@@ -120,7 +120,14 @@ fn buffer_periods_are_resolved_by_the_core() {
         let config = config(&format!("buffer_period {{ {text} }}"));
         assert_eq!(config.buffer_period, expected, "{text}");
     }
-    assert_problem("buffer_period { max = \"-1s\" }", 1, "cannot be negative");
+    assert_problem("buffer_period { min = \"-1s\" }", 1, "cannot be negative");
+    let negative = "buffer_period { min = \"7s\" max = \"-1s\" }";
+    assert_eq!(
+        Sandbox::new().warnings(negative),
+        ["`max` of the `buffer_period` is negative, so `min` counts in its place"]
+    );
+    let period = config(negative).buffer_period;
+    assert_eq!((period.min, period.max), (period.min, period.min));
 }
 
 #[test]
@@ -240,6 +247,17 @@ fn transport_values_are_typed() {
         consul { transport { dial_timeout = "-1s" } } #~ cannot be negative
     "#;
     assert_problems(cases);
+}
+
+#[test]
+fn a_negative_number_of_unused_connections_keeps_none() {
+    let text = "consul { transport { max_idle_conns_per_host = -1 } }";
+    let warnings = Sandbox::new().warnings(text);
+    assert_eq!(
+        warnings,
+        ["`consul.transport.max_idle_conns_per_host` is negative, so no unused connection is kept"]
+    );
+    assert_eq!(config(text).consul.transport.max_idle_conns_per_host, 0);
 }
 
 #[test]
