@@ -86,13 +86,16 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
     /// With empty defaults filled in.
     fn from(task: &'a TaskDraft) -> Self {
         Self {
-            condition: ConditionObject::of(&task.condition),
+            condition: ConditionObject::of(&task.condition, task.lists_services),
             buffer_period: task.buffer_period.as_ref().map(BufferPeriodObject::from),
             description: Some(&task.description),
             destruction: None,
             enabled: task.enabled,
             module: without_secrets(&task.module),
-            module_input: Some(ModuleInputObject::of(&task.module_inputs)),
+            module_input: Some(ModuleInputObject::of(
+                &task.module_inputs,
+                task.lists_services,
+            )),
             name: &task.name,
             on_delete: task.on_delete.map(OnDelete::as_str),
             outputs: &task.outputs,

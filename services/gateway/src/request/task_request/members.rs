@@ -90,6 +90,7 @@ impl TaskMembers {
                 .module_input
                 .map(ModuleInputMembers::into_inputs)
                 .unwrap_or_default(),
+            lists_services: false,
             variables: self.variables.unwrap_or_default(),
             buffer_period: self.buffer_period.map(BufferPeriodMembers::into_draft),
             terraform_version: self.terraform_version.unwrap_or_default(),
