@@ -30,8 +30,8 @@ pub(super) struct ModuleInputObject<'a> {
     services: Option<ServicesObject<'a>>,
 }
 
-/// Has either `names` or `regexp`; `use_as_module_input` in conditions only. The deprecated list of services has no
-/// member besides.
+/// Has `names` or `regexp`, in inputs possibly neither; `use_as_module_input` in conditions only. The deprecated list
+/// of services has no member besides.
 #[derive(Debug, Serialize)]
 struct ServicesObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,8 @@ impl<'a> ServicesObject<'a> {
             datacenter: text(&query.datacenter),
             filter: text(&query.filter),
             // An expression takes the place of names.
-            names: query.regexp.is_none().then_some(query.names.as_slice()),
+            names: Some(query.names.as_slice())
+                .filter(|names| query.regexp.is_none() && !names.is_empty()),
             namespace: text(&query.namespace),
             regexp: query.regexp.as_deref(),
             use_as_module_input,

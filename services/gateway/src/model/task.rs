@@ -151,10 +151,7 @@ impl<'a> WorkspaceObject<'a> {
 
 impl From<&DraftBufferPeriod> for BufferPeriodObject {
     fn from(period: &DraftBufferPeriod) -> Self {
-        let text = |time: Option<TimeDelta>| {
-            let time = time.and_then(|time| time.to_std().ok());
-            DurationText(time.unwrap_or_default())
-        };
+        let text = |time: Option<TimeDelta>| DurationText(time.unwrap_or_default());
         Self {
             enabled: period.enabled,
             max: text(period.max),

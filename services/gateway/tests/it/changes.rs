@@ -135,7 +135,8 @@ async fn an_inspection_shows_the_task_as_it_was_sent() {
             "name": "new", "module": "./m", "enabled": false,
             "condition": {"schedule": {"cron": "0 4 * * *"}},
             "description": "", "providers": [], "variables": {}, "version": "",
-            "module_input": {"consul_kv": {"path": "p"}},
+            "module_input": {"consul_kv": {"path": "p"}, "services": {}},
+            "buffer_period": {"enabled": false, "min": "-1s"},
             "terraform_cloud_workspace": {},
         }))
         .await,
@@ -143,9 +144,13 @@ async fn an_inspection_shows_the_task_as_it_was_sent() {
             "name": "new", "module": "./m", "enabled": false,
             "condition": {"schedule": {"cron": "0 4 * * *"}},
             "description": "", "providers": [], "variables": {}, "version": "",
-            "module_input": {"consul_kv": {
-                "path": "p", "recurse": false, "datacenter": "", "namespace": "",
-            }},
+            "module_input": {
+                "consul_kv": {"path": "p", "recurse": false, "datacenter": "", "namespace": ""},
+                "services": {
+                    "datacenter": "", "namespace": "", "filter": "", "cts_user_defined_meta": {},
+                },
+            },
+            "buffer_period": {"enabled": false, "min": "-1s", "max": "0s"},
         })
     );
 }
