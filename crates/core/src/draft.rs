@@ -32,6 +32,9 @@ pub struct TaskDraft {
     pub condition: Condition,
     /// Inputs of the module in addition to the condition; may be of the condition's kind.
     pub module_inputs: Vec<ModuleInput>,
+    /// Whether the services of the condition, or else of the inputs, come from the deprecated list, for answers
+    /// that show the task.
+    pub lists_services: bool,
     /// Values of the module's own variables, each the text of an HCL expression.
     pub variables: BTreeMap<String, String>,
     /// Buffer period; `None` inherits the global one.

@@ -9,15 +9,35 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
+/// A text is no duration, in the words of Go, which clients look for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidDuration {
+    /// Something other than numbers and units, or a number that does not fit.
+    #[error("time: invalid duration {0:?}")]
+    Syntax(String),
+    /// A number without a unit.
+    #[error("time: missing unit in duration {0:?}")]
+    MissingUnit(String),
+    /// A unit that does not exist.
+    #[error("time: unknown unit {unit:?} in duration {text:?}")]
+    UnknownUnit {
+        /// Unit as written.
+        unit: String,
+        /// Duration as written.
+        text: String,
+    },
+}
+
 /// Returns the nanoseconds of a duration, which is a sum of decimal numbers with units (`1h2m3.5s`) and may be
-/// negative. `None` if `text` is not a duration or does not fit.
-pub fn parse_duration(text: &str) -> Option<i64> {
+/// negative.
+pub fn parse_duration(text: &str) -> Result<i64, InvalidDuration> {
+    let invalid = || InvalidDuration::Syntax(text.to_owned());
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     if unsigned == "0" {
-        return Some(0);
+        return Ok(0);
     }
     let mut rest = unsigned;
     let mut nanos: i128 = 0;
@@ -25,19 +45,34 @@ pub fn parse_duration(text: &str) -> Option<i64> {
         let (whole, behind) = digits(rest);
         let (fraction, behind) = behind.strip_prefix('.').map_or(("", behind), digits);
         if whole.is_empty() && fraction.is_empty() {
-            return None;
+            return Err(invalid());
         }
         let end = behind
             .find(|c: char| c == '.' || c.is_ascii_digit())
             .unwrap_or(behind.len());
         let (unit, behind) = behind.split_at(end);
-        nanos = nanos.checked_add(amount(whole, fraction, nanos_of(unit)?)?)?;
+        let unit = nanos_of(unit).ok_or_else(|| unusable_unit(unit, text))?;
+        let part = amount(whole, fraction, unit);
+        nanos = part
+            .and_then(|part| nanos.checked_add(part))
+            .ok_or_else(invalid)?;
         rest = behind;
     }
     if unsigned.is_empty() {
-        return None;
+        return Err(invalid());
     }
-    i64::try_from(sign * nanos).ok()
+    i64::try_from(sign * nanos).map_err(|_overflow| invalid())
+}
+
+fn unusable_unit(unit: &str, text: &str) -> InvalidDuration {
+    let text = text.to_owned();
+    if unit.is_empty() {
+        return InvalidDuration::MissingUnit(text);
+    }
+    InvalidDuration::UnknownUnit {
+        unit: unit.to_owned(),
+        text,
+    }
 }
 
 fn digits(text: &str) -> (&str, &str) {
@@ -109,7 +144,7 @@ mod tests {
             ("0.3333333333333333333333h", 1_199_999_999_999),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse_duration(text), Some(expected), "{text}");
+            assert_eq!(parse_duration(text), Ok(expected), "{text}");
         }
     }
 
@@ -139,7 +174,21 @@ mod tests {
             "10000000h",
             "99999999999999999999999999999999999999999999h",
         ] {
-            assert_eq!(parse_duration(text), None, "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_duration_is_named_in_the_words_of_go() {
+        for (text, expected) in [
+            ("soon", "time: invalid duration \"soon\""),
+            ("", "time: invalid duration \"\""),
+            ("3000000h", "time: invalid duration \"3000000h\""),
+            ("5", "time: missing unit in duration \"5\""),
+            ("1d", "time: unknown unit \"d\" in duration \"1d\""),
+            ("1 s", "time: unknown unit \" s\" in duration \"1 s\""),
+        ] {
+            assert_eq!(parse_duration(text).unwrap_err().to_string(), expected);
         }
     }
 

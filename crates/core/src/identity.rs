@@ -18,11 +18,11 @@ pub struct TaskName(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// The text is empty.
-    #[error("a unique name is required")]
+    #[error("unique name for the task is required")]
     Empty,
     /// The text is not an identifier.
     #[error(
-        "{0:?} must start with a letter or underscore and may only contain letters, digits, underscores and dashes"
+        "a task name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes: {0:?}"
     )]
     NotAnIdentifier(String),
 }

@@ -96,10 +96,12 @@ pub async fn events_tell_the_whole_run<F: Fixture>() {
     let mut changed = spec("a");
     changed.definition.module_source = "/modules/other".into();
     changed.definition.providers.clear();
+    changed.definition.services = vec!["web".to_owned()];
     scene.configure(&[changed, spec("b")]).await;
     let state = scene.state("a").await;
     assert_eq!(state.events[0].config, config);
     assert_eq!(state.providers, Vec::<String>::new());
+    assert_eq!(state.services, ["web"]);
 }
 
 pub async fn the_version_changes_with_every_change_of_a_state<F: Fixture>() {

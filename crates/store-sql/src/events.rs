@@ -96,6 +96,7 @@ fn state_with_event(row: &dyn Columns) -> Result<TaskState, StoreError> {
         task: task.parse("name")?,
         enabled: task.flag("enabled")?,
         providers: config.providers,
+        services: config.services,
         status: TaskStatus::Unknown,
         events: has_event
             .then(|| decode::event(row))

@@ -271,6 +271,8 @@ pub struct TaskState {
     pub enabled: bool,
     /// Providers of the task.
     pub providers: Vec<String>,
+    /// Deprecated list of services of the task.
+    pub services: Vec<String>,
     /// Status that results from the newest events.
     pub status: TaskStatus,
     /// At most [`cts_core::EVENTS_KEPT`], newest first.

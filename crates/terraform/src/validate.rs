@@ -120,22 +120,30 @@ impl Diagnostic {
 
     /// A detail that points at the module, if Terraform's own detail points at the generated call.
     fn module_detail(&self, attempt: &Attempt) -> Option<String> {
-        let unexpected =
-            |name| self.detail == format!("An argument named \"{name}\" is not expected here.");
+        let unexpected = |name: &str| {
+            self.detail == format!("An argument named \"{name}\" is not expected here.")
+        };
+        let inputs = [
+            (
+                "services",
+                "Every module for Consul-Terraform-Sync must have it.",
+            ),
+            (
+                "catalog_services",
+                "Declare it, or set use_as_module_input = false in the task's catalog-services condition.",
+            ),
+            (
+                "consul_kv",
+                "Declare it, or set use_as_module_input = false in the task's consul-kv condition.",
+            ),
+        ];
+        let (variable, advice) = inputs
+            .into_iter()
+            .find(|(variable, _)| unexpected(variable))?;
         let task = &attempt.task;
-        if unexpected("services") {
-            Some(format!(
-                "The module of task '{task}' does not declare the variable \"services\", which every module \
-                 for Consul-Terraform-Sync must have."
-            ))
-        } else if unexpected("catalog_services") {
-            Some(format!(
-                "The module of task '{task}' does not declare the variable \"catalog_services\". Declare it, \
-                 or set use_as_module_input = false in the task's catalog-services condition."
-            ))
-        } else {
-            None
-        }
+        Some(format!(
+            "module for task \"{task}\" is missing the \"{variable}\" variable. {advice}"
+        ))
     }
 }
 

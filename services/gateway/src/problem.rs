@@ -109,7 +109,7 @@ impl Problem {
     pub(crate) fn task_exists(name: &str) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
-            format!("a task with name '{name}' already exists"),
+            format!("task with name {name} already exists"),
         )
     }
 
@@ -245,15 +245,24 @@ pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
             ];
             (StatusCode::NOT_FOUND, headers, "404 page not found\n").into_response()
         }
-        Refusal::Method { supported } => legacy(
+        Refusal::Method { api, supported } => legacy(
             StatusCode::METHOD_NOT_ALLOWED,
-            format!("unsupported method '{method}', the only supported method is '{supported}'"),
+            format!(
+                "'{method}' in an unsupported method. The {api} API currently supports the method(s): '{supported}'"
+            ),
         ),
         Refusal::UnsupportedPath(path) => legacy(
             StatusCode::BAD_REQUEST,
-            format!("unsupported path '{path}', a task name is one path segment"),
+            format!(
+                "unsupported path '{path}'. request must be format 'path/{{task-name}}'. a task name is one path segment"
+            ),
         ),
-        Refusal::NoTaskName => legacy(StatusCode::BAD_REQUEST, "no task name".to_owned()),
+        Refusal::NoTaskName => legacy(
+            StatusCode::BAD_REQUEST,
+            "no task name was included in the api request. Updating a task requires the task name: \
+             '/v1/tasks/:task_name'"
+                .to_owned(),
+        ),
     }
 }
 

@@ -92,8 +92,11 @@ pub(crate) enum Refusal {
     OnlyGet,
     /// A run can only be cancelled there.
     OnlyPost,
-    /// The legacy family supports only this other method here.
-    Method { supported: Method },
+    /// The legacy family supports only this other method here; `api` is the part of the API in error texts.
+    Method {
+        api: &'static str,
+        supported: Method,
+    },
     /// The legacy family finds more than one segment in the name; the decoded path.
     UnsupportedPath(String),
     /// An update of no task.
@@ -133,6 +136,7 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
         return match *method {
             Method::GET => status(path),
             _ => Route::Refused(Refusal::Method {
+                api: status_api(path),
                 supported: Method::GET,
             }),
         };
@@ -239,6 +243,16 @@ fn status(path: &str) -> Route {
     }
 }
 
+fn status_api(path: &str) -> &'static str {
+    if path == CLUSTER_STATUS {
+        "cluster status"
+    } else if below(path, TASK_STATUSES).is_some() {
+        "task status"
+    } else {
+        "overallStatus"
+    }
+}
+
 fn tasks(method: &Method, path: &str, rest: &str) -> Route {
     if *method == Method::PATCH {
         return match legacy_name(path, rest) {
@@ -272,6 +286,7 @@ fn tasks(method: &Method, path: &str, rest: &str) -> Route {
             Route::ReleaseTask(decoded(name))
         }
         _ => Route::Refused(Refusal::Method {
+            api: "task",
             supported: Method::PATCH,
         }),
     }

@@ -42,7 +42,7 @@ pub(crate) fn decode_transport(parent: &mut Block<'_>) -> Transport {
         idle_conn_timeout: limit(&mut block, "idle_conn_timeout", 5),
         max_conns_per_host: most_connections(&mut block),
         max_idle_conns: count(&mut block, "max_idle_conns", 0),
-        max_idle_conns_per_host: count(&mut block, "max_idle_conns_per_host", 100),
+        max_idle_conns_per_host: idle_per_host(&mut block),
         tls_handshake_timeout: limit(&mut block, "tls_handshake_timeout", 10),
     };
     block.finish();
@@ -70,6 +70,21 @@ fn count(block: &mut Block<'_>, name: &'static str, default: usize) -> usize {
     usize::try_from(written.value).unwrap_or_else(|_negative| {
         refuse_negative(block, name, &written);
         default
+    })
+}
+
+/// A negative number passes in the original, which keeps no unused connection then.
+fn idle_per_host(block: &mut Block<'_>) -> usize {
+    const NAME: &str = "max_idle_conns_per_host";
+    const DEFAULT: usize = 100;
+    let Some(written) = block.take(NAME, coerce::integer) else {
+        return DEFAULT;
+    };
+    usize::try_from(written.value).unwrap_or_else(|_negative| {
+        let path = block.path_of(NAME);
+        let message = format!("`{path}` is negative, so no unused connection is kept");
+        block.sink().warning(&written.place, message);
+        0
     })
 }
 

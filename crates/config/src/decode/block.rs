@@ -29,6 +29,14 @@ pub(crate) struct Block<'a> {
     sink: &'a Sink,
 }
 
+/// A value that is not of the type of its key.
+#[derive(Debug)]
+struct WrongType {
+    place: SourceLocation,
+    message: String,
+    help: Option<String>,
+}
+
 impl<'a> Block<'a> {
     /// `name` is how messages call the block; empty for the top of the files.
     pub(crate) fn new(name: impl Into<String>, parts: Vec<Part<'a>>, sink: &'a Sink) -> Self {
@@ -91,15 +99,28 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A value of a scalar type: the last one given, but all are checked.
+    /// A value of a scalar type: the last one given. The last one of each file must have the type; the others are
+    /// only warned about, because the original ignores them.
     pub(crate) fn take<T>(
         &mut self,
         name: &'static str,
         coercion: impl Fn(&Value) -> Result<T, Mismatch>,
     ) -> Option<Located<T>> {
         let mut taken = None;
-        for entry in self.claim(name) {
-            taken = self.convert(&entry, name, &coercion);
+        for of_file in self.claim_by_part(name) {
+            let Some((last, overruled)) = of_file.split_last() else {
+                continue;
+            };
+            for entry in overruled {
+                if let Err(wrong) = self.converted(entry, name, &coercion) {
+                    let message = format!(
+                        "{}; it has no effect, because it is repeated below",
+                        wrong.message
+                    );
+                    self.sink.warning(&wrong.place, message);
+                }
+            }
+            taken = self.convert(last, name, &coercion);
         }
         taken
     }
@@ -168,7 +189,8 @@ impl<'a> Block<'a> {
                     ..
                 }) => {
                     let found = entry.noun();
-                    self.mismatch(&place, name, "a list of strings", found, None);
+                    let wrong = self.wrong_type(place, name, "a list of strings", found, None);
+                    self.report(wrong);
                     continue;
                 }
                 Some(value) => vec![value],
@@ -180,7 +202,7 @@ impl<'a> Block<'a> {
                         value,
                         place: SourceLocation::new(entry.source(), element.span.clone()),
                     }),
-                    Err(mismatch) => self.report(entry, name, mismatch),
+                    Err(mismatch) => self.report(self.mismatched(entry, name, mismatch)),
                 }
             }
             match &mut list {
@@ -281,23 +303,35 @@ impl<'a> Block<'a> {
         name: &str,
         coercion: impl Fn(&Value) -> Result<T, Mismatch>,
     ) -> Option<Located<T>> {
-        let Some(value) = entry.plain_value() else {
-            self.mismatch(&entry.key_place(), name, "a single value", A_BLOCK, None);
-            return None;
-        };
-        match coercion(entry.single(value)) {
-            Ok(value) => Some(Located {
-                value,
-                place: entry.value_place(),
-            }),
-            Err(mismatch) => {
-                self.report(entry, name, mismatch);
-                None
-            }
-        }
+        self.converted(entry, name, coercion)
+            .map_err(|wrong| self.report(wrong))
+            .ok()
     }
 
-    fn report(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) {
+    fn converted<T>(
+        &self,
+        entry: &Entry<'a>,
+        name: &str,
+        coercion: impl Fn(&Value) -> Result<T, Mismatch>,
+    ) -> Result<Located<T>, WrongType> {
+        let Some(value) = entry.plain_value() else {
+            let place = entry.key_place();
+            return Err(self.wrong_type(place, name, "a single value", A_BLOCK, None));
+        };
+        let value = coercion(entry.single(value))
+            .map_err(|mismatch| self.mismatched(entry, name, mismatch))?;
+        Ok(Located {
+            value,
+            place: entry.value_place(),
+        })
+    }
+
+    fn report(&self, wrong: WrongType) {
+        self.sink
+            .error_with_help(&wrong.place, wrong.message, wrong.help);
+    }
+
+    fn mismatched(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) -> WrongType {
         let place = SourceLocation::new(entry.source(), mismatch.span);
         let found = match mismatch.found.as_str() {
             A_BLOCK => entry.noun(),
@@ -305,19 +339,22 @@ impl<'a> Block<'a> {
             quoted if quoted.starts_with('"') && is_secret_name(name) => "what is written here",
             found => found,
         };
-        self.mismatch(&place, name, mismatch.expected, found, mismatch.help);
+        self.wrong_type(place, name, mismatch.expected, found, mismatch.help)
     }
 
-    fn mismatch(
+    fn wrong_type(
         &self,
-        place: &SourceLocation,
+        place: SourceLocation,
         name: &str,
         expected: &str,
         found: &str,
         help: Option<String>,
-    ) {
-        let message = format!("`{}` must be {expected}, not {found}", self.path_of(name));
-        self.sink.error_with_help(place, message, help);
+    ) -> WrongType {
+        WrongType {
+            place,
+            message: format!("`{}` must be {expected}, not {found}", self.path_of(name)),
+            help,
+        }
     }
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn duration(value: &Value) -> Result<i64, Mismatch> {
             truncated(*number).ok_or_else(|| Mismatch::new(EXPECTED, BEYOND, value))
         }
         ValueKind::Bool(flag) => Ok(i64::from(*flag)),
-        ValueKind::String(text) => parse_duration(text).ok_or_else(|| Mismatch {
+        ValueKind::String(text) => parse_duration(text).map_err(|_invalid| Mismatch {
             help: text
                 .parse::<f64>()
                 .is_ok()

@@ -38,7 +38,7 @@ mod tests {
             let written = duration(Duration::from_nanos(nanoseconds));
             assert_eq!(written, expected);
             let read = cts_core::go::parse_duration(&written);
-            assert_eq!(read, i64::try_from(nanoseconds).ok());
+            assert_eq!(read.ok(), i64::try_from(nanoseconds).ok());
         }
     }
 }

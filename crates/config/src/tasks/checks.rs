@@ -8,16 +8,46 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::OUTPUTS_KEPT;
 use cts_core::{
-    BufferPeriod, BufferSetting, Chain, Condition, CronExpression, ProviderId, Regexp, TaskName,
+    BufferPeriod, BufferSetting, Chain, Condition, CronExpression, InvalidCron, ProviderId, Regexp,
+    TaskName,
 };
 
 /// The error for a task without a module.
-pub(crate) const EMPTY_MODULE: &str = "`module` must not be empty";
+pub(crate) const EMPTY_MODULE: &str = "module for the task is required: `module` must not be empty";
 
-/// A regular expression of the original's syntax.
-pub(crate) fn regexp(text: &str) -> Result<(), String> {
+/// The error for a condition on services without any.
+pub(crate) const NO_SERVICES: &str = "either the regexp or names field must be configured";
+
+/// The error for a condition on services with an empty name.
+pub(crate) const EMPTY_SERVICE: &str =
+    "names field includes empty string(s). services names cannot be empty";
+
+/// The error for an expression over the names of services in a condition or an input.
+pub(crate) const SERVICES_REGEXP: &str = "unable to compile services regexp";
+
+/// The error for an expression of a condition on the catalog.
+pub(crate) const CATALOG_REGEXP: &str = "unable to compile catalog-services 'regexp'";
+
+/// A regular expression of the original's syntax; the text of the problem begins with `failure`.
+pub(crate) fn regexp(text: &str, failure: &str) -> Result<(), String> {
     let checked = Regexp::new(text).map(drop);
-    checked.map_err(|error| format!("`regexp` is no regular expression: {}", Chain(&error)))
+    checked.map_err(|error| {
+        let error = Chain(&error);
+        format!("{failure}: `regexp` is no regular expression: {error}")
+    })
+}
+
+/// The error for a time of a `buffer_period` that is negative.
+pub(crate) fn negative_buffer(name: &str) -> String {
+    format!("buffer_period: cannot be negative, and `{name}` is")
+}
+
+/// The error for a setting of the task `task` that only the other driver has.
+pub(crate) fn only_in_cloud(setting: &str, task: &str) -> String {
+    format!(
+        "unsupported configuration '{setting}' for task \"{task}\": `{setting}` of a task is for the driver \
+         `terraform-cloud`, which is not configured"
+    )
 }
 
 /// A cron expression that fires again after `now`. An expression that can never fire again keeps the original
@@ -26,30 +56,38 @@ pub(crate) fn cron(text: &str, now: DateTime<Utc>) -> Result<(), String> {
     let reason = match CronExpression::parse(text) {
         Ok(expression) if expression.next_after(&now).is_some() => return Ok(()),
         Ok(_) => "it never fires again: its last time has passed".to_owned(),
+        Err(InvalidCron::Empty) => return Err(NO_CRON.to_owned()),
         Err(error) => Chain(&error).to_string(),
     };
-    Err(format!("`cron` is no usable cron expression: {reason}"))
+    Err(format!(
+        "unable to parse schedule condition's cron config {text:?}: {reason}"
+    ))
 }
 
-/// The path of a condition on keys, which the place calls `kind`.
-pub(crate) fn path(text: &str, kind: &str) -> Result<(), String> {
+/// The error for a schedule without its expression.
+pub(crate) const NO_CRON: &str = "cron config is required for schedule condition";
+
+/// The path of a condition on keys.
+pub(crate) fn path(text: &str) -> Result<(), String> {
     if text.is_empty() {
-        return Err(missing_path(kind));
+        return Err(NO_PATH.to_owned());
     }
     Ok(())
 }
 
 /// The error for a condition on keys without a path.
-pub(crate) fn missing_path(kind: &str) -> String {
-    format!("`path` is required in a `{kind}` condition and must not be empty")
-}
+pub(crate) const NO_PATH: &str =
+    "path is required for consul-kv condition: `path` must not be empty";
 
 /// Both are about the same variable of the module, which must not be.
 pub(crate) fn same_variable(first: &str, second: &str, variable: &str) -> String {
     if first == second {
         format!("more than one `module_input` for the variable `{variable}`")
     } else {
-        format!("{first} and {second} both monitor \"{variable}\": they must be unique")
+        format!(
+            "{first} and {second} both monitor \"{variable}\" variable type. condition and module_input variable \
+             type must be unique"
+        )
     }
 }
 
@@ -87,7 +125,7 @@ impl Providers {
             Ok(())
         } else {
             Err(format!(
-                "provider `{}` is listed twice: a task can have only one instance of a provider",
+                "only one provider instance per task: provider `{}` is listed twice",
                 id.name
             ))
         };

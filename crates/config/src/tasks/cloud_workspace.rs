@@ -10,6 +10,7 @@ use crate::decode::coerce;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
+use crate::tasks::checks;
 use crate::tasks::deprecated::DeprecatedKeyUse;
 
 const MODES: [&str; 2] = ["remote", "agent"];
@@ -69,11 +70,9 @@ impl RawWorkspace {
     }
 
     /// With driver `terraform` nothing may be set.
-    pub(crate) fn refuse(&self, sink: &Sink) {
+    pub(crate) fn refuse(&self, task: &str, sink: &Sink) {
         for (name, place) in &self.places {
-            let message = format!(
-                "`{name}` of a task is for the driver `terraform-cloud`, which is not configured"
-            );
+            let message = checks::only_in_cloud(name, task);
             let help = (*name == "terraform_version")
                 .then(|| "set `version` in the block `driver \"terraform\"` instead".to_owned());
             sink.error_with_help(place, message, help);

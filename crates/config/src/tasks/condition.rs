@@ -139,18 +139,17 @@ fn check_services(written: &WrittenServices, given: bool, block: &Block<'_>) {
             "`names` and `regexp` cannot both be configured in a `services` condition",
         ),
         (None, None) if !given => {
-            block
-                .missing("either `names` or `regexp` must be configured in a `services` condition");
+            block.missing(checks::NO_SERVICES);
         }
         (Some(names), None) if names.value.is_empty() => sink.error(
             &names.place,
-            "`names` must have at least one service name, unless `regexp` is configured instead",
+            format!("{}: `names` is empty", checks::NO_SERVICES),
         ),
         _ => {}
     }
     for name in written.names() {
         if name.value.is_empty() {
-            sink.error(&name.place, "`names` includes an empty string");
+            sink.error(&name.place, checks::EMPTY_SERVICE);
         }
     }
 }
@@ -164,7 +163,7 @@ fn decode_required_regexp(members: &mut Members<'_, '_>) -> String {
     let Some(regexp) = members.block.take("regexp", coerce::text) else {
         return String::new();
     };
-    check_regexp(&regexp, members.block.sink());
+    check_regexp(&regexp, checks::CATALOG_REGEXP, members.block.sink());
     members.note("regexp", regexp.value.as_str());
     regexp.value
 }
@@ -172,11 +171,11 @@ fn decode_required_regexp(members: &mut Members<'_, '_>) -> String {
 fn check_path(path: Option<&Located<String>>, given: bool, block: &Block<'_>) {
     match path {
         Some(path) => {
-            if let Err(message) = checks::path(&path.value, "consul-kv") {
+            if let Err(message) = checks::path(&path.value) {
                 block.sink().error(&path.place, message);
             }
         }
-        None if !given => block.missing(checks::missing_path("consul-kv")),
+        None if !given => block.missing(checks::NO_PATH),
         None => {}
     }
 }
@@ -185,8 +184,7 @@ fn decode_cron(members: &mut Members<'_, '_>, now: DateTime<Utc>) -> String {
     let given = members.block.has("cron");
     let Some(cron) = members.block.take("cron", coerce::text) else {
         if !given {
-            let message = "`cron` is required in a `schedule` condition";
-            members.block.missing(message);
+            members.block.missing(checks::NO_CRON);
         }
         return String::new();
     };

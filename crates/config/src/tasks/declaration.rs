@@ -129,7 +129,7 @@ fn buffer(draft: &TaskDraft, condition: &Condition, faults: &mut Errors) -> Opti
         let delta = delta?;
         let duration = delta.to_std().ok();
         if duration.is_none() && counts {
-            faults.add(format!("`{name}` of a `buffer_period` cannot be negative"));
+            faults.add(checks::negative_buffer(name));
         }
         duration.or(Some(Duration::ZERO))
     };
@@ -184,11 +184,11 @@ fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Errors) -> C
     match condition {
         Condition::Services(services) => Condition::Services(services_condition(services, faults)),
         Condition::CatalogServices(services) => {
-            faults.of(checks::regexp(&services.regexp));
+            faults.of(checks::regexp(&services.regexp, checks::CATALOG_REGEXP));
             Condition::CatalogServices(services)
         }
         Condition::ConsulKv(pairs) => {
-            faults.of(checks::path(&pairs.query.path, "consul_kv"));
+            faults.of(checks::path(&pairs.query.path));
             Condition::ConsulKv(pairs)
         }
         Condition::Schedule(schedule) => {
@@ -203,19 +203,26 @@ fn condition(condition: Condition, now: DateTime<Utc>, faults: &mut Errors) -> C
 fn services_condition(mut services: ServicesCondition, faults: &mut Errors) -> ServicesCondition {
     let query = &mut services.query;
     if query.names.iter().any(String::is_empty) {
-        faults.add("`names` of a `services` condition includes an empty string");
+        faults.add(in_services_condition(checks::EMPTY_SERVICE));
     }
     if !query.names.is_empty() {
         query.regexp = None;
     }
     match &query.regexp {
-        Some(regexp) => drop(faults.of(checks::regexp(regexp))),
+        Some(regexp) => {
+            let checked = checks::regexp(regexp, checks::SERVICES_REGEXP);
+            faults.of(checked.map_err(|fault| in_services_condition(&fault)));
+        }
         None if query.names.is_empty() => {
-            faults.add("either `names` or `regexp` must be configured in a `services` condition");
+            faults.add(in_services_condition(checks::NO_SERVICES));
         }
         None => {}
     }
     services
+}
+
+fn in_services_condition(fault: &str) -> String {
+    format!("error validating `condition \"services\"` block: {fault}")
 }
 
 /// Condition and module inputs must be about different variables of the module.
@@ -273,9 +280,7 @@ fn check_workspace(draft: &TaskDraft, faults: &mut Errors) {
     ];
     for (name, given) in given {
         if given {
-            faults.add(format!(
-                "`{name}` of a task is for the driver `terraform-cloud`, which is not configured"
-            ));
+            faults.add(checks::only_in_cloud(name, &draft.name));
         }
     }
 }

@@ -149,7 +149,10 @@ impl<'a> TaskDecoder<'a> {
         let workspace = if self.in_cloud {
             written.workspace.check(self.sink)
         } else {
-            written.workspace.refuse(self.sink);
+            let name = written.name.as_ref().map(|name| name.value.as_str());
+            written
+                .workspace
+                .refuse(name.unwrap_or_default(), self.sink);
             None
         };
         let name = written.name?.value;
@@ -249,22 +252,24 @@ impl<'a> TaskDecoder<'a> {
             }
         });
         let listed = listed.filter(|_| written.lists_services());
-        let condition = match std::mem::replace(&mut written.condition, GivenCondition::Absent) {
-            GivenCondition::Given(condition) => {
-                inputs.extend(listed.map(ModuleInput::Services));
-                condition.value.condition
-            }
+        let given = match std::mem::replace(&mut written.condition, GivenCondition::Absent) {
+            GivenCondition::Given(condition) => condition.value.condition,
             GivenCondition::Unknown => Condition::NoCondition,
             GivenCondition::Absent => {
-                if let Some(listed) = listed {
-                    Condition::Services(ServicesCondition {
-                        query: listed,
-                        use_as_module_input: true,
-                    })
-                } else {
+                if listed.is_none() {
                     self.warn_of_no_condition(written);
-                    Condition::NoCondition
                 }
+                Condition::NoCondition
+            }
+        };
+        let condition = match (given, listed) {
+            (Condition::NoCondition, Some(listed)) => Condition::Services(ServicesCondition {
+                query: listed,
+                use_as_module_input: true,
+            }),
+            (given, listed) => {
+                inputs.extend(listed.map(ModuleInput::Services));
+                given
             }
         };
         (condition, inputs)

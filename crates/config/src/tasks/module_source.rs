@@ -69,7 +69,7 @@ impl ResolvedModule {
         };
         let name = &task.name;
         let lacks = |variable: &str| {
-            format!("the module of task '{name}' does not declare the variable {variable:?}")
+            format!("module for task \"{name}\" is missing the {variable:?} variable")
         };
         let inputs = task.input_variables().into_iter();
         let inputs = inputs.filter(|variable| !declared.contains(*variable));

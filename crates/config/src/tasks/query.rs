@@ -63,7 +63,7 @@ impl<'b, 'a> Members<'b, 'a> {
         let names = self.block.list("names");
         let regexp = self.block.take("regexp", coerce::text);
         if let Some(regexp) = &regexp {
-            check_regexp(regexp, self.block.sink());
+            check_regexp(regexp, checks::SERVICES_REGEXP, self.block.sink());
             self.note("regexp", regexp.value.as_str());
         }
         let listed = names.iter().flat_map(|names| &names.value);
@@ -120,9 +120,10 @@ pub(crate) fn texts(block: &mut Block<'_>, name: &'static str) -> BTreeMap<Strin
     texts.map(|(name, text)| (name, text.value)).collect()
 }
 
-/// Reports an expression that does not compile, and one that counts otherwise than it reads.
-pub(crate) fn check_regexp(regexp: &Located<String>, sink: &Sink) {
-    if let Err(message) = checks::regexp(&regexp.value) {
+/// Reports an expression that does not compile, with the words of `failure`, and one that counts otherwise than it
+/// reads.
+pub(crate) fn check_regexp(regexp: &Located<String>, failure: &str, sink: &Sink) {
+    if let Err(message) = checks::regexp(&regexp.value, failure) {
         let help = "the syntax is RE2, that of Go, without look-around and back-references";
         sink.error_with_help(&regexp.place, message, Some(help.to_owned()));
     } else if Regexp::has_doubled_backslashes(&regexp.value) {

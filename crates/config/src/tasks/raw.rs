@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cts_core::{BufferSetting, OnDelete, ProviderId, TaskName};
+use cts_core::{BufferSetting, Condition, OnDelete, ProviderId, TaskName};
 
 use crate::blocks::buffer::decode_located_buffer;
 use crate::decode::block::Block;
@@ -222,6 +222,9 @@ fn decode_services(
         key: "services",
         replacement: match condition {
             GivenCondition::Absent | GivenCondition::Unknown => "a `condition \"services\"`",
+            GivenCondition::Given(given) if given.value.condition == Condition::NoCondition => {
+                "a `condition \"services\"` in place of `condition \"no-condition\"`"
+            }
             GivenCondition::Given(_) => "a `module_input \"services\"`",
         },
         place: services.place.clone(),

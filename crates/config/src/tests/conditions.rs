@@ -131,9 +131,9 @@ fn every_condition_and_module_input_can_run() {
 #[test]
 fn conditions_are_checked() {
     let cases = r#"
-        condition "services" { } #~ either `names` or `regexp` must be configured
-        condition "services" { names = [] } #~ at least one service name
-        condition "services" { names = ["a", ""] } #~ `names` includes an empty string
+        condition "services" { } #~ either the regexp or names field must be configured
+        condition "services" { names = [] } #~ either the regexp or names field must be configured
+        condition "services" { names = ["a", ""] } #~ names field includes empty string(s). services names cannot be empty
         condition "services" { names = ["a"] regexp = "" } #~ `names` and `regexp` cannot both be
         condition "services" { regexp = "a(" } #~ no regular expression: missing closing `)`: `(`
         condition "services" { regexp = "\\p{Klingon}" } #~ unicode property not found
@@ -143,12 +143,12 @@ fn conditions_are_checked() {
         condition "catalog-services" { } #~ `regexp` must be set
         condition "catalog-services" { regexp = "*" } #~ nothing to repeat before: `*`
         condition "catalog-services" { regexp = "" filter = "a" } #~ unknown key `filter`
-        condition "consul-kv" { } #~ `path` is required
-        condition "consul-kv" { path = "" } #~ `path` is required
+        condition "consul-kv" { } #~ path is required for consul-kv condition
+        condition "consul-kv" { path = "" } #~ path is required for consul-kv condition
         condition "consul-kv" { path = ["a", "b"] } #~ must be text, not a list
         condition "consul-kv" { path = "a" regexp = "a" } #~ unknown key `regexp`
-        condition "schedule" { } #~ `cron` is required
-        condition "schedule" { cron = "" } #~ a cron expression is required
+        condition "schedule" { } #~ cron config is required for schedule condition
+        condition "schedule" { cron = "" } #~ cron config is required for schedule condition
         condition "schedule" { cron = "* * * *" } #~ missing field(s)
         condition "schedule" { cron = "0 0 30 2 *" } #~ it never fires
         condition "schedule" { cron = "0 0 1 1 * 2020" } #~ its last time has passed

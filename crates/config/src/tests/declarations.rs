@@ -204,43 +204,56 @@ fn what_is_wrong_is_said() {
     let cases: Vec<(TaskDraft, &str)> = vec![
         (
             with(|it| it.name.clear()),
-            "invalid task name: a unique name is required",
+            "unique name for the task is required",
         ),
         (
             with(|it| it.name = "1a".into()),
-            "invalid task name: \"1a\" must start with a letter",
+            "a task name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes: \"1a\"",
         ),
-        (with(|it| it.module.clear()), "`module` must not be empty"),
+        (
+            with(|it| it.module.clear()),
+            "module for the task is required",
+        ),
         (
             with(|it| it.module = "./none".into()),
             "/none does not exist",
         ),
         (
             with(|it| it.providers = vec!["fw.a".into(), "fw.b".into()]),
-            "provider `fw` is listed twice",
+            "only one provider instance per task: provider `fw` is listed twice",
         ),
         (
             condition(services(&[], None)),
-            "either `names` or `regexp` must be configured",
+            "error validating `condition \"services\"` block: either the regexp or names field must be configured",
         ),
         (
             condition(services(&["web", ""], None)),
-            "includes an empty string",
+            "error validating `condition \"services\"` block: names field includes empty string(s). services names cannot be empty",
         ),
         (
             condition(services(&[], Some("("))),
-            "`regexp` is no regular expression",
+            "error validating `condition \"services\"` block: unable to compile services regexp",
         ),
-        (catalog("("), "`regexp` is no regular expression"),
-        (condition(kv("")), "`path` is required"),
-        (schedule("x"), "`cron` is no usable cron expression"),
+        (catalog("("), "unable to compile catalog-services 'regexp'"),
+        (
+            condition(kv("")),
+            "path is required for consul-kv condition",
+        ),
+        (
+            schedule("x"),
+            "unable to parse schedule condition's cron config \"x\": missing field(s)",
+        ),
+        (
+            schedule(""),
+            "cron config is required for schedule condition",
+        ),
         (
             schedule("0 0 1 1 * 1999"),
             "it never fires again: its last time has passed",
         ),
         (
             inputs(vec![of_services()]),
-            "`condition` and `module_input` both monitor \"services\"",
+            "both monitor \"services\" variable type. condition and module_input variable type must be unique",
         ),
         (
             inputs(vec![of_kv(), of_kv()]),
@@ -254,7 +267,7 @@ fn what_is_wrong_is_said() {
                     max: None,
                 });
             }),
-            "`min` of a `buffer_period` cannot be negative",
+            "buffer_period: cannot be negative",
         ),
         (
             with(|it| it.variables = BTreeMap::from([("v".into(), "word".into())])),
@@ -262,7 +275,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             with(|it| it.terraform_version = "1.2.3".into()),
-            "`terraform_version` of a task is for the driver `terraform-cloud`",
+            "unsupported configuration 'terraform_version' for task \"a\"",
         ),
         (
             with(|it| {
@@ -271,7 +284,7 @@ fn what_is_wrong_is_said() {
                     ..DraftWorkspace::default()
                 });
             }),
-            "`terraform_cloud_workspace` of a task is for the driver `terraform-cloud`",
+            "unsupported configuration 'terraform_cloud_workspace' for task \"a\"",
         ),
     ];
     for (draft, expected) in cases {
@@ -321,7 +334,7 @@ fn variables_fit_the_module() {
         ("source", "Terraform keeps that name for itself"),
         (
             "other",
-            "does not declare the variable \"other\", which the task sets",
+            "is missing the \"other\" variable, which the task sets",
         ),
     ] {
         let error = read(&setting(name)).unwrap_err();

@@ -244,7 +244,10 @@ fn invalid_examples_are_refused_at_their_line() {
         "X8",
         example!("x8"),
         4,
-        &["`fw` is listed twice", "one instance"],
+        &[
+            "only one provider instance per task",
+            "`fw` is listed twice",
+        ],
     );
     assert_refused("X9", example!("x9"), 1, &["tls", "cert", "key"]);
     assert_refused(

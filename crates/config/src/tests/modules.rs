@@ -82,15 +82,16 @@ fn a_module_declares_the_variables_that_it_gets() {
         assert_eq!(report.problems()[0].line(), Some(3), "{}", report.render());
         sandbox.rendered(&report)
     };
-    let services = "the module of task 't' does not declare the variable \"services\", which every module gets: add";
+    let services =
+        "module for task \"t\" is missing the \"services\" variable, which every module gets: add";
     let without = refused("./none", "");
     assert!(without.contains(services), "{without}");
     let own = refused("./some", "variables { size = 3 }");
-    let size = "does not declare the variable \"size\", which the task sets";
+    let size = "is missing the \"size\" variable, which the task sets";
     assert!(own.contains(size), "{own}");
     let keys = refused("./some", "module_input \"consul-kv\" { path = \"p\" }");
     assert!(
-        keys.contains("does not declare the variable \"consul_kv\""),
+        keys.contains("is missing the \"consul_kv\" variable"),
         "{keys}"
     );
     sandbox.config(&text("./some", ""));

@@ -36,6 +36,21 @@ fn a_list_of_services_is_a_condition_or_a_module_input() {
         warnings,
         ["2: `services` is deprecated, use a `module_input \"services\"`"]
     );
+
+    let (task, warnings) = loaded(&with(
+        "services = [\"web\"]\ncondition \"no-condition\" { }",
+    ));
+    let Condition::Services(services) = &task.definition.condition else {
+        panic!("{:?}", task.definition.condition);
+    };
+    assert_eq!(services.query.names, ["web"]);
+    assert_eq!(task.definition.module_inputs, []);
+    assert_eq!(
+        warnings,
+        [
+            "2: `services` is deprecated, use a `condition \"services\"` in place of `condition \"no-condition\"`"
+        ]
+    );
     assert_problem(
         &with("services = [\"web\",\n\"\"]"),
         3,

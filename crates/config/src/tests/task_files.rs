@@ -273,9 +273,9 @@ fn problems_are_found_before_anything_is_sent() {
         task { module = "m" } #~ a task needs a `name`
         task { name = "a b" module = "m" } #~ invalid task name
         task { name = "a" } #~ a task needs a `module`
-        task { name = "a" module = "m" condition "consul-kv" { } } #~ `path` is required
+        task { name = "a" module = "m" condition "consul-kv" { } } #~ path is required
         task { name = "a" module = "m" condition "catalog-services" { } } #~ `regexp` must be set
-        task { name = "a" module = "m" condition "schedule" { } } #~ `cron` is required
+        task { name = "a" module = "m" condition "schedule" { } } #~ cron config is required
         task { name = "a" module = "m" condition "services" { names = ["a"] regexp = "b" } } #~ cannot both be configured
         task { name = "a" modul = "m" module = "m" } #~ unknown key `modul`
         task { #~

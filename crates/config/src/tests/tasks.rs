@@ -151,7 +151,7 @@ fn tasks_are_checked() {
     "#;
     assert_each(cases, task_with, assert_problem);
     assert_problem(&named("web task"), 1, "invalid task name");
-    assert_problem(&named(""), 1, "a unique name is required");
+    assert_problem(&named(""), 1, "unique name for the task is required");
     assert_problem(
         &format!("{}\n{}", named("a"), named("a")),
         2,

@@ -120,7 +120,14 @@ fn buffer_periods_are_resolved_by_the_core() {
         let config = config(&format!("buffer_period {{ {text} }}"));
         assert_eq!(config.buffer_period, expected, "{text}");
     }
-    assert_problem("buffer_period { max = \"-1s\" }", 1, "cannot be negative");
+    assert_problem("buffer_period { min = \"-1s\" }", 1, "cannot be negative");
+    let negative = "buffer_period { min = \"7s\" max = \"-1s\" }";
+    assert_eq!(
+        Sandbox::new().warnings(negative),
+        ["`max` of the `buffer_period` is negative, so `min` counts in its place"]
+    );
+    let period = config(negative).buffer_period;
+    assert_eq!((period.min, period.max), (period.min, period.min));
 }
 
 #[test]
@@ -243,6 +250,31 @@ fn transport_values_are_typed() {
 }
 
 #[test]
+fn a_negative_number_of_unused_connections_keeps_none() {
+    let text = "consul { transport { max_idle_conns_per_host = -1 } }";
+    let warnings = Sandbox::new().warnings(text);
+    assert_eq!(
+        warnings,
+        ["`consul.transport.max_idle_conns_per_host` is negative, so no unused connection is kept"]
+    );
+    assert_eq!(config(text).consul.transport.max_idle_conns_per_host, 0);
+}
+
+#[test]
+fn only_the_last_of_repeated_values_must_have_the_type() {
+    let sandbox = Sandbox::new();
+    let warnings = sandbox.warnings("port = \"x\"\nport = 2\nport = 3");
+    assert_eq!(sandbox.config("port = \"x\"\nport = 3").port, 3);
+    assert_eq!(
+        warnings,
+        [
+            "`port` must be a whole number, not \"x\"; it has no effect, because it is repeated below"
+        ]
+    );
+    assert_problem("port = 2\nport = \"x\"", 2, "`port` must be a whole number");
+}
+
+#[test]
 fn a_bare_number_as_a_duration_is_not_taken_in_silence() {
     let warnings = |text: &str| Sandbox::new().warnings(text);
     for (text, expected) in [
@@ -295,9 +327,38 @@ fn the_address_of_the_check_is_a_url() {
         address(&format!("port = 7\n{}", check(""))),
         "http://localhost:7"
     );
-    assert_problem(&check("10.0.0.1:8558"), 1, "must include the scheme");
-    assert_problem(&check("http:// x"), 1, "is no URL");
-    assert_problem(&check("http-host:1"), 1, "absolute URL");
+    for accepted in [
+        "http://h:",
+        "http://[::1]:8558/x",
+        "http://u:p@h:1",
+        "http://h/%7Ea?x=%z",
+    ] {
+        assert_eq!(address(&check(accepted)), accepted);
+    }
+    let unreadable = "error with address for default check: ";
+    for (written, message) in [
+        (
+            "10.0.0.1:8558",
+            "default check address must include scheme".to_owned(),
+        ),
+        ("http:// x", format!("{unreadable}it is no URL")),
+        (
+            "http-host:1",
+            format!("{unreadable}it must be an absolute URL"),
+        ),
+        (
+            "http://h:port",
+            format!("{unreadable}invalid port \":port\" after host"),
+        ),
+        ("http://h:99999", format!("{unreadable}invalid port")),
+        (
+            "http://h/%zz",
+            format!("{unreadable}invalid URL escape \"%zz\""),
+        ),
+        ("http://h/%4", format!("{unreadable}invalid URL escape")),
+    ] {
+        assert_problem(&check(written), 1, &message);
+    }
 }
 
 #[test]

@@ -61,6 +61,10 @@ pub struct Task {
     /// Ignored in requests.
     #[prost(bool, tag = "30")]
     pub destruction_suspended: bool,
+    /// The services of its condition, or else of its module inputs, come from the deprecated list, which has no other
+    /// settings. Ignored in requests.
+    #[prost(bool, tag = "31")]
+    pub lists_services: bool,
 }
 /// Settings of a task's workspace on the platform; empty texts count as absent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -28,6 +28,7 @@ pub fn draft_from_wire(task: proto::Task) -> Result<TaskDraft, ConversionError> 
             .into_iter()
             .map(module_input_from_wire)
             .collect::<Result<_, _>>()?,
+        lists_services: task.lists_services,
         variables: task.variables,
         buffer_period: task.buffer_period.map(buffer_from_wire).transpose()?,
         terraform_version: task.terraform_version,
@@ -59,6 +60,7 @@ pub fn draft_to_wire(draft: TaskDraft) -> proto::Task {
             min: period.min.map(delta_to_wire),
             max: period.max.map(delta_to_wire),
         }),
+        lists_services: draft.lists_services,
         terraform_version: draft.terraform_version,
         terraform_cloud_workspace: draft.workspace.map(workspace_to_wire),
         on_delete: on_delete.unwrap_or_default().into(),
@@ -280,6 +282,7 @@ mod tests {
                 }),
                 ModuleInput::ConsulKv(query()),
             ],
+            lists_services: true,
             variables: BTreeMap::from([("region".into(), "\"eu\"".into())]),
             buffer_period: Some(DraftBufferPeriod {
                 enabled: Some(true),

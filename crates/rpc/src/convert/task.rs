@@ -43,6 +43,7 @@ fn draft_of(spec: &TaskSpec) -> TaskDraft {
         outputs: definition.outputs,
         condition: definition.condition,
         module_inputs: definition.module_inputs,
+        lists_services: !definition.services.is_empty(),
         variables: variables
             .map(|(name, value)| (name.clone(), expression_text(value)))
             .collect(),

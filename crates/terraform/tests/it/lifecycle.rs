@@ -111,10 +111,7 @@ async fn a_module_without_services_is_named() {
         diagnostics.starts_with("Error: Unsupported argument\n\n  on main.tf line "),
         "{diagnostics}"
     );
-    assert!(
-        diagnostics
-            .contains("The module of task 'edge' does not declare the variable \"services\"")
-    );
+    assert!(diagnostics.contains("module for task \"edge\" is missing the \"services\" variable"));
     // The failure is not remembered.
     let again = sandbox
         .terraform

@@ -30,15 +30,20 @@ pub(super) struct ModuleInputObject<'a> {
     services: Option<ServicesObject<'a>>,
 }
 
-/// Has either `names` or `regexp`; `use_as_module_input` in conditions only.
+/// Has `names` or `regexp`, in inputs possibly neither; `use_as_module_input` in conditions only. The deprecated list
+/// of services has no member besides.
 #[derive(Debug, Serialize)]
 struct ServicesObject<'a> {
-    cts_user_defined_meta: &'a BTreeMap<String, String>,
-    datacenter: &'a str,
-    filter: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cts_user_defined_meta: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    datacenter: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     names: Option<&'a [String]>,
-    namespace: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     regexp: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,14 +71,16 @@ struct KvObject<'a> {
 }
 
 impl<'a> ServicesObject<'a> {
-    fn of(query: &'a ServicesQuery, use_as_module_input: Option<bool>) -> Self {
+    fn of(query: &'a ServicesQuery, listed: bool, use_as_module_input: Option<bool>) -> Self {
+        let text = |text: &'a str| (!listed).then_some(text);
         Self {
-            cts_user_defined_meta: &query.cts_user_defined_meta,
-            datacenter: &query.datacenter,
-            filter: &query.filter,
+            cts_user_defined_meta: (!listed).then_some(&query.cts_user_defined_meta),
+            datacenter: text(&query.datacenter),
+            filter: text(&query.filter),
             // An expression takes the place of names.
-            names: query.regexp.is_none().then_some(query.names.as_slice()),
-            namespace: &query.namespace,
+            names: Some(query.names.as_slice())
+                .filter(|names| query.regexp.is_none() && !names.is_empty()),
+            namespace: text(&query.namespace),
             regexp: query.regexp.as_deref(),
             use_as_module_input,
         }
@@ -81,13 +88,15 @@ impl<'a> ServicesObject<'a> {
 }
 
 impl<'a> ConditionObject<'a> {
-    pub(super) fn of(condition: &'a Condition) -> Self {
+    /// `lists_services` as of a [`TaskDraft`](cts_core::TaskDraft).
+    pub(super) fn of(condition: &'a Condition, lists_services: bool) -> Self {
         let mut object = Self::default();
         match condition {
             Condition::NoCondition => {}
             Condition::Services(services) => {
                 let is_input = Some(services.use_as_module_input);
-                object.services = Some(ServicesObject::of(&services.query, is_input));
+                let services = &services.query;
+                object.services = Some(ServicesObject::of(services, lists_services, is_input));
             }
             Condition::CatalogServices(services) => {
                 object.catalog_services = Some(CatalogServicesObject::of(services));
@@ -103,12 +112,13 @@ impl<'a> ConditionObject<'a> {
 }
 
 impl<'a> ModuleInputObject<'a> {
-    pub(super) fn of(inputs: &'a [ModuleInput]) -> Self {
+    /// `lists_services` as of a [`TaskDraft`](cts_core::TaskDraft).
+    pub(super) fn of(inputs: &'a [ModuleInput], lists_services: bool) -> Self {
         let mut object = Self::default();
         for input in inputs {
             match input {
                 ModuleInput::Services(services) => {
-                    object.services = Some(ServicesObject::of(services, None));
+                    object.services = Some(ServicesObject::of(services, lists_services, None));
                 }
                 ModuleInput::ConsulKv(query) => object.consul_kv = Some(KvObject::of(query, None)),
             }

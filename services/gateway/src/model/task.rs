@@ -86,13 +86,16 @@ impl<'a> From<&'a TaskDraft> for TaskObject<'a> {
     /// With empty defaults filled in.
     fn from(task: &'a TaskDraft) -> Self {
         Self {
-            condition: ConditionObject::of(&task.condition),
+            condition: ConditionObject::of(&task.condition, task.lists_services),
             buffer_period: task.buffer_period.as_ref().map(BufferPeriodObject::from),
             description: Some(&task.description),
             destruction: None,
             enabled: task.enabled,
             module: without_secrets(&task.module),
-            module_input: Some(ModuleInputObject::of(&task.module_inputs)),
+            module_input: Some(ModuleInputObject::of(
+                &task.module_inputs,
+                task.lists_services,
+            )),
             name: &task.name,
             on_delete: task.on_delete.map(OnDelete::as_str),
             outputs: &task.outputs,
@@ -148,10 +151,7 @@ impl<'a> WorkspaceObject<'a> {
 
 impl From<&DraftBufferPeriod> for BufferPeriodObject {
     fn from(period: &DraftBufferPeriod) -> Self {
-        let text = |time: Option<TimeDelta>| {
-            let time = time.and_then(|time| time.to_std().ok());
-            DurationText(time.unwrap_or_default())
-        };
+        let text = |time: Option<TimeDelta>| DurationText(time.unwrap_or_default());
         Self {
             enabled: period.enabled,
             max: text(period.max),

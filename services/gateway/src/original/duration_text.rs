@@ -1,16 +1,20 @@
 //! Durations as Go prints them: `1m30s`, `1.5s`, `100ms`, `0s` (docs/rest.md#task-objects).
 
 use std::fmt;
-use std::time::Duration;
+
+use chrono::TimeDelta;
 
 /// A duration that displays and serialises in Go's normalised syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DurationText(pub(crate) Duration);
+pub(crate) struct DurationText(pub(crate) TimeDelta);
 
 impl fmt::Display for DurationText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0.as_secs();
-        let nanos = self.0.subsec_nanos();
+        if self.0 < TimeDelta::zero() {
+            f.write_str("-")?;
+        }
+        let duration = self.0.abs().to_std().unwrap_or_default();
+        let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
         if seconds == 0 {
             return match nanos {
                 0 => f.write_str("0s"),
@@ -73,9 +77,12 @@ mod tests {
             (90_000_000_000, "1m30s"),
             (3_600_000_000_000, "1h0m0s"),
             (90_061_250_000_000, "25h1m1.25s"),
+            (-1_000_000_000, "-1s"),
+            (-90_000_000_000, "-1m30s"),
+            (-1, "-1ns"),
         ];
         for (nanos, expected) in cases {
-            let text = DurationText(Duration::from_nanos(nanos)).to_string();
+            let text = DurationText(TimeDelta::nanoseconds(nanos)).to_string();
             assert_eq!(text, expected, "{nanos}");
         }
     }

@@ -61,6 +61,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             let problem = match reason {
                 Reason::Busy | Reason::Deleting => busy(name),
                 Reason::NotInitialized => Problem::unknown_task(name),
+                Reason::RunFailed => failed_update(name, message),
                 _ => return answer(StatusCode::INTERNAL_SERVER_ERROR),
             };
             Problem {
@@ -86,6 +87,22 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
             answer(StatusCode::INTERNAL_SERVER_ERROR)
         }
     }
+}
+
+/// Clients look for the sentence that names the step.
+fn failed_update(name: &str, message: &str) -> Problem {
+    let steps = [
+        ("error tf-init for", "Unable to init task: "),
+        ("error tf-validate for", "Unable to init task: "),
+        ("error tf-plan for", "Unable to inspect task: "),
+        ("error tf-apply for", "could not apply changes: "),
+    ];
+    let step = steps.iter().find(|(error, _)| message.contains(error));
+    let step = step.map_or("", |(_, sentence)| sentence);
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        format!("Error updating task '{name}'. {step}{message}"),
+    )
 }
 
 fn busy(name: &str) -> Problem {

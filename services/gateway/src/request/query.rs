@@ -16,17 +16,34 @@ pub(crate) struct StatusQuery {
 /// A parameter has a value that it cannot have. The texts are answers to clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueryError {
-    #[error("unsupported {name} parameter value. it must be given only once, got {count} values")]
-    Repeated { name: &'static str, count: usize },
+    #[error(
+        "cannot support more than one {name}{} parameter, got {name} values: [{}]",
+        kind_of(name),
+        .values.join(" ")
+    )]
+    Repeated {
+        name: &'static str,
+        values: Vec<String>,
+    },
     #[error(
         "unsupported status parameter value. got '{0}', must be one of {all}",
         all = all_statuses()
     )]
     Status(String),
-    #[error("unsupported include parameter value. got '{0}', must be 'events'")]
+    #[error(
+        "unsupported ?include parameter value. only supporting 'include=events' but got 'include={0}'"
+    )]
     Include(String),
     #[error("unsupported run parameter value. got '{0}', must be one of 'inspect', 'now'")]
     Run(String),
+}
+
+/// The original words the errors of its parameters differently.
+fn kind_of(name: &str) -> &'static str {
+    match name {
+        "include" => "",
+        _ => " query",
+    }
 }
 
 fn all_statuses() -> String {
@@ -77,13 +94,14 @@ pub(crate) fn single<'a>(
     pairs: &'a [(String, String)],
     name: &'static str,
 ) -> Result<Option<&'a str>, QueryError> {
-    let mut values = pairs.iter().filter(|(key, _)| key == name);
-    let first = values.next();
-    match values.count() {
-        0 => Ok(first.map(|(_, value)| value.as_str())),
-        more => Err(QueryError::Repeated {
+    let values = pairs.iter().filter(|(key, _)| key == name);
+    let values: Vec<_> = values.map(|(_, value)| value.as_str()).collect();
+    match values[..] {
+        [] => Ok(None),
+        [value] => Ok(Some(value)),
+        _ => Err(QueryError::Repeated {
             name,
-            count: more + 1,
+            values: values.into_iter().map(str::to_owned).collect(),
         }),
     }
 }
@@ -125,15 +143,24 @@ mod tests {
 
     #[test]
     fn refused_queries() {
-        let repeated = |name| QueryError::Repeated { name, count: 2 };
+        let repeated = |name, value: &str| QueryError::Repeated {
+            name,
+            values: vec![value.to_owned(); 2],
+        };
         let cases = [
             ("status=bad", QueryError::Status("bad".into())),
             ("status", QueryError::Status(String::new())),
             ("status=a+b", QueryError::Status("a b".into())),
-            ("status=unknown&status=unknown", repeated("status")),
+            (
+                "status=unknown&status=unknown",
+                repeated("status", "unknown"),
+            ),
             ("include=Events", QueryError::Include("Events".into())),
             ("include=", QueryError::Include(String::new())),
-            ("include=events&include=events", repeated("include")),
+            (
+                "include=events&include=events",
+                repeated("include", "events"),
+            ),
             ("include=bad&status=bad", QueryError::Status("bad".into())),
         ];
         for (query, expected) in cases {

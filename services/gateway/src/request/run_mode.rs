@@ -30,7 +30,8 @@ pub(crate) enum RunModeError {
     )]
     NoReplacement,
     #[error(
-        "parameter \"run\" in query has an error: invalid format of parameter \"run\", multiple values"
+        "parameter \"run\" in query has an error: Invalid format for parameter run: multiple values for single \
+         value parameter 'run'"
     )]
     Repeated,
 }
@@ -102,7 +103,7 @@ mod tests {
         let unknown = |text: &str| Err(QueryError::Run(text.to_owned()));
         let repeated = Err(QueryError::Repeated {
             name: "run",
-            count: 2,
+            values: vec!["now".to_owned(); 2],
         });
         let cases = [
             (None, Ok(RunMode::Later)),

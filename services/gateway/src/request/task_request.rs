@@ -1,6 +1,7 @@
 //! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
 
-use cts_core::{Condition, ModuleInput, TaskDraft, go};
+use cts_core::go::{self, InvalidDuration};
+use cts_core::{Condition, ModuleInput, TaskDraft};
 use http::{HeaderMap, header};
 use serde_json::Value;
 
@@ -45,9 +46,9 @@ pub(crate) struct TaskRequest {
     pub(crate) task: TaskDraft,
     /// Which members the request has, for answers that show it.
     pub(crate) sent: SentMembers,
-    /// The first time of the buffer period that is not a duration. Everything else is checked before it is
-    /// reported.
-    pub(crate) bad_duration: Option<String>,
+    /// Error of the first time of the buffer period that is not a duration. Everything else is checked before it
+    /// is reported.
+    pub(crate) bad_duration: Option<InvalidDuration>,
     /// The revision in the body, where there may be one.
     pub(crate) revision: Option<u64>,
 }
@@ -81,8 +82,7 @@ impl TaskRequest {
         let sent = members.sent();
         let bad_duration = members
             .durations()
-            .find(|text| go::parse_duration(text).is_none())
-            .map(str::to_owned);
+            .find_map(|text| go::parse_duration(text).err());
         Ok(Self {
             mode,
             task: members.into_draft(),

@@ -8,15 +8,17 @@ const KEY: &str = "enabled";
 /// The body does not say whether the task is to be on. The texts are answers to clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UpdateBodyError {
-    #[error("the request body is no JSON: {0}")]
+    #[error("error decoding the request: the request body is no JSON: {0}")]
     NoJson(String),
-    #[error("the request body must be an object")]
+    #[error("error decoding the request: the request body must be an object")]
     NoObject,
-    #[error("unsupported members of the request body: {}", .0.join(", "))]
+    #[error("request body's JSON contains unsupported keys: {}", .0.join(", "))]
     Unsupported(Vec<String>),
-    #[error("the member 'enabled' cannot be {0}, it must be true or false")]
+    #[error("cannot parse 'enabled' as bool: {0} is neither true nor false")]
     NoBoolean(String),
-    #[error("the member 'enabled' is missing")]
+    #[error(
+        "/v1/tasks/:task_name currently only supports the 'enabled' field. Missing 'enabled' from the request body"
+    )]
     Missing,
 }
 

@@ -2,6 +2,7 @@
 //! (docs/rest.md#creating-a-task, #deleting-a-task, #updating-a-task).
 
 use axum::response::Response;
+use cts_core::go::InvalidDuration;
 use cts_core::state::StateDecision;
 use cts_proto::json::KnownState;
 use cts_proto::task::v1::KnownTerraformState;
@@ -64,8 +65,8 @@ pub(crate) fn read_replacement(
             request.task.name
         )));
     }
-    if let Some(text) = &request.bad_duration {
-        return Err(no_duration(text));
+    if let Some(error) = &request.bad_duration {
+        return Err(no_duration(error));
     }
     let revision =
         etag::expected(headers, request.revision).map_err(|error| Problem::bad_request(&error))?;
@@ -76,8 +77,8 @@ fn received(body: Received) -> Result<Vec<u8>, Problem> {
     body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))
 }
 
-fn no_duration(text: &str) -> Problem {
-    Problem::bad_request(&format!("invalid buffer period: '{text}' is no duration"))
+fn no_duration(error: &InvalidDuration) -> Problem {
+    Problem::bad_request(&format!("error with task configuration: {error}"))
 }
 
 /// Creates a task, or inspects what would be created.
@@ -94,8 +95,8 @@ pub(crate) async fn create(
     }
     let changed = changes.create(task, mode).await;
     let changed = changed.map_err(|error| match (&error, &request.bad_duration) {
-        (ChangeError::Declined { reason, .. }, Some(text)) if *reason == Reason::Invalid => {
-            no_duration(text)
+        (ChangeError::Declined { reason, .. }, Some(error)) if *reason == Reason::Invalid => {
+            no_duration(error)
         }
         _ => Problem::unchanged(&error, Change::Create(mode), &request.task.name, id),
     })?;

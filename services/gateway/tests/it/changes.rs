@@ -35,7 +35,7 @@ async fn failures_of_the_scheduler_have_their_statuses() {
     let not_there = |name: &str| {
         format!("a task with name '{name}' does not exist or has not been initialized yet")
     };
-    let exists = |name: &str| format!("a task with name '{name}' already exists");
+    let exists = |name: &str| format!("task with name {name} already exists");
     let active = |name: &str| format!("task '{name}' is active and cannot be updated at this time");
     let (refused, incomplete) = ("the name is no name", "the data was not complete in time");
     let stage = Stage::start(three_tasks()).await;
@@ -78,7 +78,11 @@ async fn failures_of_the_scheduler_have_their_statuses() {
         ("busy", 500, &active("busy")),
         ("leaving?run=now", 500, &active("leaving")),
         ("fresh?run=inspect", 500, &not_there("fresh")),
-        ("failing?run=now", 500, FAILED),
+        (
+            "failing?run=now",
+            500,
+            &format!("Error updating task 'failing'. {FAILED}"),
+        ),
         ("refused", 500, refused),
         ("broken", 500, INTERNAL),
     ] {
@@ -131,7 +135,8 @@ async fn an_inspection_shows_the_task_as_it_was_sent() {
             "name": "new", "module": "./m", "enabled": false,
             "condition": {"schedule": {"cron": "0 4 * * *"}},
             "description": "", "providers": [], "variables": {}, "version": "",
-            "module_input": {"consul_kv": {"path": "p"}},
+            "module_input": {"consul_kv": {"path": "p"}, "services": {}},
+            "buffer_period": {"enabled": false, "min": "-1s"},
             "terraform_cloud_workspace": {},
         }))
         .await,
@@ -139,9 +144,13 @@ async fn an_inspection_shows_the_task_as_it_was_sent() {
             "name": "new", "module": "./m", "enabled": false,
             "condition": {"schedule": {"cron": "0 4 * * *"}},
             "description": "", "providers": [], "variables": {}, "version": "",
-            "module_input": {"consul_kv": {
-                "path": "p", "recurse": false, "datacenter": "", "namespace": "",
-            }},
+            "module_input": {
+                "consul_kv": {"path": "p", "recurse": false, "datacenter": "", "namespace": ""},
+                "services": {
+                    "datacenter": "", "namespace": "", "filter": "", "cts_user_defined_meta": {},
+                },
+            },
+            "buffer_period": {"enabled": false, "min": "-1s", "max": "0s"},
         })
     );
 }

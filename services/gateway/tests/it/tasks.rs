@@ -309,6 +309,7 @@ fn fw_sync() -> Task {
                 ..ServicesCondition::default()
             })),
         }),
+        lists_services: true,
         buffer_period: Some(BufferPeriod {
             enabled: None,
             min: None,

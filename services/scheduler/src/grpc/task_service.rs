@@ -297,7 +297,7 @@ fn wire(state: TaskState, include_events: bool) -> proto::TaskState {
         all.into_iter().cloned().collect()
     };
     let (providers, services) = if state.events.is_empty() {
-        (state.providers, Vec::new())
+        (state.providers, state.services)
     } else {
         (
             distinct(|config| &config.providers),

@@ -276,6 +276,11 @@ async fn changes_arrive(scene: &Scene) {
     scene.service("web-a", &["newer"]).await;
     scene.wait_for("matching-kv", json!([[], null, {}])).await;
     assert_eq!(scene.events("yearly").await, 1);
+    let shown = scene.ask("GET", "/v1/tasks/yearly").await.expect(200);
+    assert_eq!(
+        shown["task"]["module_input"],
+        json!({"services": {"names": ["web-a"]}})
+    );
     let explained = scene.ask("GET", "/v1/tasks/yearly/explain").await;
     let explained = explained.expect(200);
     let next = explained["explanation"]["next_tick"].as_str().unwrap();

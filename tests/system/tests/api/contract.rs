@@ -5,6 +5,7 @@ mod patch;
 mod routing;
 mod status;
 mod tasks;
+mod texts;
 mod validation;
 
 use cts_testkit::eventually;

@@ -90,6 +90,7 @@ impl TaskMembers {
                 .module_input
                 .map(ModuleInputMembers::into_inputs)
                 .unwrap_or_default(),
+            lists_services: false,
             variables: self.variables.unwrap_or_default(),
             buffer_period: self.buffer_period.map(BufferPeriodMembers::into_draft),
             terraform_version: self.terraform_version.unwrap_or_default(),
@@ -103,7 +104,7 @@ impl BufferPeriodMembers {
     /// An absent time is zero, not the default (docs/compatibility.md#api).
     fn into_draft(self) -> DraftBufferPeriod {
         let time = |text: Option<String>| {
-            let nanos = text.as_deref().and_then(go::parse_duration);
+            let nanos = text.and_then(|text| go::parse_duration(&text).ok());
             Some(TimeDelta::nanoseconds(nanos.unwrap_or_default()))
         };
         DraftBufferPeriod {

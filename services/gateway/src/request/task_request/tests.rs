@@ -1,5 +1,6 @@
 use chrono::TimeDelta;
 use cts_core::Condition;
+use cts_core::go::InvalidDuration;
 use http::HeaderValue;
 use serde_json::json;
 
@@ -149,7 +150,8 @@ fn missing_times_of_a_buffer_period_are_zero() {
         assert_eq!(request.bad_duration, None);
     }
     let bad = task(&with("buffer_period", json!({"min": "5s", "max": "5"}))).unwrap();
-    assert_eq!(bad.bad_duration.as_deref(), Some("5"));
+    let expected = InvalidDuration::MissingUnit("5".to_owned());
+    assert_eq!(bad.bad_duration, Some(expected));
 }
 
 #[test]

@@ -43,8 +43,8 @@ fn rows() -> Vec<Row> {
         list("?status=well").gives(400, legacy_error("'well'")),
         list("?status=errored&status=errored").gives(400, legacy_error("status")),
         list("?include=").gives(400, legacy_error("include")),
-        list("?include=Events").gives(400, legacy_error("'Events'")),
-        list("?include=config").gives(400, legacy_error("'config'")),
+        list("?include=Events").gives(400, legacy_error("'include=Events'")),
+        list("?include=config").gives(400, legacy_error("'include=config'")),
         list("?include=events&include=events").gives(400, legacy_error("include")),
         list("/pool").gives(200, names(&["pool"])),
         list("/p%6Fol?status=successful").gives(200, names(&["pool"])),
@@ -54,7 +54,7 @@ fn rows() -> Vec<Row> {
         // Path, then status, then include, then existence.
         list("/a/b?status=x").gives(400, legacy_error("'/v1/status/tasks/a/b'")),
         list("/nobody?include=x&status=y").gives(400, legacy_error("'y'")),
-        list("/nobody?include=x").gives(400, legacy_error("'x'")),
+        list("/nobody?include=x").gives(400, legacy_error("'include=x'")),
         list("/nobody?include=events").gives(404, legacy_error("'nobody'")),
     ]
 }

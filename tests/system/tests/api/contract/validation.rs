@@ -41,7 +41,8 @@ fn taken_with(change: impl FnOnce(&mut Value)) -> String {
 fn queries() -> Vec<Row> {
     let row = |query: &str, rest: &str| refused(post(query), OF_QUERY, rest);
     let unknown = "value is not one of the allowed values [\"now\",\"inspect\"]";
-    let repeated = "invalid format of parameter \"run\", multiple values";
+    let repeated =
+        "Invalid format for parameter run: multiple values for single value parameter 'run'";
     vec![
         row("?run=", "empty value is not allowed"),
         row("?run", "empty value is not allowed"),
