@@ -8,6 +8,7 @@ mod create;
 mod delete;
 mod disable;
 mod enable;
+mod fragments;
 mod import;
 mod ours;
 mod real;
