@@ -61,6 +61,10 @@ task delete -unknown -x a
 task delete -auto-approve web
     out Marking task 'web' for deletion...
     out Task 'web' has been marked for deletion and will be deleted when not running.
+start
+    err unable to start {name}
+    out no config file provided
+    out For additional help try '{name} start --help'
 ";
 
 /// Under the original's name only: its usage pages, and the place of options.
