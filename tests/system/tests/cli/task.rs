@@ -13,6 +13,7 @@ mod import;
 mod ours;
 mod real;
 mod run;
+mod tls_words;
 
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};
 use serde_json::{Value, json};
