@@ -96,6 +96,12 @@ impl Address {
         !self.is_secure() && !is_local
     }
 
+    /// Where connections go to.
+    pub(crate) fn host_and_port(&self) -> Option<(&str, u16)> {
+        let host = self.0.host_str()?.trim_matches(['[', ']']);
+        Some((host, self.0.port_or_known_default()?))
+    }
+
     /// The address of an endpoint: a prefix of the address is kept, and each of `segments` is one segment of
     /// the path, whatever it contains.
     ///

@@ -1,10 +1,11 @@
 //! One request and its answer.
 
 use reqwest::header::{CONTENT_TYPE, IF_MATCH, LOCATION};
-use reqwest::{Client, Method, Response, StatusCode, Url};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
 use crate::address::{Address, without_password};
+use crate::client::ApiClient;
 use crate::error::{CallError, Refusal, beginning};
 use crate::model::ErrorAnswer;
 
@@ -38,14 +39,12 @@ pub(crate) struct Answer {
 }
 
 pub(crate) async fn send(
-    client: &Client,
-    address: &Address,
+    api: &ApiClient,
     method: Method,
     url: Url,
     body: Body,
 ) -> Result<Answer, CallError> {
-    let failed = |source| transport_failed(&address.to_string(), address.is_secure(), source);
-    let mut request = client.request(method, url);
+    let mut request = api.client.request(method, url);
     request = match body {
         Body::None => request,
         Body::Json(text) => request.header(CONTENT_TYPE, JSON).body(text),
@@ -55,29 +54,37 @@ pub(crate) async fn send(
             .body(text),
         Body::Bare(text) => request.body(text),
     };
-    let response = request.send().await.map_err(failed)?;
-    whole(response, address).await
+    whole(response(api, request).await?, &api.address).await
 }
 
 /// A successful answer whose body comes bit by bit.
-pub(crate) async fn open(
-    client: &Client,
-    address: &Address,
-    url: Url,
-) -> Result<Response, CallError> {
-    let response = client.get(url).send().await;
-    let response = response
-        .map_err(|source| transport_failed(&address.to_string(), address.is_secure(), source))?;
+pub(crate) async fn open(api: &ApiClient, url: Url) -> Result<Response, CallError> {
+    let response = response(api, api.client.get(url)).await?;
     if response.status().is_success() {
         return Ok(response);
     }
-    Err(match whole(response, address).await?.successful() {
+    Err(match whole(response, &api.address).await?.successful() {
         Err(error) => error,
         Ok(_success) => CallError::Lacking {
-            address: address.to_string(),
+            address: api.address(),
             what: "the log",
         },
     })
+}
+
+/// The beginning of an answer. If the connection ended before it, the server may give the reason.
+async fn response(api: &ApiClient, request: RequestBuilder) -> Result<Response, CallError> {
+    let source = match request.send().await {
+        Ok(response) => return Ok(response),
+        Err(source) => source,
+    };
+    let mut error = transport_failed(&api.address(), api.address.is_secure(), source);
+    if error.is_unexplained_end()
+        && let CallError::Transport { alert, .. } = &mut error
+    {
+        *alert = Box::pin(crate::alert::alert(&api.address, &api.tls)).await;
+    }
+    Err(error)
 }
 
 /// No answer came, or not all of it.
@@ -85,6 +92,7 @@ pub(crate) fn transport_failed(address: &str, secure: bool, source: reqwest::Err
     CallError::Transport {
         address: address.to_owned(),
         secure,
+        alert: None,
         // The address is shown already, and the URL may hold a password.
         source: source.without_url(),
     }

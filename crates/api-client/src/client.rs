@@ -1,6 +1,7 @@
 //! The calls.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_proto::run::v1::GetQueueResponse;
@@ -8,6 +9,7 @@ use cts_proto::task::v1::Loss;
 use reqwest::{Client, Method, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use tokio_rustls::rustls::ClientConfig;
 
 use crate::address::Address;
 use crate::call::{Answer, Body, send};
@@ -35,6 +37,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 pub struct ApiClient {
     pub(crate) client: Client,
     pub(crate) address: Address,
+    pub(crate) tls: Arc<ClientConfig>,
 }
 
 impl ApiClient {
@@ -52,9 +55,13 @@ impl ApiClient {
             .connect_timeout(CONNECT)
             .tcp_keepalive(KEEP_ALIVE)
             .redirect(redirects())
-            .tls_backend_preconfigured(tls);
+            .tls_backend_preconfigured(tls.clone());
         let client = builder.build().map_err(SetupError::Build)?;
-        Ok(Self { client, address })
+        Ok(Self {
+            client,
+            address,
+            tls: Arc::new(tls),
+        })
     }
 
     /// The address of the API, for display: without user name and password.
@@ -308,7 +315,7 @@ impl ApiClient {
         url: Url,
         body: Body,
     ) -> Result<Answer, CallError> {
-        send(&self.client, &self.address, method, url, body).await
+        send(self, method, url, body).await
     }
 
     fn lacking(&self, what: &'static str) -> CallError {

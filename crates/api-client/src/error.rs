@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::io;
 
-use cts_tls::{TlsError, answers_in_plain_text, causes};
+use cts_tls::{TlsError, answers_in_plain_text, causes, go_words};
+use tokio_rustls::rustls;
 
 use crate::address::AddressError;
 
@@ -44,6 +45,8 @@ pub enum CallError {
         address: String,
         /// Whether TLS was to be spoken there.
         secure: bool,
+        /// The server's reason for ending the connection, if it gave one only when it was connected to again.
+        alert: Option<io::Error>,
         /// Why not.
         #[source]
         source: reqwest::Error,
@@ -157,6 +160,17 @@ impl CallError {
     pub fn report(&self, form: ErrorForm) -> String {
         match self {
             Self::Refused(refusal) => refusal.text(form),
+            Self::Transport { alert, source, .. } => {
+                let fault: &(dyn Error + 'static) = match alert {
+                    Some(alert) => alert,
+                    None => source,
+                };
+                let cause = deepest(fault).unwrap_or_else(|| fault.to_string());
+                match go_words(fault) {
+                    Some(words) => format!("{self}: {words} ({cause})"),
+                    None => format!("{self}: {cause}"),
+                }
+            }
             other => match deepest(other) {
                 Some(cause) => format!("{other}: {cause}"),
                 None => other.to_string(),
@@ -175,7 +189,22 @@ impl CallError {
             );
         }
         has_cause(source, is_closed_connection)
-            .then_some("the server may expect HTTPS: try an address that begins with https://")
+            .then_some("client may have sent an HTTP request to an HTTPS server: try an address that begins with https://")
+    }
+
+    /// Whether a connection that was to be secure has ended, and nothing of that gives a reason.
+    pub(crate) fn is_unexplained_end(&self) -> bool {
+        let Self::Transport { secure, source, .. } = self else {
+            return false;
+        };
+        let is_refused = |cause: &(dyn Error + 'static)| {
+            let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+            kind == Some(io::ErrorKind::ConnectionRefused)
+        };
+        let is_explained = source.is_timeout()
+            || has_cause(source, is_refused)
+            || has_cause(source, <dyn Error>::is::<rustls::Error>);
+        *secure && !is_explained
     }
 
     /// Whether the task does not exist.

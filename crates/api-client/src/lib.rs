@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod address;
+mod alert;
 mod call;
 mod client;
 mod error;

@@ -87,7 +87,7 @@ impl ApiClient {
             .append_pair("follow", "true")
             .append_pair("format", "ndjson")
             .append_pair("after", &position.to_string());
-        let response = open(&self.client, &self.address, url).await?;
+        let response = open(self, url).await?;
         Ok(FollowedLog {
             response,
             address: self.address(),

@@ -80,7 +80,7 @@ fn parse(
         .clone()
         .try_get_matches_from(spelling)
         .and_then(|mut matches| Arguments::from_arg_matches_mut(&mut matches));
-    let arguments = parsed.map_err(|error| help::refused(definitions, leaf, &error))?;
+    let arguments = parsed.map_err(|error| help::refused(definitions, leaf, words, &error))?;
     let silent = definitions.invoked_as() == InvokedAs::Original;
     let notice = if silent { String::new() } else { read.notice };
     let warning = start::check(definitions, &arguments.command)?;

@@ -9,6 +9,11 @@ pub fn say(text: &str) {
     drop(writeln!(io::stderr(), "{}", text.trim_end()));
 }
 
+/// Where the help of the command `call` is, such as `cts task create`.
+pub(crate) fn help_hint(call: &str) -> String {
+    format!("For additional help try '{call} --help'")
+}
+
 /// Writes a result to standard output. A missing reader is not a failure.
 pub fn print(text: &str) -> Result<(), CommandError> {
     match io::stdout().write_all(text.as_bytes()) {

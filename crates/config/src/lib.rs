@@ -41,7 +41,7 @@ pub use dump::{dump, dump_json};
 pub use load::{ConfigError, Loaded, check, load};
 pub use report::problem::{Problem, Report, Severity};
 pub use tasks::declaration::DeclaredTasks;
-pub use tasks::file::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};
+pub use tasks::file::{TaskFile, TaskFileError, load_task_file};
 
 #[cfg(test)]
 mod tests;

@@ -112,7 +112,7 @@ impl<'a> Lexer<'a> {
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let Some(length) = comment.find("*/") else {
                     return Err(ParseError::new(
-                        "comment is not closed: found end of file, expected `*/`",
+                        "comment not terminated: found end of file, expected `*/`",
                         self.position..self.position + 2,
                     )
                     .with_help("close the comment with `*/`"));

@@ -28,6 +28,11 @@ pub(crate) struct Trusted {
 )]
 pub struct AuthorityPresented;
 
+/// No certificate can be accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no certificates are trusted: the system has none, and none are named (`ca_cert`)")]
+pub(crate) struct NothingTrusted;
+
 impl Trusted {
     pub(crate) fn new(roots: RootCertStore, certificates: Vec<CertificateDer<'static>>) -> Self {
         Self {
@@ -62,10 +67,7 @@ impl Trusted {
         algorithms: WebPkiSupportedAlgorithms,
     ) -> Result<(), Error> {
         if self.roots.is_empty() {
-            return Err(Error::General(
-                "no certificates are trusted: the system has none, and none are named (`ca_cert`)"
-                    .to_owned(),
-            ));
+            return Err(Error::Other(OtherError(Arc::new(NothingTrusted))));
         }
         let parsed = ParsedCertificate::try_from(presented)?;
         let signed = rustls::client::verify_server_cert_signed_by_trust_anchor(

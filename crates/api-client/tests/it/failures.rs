@@ -116,5 +116,8 @@ async fn a_connection_that_only_ends_may_want_tls() {
     let text = closed.report(LEGACY);
     assert_contains(&text, ["connection closed before message completed"]);
     let hint = closed.hint().unwrap();
-    assert!(hint.contains("may expect HTTPS"), "{hint}");
+    assert!(
+        hint.contains("sent an HTTP request to an HTTPS server"),
+        "{hint}"
+    );
 }

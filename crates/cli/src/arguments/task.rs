@@ -24,8 +24,8 @@ pub(crate) enum TaskCommand {
     /// Delete a task. Its infrastructure stays, unless the task says otherwise.
     #[command(after_help = "Example:\n\n    \
         $ cts task delete -auto-approve web\n    \
-        ==> Marking 'web' for deletion\n    \
-        ==> 'web' has been marked for deletion. It goes as soon as it does not run.")]
+        ==> Marking task 'web' for deletion...\n    \
+        ==> Task 'web' has been marked for deletion and will be deleted when not running.")]
     Delete(Delete),
     /// Enable a task: show the plan and, if there are changes, ask and run.
     #[command(after_help = "Example:\n\n    \

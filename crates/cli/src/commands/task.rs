@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::ui::on_one_line;
 
 use self::session::{ExitStatus, Session, Style};
-use self::ui::{Input, Ui};
+use self::ui::{Input, Stream, Ui};
 use crate::arguments::{Import, RunsCommand, TaskCommand};
 use crate::exit_code::EXIT_INTERRUPTED;
 
@@ -110,7 +110,8 @@ async fn converse(
     let (mut stdout, mut stderr) = (stdout(), stderr());
     let passed_on = CancellationToken::new();
     let input = Input::new(stdin());
-    let ui = Ui::new(&mut stdout, &mut stderr, input, passed_on.clone());
+    let (to_stdout, to_stderr) = (Stream::new(&mut stdout), Stream::new(&mut stderr));
+    let ui = Ui::new(to_stdout, to_stderr, input, passed_on.clone());
     let conversation = async {
         let session = Session {
             ui,

@@ -42,8 +42,9 @@ pub(super) fn bad_options(
     words: &[OsString],
     error: &OptionError,
 ) -> Answer {
+    let headline = unsupported(leaf, words);
     if definitions.invoked_as() == InvokedAs::Original {
-        return usage::complaint(definitions, leaf, words, &error.to_string());
+        return usage::complaint(definitions, leaf, headline, &error.to_string());
     }
     let tip = match error {
         OptionError::Unknown(name) => {
@@ -58,27 +59,46 @@ pub(super) fn bad_options(
     };
     let usage = leaf.command().clone().render_usage();
     let complaint = format!(
-        "error: {error}{tip}\n\n{usage}\n\nFor more information, try '{} --help'.\n",
+        "{headline}error: {error}{tip}\n\n{usage}\n\nFor more information, try '{} --help'.\n",
         leaf.call()
     );
     Answer::complaint(complaint, EXIT_USAGE)
 }
 
 /// Because clap does not accept what the options and arguments say.
-pub(super) fn refused(definitions: &Definitions, leaf: &Leaf<'_>, error: &clap::Error) -> Answer {
+pub(super) fn refused(
+    definitions: &Definitions,
+    leaf: &Leaf<'_>,
+    words: &[OsString],
+    error: &clap::Error,
+) -> Answer {
     let code = match error.kind() {
         // Unknown options have been reported already, so this is an argument too many.
         ErrorKind::MissingRequiredArgument | ErrorKind::UnknownArgument => EXIT_MISSING,
         _ => EXIT_USAGE,
     };
+    let headline = unsupported(leaf, words);
     let text = error.render().to_string();
     if definitions.invoked_as() != InvokedAs::Original {
-        return Answer::complaint(text, code);
+        return Answer::complaint(headline + &text, code);
     }
     let first = text.lines().next().unwrap_or_default();
     let first = first.strip_prefix("error: ").unwrap_or(first);
     Answer {
         code,
-        ..usage::complaint(definitions, leaf, &[], first)
+        ..usage::complaint(definitions, leaf, headline, first)
     }
+}
+
+/// Headline of the original's commands about one task, for options that cannot be read; empty for others.
+fn unsupported(leaf: &Leaf<'_>, words: &[OsString]) -> String {
+    let about_one_task = matches!(leaf.path(), ["task", "delete" | "enable" | "disable"]);
+    if !about_one_task {
+        return String::new();
+    }
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    format!(
+        "==> Error: unsupported arguments in flags '{}'\n",
+        words.join(", ")
+    )
 }

@@ -5,6 +5,7 @@ use super::definitions::Definitions;
 use super::help;
 use crate::arguments::{Command, ServiceCommand};
 use crate::exit_code::EXIT_MISSING;
+use crate::output::help_hint;
 
 /// The warning of the old form, or the answer to a `start` without a configuration; other commands pass.
 pub(super) fn check(definitions: &Definitions, command: &Command) -> Result<String, Answer> {
@@ -27,10 +28,11 @@ pub(super) fn check(definitions: &Definitions, command: &Command) -> Result<Stri
 fn without_configuration(name: &str) -> Answer {
     Answer {
         stdout: format!(
-            "    no configuration was given: name a file with -config-file, or a directory with \
-             -config-dir\n\n    For help: {name} start --help\n"
+            "    no config file provided: name a file with -config-file, or a directory with \
+             -config-dir\n\n    {}\n",
+            help_hint(&format!("{name} start"))
         ),
-        stderr: format!("==> Error: {name} cannot start\n"),
+        stderr: format!("==> Error: unable to start {name}\n"),
         code: EXIT_MISSING,
     }
 }

@@ -2,8 +2,6 @@
 
 mod listing;
 
-use std::ffi::OsString;
-
 use super::SHELL_FILES;
 use crate::exit_code::EXIT_USAGE;
 use crate::invocation::answer::Answer;
@@ -28,7 +26,7 @@ fn program(definitions: &Definitions, root: &Leaf<'_>) -> String {
     let commands = listing::commands(root.command());
     let start = definitions.leaf(&["start"]);
     format!(
-        "Usage: {} [--version] [--help] <command> [options]\n\n\
+        "Usage CLI: {} <command> [-help] [options]\n\n\
          Commands:\n\n{commands}\nOptions of start:\n\n{}",
         super::NAME,
         listing::options(&start, &SHELL_FILES)
@@ -43,36 +41,29 @@ fn command(leaf: &Leaf<'_>) -> String {
         let text = text.replace(&ours, &format!("{} task", super::NAME));
         format!("\n{}\n", text.trim_end())
     });
+    let (usage, arguments) = match leaf.path() {
+        ["start"] => ("Usage CLI", String::new()),
+        ["task", "create"] => ("Usage", " -task-file=<task config>".to_owned()),
+        _ => ("Usage", listing::arguments(leaf.command())),
+    };
     format!(
-        "Usage: {} [options]{}\n\n{}.\n\nOptions:\n\n{}{example}",
+        "{usage}: {} [-help] [options]{arguments}\n\n{}.\n\nOptions:\n\n{}{example}",
         leaf.call(),
-        listing::arguments(leaf.command()),
         about.unwrap_or_default(),
         listing::options(leaf, &[]),
     )
 }
 
-/// The parser's line and the usage on standard output, and for commands about one task a line on standard
-/// error.
+/// The parser's line and the usage on standard output, and `headline` on standard error.
 pub(crate) fn complaint(
     definitions: &Definitions,
     leaf: &Leaf<'_>,
-    words: &[OsString],
+    headline: String,
     line: &str,
 ) -> Answer {
-    let about_one_task = matches!(leaf.path(), ["task", "delete" | "enable" | "disable"]);
-    let stderr = if about_one_task {
-        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        format!(
-            "==> Error: unsupported arguments in flags '{}'\n",
-            words.join(", ")
-        )
-    } else {
-        String::new()
-    };
     Answer {
         stdout: format!("{line}\n{}", page(definitions, leaf)),
-        stderr,
+        stderr: headline,
         code: EXIT_USAGE,
     }
 }

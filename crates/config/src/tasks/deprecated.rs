@@ -25,10 +25,22 @@ impl DeprecatedKeyUse {
 
     /// Where the deprecated forms are not understood at all.
     pub(crate) fn refuse(&self, sink: &Sink) {
-        let message = format!(
-            "`{}` is not supported here, use {}",
-            self.key, self.replacement
-        );
-        sink.error(&self.place, message);
+        sink.error(&self.place, self.refusal());
+    }
+
+    /// Scripts look for the sentence up to the comma.
+    pub(crate) fn refusal(&self) -> String {
+        let key = self.key;
+        let what = match key {
+            "source_input" => format!("'{key}' block in the task"),
+            "source_includes_var" => {
+                format!("'{key}' field in the task's 'condition \"services\"' block")
+            }
+            _ => format!("'{key}' field in the task block"),
+        };
+        format!(
+            "the {what} is no longer supported, use {}",
+            self.replacement
+        )
     }
 }

@@ -14,6 +14,7 @@ use crate::report::location::Located;
 use crate::report::problem::Report;
 use crate::report::sink::Sink;
 use crate::tasks::condition::GivenCondition;
+use crate::tasks::deprecated::DeprecatedKeyUse;
 use crate::tasks::raw::RawTask;
 use crate::tasks::variables::VariableFiles;
 use crate::tasks::variables::raw::expression_of;
@@ -56,15 +57,6 @@ pub struct TaskFile {
     pub warnings: Report,
 }
 
-/// Use of a key that configuration files may still have, but task files not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeprecatedUse {
-    /// The key.
-    pub key: String,
-    /// The key or block to write instead, with its quotes, as part of a sentence.
-    pub replacement: String,
-}
-
 /// A file holds no task that can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFileError {
@@ -75,11 +67,12 @@ pub enum TaskFileError {
     #[error("task file must contain at least one task")]
     NoTask,
     /// There are several tasks in it.
-    #[error("task file cannot contain more than 1 task, and there are {0}")]
+    #[error("task file cannot contain more than 1 task, contains {0} tasks")]
     SeveralTasks(usize),
-    /// Nothing is wrong with it but that it uses deprecated keys.
+    /// Nothing is wrong with it but that it uses deprecated keys. One sentence for each, with the key or block to
+    /// write instead.
     #[error("task file uses deprecated keys")]
-    Deprecated(Vec<DeprecatedUse>),
+    Deprecated(Vec<String>),
 }
 
 /// Reads the one task of a configuration file; other blocks in it are allowed and ignored.
@@ -127,11 +120,7 @@ fn read(path: &Path, context: &LoadContext<'_>, sink: &Sink) -> Result<TaskFile,
 
     let mut deprecated = written.deprecated.iter().peekable();
     if deprecated.peek().is_some() {
-        let uses = deprecated.map(|used| DeprecatedUse {
-            key: used.key.to_owned(),
-            replacement: used.replacement.to_owned(),
-        });
-        let uses = uses.collect();
+        let uses = deprecated.map(DeprecatedKeyUse::refusal).collect();
         if sink.has_errors() {
             for used in &written.deprecated {
                 used.refuse(sink);

@@ -131,7 +131,7 @@ impl RawTask {
 
 fn decode_name(block: &mut Block<'_>) -> Option<Located<TaskName>> {
     if !block.has("name") {
-        block.missing("a task needs a `name`");
+        block.missing("unique name for the task is required");
     }
     let written = block.take("name", coerce::text)?;
     match TaskName::new(written.value) {
@@ -188,7 +188,7 @@ fn decode_module(
         });
     }
     if !given {
-        block.missing("a task needs a `module`");
+        block.missing("module for the task is required");
     }
     let module = module.or(source)?;
     if module.value.is_empty() {

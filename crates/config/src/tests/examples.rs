@@ -299,7 +299,7 @@ fn x3_all_that_is_wrong_is_in_one_report() {
     };
     assert!(help(1, "unknown key `adress` in `consul`").contains("`address`"));
     assert!(help(4, "unknown key `modules` in `task`").contains("`module`"));
-    help(2, "a task needs a `module`");
+    help(2, "module for the task is required");
     assert_eq!(problems.len(), 3, "{problems:#?}");
 }
 

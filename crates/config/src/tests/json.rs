@@ -133,7 +133,7 @@ fn null_is_the_same_as_no_such_key() {
         &format!("{{\"task\": [{}]}}", task("").replace("\"t\"", "null")),
         1,
         11,
-        "a task needs a `name`",
+        "unique name for the task is required",
     );
     let sandbox = Sandbox::new();
     sandbox.write("1.hcl", "port = 1");

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Sandbox, assert_each, only};
-use crate::{DeprecatedUse, TaskFile, TaskFileError, load_task_file};
+use crate::{TaskFile, TaskFileError, load_task_file};
 
 fn load(sandbox: &Sandbox, name: &str, text: &str) -> Result<TaskFile, TaskFileError> {
     sandbox.write(name, text);
@@ -240,23 +240,21 @@ fn deprecated_keys_are_refused_with_their_successors() {
         panic!("not refused");
     };
     let expected = [
-        ("source", "`module`"),
-        ("source_input", "`module_input`"),
-        ("services", "a `module_input \"services\"`"),
+        "the 'source' field in the task block is no longer supported, use `module`",
+        "the 'source_input' block in the task is no longer supported, use `module_input`",
+        "the 'services' field in the task block is no longer supported, use a `module_input \"services\"`",
     ];
-    assert_eq!(
-        uses,
-        expected.map(|(key, replacement)| DeprecatedUse {
-            key: key.into(),
-            replacement: replacement.into(),
-        })
-    );
+    assert_eq!(uses, expected);
     let text = "task { name = \"t\" module = \"m\"
         condition \"services\" { names = [\"a\"] source_includes_var = true } }";
     let Err(TaskFileError::Deprecated(uses)) = load(&sandbox, "task.hcl", text) else {
         panic!("not refused");
     };
-    assert_eq!(uses[0].key, "source_includes_var");
+    assert_eq!(
+        uses[0],
+        "the 'source_includes_var' field in the task's 'condition \"services\"' block \
+         is no longer supported, use `use_as_module_input`"
+    );
     // Together with other problems, deprecated keys are problems like the others.
     let text = "task { name = \"a b\"\nsource = \"m\" }";
     let Err(TaskFileError::Problems(report)) = load(&sandbox, "task.hcl", text) else {
@@ -270,9 +268,9 @@ fn deprecated_keys_are_refused_with_their_successors() {
 fn problems_are_found_before_anything_is_sent() {
     let sandbox = Sandbox::new();
     let cases = r#"
-        task { module = "m" } #~ a task needs a `name`
+        task { module = "m" } #~ unique name for the task is required
         task { name = "a b" module = "m" } #~ invalid task name
-        task { name = "a" } #~ a task needs a `module`
+        task { name = "a" } #~ module for the task is required
         task { name = "a" module = "m" condition "consul-kv" { } } #~ path is required
         task { name = "a" module = "m" condition "catalog-services" { } } #~ `regexp` must be set
         task { name = "a" module = "m" condition "schedule" { } } #~ cron config is required

@@ -160,12 +160,12 @@ fn tasks_are_checked() {
     assert_problem(
         &format!("task {{ module = \"./m\" {condition} }}"),
         1,
-        "a task needs a `name`",
+        "unique name for the task is required",
     );
     assert_problem(
         &format!("task {{ name = \"a\" {condition} }}"),
         1,
-        "a task needs a `module`",
+        "module for the task is required",
     );
     assert_problem(
         &named("a").replace("task {", "task \"x\" {"),

@@ -88,7 +88,7 @@ impl<'a> Lexer<'a> {
         };
         Err(ParseError::new(
             format!(
-                "heredoc is not closed: found end of file, expected a line {}",
+                "heredoc not terminated: found end of file, expected a line {}",
                 quoted(marker)
             ),
             opening,

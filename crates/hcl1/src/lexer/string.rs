@@ -61,7 +61,7 @@ impl Lexer<'_> {
             ("end of file", end)
         };
         ParseError::new(
-            format!("string is not closed: found {found}, expected `\"`"),
+            format!("string is not closed (literal not terminated): found {found}, expected `\"`"),
             start..end,
         )
         .with_help(
@@ -79,7 +79,7 @@ impl Lexer<'_> {
             match bytes.get(position) {
                 None => {
                     return Err(ParseError::new(
-                        "`${` is not closed: found end of file, expected `}`",
+                        "`${` is not closed (literal not terminated): found end of file, expected `}`",
                         start..start + "${".len(),
                     )
                     .with_help(

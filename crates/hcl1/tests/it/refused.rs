@@ -25,9 +25,9 @@ fn check(table: &[(&str, &str)]) {
 #[test]
 fn open_comments() {
     check(&[
-        ("a = 1 ⟦/*⟧ b = 2", "comment is not closed"),
-        ("⟦/*⟧", "comment is not closed"),
-        ("⟦/*⟧/", "comment is not closed"),
+        ("a = 1 ⟦/*⟧ b = 2", "comment not terminated"),
+        ("⟦/*⟧", "comment not terminated"),
+        ("⟦/*⟧/", "comment not terminated"),
         ("⟦/⟧ a", "expected a key"),
     ]);
 }
@@ -93,11 +93,11 @@ fn bad_interpolations() {
 #[test]
 fn bad_heredocs() {
     check(&[
-        ("a = ⟦<<EOF⟧\ntext\n", "heredoc is not closed"),
-        ("a = ⟦<<EOF⟧\ntext\nEOF", "heredoc is not closed"),
-        ("a = ⟦<<EOF⟧", "heredoc is not closed"),
-        ("a = [⟦<<EOF⟧\ntext\nEOF, 1]", "heredoc is not closed"),
-        ("a = ⟦<<EOF⟧\ntext\nEOF \n", "heredoc is not closed"),
+        ("a = ⟦<<EOF⟧\ntext\n", "heredoc not terminated"),
+        ("a = ⟦<<EOF⟧\ntext\nEOF", "heredoc not terminated"),
+        ("a = ⟦<<EOF⟧", "heredoc not terminated"),
+        ("a = [⟦<<EOF⟧\ntext\nEOF, 1]", "heredoc not terminated"),
+        ("a = ⟦<<EOF⟧\ntext\nEOF \n", "heredoc not terminated"),
         ("a = ⟦<<⟧ EOF\ntext\nEOF\n", "without a marker"),
         ("a = ⟦<<-⟧\ntext\n", "without a marker"),
         ("a = ⟦<<⟧", "without a marker"),

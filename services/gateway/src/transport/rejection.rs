@@ -15,6 +15,9 @@ use crate::transport::json;
 /// Time for the peer to take an answer before the connection is closed.
 const REJECTION_LIMIT: Duration = Duration::from_secs(1);
 
+/// Longest pause of a peer that is still sending its request.
+const PAUSE_LIMIT: Duration = Duration::from_secs(1);
+
 /// Answers to connections beyond the limits; more than these are just closed.
 const REJECTIONS: ClientLimit = ClientLimit {
     total: 64,
@@ -56,17 +59,23 @@ pub(crate) async fn refuse(mut stream: TcpStream, why: LimitReached, permit: Cli
         body.len()
     );
     let answer = [head.as_bytes(), &body].concat();
-    drop(say_and_end(&mut stream, &answer).await);
+    drop(say_and_end(&mut stream, &answer, REJECTION_LIMIT).await);
     drop(permit);
 }
 
-/// Sends `bytes` and closes the connection, whatever the peer has sent.
-pub(crate) async fn say_and_end(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+/// Sends `bytes` and closes the connection, whatever the peer has sent. The rest of its request is read until
+/// `limit`.
+pub(crate) async fn say_and_end(
+    stream: &mut TcpStream,
+    bytes: &[u8],
+    limit: Duration,
+) -> io::Result<()> {
     stream.write_all(bytes).await?;
     stream.shutdown().await?;
     // Closing with unread bytes would reset the connection, and the answer might be lost.
     let mut rest = [0; 4096];
-    let reading = async { while let Ok(1..) = stream.read(&mut rest).await {} };
-    drop(timeout(REJECTION_LIMIT, reading).await);
+    let reading =
+        async { while let Ok(Ok(1..)) = timeout(PAUSE_LIMIT, stream.read(&mut rest)).await {} };
+    drop(timeout(limit, reading).await);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::time::Duration;
 
 use cts_tls::ServerTls;
 use tokio::io::AsyncReadExt as _;
@@ -15,10 +16,15 @@ use crate::transport::rejection::say_and_end;
 const HANDSHAKE_RECORD: u8 = 0x16;
 
 /// How requests begin that are answered although they are not TLS.
-const REQUEST_BEGINNINGS: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];
+const REQUEST_BEGINNINGS: [&[u8; 5]; 7] = [
+    b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO", b"PATCH", b"DELET",
+];
 
 const PLAIN_REQUEST_ANSWER: &[u8] =
-    b"HTTP/1.0 400 Bad Request\r\n\r\nAn HTTP request was sent to an HTTPS server.\n";
+    b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+
+/// Longest time for the rest of a request in plain text.
+const REST_LIMIT: Duration = Duration::from_secs(10);
 
 /// Lets connections in once they have shown what they must.
 #[derive(Debug, Clone)]
@@ -67,5 +73,5 @@ async fn refuse_plain_text(stream: &mut TcpStream) -> io::Result<()> {
     if !REQUEST_BEGINNINGS.contains(&&beginning) {
         return Ok(());
     }
-    say_and_end(stream, PLAIN_REQUEST_ANSWER).await
+    say_and_end(stream, PLAIN_REQUEST_ANSWER, REST_LIMIT).await
 }

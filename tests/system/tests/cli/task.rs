@@ -8,10 +8,12 @@ mod create;
 mod delete;
 mod disable;
 mod enable;
+mod fragments;
 mod import;
 mod ours;
 mod real;
 mod run;
+mod tls_words;
 
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};
 use serde_json::{Value, json};

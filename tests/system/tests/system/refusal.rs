@@ -47,7 +47,7 @@ async fn bad_configuration_is_shown_at_its_place() {
     .await;
     refused_configuration(
         "working_dir = \"work\"\ntask {\n  name = \"pool\"\n  condition \"services\" { names = [\"web\"] }\n}\n",
-        &["a task needs a `module`", "cts.hcl:2:1", "task {"],
+        &["module for the task is required", "cts.hcl:2:1", "task {"],
     )
     .await;
     refused_configuration(

@@ -28,19 +28,20 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Delete) -> Result<(
     }
     session
         .ui
-        .info(&format!("Marking '{name}' for deletion..."));
+        .info(&format!("Marking task '{name}' for deletion..."));
     let headline = format!("Error: unable to delete '{name}'");
     client
         .delete_task(name, end == End::IsRetained)
         .await
         .map_err(|error| session.refused(&headline, &error))?;
-    session.ui.info(&if matches!(end, End::IsDestroyed | End::GoesOn) {
-        format!(
-            "'{name}' has been marked for deletion: its infrastructure is destroyed, and it goes when that has succeeded."
-        )
-    } else {
-        format!("'{name}' has been marked for deletion and goes when it is not running.")
-    });
+    session.ui.info(&format!(
+        "Task '{name}' has been marked for deletion and will be deleted when not running."
+    ));
+    if matches!(end, End::IsDestroyed | End::GoesOn) {
+        session
+            .ui
+            .output("Its infrastructure is destroyed before the task is deleted.");
+    }
     if !options.wait {
         return Ok(());
     }

@@ -26,15 +26,18 @@ pub(super) async fn approve_plan(
     action: Action,
     name: &str,
 ) -> Result<bool, ExitStatus> {
-    let (doing, verb) = match action {
-        Action::Creating => ("Creating", "create and run"),
-        Action::Enabling | Action::Deleting => ("Enabling", "enable and run"),
+    let doing = match action {
+        Action::Creating => "Creating",
+        Action::Enabling => "Enabling",
+        Action::Deleting => "Deleting",
     };
     let ui = &mut session.ui;
     ui.info(&format!(
-        "{doing} the task will perform what is described above."
+        "{doing} the task will perform the actions described above."
     ));
-    ui.output(&format!("Do you want to {verb} '{name}'?"));
+    ui.output(&format!(
+        "Do you want to perform these actions for '{name}'?"
+    ));
     ui.output(" - This action cannot be undone.");
     ui.output(
         " - The actions of Terraform may differ from those above if the monitored services have changed.",
@@ -56,7 +59,7 @@ pub(super) async fn approve(
 pub(super) async fn ask(session: &mut Session<'_>, cancelled: &str) -> Result<bool, ExitStatus> {
     let ui = &mut session.ui;
     ui.output("");
-    ui.output("Only 'yes' will be accepted to approve; 'no' or an empty line rejects.");
+    ui.output("Only 'yes' will be accepted to approve, enter 'no' or leave blank to reject.");
     ui.output("");
     let answer = ui.ask("Enter a value:").await;
     match answer {

@@ -9,6 +9,7 @@ use cts_runtime::ProcessEnv;
 use super::ui::Ui;
 use crate::arguments::ClientOptions;
 use crate::exit_code::{EXIT_GENERAL, EXIT_MISSING};
+use crate::output::help_hint;
 
 /// Between two polls of something that is waited for.
 const LOOK: Duration = Duration::from_millis(500);
@@ -55,22 +56,28 @@ impl Session<'_> {
             return Ok(name);
         }
         let given = match names {
-            [] => "None was given.".to_owned(),
-            several => {
-                let quoted = several.iter().map(|name| format!("'{name}'"));
-                let quoted: Vec<String> = quoted.collect();
-                format!("{} were given: {}", several.len(), quoted.join(", "))
-            }
+            [] => "No arguments were passed to the command".to_owned(),
+            several => format!(
+                "{} arguments were passed to the command: '{}'",
+                several.len(),
+                several.join(", ")
+            ),
         };
-        let program = self.process_env.program;
         let mut explanation = vec![given];
         // `cts` finds options wherever they stand.
-        if program != OURS {
-            explanation.push("Options have to stand before the name of the task.".to_owned());
+        if self.process_env.program != OURS {
+            explanation.push(
+                "All flags are required to appear before positional arguments if set".to_owned(),
+            );
         }
-        explanation.push(format!("More: {program} task {command} --help"));
+        explanation.push(self.help_hint(command));
         let headline = "Error: this command requires one argument";
         Err(self.missing(headline, &explanation))
+    }
+
+    /// Where the help of a command is.
+    pub(super) fn help_hint(&self, command: &str) -> String {
+        help_hint(&format!("{} task {command}", self.process_env.program))
     }
 
     /// A client for what the options and the environment say.

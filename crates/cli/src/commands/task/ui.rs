@@ -4,18 +4,14 @@
 //! has gone does not fail the command: output that cannot be written is dropped.
 
 mod input;
+mod stream;
 mod text;
-
-use std::io::Write;
 
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::input::{AskError, Input};
+pub(super) use self::stream::Stream;
 pub use self::text::on_one_line;
-pub(super) use self::text::printable;
-
-/// Columns that the details of an error are wrapped at.
-const DETAIL_WIDTH: usize = 78;
 
 /// Begins information and errors.
 const ARROW: &str = "==> ";
@@ -25,16 +21,16 @@ const INDENT: &str = "    ";
 
 /// One conversation with the user of the command.
 pub(super) struct Ui<'a> {
-    stdout: &'a mut (dyn Write + Send),
-    stderr: &'a mut (dyn Write + Send),
+    stdout: Stream<'a>,
+    stderr: Stream<'a>,
     input: Option<Input>,
     interrupt: CancellationToken,
 }
 
 impl<'a> Ui<'a> {
     pub(super) fn new(
-        stdout: &'a mut (dyn Write + Send),
-        stderr: &'a mut (dyn Write + Send),
+        stdout: Stream<'a>,
+        stderr: Stream<'a>,
         input: Input,
         interrupt: CancellationToken,
     ) -> Self {
@@ -48,49 +44,47 @@ impl<'a> Ui<'a> {
 
     /// An action or its progress.
     pub(super) fn info(&mut self, text: &str) {
-        say(self.stdout, ARROW, text);
+        self.stdout.say(ARROW, text);
     }
 
     /// More about it. The prefix stands before the first line only; an empty text is an empty line.
     pub(super) fn output(&mut self, text: &str) {
-        say(self.stdout, INDENT, text);
+        self.stdout.say(INDENT, text);
     }
 
     /// An error: the action that failed.
     pub(super) fn error(&mut self, text: &str) {
-        say(self.stderr, ARROW, text);
+        self.stderr.say(ARROW, text);
     }
 
     /// Why not, where the commands of the original say it: on standard output.
     pub(super) fn detail(&mut self, text: &str) {
-        self.output(&text::wrap(text, DETAIL_WIDTH));
+        self.stdout.explain(INDENT, text);
     }
 
     /// More about an error of a cts-only command, whose standard output belongs to its result.
     pub(super) fn note(&mut self, text: &str) {
-        say(self.stderr, INDENT, &text::wrap(text, DETAIL_WIDTH));
+        self.stderr.explain(INDENT, text);
     }
 
     /// More about it that has a layout of its own, without a prefix.
     pub(super) fn block(&mut self, text: &str) {
-        say(self.stdout, "", text);
+        self.stdout.say("", text);
     }
 
     /// Additional information.
     pub(super) fn warning(&mut self, text: &str) {
-        say(self.stderr, "", text);
+        self.stderr.say("", text);
     }
 
     /// The result of a cts-only command, as it is: the caller has made it printable.
     pub(super) fn result(&mut self, text: &str) {
-        drop(self.stdout.write_all(text.as_bytes()));
-        drop(self.stdout.flush());
+        self.stdout.write(text);
     }
 
     /// Asks and gives the first line of the answer, without its end.
     pub(super) async fn ask(&mut self, question: &str) -> Result<String, AskError> {
-        drop(write!(self.stdout, "{question} "));
-        drop(self.stdout.flush());
+        self.stdout.write(&format!("{question} "));
         let input = self.input.take().ok_or(AskError::EndOfInput)?;
         let answer = tokio::select! {
             answer = input.line() => answer,
@@ -98,17 +92,10 @@ impl<'a> Ui<'a> {
         };
         if answer.is_err() {
             // The next output begins a line of its own.
-            drop(writeln!(self.stdout));
+            self.stdout.write("\n");
         }
         answer
     }
-}
-
-fn say(stream: &mut dyn Write, prefix: &str, text: &str) {
-    let text = printable(text.trim_end_matches('\n'));
-    let prefix = if text.is_empty() { "" } else { prefix };
-    drop(writeln!(stream, "{prefix}{text}"));
-    drop(stream.flush());
 }
 
 #[cfg(test)]
@@ -116,29 +103,30 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn kinds_of_messages_have_their_stream_and_prefix() {
+    async fn messages_have_their_stream_and_prefix_and_only_a_terminal_wraps_details() {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let input = Input::new(&b""[..]);
-        let mut ui = Ui::new(&mut stdout, &mut stderr, input, CancellationToken::new());
+        let mut ui = Ui::new(
+            Stream::to_file(&mut stdout),
+            Stream::to_terminal(&mut stderr),
+            input,
+            CancellationToken::new(),
+        );
         ui.info("info");
         ui.output("one\ntwo\n");
         ui.output("");
         ui.error("error");
         ui.warning("warning");
-        ui.note("note");
+        ui.note(&"word ".repeat(20));
         ui.detail(&"word ".repeat(20));
         let words = |count| vec!["word"; count].join(" ");
         assert_eq!(
             String::from_utf8(stdout).unwrap(),
-            format!(
-                "==> info\n    one\ntwo\n\n    {}\n{}\n",
-                words(15),
-                words(5)
-            )
+            format!("==> info\n    one\ntwo\n\n    {} \n", words(20))
         );
         assert_eq!(
             String::from_utf8(stderr).unwrap(),
-            "==> error\nwarning\n    note\n"
+            format!("==> error\nwarning\n    {}\n{}\n", words(15), words(5))
         );
     }
 
@@ -147,7 +135,9 @@ mod tests {
         interrupt: CancellationToken,
     ) -> (Result<String, AskError>, String) {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let mut ui = Ui::new(&mut stdout, &mut stderr, input, interrupt);
+        let streams = [&mut stdout, &mut stderr].map(Stream::to_file);
+        let [stdout_stream, stderr_stream] = streams;
+        let mut ui = Ui::new(stdout_stream, stderr_stream, input, interrupt);
         let answer = ui.ask("Enter a value:").await;
         (answer, String::from_utf8(stdout).unwrap())
     }

@@ -147,7 +147,7 @@ fn an_unknown_word_is_told_whatever_follows() {
             let answer = answer(invoked_as, words);
             assert_eq!(answer.code, EXIT_UNKNOWN_COMMAND, "{words:?}");
             assert_eq!(answer.stdout, "", "{words:?}");
-            assert!(answer.stderr.contains("Usage: "), "{words:?}");
+            assert!(answer.stderr.contains("Usage"), "{words:?}");
         }
     }
     for ours in [
@@ -197,7 +197,7 @@ fn a_start_without_configuration_says_so_on_both_streams() {
         let hint = format!("{} start --help", invoked_as.name());
         assert!(answer.stdout.contains(&hint), "{}", answer.stdout);
         assert!(
-            answer.stdout.contains("no configuration"),
+            answer.stdout.contains("no config file provided"),
             "{}",
             answer.stdout
         );

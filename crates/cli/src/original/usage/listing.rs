@@ -2,13 +2,16 @@
 
 use clap::Command;
 
-use crate::invocation::definitions::Leaf;
+use crate::invocation::definitions::{Leaf, is_boolean};
 use crate::original::default;
 
 /// Columns of a help text.
 const WIDTH: usize = 80;
 
 const INDENT: &str = "    ";
+
+/// Default of a switch.
+const OFF: &str = "false";
 
 /// One line each: name and what it is for.
 pub(super) fn commands(group: &Command) -> String {
@@ -27,21 +30,28 @@ pub(super) fn commands(group: &Command) -> String {
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// `-name [Default: x]` in the order of the alphabet, each with its description below; also the options of
+/// `-name [Default: x]` in the order of the alphabet, each with its description below; also the switches of
 /// `more`.
 pub(super) fn options(leaf: &Leaf<'_>, more: &[(&str, &str)]) -> String {
     let spellings = leaf.spellings().into_iter();
-    let mut options: Vec<(&str, String)> = spellings
+    let mut options: Vec<(&str, &str, String)> = spellings
         .filter(|spelling| spelling.name != "client-type")
         .map(|spelling| {
             let help = spelling.option.get_help().map(ToString::to_string);
-            (spelling.name, help.unwrap_or_default())
+            let default = match default(spelling.name) {
+                "" if is_boolean(spelling.option) => OFF,
+                default => default,
+            };
+            (spelling.name, default, help.unwrap_or_default())
         })
-        .chain(more.iter().map(|(name, help)| (*name, (*help).to_owned())))
+        .chain(
+            more.iter()
+                .map(|(name, help)| (*name, OFF, (*help).to_owned())),
+        )
         .collect();
     options.sort_unstable();
-    let texts = options.iter().map(|(name, help)| {
-        let default = match default(name) {
+    let texts = options.iter().map(|(name, default, help)| {
+        let default = match *default {
             "" => String::new(),
             default => format!(" [Default: {default}]"),
         };

@@ -93,7 +93,7 @@ pub(super) fn explain(text: &str, error: &ParseError) -> JsonError {
             Some("a file holds one object; look for a closing brace too many"),
         ),
         Kind::String(kind) if is_unterminated(kind) => (
-            "text is not closed: found the end of the file, expected `\"`",
+            "text is not closed (literal not terminated): found the end of the file, expected `\"`",
             None,
         ),
         Kind::String(_) => (

@@ -1,16 +1,20 @@
 //! One call of an executable, and its output on each stream.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, executable, link};
+use nix::pty::openpty;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
 /// How a call ended.
@@ -170,18 +174,65 @@ impl Call {
         ended(child).await
     }
 
+    /// Calls on a terminal; waits for each text in its order and then types the answer to it. Returns all of the
+    /// terminal when the program has ended, which it must with success.
+    pub(crate) async fn talk(self, dialogue: &[(&str, &str)]) -> String {
+        let terminal = openpty(None, None).unwrap();
+        let mut command = self.command();
+        command
+            .stdin(terminal.slave.try_clone().unwrap())
+            .stdout(terminal.slave.try_clone().unwrap())
+            .stderr(terminal.slave);
+        let mut child = command.spawn().unwrap();
+        // The command has copies of the other end.
+        drop(command);
+        let mut typed = File::from(terminal.master.try_clone().unwrap());
+        let mut shown = File::from(terminal.master);
+        let (sender, mut parts) = unbounded_channel();
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut part = [0; 4096];
+            // The end of a terminal's last process is an error for its reader.
+            while let Ok(read @ 1..) = shown.read(&mut part) {
+                drop(sender.send(part[..read].to_vec()));
+            }
+        });
+        let (mut seen, mut after) = (String::new(), 0);
+        for (awaited, answer) in dialogue {
+            while !seen[after..].contains(awaited) {
+                let part = timeout(DEADLINE, parts.recv()).await.unwrap();
+                assert!(part.is_some(), "no {awaited:?} in {seen}");
+                seen += std::str::from_utf8(&part.unwrap()).unwrap();
+            }
+            after += seen[after..].find(awaited).unwrap() + awaited.len();
+            typed.write_all(answer.as_bytes()).unwrap();
+        }
+        let status = timeout(DEADLINE, child.wait()).await.unwrap().unwrap();
+        reading.await.unwrap();
+        while let Some(part) = parts.recv().await {
+            seen += std::str::from_utf8(&part).unwrap();
+        }
+        assert!(status.success(), "{seen}");
+        seen
+    }
+
     fn spawn(&self) -> Child {
-        Command::new(&self.program)
+        let mut command = self.command();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
             .args(&self.arguments)
             .current_dir(self.directory.path())
             .env_clear()
             .envs(self.environment.iter().cloned())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap()
+            .kill_on_drop(true);
+        command
     }
 }
 

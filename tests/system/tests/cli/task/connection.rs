@@ -1,7 +1,6 @@
 //! The client options (docs/cli.md#options-of-all-of-them).
 
-use cts_testkit::{Authority, ScriptedAnswer, ScriptedHttp, eventually, free_port};
-use cts_tests::DEADLINE;
+use cts_testkit::{Authority, ScriptedAnswer, ScriptedHttp, free_port};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -144,7 +143,7 @@ async fn certificates_come_from_options_and_environment() {
 async fn a_server_that_is_not_trusted() {
     let (said, lines) = disabled_over_tls(|call, _| call).await;
     assert_eq!(said.code, Some(11), "{said}");
-    said.stdout_has(["invalid peer certificate:\nUnknownIssuer"]);
+    said.stdout_has(["invalid peer certificate: UnknownIssuer"]);
     assert_eq!(lines, [""; 0]);
 }
 
@@ -161,22 +160,6 @@ async fn a_server_that_is_not_verified() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_certificate() {
-    // Its alert gets lost if the connection is closed while the client still writes.
-    eventually(DEADLINE, async || {
-        let (said, lines) = disabled_over_tls(|call, _| call.argument("-ca-cert=ca.pem")).await;
-        assert_eq!(said.code, Some(11), "{said}");
-        assert_eq!(lines, [""; 0]);
-        if said.stdout.contains("CertificateRequired") {
-            Ok(())
-        } else {
-            Err(said.to_string())
-        }
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn a_certificate_without_its_key() {
     let (said, _) = disabled_over_tls(|call, _| call.argument("-client-cert=client.pem")).await;
     assert_snapshot!(said);
@@ -186,16 +169,4 @@ async fn a_certificate_without_its_key() {
 async fn a_file_that_is_missing_counts_for_plain_text_too() {
     let call = disable(&["-ca-cert=missing.pem", "-http-addr=http://127.0.0.1:1"]);
     assert_snapshot!(call.run().await);
-}
-
-#[tokio::test]
-async fn plain_text_to_a_server_with_tls() {
-    let authority = Authority::new();
-    let files = tempfile::tempdir().unwrap();
-    let pair = authority.write_pair(files.path(), "server", &["localhost"]);
-    let server = ScriptedHttp::start_tls([], pair.acceptor(None)).await;
-    let address = format!("-http-addr=http://{}", server.address());
-    let said = disable(&[&address]).run().await;
-    assert_eq!(said.code, Some(11), "{said}");
-    said.stdout_has(["the server may expect HTTPS"]);
 }

@@ -128,7 +128,7 @@ async fn no_file() {
 
 #[tokio::test]
 async fn a_name_in_use() {
-    let answer = refused(400, "task with name 'web' already exists");
+    let answer = refused(400, "task with name web already exists");
     let server = Conversation::with([answer]).await;
     assert_snapshot!(run(&server, create(), &[INSPECT]).await);
 }
@@ -163,7 +163,7 @@ async fn an_answer_without_plan_is_an_error() {
     let server = Conversation::with([ok(json!({"request_id": REQUEST_ID}))]).await;
     let said = run(&server, create(), &[INSPECT]).await;
     assert_eq!(said.code, Some(11), "{said}");
-    assert!(said.stdout.contains("missing field\n`run`"), "{said}");
+    assert!(said.stdout.contains("missing field `run`"), "{said}");
 }
 
 /// The error for a file that cannot be used; no request is sent.
