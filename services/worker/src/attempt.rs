@@ -83,6 +83,7 @@ pub(crate) async fn attempt(
     }
 }
 
+/// Each step has a future of its own, whose memory is free while a remote run is followed.
 async fn try_attempt(
     shared: &Shared,
     run: &LeasedRun,
@@ -93,19 +94,19 @@ async fn try_attempt(
     let begun = Instant::now();
     let options = &shared.options;
     let kind = run.lease.kind.clone()?;
-    let mut input: RunInput = order_or(&order, shared.scheduler.input(&run.lease.input)).await??;
+    let mut input: RunInput = step(&order, shared.scheduler.input(&run.lease.input)).await??;
     if kind == RunKind::Destroy {
         // Webhooks report applies only. A handler that a provider needs for a change to take effect follows a
         // destruction, too.
         input.definition.file_definition.webhooks.clear();
     }
     // Kept until the end, so that the bundle is not removed during the attempt.
-    let bundle = order_or(&order, place_module(shared, &mut input.definition)).await??;
+    let bundle = step(&order, place_module(shared, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
-    let lock = order_or(&order, shared.lock_directory(&directory)).await?;
+    let lock = step(&order, shared.lock_directory(&directory)).await?;
     if let Driver::Terraform(_) = &shared.driver {
-        adopt(shared, &directory, &order).await?;
+        Box::pin(adopt(shared, &directory, &order)).await?;
     }
 
     let resolved = resolve(
@@ -114,16 +115,18 @@ async fn try_attempt(
         definition,
         &shared.values,
     );
-    let resolved = order_or(&order, resolved).await??;
+    let resolved = step(&order, resolved).await??;
     let environment = task_env(definition, &resolved.settings.providers);
     let prepared = prepare_handlers(shared, definition, &resolved, &environment);
-    let handlers = order_or(&order, prepared).await??;
+    let handlers = step(&order, prepared).await??;
     let Resolved {
         settings, answers, ..
     } = resolved;
     let secrets = run_secrets(definition, &settings, &environment, answers);
     let secrets = secrets.iter().map(String::as_str).chain(handlers.secrets());
     let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
+    // Before the input is dropped.
+    let mut applied = applied_run(shared, &run.lease, &input);
     let report = Arc::new(Report::new(output));
     let findings = findings.insert(AttemptReport::new(kind, &redactor, &report));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
@@ -138,7 +141,7 @@ async fn try_attempt(
         order: order.clone(),
         begun,
     };
-    let (outcome, input) = match &shared.driver {
+    let outcome = match &shared.driver {
         Driver::Terraform(terraform) => {
             Box::pin(ready.run_here(terraform, (directory, lock), findings)).await?
         }
@@ -151,8 +154,8 @@ async fn try_attempt(
     // A run that is stopped after its last step has succeeded, unless handlers follow.
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
     if changed && !handlers.is_empty() {
-        let applied = applied_run(shared, &run.lease, &input);
-        order_or(&order, handlers.run(&applied)).await??;
+        applied.at = shared.handlers.now();
+        step(&order, handlers.run(&applied)).await??;
     }
     Ok(outcome)
 }
@@ -179,13 +182,13 @@ impl Ready<'_> {
         self,
         driver: &RemoteDriver,
         findings: &mut AttemptReport,
-    ) -> Result<(AttemptOutcome, RunInput), AttemptError> {
+    ) -> Result<AttemptOutcome, AttemptError> {
         findings.rendered(self.begun.elapsed());
         let attempt = RemoteAttempt {
             run: self.run,
             driver,
             kind: self.kind,
-            input: &self.input,
+            input: self.input,
             settings: self.settings,
             environment: self.environment,
             bundle: self.bundle.cloned(),
@@ -193,8 +196,7 @@ impl Ready<'_> {
             order: self.order,
             redactor: Arc::clone(&findings.redactor),
         };
-        let outcome = attempt.make(findings).await?;
-        Ok((outcome, self.input))
+        attempt.make(findings).await
     }
 }
 
@@ -233,9 +235,10 @@ fn run_secrets(
 }
 
 /// Waits for a future unless the order to stop comes first.
-async fn order_or<T>(order: &StopSignal, wait: impl Future<Output = T>) -> Result<T, AttemptError> {
+async fn step<T>(order: &StopSignal, step: impl Future<Output = T>) -> Result<T, AttemptError> {
+    let step = Box::pin(step);
     tokio::select! {
-        it = wait => Ok(it),
+        it = step => Ok(it),
         () = order.cancelled() => Err(AttemptError::Stopped),
     }
 }

@@ -36,7 +36,7 @@ impl Ready<'_> {
         terraform: &Arc<Terraform>,
         (directory, lock): (TaskDirectory, OwnedMutexGuard<()>),
         findings: &mut AttemptReport,
-    ) -> Result<(AttemptOutcome, RunInput), AttemptError> {
+    ) -> Result<AttemptOutcome, AttemptError> {
         let Self {
             run,
             kind,
@@ -105,7 +105,7 @@ impl Ready<'_> {
         if matches!(outcome, AttemptOutcome::Applied) {
             findings.outputs = outputs_of(terraform, &attempt, definition, &findings.report).await;
         }
-        Ok((outcome, input))
+        Ok(outcome)
     }
 }
 

@@ -90,7 +90,7 @@ impl RunLog {
             if lines.is_empty() {
                 continue;
             }
-            let sent = timeout(LONGEST_SEND, scheduler.append_log(lease, lines)).await;
+            let sent = timeout(LONGEST_SEND, Box::pin(scheduler.append_log(lease, lines))).await;
             match sent {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {

@@ -24,8 +24,8 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         "run started"
     );
     let log = RunLog::new(run.shared.console.clone());
-    if let Err(end) = run.confirm(stop).await {
-        return give_back_unused(&run, end, &log, stop).await;
+    if let Err(end) = Box::pin(run.confirm(stop)).await {
+        return Box::pin(give_back_unused(&run, end, &log, stop)).await;
     }
     let order = StopSignal::child_of(stop, run.shared.options.stop);
     let done = CancellationToken::new();
@@ -33,8 +33,8 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
     let (ended, lost) = {
         let output = Arc::clone(&log) as _;
         let mut work = std::pin::pin!(async {
-            match run.note_begin().await {
-                Ok(()) => attempt(&run.shared, &run, output, order.clone()).await,
+            match Box::pin(run.note_begin()).await {
+                Ok(()) => Box::pin(attempt(&run.shared, &run, output, order.clone())).await,
                 Err(error) => Ended {
                     outcome: AttemptOutcome::Failed(Chain(&error).to_string()),
                     is_final: false,
@@ -88,7 +88,7 @@ pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
         run.note_end(word).await;
         Ok(())
     });
-    run.keep_until_reported(report, stop).await;
+    Box::pin(run.keep_until_reported(report, stop)).await;
 }
 
 /// The name of an outcome in the journal.

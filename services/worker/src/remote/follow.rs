@@ -69,7 +69,7 @@ impl RemoteAttempt<'_> {
         let mut ordered = None;
         let mut looks = 0;
         loop {
-            match self.look(&id, remote, &mut logs).await {
+            match Box::pin(self.look(&id, remote, &mut logs)).await {
                 Ok(run) => {
                     outage.works();
                     match run.phase() {
@@ -80,14 +80,14 @@ impl RemoteAttempt<'_> {
                             if ordered.is_none() && is_for_person(&run, approval) =>
                         {
                             let confirmation = Confirmation::new(self, remote, approval);
-                            let waited = self.run.wait(&self.order, &confirmation).await;
+                            let waited = Box::pin(self.run.wait(&self.order, &confirmation)).await;
                             let is_given_up = confirmation.is_given_up();
-                            self.end_wait(remote, is_given_up).await;
+                            Box::pin(self.end_wait(remote, is_given_up)).await;
                             waited?;
                             looks = 0;
                             continue;
                         }
-                        _ => self.obey(&run, ordered).await,
+                        _ => Box::pin(self.obey(&run, ordered)).await,
                     }
                 }
                 Err(RemoteError::Api(ApiError::NotFound(_))) => {
@@ -107,7 +107,7 @@ impl RemoteAttempt<'_> {
                         return Err(AttemptError::Stopped);
                     }
                     let reason = format!("the server: {}", text(&error));
-                    self.note_wait(remote, Some(reason)).await;
+                    Box::pin(self.note_wait(remote, Some(reason))).await;
                 }
             }
             tokio::select! {

@@ -24,7 +24,7 @@ pub(crate) struct RemoteAttempt<'r> {
     pub(crate) run: &'r LeasedRun,
     pub(crate) driver: &'r RemoteDriver,
     pub(crate) kind: RunKind,
-    pub(crate) input: &'r RunInput,
+    pub(crate) input: RunInput,
     pub(crate) settings: Arc<RenderSettings>,
     /// Variables of the environment that providers of the task set.
     pub(crate) environment: Vec<(String, String)>,
@@ -37,20 +37,22 @@ pub(crate) struct RemoteAttempt<'r> {
 impl RemoteAttempt<'_> {
     /// Begins the remote run, or continues with one that another worker has begun, and follows it to its end.
     pub(crate) async fn make(
-        &self,
+        mut self,
         findings: &mut AttemptReport,
     ) -> Result<AttemptOutcome, AttemptError> {
-        let Some(begun) = self.begin().await? else {
+        let Some(begun) = Box::pin(self.begin()).await? else {
             return Ok(AttemptOutcome::Checked);
         };
+        // A worker follows hundreds of runs at a time.
+        self.input.forget_values();
         findings.remote_url.clone_from(&begun.remote.url);
         let is_disposable = begun.is_disposable;
         let mut remote = begun.remote;
-        let ended = self.follow(&mut remote).await?;
+        let ended = Box::pin(self.follow(&mut remote)).await?;
         if self.kind.changes_resources() {
-            self.report_state(&remote, findings).await;
+            Box::pin(self.report_state(&remote, findings)).await;
         }
-        let outcome = self.outcome(&remote, &ended).await?;
+        let outcome = Box::pin(self.outcome(&remote, &ended)).await?;
         if is_disposable {
             self.remove_workspace(&remote).await;
         }

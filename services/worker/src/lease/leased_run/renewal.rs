@@ -82,7 +82,7 @@ impl LeasedRun {
                 if !deadlines.is_held(asked) {
                     return tries.end();
                 }
-                match timeout_at(give_up, self.try_to_renew(&mut tries)).await {
+                match timeout_at(give_up, Box::pin(self.try_to_renew(&mut tries))).await {
                     Ok(Renewal::Granted(life)) if deadlines.is_held(self.now()) => {
                         self.lock().deadlines = deadlines.renewed(asked, life);
                         self.tell_guard();
