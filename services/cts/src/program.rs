@@ -135,7 +135,7 @@ async fn run(
         Err(LogError::Syslog(error)) => return Err(Failure::Log(error)),
     }
     let mut signals = StopSignals::take_over().map_err(Failure::ProcessEnv)?;
-    tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
+    tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
     unsafe_settings::warn(&command, &config, process_env, readable);

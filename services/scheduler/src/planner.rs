@@ -103,11 +103,6 @@ impl Planner {
         }
     }
 
-    /// Whether the planner has no tasks.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
-    }
-
     /// The views that the tasks need, each once.
     pub(crate) fn views(&self) -> Vec<View> {
         self.views

@@ -69,9 +69,9 @@ async fn once_applies_every_enabled_task_and_ends(
     for round in 1..=2 {
         let exit = pass(&site, &arguments).await;
         exit.assert_code(0).says([
-            "executing all tasks once",
+            "executing all tasks once through: tasks=2",
             "task is disabled, nothing is done for it: task_name=idle",
-            "all tasks completed: tasks=2",
+            "all tasks completed once: tasks=2",
         ]);
         for name in ["red", "blue"] {
             site.wait_for_ids(name, &["web-1"]).await;
