@@ -239,7 +239,11 @@ impl LeaderLoop {
                 self.decide(task, Decision::Withheld);
             }
             (Some(EnqueueDecision::Skip { .. }), _) => {
-                tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
+                if self.planner.has_schedule(task) && !self.context.first_pass.has(task) {
+                    tracing::info!(target: "tasksmanager", task_name = %task, "scheduled task triggered but had no changes");
+                } else {
+                    tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
+                }
                 self.context.first_pass.ended(task, false);
                 self.decide(task, Decision::Unchanged);
             }
