@@ -71,6 +71,10 @@ impl RunEndpoint {
             (_, RunStatus::Succeeded) => {
                 tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, "task completed");
             }
+            (AttemptOutcome::Failed(error), RunStatus::Failed) if lacks_variable(task, error) => {
+                tracing::error!(target: "ctrl", task_name = %task, error, run.id = %run, "error initializing task");
+                self.first_pass.ended(task, true);
+            }
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
                 let error = failure_of(task, &completed.errors);
                 tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, "error running task");
@@ -103,6 +107,11 @@ impl RunEndpoint {
             }
         }
     }
+}
+
+/// Whether Terraform was not begun, because the module lacks a variable of its condition.
+fn lacks_variable(task: &TaskName, error: &str) -> bool {
+    error.contains(&format!("module for task \"{task}\" is missing the"))
 }
 
 /// The errors of a run as the log of the original chains them: those of the retries, the newest first. The error of
