@@ -242,7 +242,7 @@ impl Keeper<'_> {
                 tracing::error!(target: LOG_NAME, id, service_name = name, error = error.report(), "error deregistering Consul-Terraform-Sync from Consul");
             }
             Err(_elapsed) => {
-                tracing::warn!(target: LOG_NAME, id, "consul does not answer the deregistration")
+                tracing::warn!(target: LOG_NAME, id, "consul does not answer the deregistration");
             }
         }
     }
