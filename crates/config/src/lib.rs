@@ -39,6 +39,7 @@ pub use config::Config;
 pub use context::LoadContext;
 pub use dump::{dump, dump_json};
 pub use load::{ConfigError, Loaded, check, load};
+pub use report::original::OriginalError;
 pub use report::problem::{Problem, Report, Severity};
 pub use tasks::declaration::DeclaredTasks;
 pub use tasks::file::{TaskFile, TaskFileError, load_task_file};

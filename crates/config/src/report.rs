@@ -2,6 +2,7 @@
 
 pub(crate) mod location;
 pub(crate) mod mask;
+pub(crate) mod original;
 pub(crate) mod problem;
 pub(crate) mod sink;
 pub(crate) mod suggestion;

@@ -28,6 +28,7 @@ use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::path::clean;
 use crate::decode::tree::Part;
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use crate::tasks::decoder::TaskDecoder;
 use crate::tasks::references::{check_webhooks, refuse_shared_commits, warn_of_unknown_providers};
@@ -210,6 +211,7 @@ fn decode_log_level(top: &mut Block<'_>) -> LogLevel {
     let is_error = written.value.eq_ignore_ascii_case("error");
     let help = is_error.then(|| "did you mean `ERR`?".to_owned());
     top.sink().error_with_help(&written.place, message, help);
+    top.sink().classify(ProblemKind::LogLevel(written.value));
     LogLevel::default()
 }
 

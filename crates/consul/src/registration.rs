@@ -22,6 +22,9 @@ pub const REGISTRATION_LOOK: Duration = Duration::from_secs(30);
 /// Time for saying goodbye, so that an agent that is away does not hold up the end.
 pub const DEREGISTRATION_LIMIT: Duration = Duration::from_secs(2);
 
+/// Part of the program that log lines name.
+const LOG_NAME: &str = "registration";
+
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The registered service.
@@ -157,12 +160,13 @@ impl Keeper<'_> {
             match self.client.has_service(id, namespace).await {
                 Ok(true) => return self.look,
                 Ok(false) => {
-                    tracing::warn!(id, "the agent has lost the registration, registering again");
+                    tracing::warn!(target: LOG_NAME, id, "the agent has lost the registration, registering again");
                     self.is_known = false;
                 }
                 Err(error) => {
                     // Perhaps it is still there; an agent that is away cannot be asked either.
                     tracing::debug!(
+                        target: LOG_NAME,
                         id,
                         error = error.report(),
                         "cannot ask for the registration"
@@ -171,6 +175,10 @@ impl Keeper<'_> {
                 }
             }
         }
+        let name = &self.registration.name;
+        if !self.outage.is_on() {
+            tracing::info!(target: LOG_NAME, id, service_name = name, "registering Consul-Terraform-Sync as a service with Consul");
+        }
         let earlier = std::mem::replace(&mut self.may_be_there, true);
         let outcome = self
             .client
@@ -178,7 +186,8 @@ impl Keeper<'_> {
             .await;
         match outcome {
             Ok(()) => {
-                tracing::info!(id, name = self.registration.name, "registered with consul");
+                tracing::info!(target: LOG_NAME, id, service_name = name, "Consul-Terraform-Sync registered as a service with Consul");
+                tracing::info!(target: LOG_NAME, id, service_name = name, "to view registered services, navigate to the Services section in the Consul UI");
                 self.is_known = true;
                 self.outage.works();
                 self.pauses.reset();
@@ -198,20 +207,22 @@ impl Keeper<'_> {
     fn complain(&mut self, error: &ConsulError) {
         let (id, text) = (self.registration.known_id(), error.report());
         if !self.outage.fails_with(&text) {
-            tracing::debug!(id, error = text, "still cannot register with consul");
+            tracing::debug!(target: LOG_NAME, id, error = text, "still cannot register with consul");
             return;
         }
         let hint = match error {
             ConsulError::Status { status: 403, .. } => {
-                "the ACL token needs service:write for the service that is registered"
+                "configure CTS with an ACL including `service:write` or disable registration in configuration"
             }
             _ => "set consul.address, or consul.service_registration.enabled = false",
         };
-        tracing::warn!(
+        tracing::error!(
+            target: LOG_NAME,
             id,
+            service_name = self.registration.name,
             error = text,
             hint,
-            "cannot register with consul, going on without"
+            "error registering Consul-Terraform-Sync as a service with Consul"
         );
     }
 
@@ -220,13 +231,19 @@ impl Keeper<'_> {
             return;
         }
         let id = self.registration.known_id();
+        let name = &self.registration.name;
+        tracing::info!(target: LOG_NAME, id, service_name = name, "deregistering Consul-Terraform-Sync from Consul");
         let leaving = self.client.deregister(id, &self.registration.namespace);
         match timeout_at(limit, leaving).await {
-            Ok(Ok(())) => tracing::info!(id, "deregistered from consul"),
-            Ok(Err(error)) => {
-                tracing::warn!(id, error = error.report(), "cannot deregister from consul");
+            Ok(Ok(())) => {
+                tracing::info!(target: LOG_NAME, id, service_name = name, "Consul-Terraform-Sync deregistered from Consul");
             }
-            Err(_elapsed) => tracing::warn!(id, "consul does not answer the deregistration"),
+            Ok(Err(error)) => {
+                tracing::error!(target: LOG_NAME, id, service_name = name, error = error.report(), "error deregistering Consul-Terraform-Sync from Consul");
+            }
+            Err(_elapsed) => {
+                tracing::warn!(target: LOG_NAME, id, "consul does not answer the deregistration");
+            }
         }
     }
 }

@@ -42,6 +42,7 @@ pub struct HandlerRequest {
 #[derive(Debug)]
 pub struct HandlerChain {
     handlers: Vec<Handler>,
+    of_providers: usize,
     secrets: Vec<SecretString>,
     pace: Pace,
     clock: Arc<dyn Clock>,
@@ -74,6 +75,7 @@ impl Handlers {
         let task = request.task.as_str();
         let mut chain = HandlerChain {
             handlers: Vec::new(),
+            of_providers: 0,
             secrets: Vec::new(),
             pace: self.pace,
             clock: Arc::clone(&self.clock),
@@ -93,11 +95,7 @@ impl Handlers {
                 chain.handlers.push(Handler::Panos(panos));
             }
         }
-        tracing::debug!(
-            target: "driver.terraform",
-            task_name = task,
-            "retrieved {} Terraform handlers for task", chain.handlers.len()
-        );
+        chain.of_providers = chain.handlers.len();
         for name in &request.names {
             let known = request
                 .webhooks
@@ -120,6 +118,11 @@ impl HandlerChain {
     /// Passwords, keys and URLs of the handlers, which no output may show.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.secrets.iter().map(ExposeSecret::expose_secret)
+    }
+
+    /// Number of the handlers that providers of the task have.
+    pub const fn of_providers(&self) -> usize {
+        self.of_providers
     }
 
     /// Whether nothing follows an apply.

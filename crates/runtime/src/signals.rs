@@ -28,15 +28,15 @@ impl StopSignals {
         };
         Ok(Self {
             signals: [
-                ("SIGINT", signal(SignalKind::interrupt())?),
-                ("SIGTERM", signal(SignalKind::terminate())?),
-                ("SIGQUIT", signal(SignalKind::quit())?),
+                ("interrupt", signal(SignalKind::interrupt())?),
+                ("terminated", signal(SignalKind::terminate())?),
+                ("quit", signal(SignalKind::quit())?),
             ],
             hangup,
         })
     }
 
-    /// The name of the next signal. Cancel safe.
+    /// The name of the next signal, as the original's log calls it. Cancel safe.
     pub async fn next(&mut self) -> &'static str {
         let [(first, a), (second, b), (third, c)] = &mut self.signals;
         let hangup = async {
@@ -49,7 +49,7 @@ impl StopSignals {
             _ = a.recv() => first,
             _ = b.recv() => second,
             _ = c.recv() => third,
-            _ = hangup => "SIGHUP",
+            _ = hangup => "hangup",
         }
     }
 }

@@ -19,6 +19,7 @@ pub async fn success_is_one_event_and_the_last_applied_input<F: Fixture>() {
         kind: RunKind::Apply,
         status: RunStatus::Succeeded,
         event: Some(event.clone()),
+        errors: Vec::new(),
         next_due: None,
         tasks_changed: false,
     };

@@ -142,6 +142,7 @@ async fn applied(
         }),
         task,
         status: RunStatus::Succeeded,
+        errors: Vec::new(),
         next_due: next_due.map(span),
         tasks_changed: false,
     }))

@@ -339,6 +339,10 @@ impl AttemptEnd<'_> {
                 | AttemptWrites::Suspend
                 | AttemptWrites::Close { .. } => None,
             },
+            errors: match self.status {
+                RunStatus::Succeeded => Vec::new(),
+                _ => self.errors,
+            },
             next_due,
             tasks_changed: looked || self.task_after != TaskAfterRun::Stays,
         }

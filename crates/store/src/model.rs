@@ -157,6 +157,8 @@ pub struct Completed {
     pub status: RunStatus,
     /// The event, if the run has ended with one.
     pub event: Option<Event>,
+    /// Errors of its newest attempts, the oldest first; empty if the run has succeeded.
+    pub errors: Vec<String>,
     /// Time until this task's next queued run is due, if it has one.
     pub next_due: Option<Duration>,
     /// Whether this created, discarded or removed the task.

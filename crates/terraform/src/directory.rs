@@ -52,8 +52,9 @@ impl TaskDirectory {
     /// Brings the generated files of the configuration up to date, the directory first. Files that already
     /// have the wanted text are not touched; files that only an earlier configuration of cts needed are
     /// removed.
-    pub fn write_root(&self, root: &RootModule) -> Result<(), FileError> {
+    pub fn write_root(&self, root: &RootModule) -> Result<Vec<&'static str>, FileError> {
         self.create()?;
+        let mut overwritten = Vec::new();
         let holds_secrets = |file: &GeneratedFile| !secret_places(&file.contents).is_empty();
         if root.files.iter().any(holds_secrets) {
             // Terraform keeps the source of a module, too, and cts does not set the modes of Terraform's own
@@ -68,7 +69,10 @@ impl TaskDirectory {
             } else if holds_secrets(file) {
                 write_private_if_different(&path, &file.contents)?;
             } else {
-                write_if_different(&path, &file.contents)?;
+                let existed = path.exists();
+                if write_if_different(&path, &file.contents)? && existed {
+                    overwritten.push(file.name);
+                }
             }
         }
         for name in OPTIONAL_FILES {
@@ -76,7 +80,7 @@ impl TaskDirectory {
                 remove_generated(&self.path.join(name))?;
             }
         }
-        Ok(())
+        Ok(overwritten)
     }
 
     /// Creates the directory, and removes what a kill has left of a state in it.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cts_cli::{CommandError, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say};
-use cts_config::{BackendRefusal, KeyFileError};
+use cts_config::{BackendRefusal, ConfigError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
 use cts_core::Chain;
 use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
@@ -174,6 +174,55 @@ impl Failure {
                 say(&format!("error: {}", Chain(other)));
                 other.exit_code()
             }
+        }
+    }
+
+    /// Logs the reason, with the message of the original's log.
+    pub(crate) fn log(&self) {
+        if let Self::Command(CommandError::Configuration(ConfigError::Problems(report))) = self {
+            let first = report.first_problem();
+            if let Some((message, file)) = first.file_message {
+                tracing::error!(target: "config", file_path = file, "{message}");
+            }
+            tracing::error!(target: "cli", error = first.sentence, "{}", first.message);
+            return;
+        }
+        tracing::error!(target: "cli", error = %Chain(self), "{}", self.log_message());
+    }
+
+    const fn log_message(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "error building configuration",
+            Self::Key(_)
+            | Self::LocalBackend(_)
+            | Self::NoDatabase { .. }
+            | Self::UnknownTask { .. }
+            | Self::RemoteSettings(_)
+            | Self::PlainText(_)
+            | Self::Peers(_)
+            | Self::Address(_)
+            | Self::Tls(_)
+            | Self::ApiTls(_) => "error validating configuration",
+            Self::Log(_) => "error setting up logging",
+            Self::Engine(_) | Self::NoEngine => "error installing driver",
+            Self::VaultSettings(_)
+            | Self::ConsulSettings(_)
+            | Self::Consul { .. }
+            | Self::NoLeader { .. }
+            | Self::Guard(_)
+            | Self::Place(_)
+            | Self::Locked { .. }
+            | Self::Path { .. }
+            | Self::Temporary(_)
+            | Self::Store(_)
+            | Self::Scheduler(_)
+            | Self::ProcessEnv(_)
+            | Self::Handover(_) => "error setting up controller",
+            Self::Listen { .. }
+            | Self::Call(_)
+            | Self::Pass { .. }
+            | Self::PassCut { .. }
+            | Self::Part(_) => "error running controller",
         }
     }
 

@@ -11,8 +11,8 @@ use cts_cli::{
     ServiceCommand, Start, Watcher, Worker, load, say,
 };
 use cts_config::Config;
-use cts_core::Chain;
-use cts_runtime::{LogError, LogFormat, ProcessEnv, StopSignals, init_log};
+use cts_core::{Chain, Clock};
+use cts_runtime::{LogError, LogFormat, LogSettings, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -48,6 +48,7 @@ pub fn run_program() -> ExitCode {
     };
     process_env.raise_descriptors();
     // A worker drains, and takes the time that it needs.
+    let log_format = log_format(&command);
     let has_to_hurry = !matches!(command, ServiceCommand::Worker(_));
     let shutdown = CancellationToken::new();
     let began_to_end = runtime.block_on(async {
@@ -65,27 +66,48 @@ pub fn run_program() -> ExitCode {
         (result, end.map(|begun| begun.elapsed()))
     });
     match began_to_end {
-        (Err(failure), _) => ExitCode::from(end_with(&failure)),
+        (Err(failure), _) => ExitCode::from(end_with(
+            &failure,
+            log_format,
+            Arc::clone(&process_env.clock),
+        )),
         (Ok(()), Some(took)) if has_to_hurry && took > GRACEFUL_END => {
             tracing::warn!(target: "cli", ?took, "graceful shutdown took long");
             ExitCode::from(EXIT_SLOW_END)
         }
-        (Ok(()), Some(_)) => {
-            tracing::info!(target: "cli", "graceful shutdown complete");
+        (Ok(()), Some(_) | None) => {
+            tracing::info!(target: "cli", "graceful shutdown");
             ExitCode::SUCCESS
         }
-        (Ok(()), None) => ExitCode::SUCCESS,
     }
 }
 
-/// Says why a service ends and gives its exit code. Once there is a log, it is the last
-/// line of that, in the configured form and places.
-fn end_with(failure: &Failure) -> u8 {
+/// Says why a service ends and gives its exit code. The reason is the last line of the log, in the configured form
+/// and places; before there is one, on standard error in `format`, after the report of the configuration.
+fn end_with(failure: &Failure, format: LogFormat, clock: Arc<dyn Clock>) -> u8 {
     if !tracing::dispatcher::has_been_set() {
-        return failure.report();
+        match failure {
+            Failure::Command(CommandError::NoConfiguration) => return failure.report(),
+            Failure::Command(error) => drop(error.report()),
+            _ => {}
+        }
+        let settings = LogSettings {
+            format,
+            ..LogSettings::default()
+        };
+        if init_log(settings, Box::new(std::io::stderr()), clock).is_err() {
+            return failure.report();
+        }
     }
-    tracing::error!(target: "cli", "{}", Chain(failure));
+    failure.log();
     failure.exit_code()
+}
+
+fn log_format(command: &ServiceCommand) -> LogFormat {
+    match command.options().log_format {
+        LogLines::Text => LogFormat::Text,
+        LogLines::Json => LogFormat::Json,
+    }
 }
 
 /// The guard process: no runtime, no log, no configuration.
@@ -115,11 +137,7 @@ async fn run(
         return Err(CommandError::NoConfiguration.into());
     }
     let config = load(&options.configuration, process_env)?;
-    let log_format = match options.log_format {
-        LogLines::Text => LogFormat::Text,
-        LogLines::Json => LogFormat::Json,
-    };
-    let log = settings::log(&config, log_format);
+    let log = settings::log(&config, log_format(&command));
     let lines = match pass_mode(&command) {
         // Moving lines would wipe out what Terraform prints between them.
         Some(_) if !config.driver.log => ProgressLines::of_standard_error(),
@@ -135,7 +153,7 @@ async fn run(
         Err(LogError::Syslog(error)) => return Err(Failure::Log(error)),
     }
     let mut signals = StopSignals::take_over().map_err(Failure::ProcessEnv)?;
-    tracing::info!(target: "cli", version = env!("CARGO_PKG_VERSION"), "starting cts");
+    tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
     unsafe_settings::warn(&command, &config, process_env, readable);

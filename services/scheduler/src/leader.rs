@@ -3,6 +3,7 @@
 
 pub(crate) mod election;
 mod expired_leases;
+pub(crate) mod first_pass;
 mod housekeeping;
 pub(crate) mod leader_context;
 pub(crate) mod leader_loop;
@@ -69,9 +70,7 @@ impl Leader {
                 declared,
                 unfinished,
             } = self.take_over(&term).await;
-            if self.context.mode == Mode::Daemon {
-                tracing::info!(target: "ctrl", tasks = tasks.len(), "executing all tasks, then watching for changes");
-            }
+            self.context.first_pass.begin(&tasks);
             let (keeper, settings) = SettingsKeeper::new(&self.context);
             let leader_loop = self.leader_loop(&term, &tasks, settings);
             // The planner has copied the data that it needs, so thousands of tasks need not stay in memory a
@@ -81,6 +80,7 @@ impl Leader {
                 (unfinished != PendingDeletions::default()).then_some((declared, unfinished));
             tokio::select! {
                 never = leader_loop.run() => match never {},
+                () = self.context.first_pass.follow(self.context.notifier.follow()) => {}
                 never = self.reap(&term) => match never {},
                 never = keeper.keep(&term) => match never {},
                 never = self.prune_loop(&term, begun) => match never {},

@@ -96,16 +96,15 @@ impl Planner {
     }
 
     /// Returns the planner with this limit on the time for which requests wait for a complete input.
-    pub(crate) fn with_request_timeout(self, request_timeout: Duration) -> Self {
-        Self {
-            request_timeout,
-            ..self
-        }
+    pub(crate) fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
+        self
     }
 
-    /// Whether the planner has no tasks.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+    /// Whether a schedule runs this task.
+    pub(crate) fn has_schedule(&self, task: &TaskName) -> bool {
+        let entry = self.tasks.get(task);
+        entry.is_some_and(|entry| entry.next_tick().is_some())
     }
 
     /// The views that the tasks need, each once.

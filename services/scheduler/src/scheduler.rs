@@ -31,6 +31,7 @@ use crate::grpc::task_service::TaskEndpoint;
 use crate::grpc::worker_service::WorkerEndpoint;
 use crate::leader::Leader;
 use crate::leader::election::{Joined, LeaderElection, join};
+use crate::leader::first_pass::FirstPass;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::mode::Mode;
 use crate::leader::unschedulable::Unschedulable;
@@ -134,6 +135,7 @@ impl Scheduler {
                 workers: options.workers,
                 notifier: Arc::new(notifier),
                 recent_inputs: Arc::default(),
+                first_pass: Arc::new(FirstPass::new(options.mode)),
                 mode: options.mode,
                 lease: options.lease,
                 retention: options.retention,
@@ -187,6 +189,7 @@ impl Scheduler {
             identities: Arc::clone(identities),
             notifier: Arc::clone(notifier),
             recent_inputs: Arc::clone(&self.leader.context.recent_inputs),
+            first_pass: Arc::clone(&self.leader.context.first_pass),
             mode: self.options.mode,
             lease: self.options.lease,
             leadership: self.options.leadership,

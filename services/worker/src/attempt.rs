@@ -105,8 +105,12 @@ async fn try_attempt(
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
     let lock = step(&order, shared.lock_directory(&directory)).await?;
-    if let Driver::Terraform(_) = &shared.driver {
-        Box::pin(adopt(shared, &directory, &order)).await?;
+    let is_first = match &shared.driver {
+        Driver::Terraform(_) => Box::pin(adopt(shared, &directory, &order)).await?,
+        Driver::Remote(_) => false,
+    };
+    if is_first {
+        log_output(shared, definition, &directory);
     }
 
     let resolved = resolve(
@@ -119,6 +123,13 @@ async fn try_attempt(
     let environment = task_env(definition, &resolved.settings.providers);
     let prepared = prepare_handlers(shared, definition, &resolved, &environment);
     let handlers = step(&order, prepared).await??;
+    if is_first {
+        tracing::info!(
+            target: "driver.terraform",
+            task_name = %definition.name,
+            "retrieved {} Terraform handlers for task", handlers.of_providers()
+        );
+    }
     let Resolved {
         settings, answers, ..
     } = resolved;
@@ -259,14 +270,14 @@ async fn place_module(
 }
 
 /// Called before a directory is used for the first time: a killed worker may have left a Terraform at work in
-/// it, and two of them must never meet (P1).
+/// it, and two of them must never meet (P1). Returns whether it is the first use.
 async fn adopt(
     shared: &Shared,
     directory: &TaskDirectory,
     order: &StopSignal,
-) -> Result<(), OrphanError> {
+) -> Result<bool, OrphanError> {
     if shared.adopted.lock().await.contains(directory) {
-        return Ok(());
+        return Ok(false);
     }
     stop_orphans(directory, order).await?;
     let mut adopted = shared.adopted.lock().await;
@@ -275,5 +286,19 @@ async fn adopt(
         adopted.clear();
     }
     adopted.insert(directory.clone());
-    Ok(())
+    Ok(true)
+}
+
+/// Logs where Terraform's output goes, once for each directory.
+fn log_output(shared: &Shared, definition: &TaskDefinition, directory: &TaskDirectory) {
+    let task_name = definition.name.as_str();
+    if shared.options.persist_log {
+        let path = directory.path().join("terraform.log");
+        tracing::info!(target: "client.terraformcli", { "logPath" = %path.display(), task_name }, "persisting Terraform logs on disk");
+    }
+    if shared.console.0.is_some() {
+        tracing::info!(target: "client.terraformcli", task_name, "Terraform logging is set, Terraform logs will output with Consul-Terraform-Sync logs");
+    } else {
+        tracing::info!(target: "client.terraformcli", task_name, "Terraform output is muted");
+    }
 }

@@ -22,6 +22,7 @@ pub(crate) mod judged_destructions;
 mod killed_moves;
 mod killed_pushes;
 mod large_task;
+mod log_lines;
 mod migrate;
 mod module_variables;
 mod outside;

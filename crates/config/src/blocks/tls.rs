@@ -9,6 +9,7 @@ use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::decode::path::clean;
 use crate::report::location::{Located, SourceLocation};
+use crate::report::original::ProblemKind;
 
 /// `tls`, switched on. The paths are absolute. Certificate and key have been read and belong together;
 /// the files of the authorities have not been opened.
@@ -81,6 +82,7 @@ fn check_identity(
                 _ => "`key`",
             };
             block.missing(format!("`tls` is enabled and needs {missing}"));
+            block.sink().classify(ProblemKind::NoIdentity);
             return None;
         }
         (Some(cert), None) => {

@@ -14,6 +14,7 @@ use crate::decode::coerce::{self, A_BLOCK, Mismatch};
 use crate::decode::path::clean;
 use crate::decode::tree::{Entry, Part};
 use crate::report::location::{Located, SourceLocation};
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 
@@ -276,6 +277,8 @@ impl<'a> Block<'a> {
             };
             let help = suggestion(entry.name(), &self.asked);
             self.sink.error_with_help(&entry.key_place(), message, help);
+            self.sink
+                .classify(ProblemKind::UnknownKey(name.into_owned()));
         }
     }
 

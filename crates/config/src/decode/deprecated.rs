@@ -1,6 +1,7 @@
 //! Keys of former versions (docs/configuration.md#deprecated-keys-of-tasks), and blocks that may be left out.
 
 use crate::decode::block::Block;
+use crate::report::original::ProblemKind;
 
 impl Block<'_> {
     /// Reports a key that existed once, and names its replacement.
@@ -10,6 +11,8 @@ impl Block<'_> {
             let message = format!("unknown key `{path}`");
             self.sink()
                 .error_with_help(&place, message, Some(help.to_owned()));
+            self.sink()
+                .classify(ProblemKind::UnknownKey(name.to_owned()));
         }
     }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::read::read_bytes;
 
 use crate::decode::tree::ParsedFile;
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 
@@ -87,6 +88,7 @@ fn refuse(path: &Path, current_dir: &Path, error: &io::Error, sink: &Sink) {
     }
     let message = format!("cannot read {shown}: there is no such file or directory");
     sink.error_outside_with_help(message, near_name(path, current_dir));
+    sink.classify(ProblemKind::MissingFile(shown.to_string()));
 }
 
 /// The name next to a missing one that was probably meant.

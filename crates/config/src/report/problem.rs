@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
 
 use crate::report::location::SourceLocation;
+use crate::report::original::ProblemKind;
 
 /// How many problems a rendered report shows. A file can be made of nothing else.
 const MOST_SHOWN: usize = 1000;
@@ -31,6 +32,7 @@ pub struct Problem {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
     pub(crate) place: Option<SourceLocation>,
+    pub(crate) kind: ProblemKind,
 }
 
 impl Problem {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use crate::report::location::SourceLocation;
+use crate::report::original::ProblemKind;
 use crate::report::problem::{Problem, Report, Severity};
 
 /// Collects problems. Shared by reference, because every block of the tree reports into it while
@@ -66,7 +67,15 @@ impl Sink {
             message: printable(message),
             help: help.map(printable),
             place,
+            kind: ProblemKind::Other,
         });
+    }
+
+    /// Notes the kind of the problem that was reported last.
+    pub(crate) fn classify(&self, kind: ProblemKind) {
+        if let Some(problem) = self.problems.borrow_mut().last_mut() {
+            problem.kind = kind;
+        }
     }
 
     /// Whether anything was found that makes the files unusable.

@@ -14,6 +14,7 @@ use crate::context::LoadContext;
 use crate::decode::block::Block;
 use crate::decode::path::clean;
 use crate::report::location::{Located, SourceLocation};
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use crate::tasks::checks;
 use crate::tasks::condition::GivenCondition;
@@ -115,6 +116,8 @@ impl<'a> TaskDecoder<'a> {
         if let Some(first) = self.names.get(name) {
             let message = format!("duplicate task name {name:?}");
             self.sink.error_after(first, place, message);
+            self.sink
+                .classify(ProblemKind::DuplicateTask(name.to_owned()));
         } else {
             self.names.insert(name.to_owned(), place.clone());
         }

@@ -4,8 +4,9 @@
 //! field or steer a terminal: what could is quoted or escaped, and every further line has a prefix.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
+use chrono::{DateTime, Offset as _, TimeZone};
 use cts_core::LogLevel;
 
 use crate::log::line::{Line, Value};
@@ -50,8 +51,7 @@ pub(super) fn on_one_line(line: &Line) -> String {
 }
 
 fn head(line: &Line) -> String {
-    // The original writes the zone without a colon.
-    let time = line.time.format("%Y-%m-%dT%H:%M:%S%.3f%z");
+    let time = time_text(&line.time);
     let level = match line.level {
         LogLevel::Trace => "[TRACE]",
         LogLevel::Debug => "[DEBUG]",
@@ -62,6 +62,18 @@ fn head(line: &Line) -> String {
     let mut text = format!("{time} {level} {}: ", line.module);
     push_visible(&mut text, &line.message);
     text
+}
+
+/// The time as the original writes it: `Z` in UTC, elsewhere the zone without a colon.
+fn time_text<Zone: TimeZone>(time: &DateTime<Zone>) -> String
+where
+    Zone::Offset: Display,
+{
+    let format = match time.offset().fix().local_minus_utc() {
+        0 => "%Y-%m-%dT%H:%M:%S%.3fZ",
+        _ => "%Y-%m-%dT%H:%M:%S%.3f%z",
+    };
+    time.format(format).to_string()
 }
 
 fn add_fields<'a>(text: &mut String, fields: impl Iterator<Item = &'a (&'static str, Value)>) {
@@ -139,7 +151,7 @@ fn is_visible(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use chrono::{DateTime, Local};
+    use chrono::{FixedOffset, Local};
 
     use super::*;
 
@@ -170,16 +182,25 @@ mod tests {
 
     #[test]
     fn a_line_has_local_time_with_its_zone_level_and_module() {
-        let text = shown(&line("task ran", &[("task_name", "web")]));
+        let line = line("task ran", &[("task_name", "web")]);
+        let text = shown(&line);
         let (time, rest) = text.split_once(' ').unwrap();
         assert_eq!(rest, "[INFO]  ctrl: task ran: task_name=web");
-        let shape: String = time
-            .chars()
-            .map(|c| if c.is_ascii_digit() { '0' } else { c })
-            .collect();
-        assert_eq!(shape.replace('-', "+"), "0000+00+00T00:00:00.000+0000");
-        let read = DateTime::parse_from_str(time, "%Y-%m-%dT%H:%M:%S%.3f%z").unwrap();
-        assert_eq!(read.timestamp_millis(), 1_770_000_000_123);
+        assert_eq!(time, time_text(&line.time));
+    }
+
+    #[test]
+    fn the_zone_is_a_letter_in_utc() {
+        let cases = [
+            (0, "2026-02-02T02:40:00.123Z"),
+            (7200, "2026-02-02T04:40:00.123+0200"),
+            (-12600, "2026-02-01T23:10:00.123-0330"),
+        ];
+        for (seconds, expected) in cases {
+            let zone = FixedOffset::east_opt(seconds).unwrap();
+            let time = DateTime::from_timestamp(1_770_000_000, 123_456_000).unwrap();
+            assert_eq!(time_text(&time.with_timezone(&zone)), expected);
+        }
     }
 
     #[test]

@@ -164,9 +164,13 @@ impl Follower {
         patience.reset();
         let doing = match self.kind {
             RunKind::Plan => "inspecting all tasks",
-            _ => "executing all tasks once",
+            _ => "executing all tasks once through",
         };
-        tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+        if tasks.is_empty() {
+            tracing::info!(target: "ctrl", "no tasks configured");
+        } else {
+            tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
+        }
         for task in tasks {
             match requests.request(task, self.kind).await {
                 Some(run) => self.tally.requested(task.as_str(), run.to_string()),
@@ -257,9 +261,6 @@ impl Follower {
         let record = record.into_inner().run.unwrap_or_default();
         let end = end_of(&record);
         if self.tally.moved(task, run, Stage::Ended(end.clone())) {
-            if let Some(plan) = &record.plan {
-                tracing::info!(target: "ctrl", task_name = task, plan = plan.text, "inspected task");
-            }
             let ended = EndedTask {
                 task,
                 end: &end,
@@ -295,13 +296,21 @@ impl Follower {
                 });
             }
         }
+        let took = self.started.elapsed();
         if counts.failed > 0 {
+            if self.kind == RunKind::Apply {
+                tracing::info!(target: "ctrl", tasks = of, failed = counts.failed, ?took, "attempted to run all tasks once");
+            }
             return Err(Failure::Pass {
                 failed: counts.failed,
                 of,
             });
         }
-        tracing::info!(target: "ctrl", tasks = of, took = ?self.started.elapsed(), "all tasks completed");
+        let done = match self.kind {
+            RunKind::Plan => "all tasks inspected",
+            _ => "all tasks completed once",
+        };
+        tracing::info!(target: "ctrl", tasks = of, ?took, "{done}");
         Ok(())
     }
 }

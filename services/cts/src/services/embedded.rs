@@ -45,6 +45,16 @@ pub enum StartMode {
     Inspect,
 }
 
+impl StartMode {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Daemon => "daemon",
+            Self::Once => "once",
+            Self::Inspect => "inspect",
+        }
+    }
+}
+
 /// Options of an instance's start.
 #[derive(Debug, Clone, Copy)]
 pub struct StartOptions {
@@ -68,6 +78,7 @@ pub struct Embedded {
     worker: WorkerParts,
     gateway: Gateway,
     entry: Option<CatalogEntry>,
+    mode: StartMode,
     schedule_channel: Channel,
     /// Ends the services that others need to end well.
     inner: CancellationToken,
@@ -87,6 +98,7 @@ impl Embedded {
             mode,
             reset_storage,
         } = options;
+        wiring::log_controller_setup(mode.as_str());
         let links = Links::new(&config.services).await?;
         let shape = if config.database.is_some() && mode != StartMode::Inspect {
             Shape::Cluster
@@ -116,6 +128,7 @@ impl Embedded {
         };
         let working_dir = settings::worker_directory(config);
         let engine = needed_engine(config, process_env, &working_dir).await?;
+        tracing::info!(target: "cli", "initializing controller");
         let database = match mode {
             StartMode::Daemon | StartMode::Once => Database::open(config, process_env).await?,
             StartMode::Inspect => Database::temporary(process_env).await?,
@@ -164,6 +177,7 @@ impl Embedded {
             worker,
             gateway,
             entry,
+            mode,
             schedule_channel,
             inner,
         })
@@ -201,9 +215,15 @@ impl Embedded {
             worker,
             gateway,
             entry,
+            mode,
             inner,
             ..
         } = self;
+        // The log names the server before the first run, and the end of each part in one order.
+        if let Some(api) = &sockets.api {
+            wiring::log_api_start(api);
+        }
+        let leaving = CancellationToken::new();
         let outside = Tasks::new(shutdown.clone());
         // A watcher that ended before the scheduler, or together with it, would look like a lost one.
         let scheduling = CancellationToken::new();
@@ -237,10 +257,10 @@ impl Embedded {
             inside.spawn("guard", infallible(guard.keep(inner.clone())));
         }
         if let Some(entry) = entry {
-            entry.keep(&outside, &shutdown);
+            entry.keep(&outside, &leaving);
         }
         if let Some(api) = sockets.api {
-            outside.spawn("gateway", gateway.serve(api, shutdown.clone()));
+            outside.spawn("gateway", gateway.serve(api, leaving.clone()));
         }
         let shutdown_tokens = ShutdownTokens {
             drain: shutdown.clone(),
@@ -253,6 +273,12 @@ impl Embedded {
             () = scheduling.cancelled() => shutdown.cancel(),
             () = inner.cancelled() => shutdown.cancel(),
         }
+        if mode == StartMode::Daemon {
+            wiring::log_api_end();
+            wiring::log_monitoring_end();
+            wiring::log_watching_end();
+        }
+        leaving.cancel();
         let outer_end = outside.wait().await;
         processes.close();
         processes.wait().await;

@@ -285,10 +285,12 @@ impl Search<'_> {
 }
 
 fn skip_install(executable: &Executable) {
+    let path = executable.path();
     tracing::info!(
         target: "driver.terraform",
         tf_version = %executable.version(),
-        install_path = %executable.path().display(),
+        install_path = %path.parent().unwrap_or(path).display(),
+        path = %path.display(),
         "skipping install, {} already exists", executable.engine().driver()
     );
 }

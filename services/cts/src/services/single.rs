@@ -43,7 +43,9 @@ pub(crate) async fn run_watcher(
         &parts,
         &shutdown,
     );
-    parts.spawn("watcher", watcher.run(shutdown));
+    parts.spawn("watcher", watcher.run(shutdown.clone()));
+    shutdown.cancelled().await;
+    wiring::log_watching_end();
     Ok(parts.wait().await?)
 }
 
@@ -55,6 +57,7 @@ pub(crate) async fn run_scheduler(
     grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
+    wiring::log_controller_setup("daemon");
     config.require_shared_backend()?;
     if config.database.is_none() {
         return Err(Failure::NoDatabase {
@@ -63,6 +66,7 @@ pub(crate) async fn run_scheduler(
     }
     let links = Links::new(&config.services).await?;
     let grpc = links.listen(grpc).await?;
+    tracing::info!(target: "cli", "initializing controller");
     let opening = Database::open(config, process_env);
     let Some(database) = unless_ended(&shutdown, opening).await? else {
         return Ok(());
@@ -100,6 +104,7 @@ pub(crate) async fn run_scheduler(
         () = shutdown.cancelled() => {}
         () = inner.cancelled() => shutdown.cancel(),
     }
+    wiring::log_monitoring_end();
     let outer_end = outside.wait().await;
     inner.cancel();
     let inner_end = inside.wait().await;
@@ -209,10 +214,15 @@ pub(crate) async fn run_gateway(
         &shutdown,
     );
     let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls);
+    wiring::log_api_start(&api);
+    let leaving = CancellationToken::new();
     if let Some(entry) = entry {
-        entry.keep(&parts, &shutdown);
+        entry.keep(&parts, &leaving);
     }
-    parts.spawn("gateway", gateway.serve(api, shutdown));
+    parts.spawn("gateway", gateway.serve(api, leaving.clone()));
+    shutdown.cancelled().await;
+    wiring::log_api_end();
+    leaving.cancel();
     Ok(parts.wait().await?)
 }
 

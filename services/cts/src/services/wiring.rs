@@ -25,6 +25,7 @@ use cts_vault::Vault;
 use cts_worker::{
     Dependencies as WorkerDependencies, Driver, RemoteDriver, ValueSources, Worker, reads_secrets,
 };
+use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
 use uuid::Uuid;
@@ -52,6 +53,7 @@ pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Fai
 
 /// A client of a Consul that answers and has a leader.
 pub(crate) async fn consul_client(config: &Config) -> Result<ConsulClient, Failure> {
+    tracing::info!(target: "ctrl", "initializing Consul client and testing connection");
     let client = unasked_consul_client(config)?;
     let address = config.consul.address.clone();
     match client.wait_for_leader().await {
@@ -167,6 +169,7 @@ pub(crate) fn worker(
     };
     let terraform = engine
         .map(|executable| Arc::new(Terraform::new(executable, processes.clone()).tuned(tuning)));
+    tracing::info!(target: "ctrl", "initializing driver factory");
     let driver = driver(config, terraform)?;
     let worker = Worker::new(
         options,
@@ -210,6 +213,32 @@ pub(crate) async fn api_tls(config: &Config) -> Result<Option<ServerTls>, Failur
         Some(files) => Ok(Some(ServerTls::load(files).await.map_err(Failure::ApiTls)?)),
         None => Ok(None),
     }
+}
+
+/// Logs which kind of controller begins.
+pub(crate) fn log_controller_setup(kind: &str) {
+    tracing::info!(target: "ctrl", { "type" = kind }, "setting up controller");
+}
+
+/// Logs that the API begins to listen.
+pub(crate) fn log_api_start(listener: &TcpListener) {
+    let port = listener.local_addr().ok().map(|address| address.port());
+    tracing::info!(target: "api", port, "starting server");
+}
+
+/// Logs that the API ends.
+pub(crate) fn log_api_end() {
+    tracing::info!(target: "api", "shutdown api server");
+}
+
+/// Logs that changes no longer run tasks.
+pub(crate) fn log_monitoring_end() {
+    tracing::info!(target: "tasksmanager", "stop monitoring tasks");
+}
+
+/// Logs that Consul is no longer read.
+pub(crate) fn log_watching_end() {
+    tracing::info!(target: "tasksmanager", "stopping dependency monitoring");
 }
 
 /// A gateway in front of the schedulers that `scheduler` leads to.

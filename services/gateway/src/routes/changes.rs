@@ -20,7 +20,7 @@ use crate::request::run_mode::RunMode;
 use crate::request::state_decision;
 use crate::request::task_request::TaskRequest;
 use crate::request::update_body;
-use crate::scheduler_client::{ChangeError, Reason, TaskChangeClient, TaskClient};
+use crate::scheduler_client::{ChangeError, Reason, TaskChangeClient, TaskClient, chain};
 use crate::transport::body::BodyError;
 use crate::transport::etag;
 use crate::transport::json;
@@ -94,6 +94,9 @@ pub(crate) async fn create(
         task.module.clear();
     }
     let changed = changes.create(task, mode).await;
+    if let Err(error) = &changed {
+        log_refused_creation(&request.task.name, error, mode, id);
+    }
     let changed = changed.map_err(|error| match (&error, &request.bad_duration) {
         (ChangeError::Declined { reason, .. }, Some(error)) if *reason == Reason::Invalid => {
             no_duration(error)
@@ -249,6 +252,7 @@ pub(crate) async fn update(
     let body =
         body.map_err(|error| Problem::without_body(&error, StatusCode::INTERNAL_SERVER_ERROR))?;
     let enabled = update_body::enabled(&body)?;
+    log_update(name, enabled, mode, id);
     let updated = match changes.update(name, enabled, mode).await {
         Ok(updated) => updated,
         Err(error) => {
@@ -265,4 +269,21 @@ pub(crate) async fn update(
             },
         ),
     })
+}
+
+fn log_update(name: &str, enabled: bool, mode: RunMode, id: RequestId) {
+    let message = match (mode, enabled) {
+        (RunMode::Inspect, _) => "generating inspect plan if task becomes enabled",
+        (RunMode::Later | RunMode::Now, true) => "enabling task",
+        (RunMode::Later | RunMode::Now, false) => "disabling task",
+    };
+    tracing::info!(target: "api.updatetask", request_id = %id, task_name = name, "{message}");
+}
+
+fn log_refused_creation(name: &str, error: &ChangeError, mode: RunMode, id: RequestId) {
+    let message = match mode {
+        RunMode::Inspect => "error inspecting new task",
+        RunMode::Later | RunMode::Now => "error creating task",
+    };
+    tracing::error!(target: "api.createtask", request_id = %id, task_name = name, error = chain(error), "{message}");
 }

@@ -27,12 +27,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-use self::logging::log_end;
 use crate::explain::waiting_for;
 use crate::grpc::log_service::{lines_from_wire, storable};
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
 use crate::identities::Identities;
+use crate::leader::first_pass::FirstPass;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::unschedulable::{self, UNSCHEDULABLE_AFTER};
@@ -48,6 +48,7 @@ pub(crate) struct RunEndpoint {
     pub(crate) identities: Arc<dyn Identities>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) first_pass: Arc<FirstPass>,
     pub(crate) mode: Mode,
     pub(crate) lease: Duration,
     /// Life of a leadership that is not renewed.
@@ -262,6 +263,8 @@ impl RunService for RunEndpoint {
                 .and_then(|state| convert::terraform_state_from_wire(state).ok()),
         };
         let completed = self.store.complete(completion.clone()).await.or_status()?;
+        // Before followers are told, so that a pass ends after the lines of its runs.
+        self.log_end(&completion, &completed);
         self.tell_end(completion.run, &completed);
         if completed.tasks_changed {
             self.notifier.tasks_changed();
@@ -269,7 +272,6 @@ impl RunService for RunEndpoint {
         if completed.next_due.is_some() {
             self.notifier.queue_changed();
         }
-        log_end(&completion, &completed);
         let status = convert::status_to_wire(completed.status).into();
         Ok(Response::new(proto::CompleteRunResponse { status }))
     }

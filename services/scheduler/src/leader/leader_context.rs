@@ -8,6 +8,7 @@ use cts_rpc::Peers;
 use cts_store::{Retention, Store};
 
 use crate::identities::Identities;
+use crate::leader::first_pass::FirstPass;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::notifier::Notifier;
@@ -22,6 +23,7 @@ pub(crate) struct LeaderContext {
     pub(crate) workers: Workers,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
+    pub(crate) first_pass: Arc<FirstPass>,
     pub(crate) mode: Mode,
     /// Life of a run's lease.
     pub(crate) lease: Duration,

@@ -60,9 +60,6 @@ impl LeaderLoop {
     /// Works until it is dropped, when the term is over.
     pub(crate) async fn run(mut self) -> Infallible {
         let explains = self.context.mode == Mode::Daemon;
-        if explains && self.planner.is_empty() {
-            tracing::info!(target: "ctrl", "no enabled tasks are configured");
-        }
         let mut watches = WatchSet::new(self.context.watchers.healthy(), self.planner.views());
         let mut poll_schedule = PollSchedule::begin(Instant::now());
         let mut seen = Seen::default();

@@ -9,6 +9,7 @@ use cts_core::{Dependency, TaskName, ViewId};
 use super::Planner;
 use super::desired_task::{DesiredTask, TaskMode};
 use super::entry::{Entry, views_of};
+use super::tick::log_end_of_schedule;
 use super::watched_view::{WatchedView, is_complete};
 
 impl Planner {
@@ -64,6 +65,7 @@ impl Planner {
         }
         for name in gone {
             if let Some(mut entry) = self.tasks.remove(&name) {
+                log_end_of_schedule(&name, &entry);
                 self.agenda.forget(&name, &mut entry);
                 self.unknown.remove(&name);
                 let views = entry.views.into_iter();

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use cts_core::TaskName;
 
 use super::Planner;
+use super::entry::Entry;
 use crate::options::NextTick;
 
 impl Planner {
@@ -26,14 +27,39 @@ impl Planner {
             if ticks.read_at.is_some_and(|at| at <= now) {
                 let before = ticks.next;
                 if ticks.read_clock(now, clock, next_tick) {
-                    tracing::debug!(target: "ctrl", task_name = %name, "a scheduled task is due");
                     entry.changed(now);
                 }
-                if entry.next_tick() != before {
+                let next = entry.next_tick();
+                if next != before {
                     self.changes += 1;
+                    log_next(&name, next, clock);
                 }
                 self.agenda.note(&name, entry);
             }
         }
+    }
+}
+
+impl Drop for Planner {
+    fn drop(&mut self) {
+        for (name, entry) in &self.tasks {
+            log_end_of_schedule(name, entry);
+        }
+    }
+}
+
+fn log_next(name: &TaskName, next: Option<DateTime<Utc>>, clock: DateTime<Utc>) {
+    let Some(next) = next else {
+        return;
+    };
+    let wait_time = (next - clock).to_std().unwrap_or_default();
+    let next_runtime = next.format("%Y-%m-%d %H:%M:%S +0000 UTC").to_string();
+    tracing::info!(target: "tasksmanager", task_name = %name, ?wait_time, next_runtime, "scheduled task next run time");
+}
+
+/// Logs that a schedule no longer runs its task.
+pub(super) fn log_end_of_schedule(name: &TaskName, entry: &Entry) {
+    if entry.next_tick().is_some() {
+        tracing::info!(target: "tasksmanager", task_name = %name, "stopping scheduled task");
     }
 }

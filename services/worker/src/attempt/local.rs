@@ -61,7 +61,9 @@ impl Ready<'_> {
         let definition = &input.definition;
         // The files are removed when the run is over, however it ends.
         let _secret_files = directory.secrets_of(&root);
-        directory.write_root(&root)?;
+        for file_name in directory.write_root(&root)? {
+            tracing::info!(target: "templates.tftmpl", file_name, task_name = %definition.name, "overwriting file in root module for task");
+        }
         directory.write_tfvars(&values)?;
         if options.persist_log {
             directory.rotate_trace()?;

@@ -156,7 +156,7 @@ async fn a_second_signal_interrupts_gently_and_the_run_goes_to_another_worker() 
     exit.assert_code(0).says([
         "second signal received",
         "Interrupt received",
-        "graceful shutdown complete",
+        "cli: graceful shutdown",
     ]);
     scene.site.release();
     scene.wait_until_applied().await;

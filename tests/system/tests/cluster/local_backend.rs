@@ -44,7 +44,7 @@ async fn it_is_refused_with_the_reason_and_the_remedy() {
     ] {
         let (site, exit) = end_of(command, more).await;
         exit.assert_code(15).says([
-            "backend \"local\" cannot be used here",
+            r#"backend \"local\" cannot be used here"#,
             "its state lives on one machine",
             "shared_local_backend = true",
         ]);

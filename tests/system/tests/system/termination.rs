@@ -147,7 +147,10 @@ async fn a_pass_that_has_not_begun_is_no_success() {
     // Signals are taken over before the first line.
     eventually(DEADLINE, async || {
         let output = process.output();
-        output.contains("starting cts").then_some(()).ok_or(output)
+        output
+            .contains(concat!("cli: ", env!("CARGO_PKG_VERSION")))
+            .then_some(())
+            .ok_or(output)
     })
     .await;
     let exit = process.terminate().await;

@@ -13,6 +13,7 @@ use crate::decode::source::ends_with;
 use crate::decode::tree::ParsedFile;
 use crate::report::location::{Rules, SourceLocation, SourceText};
 use crate::report::mask::{mask_text, mask_tree};
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 
 /// Larger than any real configuration file.
@@ -77,6 +78,7 @@ pub(super) fn read(
             } else {
                 sink.error_with_help(&place, fault.message, fault.help);
             }
+            sink.classify(ProblemKind::Syntax);
             None
         }
     }

@@ -1,67 +1,157 @@
-//! Log lines about the end of an attempt.
+//! Log lines about the beginning and the end of attempts, with the names and messages of the original's log
+//! (docs/cli.md#log).
 
+use cts_core::TaskName;
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
-use cts_store::{Completed, Completion};
+use cts_store::{Completed, Completion, Lease};
 
-/// Logs how an attempt ended.
-pub(super) fn log_end(completion: &Completion, completed: &Completed) {
-    let task = &completed.task;
-    let run = completion.run;
-    match (&completion.outcome, completed.status) {
-        (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
-            let changes_present = plan.changes_present;
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes_present, "task inspected");
+use super::RunEndpoint;
+use crate::leader::mode::Mode;
+
+impl RunEndpoint {
+    /// Logs that an attempt begins. One that repeats a failed attempt was announced when that failed.
+    pub(super) fn log_begin(&self, lease: &Lease) {
+        let Lease {
+            run, task, holder, ..
+        } = lease;
+        match (lease.kind, lease.attempt) {
+            (RunKind::Plan, _) => {
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, worker.id = %holder, "inspecting task");
+            }
+            (RunKind::Apply, ..=1) if self.first_pass.has(task) => {
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, worker.id = %holder, "running task once");
+            }
+            (RunKind::Apply, ..=1) => {
+                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, worker.id = %holder, "executing task");
+            }
+            (RunKind::Apply | RunKind::Check | RunKind::Destroy | RunKind::DestroyPlan, _) => {}
         }
-        (AttemptOutcome::Failed(error), _) if completed.kind == RunKind::Destroy => {
-            tracing::error!(
-                target: "ctrl",
-                task_name = %task,
-                run.id = %run,
-                error,
-                retry_after = ?completed.next_due,
-                "error destroying the infrastructure of a deleted task"
+    }
+
+    /// Logs how an attempt ended.
+    pub(super) fn log_end(&self, completion: &Completion, completed: &Completed) {
+        let task = &completed.task;
+        let run = completion.run;
+        match (&completion.outcome, completed.status) {
+            (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
+                if self.mode == Mode::OnRequest {
+                    tracing::info!(target: "ctrl", task_name = %task, plan = plan.text, run.id = %run, "inspection results");
+                }
+                let changes_present = plan.changes_present;
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes_present, "inspected task");
+            }
+            (AttemptOutcome::Failed(error), _) if completed.kind == RunKind::Destroy => {
+                tracing::error!(
+                    target: "ctrl",
+                    task_name = %task,
+                    run.id = %run,
+                    error,
+                    retry_after = ?completed.next_due,
+                    "error destroying the infrastructure of a deleted task"
+                );
+            }
+            (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind.only_plans() => {
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error inspecting task");
+            }
+            (AttemptOutcome::Checked, RunStatus::Succeeded) => {
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task checked");
+            }
+            (AttemptOutcome::Failed(error), RunStatus::Failed)
+                if completed.kind == RunKind::Check =>
+            {
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error checking task");
+            }
+            (AttemptOutcome::Destroyed, RunStatus::Succeeded) => {
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "infrastructure of a deleted task destroyed");
+            }
+            (_, RunStatus::Succeeded) if self.first_pass.has(task) => {
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
+                self.first_pass.ended(task, false);
+            }
+            (_, RunStatus::Succeeded) => {
+                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, "task completed");
+            }
+            (AttemptOutcome::Failed(error), RunStatus::Failed) if lacks_variable(task, error) => {
+                tracing::error!(target: "ctrl", task_name = %task, error, run.id = %run, "error initializing task");
+                self.first_pass.ended(task, true);
+            }
+            (AttemptOutcome::Failed(_), RunStatus::Failed) => {
+                let error = failure_of(task, &completed.errors);
+                tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, "error running task");
+                self.first_pass.ended(task, true);
+            }
+            (AttemptOutcome::Failed(error), _) => {
+                tracing::warn!(
+                    target: "retry",
+                    attempt_number = completed.errors.len() + 1,
+                    description = ?format!("ApplyTask {task}"),
+                    task_name = %task,
+                    run.id = %run,
+                    error,
+                    retry_after = ?completed.next_due.unwrap_or_default(),
+                    "retrying"
+                );
+            }
+            (AttemptOutcome::Interrupted, _) => {
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "run interrupted");
+            }
+            (
+                AttemptOutcome::Applied
+                | AttemptOutcome::Planned(_)
+                | AttemptOutcome::Checked
+                | AttemptOutcome::Destroyed,
+                _,
+            ) => {
+                let error = completion.outcome.error(completed.kind).unwrap_or_default();
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "a worker did something else than it was to do");
+            }
+        }
+    }
+}
+
+/// Whether Terraform was not begun, because the module lacks a variable of its condition.
+fn lacks_variable(task: &TaskName, error: &str) -> bool {
+    error.contains(&format!("module for task \"{task}\" is missing the"))
+}
+
+/// The errors of a run as the log of the original chains them: those of the retries, the newest first. The error of
+/// the first attempt is in it only without a retry.
+fn failure_of(task: &TaskName, errors: &[String]) -> String {
+    let text = match errors {
+        [] => String::new(),
+        [only] => only.clone(),
+        [_first, retries @ ..] => {
+            let numbered = retries.iter().enumerate().rev();
+            let texts = numbered.map(|(before, error)| {
+                let number = before + 1;
+                format!("retry attempt #{number} failed '{error}'")
+            });
+            texts.collect::<Vec<_>>().join(": ")
+        }
+    };
+    format!("could not apply changes for task {task}: {text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_chains_its_retries_with_the_newest_first() {
+        let cases: [(&[&str], &str); 3] = [
+            (&["a"], "a"),
+            (&["a", "b"], "retry attempt #1 failed 'b'"),
+            (
+                &["a", "b", "c"],
+                "retry attempt #2 failed 'c': retry attempt #1 failed 'b'",
+            ),
+        ];
+        for (errors, expected) in cases {
+            let errors: Vec<String> = errors.iter().copied().map(str::to_owned).collect();
+            assert_eq!(
+                failure_of(&"web".parse().unwrap(), &errors),
+                format!("could not apply changes for task web: {expected}")
             );
-        }
-        (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind.only_plans() => {
-            tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error inspecting task");
-        }
-        (AttemptOutcome::Checked, RunStatus::Succeeded) => {
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task checked");
-        }
-        (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind == RunKind::Check => {
-            tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error checking task");
-        }
-        (AttemptOutcome::Destroyed, RunStatus::Succeeded) => {
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "infrastructure of a deleted task destroyed");
-        }
-        (_, RunStatus::Succeeded) => {
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
-        }
-        (AttemptOutcome::Failed(error), RunStatus::Failed) => {
-            tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error applying task");
-        }
-        (AttemptOutcome::Failed(error), _) => {
-            tracing::warn!(
-                target: "ctrl",
-                task_name = %task,
-                run.id = %run,
-                error,
-                retry_after = ?completed.next_due.unwrap_or_default(),
-                "attempt failed, trying again"
-            );
-        }
-        (AttemptOutcome::Interrupted, _) => {
-            tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "run interrupted");
-        }
-        (
-            AttemptOutcome::Applied
-            | AttemptOutcome::Planned(_)
-            | AttemptOutcome::Checked
-            | AttemptOutcome::Destroyed,
-            _,
-        ) => {
-            let error = completion.outcome.error(completed.kind).unwrap_or_default();
-            tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "a worker did something else than it was to do");
         }
     }
 }

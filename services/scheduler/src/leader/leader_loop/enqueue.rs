@@ -235,10 +235,16 @@ impl LeaderLoop {
             (Some(EnqueueDecision::Keep), Some(run)) => self.decide(task, Decision::Merged(run)),
             (Some(EnqueueDecision::Withhold), _) => {
                 tracing::info!(target: "ctrl", task_name = %task, "the run of this task input was cancelled, it waits for newer data or a request");
+                self.context.first_pass.ended(task, true);
                 self.decide(task, Decision::Withheld);
             }
             (Some(EnqueueDecision::Skip { .. }), _) => {
-                tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
+                if self.planner.has_schedule(task) && !self.context.first_pass.has(task) {
+                    tracing::info!(target: "tasksmanager", task_name = %task, "scheduled task triggered but had no changes");
+                } else {
+                    tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
+                }
+                self.context.first_pass.ended(task, false);
                 self.decide(task, Decision::Unchanged);
             }
             (_, _) => {}
@@ -251,6 +257,7 @@ impl LeaderLoop {
         if self.planner.last_decision(task) != Some(&decision) {
             tracing::warn!(target: "ctrl", task_name = %task, losses, "the task is held: it would lose more than it may; release it, or wait until the instances are back");
         }
+        self.context.first_pass.ended(task, true);
         self.decide(task, decision);
     }
 

@@ -130,7 +130,11 @@ impl LeaderLoop {
                 requests: requested.remove(&mark.name).unwrap_or_default(),
             })
         });
-        self.planner.reconcile(desired, self.started.elapsed())
+        let views_changed = self.planner.reconcile(desired, self.started.elapsed());
+        self.context
+            .first_pass
+            .retain(|task| self.planner.has(task));
+        views_changed
     }
 }
 
