@@ -83,7 +83,7 @@ async fn bad_command_lines_have_their_own_codes() {
         &site,
         &["start"],
         13,
-        &["no configuration was given", "-config-file"],
+        &["no config file provided", "-config-file"],
     )
     .await;
     refused(&site, &["start", "-frob"], 14, &["not defined: -frob"]).await;
