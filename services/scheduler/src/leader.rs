@@ -80,7 +80,7 @@ impl Leader {
                 (unfinished != PendingDeletions::default()).then_some((declared, unfinished));
             tokio::select! {
                 never = leader_loop.run() => match never {},
-                () = self.context.first_pass.follow(self.context.notifier.follow()) => {}
+                never = self.context.first_pass.follow(self.context.notifier.follow()) => match never {},
                 never = self.reap(&term) => match never {},
                 never = keeper.keep(&term) => match never {},
                 never = self.prune_loop(&term, begun) => match never {},

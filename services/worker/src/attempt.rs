@@ -136,7 +136,7 @@ async fn try_attempt(
     let secrets = run_secrets(definition, &settings, &environment, answers);
     let secrets = secrets.iter().map(String::as_str).chain(handlers.secrets());
     let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
-    // Before the input is dropped.
+    // The driver takes the input.
     let mut applied = applied_run(shared, &run.lease, &input);
     let report = Arc::new(Report::new(output));
     let findings = findings.insert(AttemptReport::new(kind, &redactor, &report));

@@ -6,7 +6,8 @@ use std::time::Duration;
 use reqwest::{Certificate, Client, Method, RequestBuilder, Url};
 use serde_json::Value;
 
-use super::HcpServer;
+use super::{HcpServer, HcpSettings};
+use crate::Authority;
 
 /// Host of a real server, with its port.
 const ADDRESS: &str = "CTS_TEST_HCP_ADDRESS";
@@ -16,6 +17,9 @@ const TOKEN: &str = "CTS_TEST_HCP_TOKEN";
 const ORGANIZATION: &str = "CTS_TEST_HCP_ORGANIZATION";
 /// Path of the authority of the server's certificate; without it those of the system count.
 const AUTHORITY: &str = "CTS_TEST_HCP_CA";
+
+/// The certificate of a stub's authority in its directory.
+const STUB_AUTHORITY: &str = "ca.pem";
 
 /// Time for one answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,14 +38,32 @@ pub struct HcpAccess {
 }
 
 impl HcpAccess {
-    /// A stub whose certificate is of this authority.
-    pub fn of_stub(stub: &HcpServer, authority: &Path) -> Self {
+    /// A stub that [`HcpServer::start_in`] has started in this directory, with its current token.
+    pub fn of_stub(stub: &HcpServer, directory: &Path) -> Self {
         Self {
             address: stub.address(),
             organization: stub.organization(),
             token: stub.token(),
-            authority: Some(authority.to_owned()),
+            authority: Some(directory.join(STUB_AUTHORITY)),
         }
+    }
+
+    /// The driver block of a configuration; `more` is further content of it.
+    pub fn driver(&self, prefix: &str, more: &str) -> String {
+        let Self {
+            address,
+            organization,
+            token,
+            authority,
+        } = self;
+        let authority = authority.as_deref();
+        let tls = authority.map_or_else(String::new, |path| {
+            format!("tls {{ ca_cert = \"{}\" }}", path.display())
+        });
+        format!(
+            "driver \"terraform-cloud\" {{\n  hostname = \"{address}\"\n  organization = \"{organization}\"\n  \
+             token = \"{token}\"\n  workspaces {{ prefix = \"{prefix}\" }}\n  {tls}\n  {more}\n}}"
+        )
     }
 
     /// The real server of this test run, if it has one.
@@ -93,6 +115,17 @@ impl HcpAccess {
         let path = services["tfe.v2"].as_str().unwrap_or_default();
         api.base = api.base.join(path).map_err(text)?;
         Ok(api)
+    }
+}
+
+impl HcpServer {
+    /// Starts a server with TLS on all its ports, and writes the certificate of its authority into a directory.
+    pub async fn start_in(directory: &Path, settings: HcpSettings) -> Self {
+        let authority = Authority::new();
+        let pair = authority.write_pair(directory, "server", &["127.0.0.1"]);
+        let written = std::fs::write(directory.join(STUB_AUTHORITY), authority.pem());
+        written.expect("the directory is writable");
+        Self::start_tls(settings, pair.acceptor(None)).await
     }
 }
 

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::terraform_path;
+
 /// The products whose answers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
@@ -46,6 +48,17 @@ pub struct HcpSettings {
     pub upload_limit: usize,
     /// Time between cancel and the permission to force it.
     pub force_cancel_after: Duration,
+}
+
+impl HcpSettings {
+    /// The default settings, with the real Terraform.
+    pub fn with_terraform() -> Self {
+        Self {
+            terraform: Some(terraform_path()),
+            environment: vec![("CHECKPOINT_DISABLE".into(), "1".into())],
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for HcpSettings {

@@ -263,7 +263,7 @@ impl RunService for RunEndpoint {
                 .and_then(|state| convert::terraform_state_from_wire(state).ok()),
         };
         let completed = self.store.complete(completion.clone()).await.or_status()?;
-        // Before followers are told, so that a pass ends after the lines of its runs.
+        // A pass ends with what its followers see, and the lines of its runs stand before its own.
         self.log_end(&completion, &completed);
         self.tell_end(completion.run, &completed);
         if completed.tasks_changed {

@@ -2,6 +2,8 @@
 //! from later runs.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::future::pending;
 
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{TaskName, TaskSpec};
@@ -78,8 +80,8 @@ impl FirstPass {
         }
     }
 
-    /// Takes note of runs that end at other replicas.
-    pub(crate) async fn follow(&self, mut changes: Receiver<RunChange>) {
+    /// Takes note of runs that end at other replicas, until it is dropped.
+    pub(crate) async fn follow(&self, mut changes: Receiver<RunChange>) -> Infallible {
         loop {
             match changes.recv().await {
                 Ok(change) if change.kind == RunKind::Apply => match change.status {
@@ -88,7 +90,8 @@ impl FirstPass {
                     RunStatus::Queued | RunStatus::Running => {}
                 },
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
+                // The sender lives as long as the scheduler.
+                Err(RecvError::Closed) => return pending().await,
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use cts_testkit::hcp::{HcpSettings, Phase};
-use cts_testkit::{Authority, HcpServer};
+use cts_testkit::HcpServer;
+use cts_testkit::hcp::{HcpAccess, HcpSettings, Phase};
 use tokio::time::{Instant, sleep};
 
 use crate::arguments::{Modules, RemoteRunsArguments};
@@ -80,21 +80,9 @@ fn worker(stage: &Stage) -> Result<Usage> {
 
 /// A server whose runs do nothing, as the driver of the site.
 async fn start_server(site: &Site) -> Result<HcpServer> {
-    let authority = Authority::new();
-    let pair = authority.write_pair(site.path(), "server", &["127.0.0.1"]);
-    let ca = site.path().join("ca.pem");
-    std::fs::write(&ca, authority.pem()).context("cannot write a certificate")?;
-    let server = HcpServer::start_tls(HcpSettings::default(), pair.acceptor(None)).await;
+    let server = HcpServer::start_in(site.path(), HcpSettings::default()).await;
     server.limit_requests(Some(LIMIT));
-    let block = format!(
-        "driver \"terraform-cloud\" {{\n  hostname = \"{}\"\n  organization = \"{}\"\n  token = \"{}\"\n  \
-         workspaces {{ prefix = \"cts-\" }}\n  tls {{ ca_cert = \"{}\" }}\n}}",
-        server.address(),
-        server.organization(),
-        server.token(),
-        ca.display()
-    );
-    site.drive(&block)?;
+    site.drive(&HcpAccess::of_stub(&server, site.path()).driver("cts-", ""))?;
     Ok(server)
 }
 

@@ -73,7 +73,7 @@ const SEQUENTIAL: [&str; 9] = [
 fn assert_in_order(exit: &Exit, expected: &[&str]) {
     let mut lines = exit.output.lines();
     for text in expected {
-        // Behind the time.
+        // Each line begins with the time.
         let found = lines.any(|line| {
             line.split_once(' ')
                 .is_some_and(|(_time, rest)| rest.starts_with(text))

@@ -67,7 +67,7 @@ fn calls(options: &[&str]) -> Vec<Call> {
 async fn each_fault_has_its_words() {
     let rows: [(bool, &[&str], &str); 4] = [
         (false, &[], UNKNOWN),
-        // Of the same name, with another key.
+        // An authority with the same name and another key.
         (false, &["-ca-cert=other.pem"], UNKNOWN),
         (true, &["-ca-cert=ca.pem"], REQUIRED),
         (true, &["-ssl-verify=false"], REQUIRED),
