@@ -11,15 +11,16 @@ use crate::task::TaskSpec;
 /// How many of the newest events decide a task's status and are shown by default.
 pub const EVENTS_KEPT: usize = 5;
 
-/// The outcome of one finished run, whatever the number of attempts.
+/// The outcome of one finished run, whatever the number of attempts, or of a tick of a schedule that found nothing
+/// new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Identity.
     pub id: EventId,
     /// The task.
     pub task_name: TaskName,
-    /// The run that ended.
-    pub run_id: RunId,
+    /// The run that ended; `None` for a tick, which has none.
+    pub run_id: Option<RunId>,
     /// Whether the input was applied.
     pub success: bool,
     /// Start of the first attempt.

@@ -119,6 +119,7 @@ pub async fn what_a_reset_removes_is_archived<F: Fixture>() {
         .await;
     appended.expect("the lease is live");
     scene.applied(&lease).await;
+    scene.tick("a", "1").await;
     let planned = scene.queue_plan("a", "2").await;
     let lease = scene.lease().await;
     scene.planned(&lease, "the plan").await;
@@ -137,7 +138,7 @@ pub async fn what_a_reset_removes_is_archived<F: Fixture>() {
     assert_eq!(positions, (1..=known[0].rows).collect::<Vec<_>>());
     let tables: Vec<_> = all.iter().map(|row| row.table.as_str()).collect();
     let mut expected = vec!["tasks"; 2];
-    expected.push("deleted_tasks");
+    expected.extend(["deleted_tasks", "tick_events"]);
     expected.extend(["log_lines"; 2]);
     expected.push("events");
     expected.extend(["runs"; 3]);
@@ -148,13 +149,14 @@ pub async fn what_a_reset_removes_is_archived<F: Fixture>() {
         .collect();
     assert_eq!(contents[0]["name"], "a");
     assert_eq!(contents[2]["name"], "gone");
-    let runs = contents[6..9].iter().map(|run| run["id"].as_str());
+    let runs = contents[7..10].iter().map(|run| run["id"].as_str());
     let runs: Vec<_> = runs.map(|id| id.unwrap_or_default().to_owned()).collect();
     assert!(!runs.contains(&running.to_string()));
     for run in [planned, waiting] {
         assert!(runs.contains(&run.to_string()), "{runs:?}");
     }
-    assert_eq!(contents[4]["line"], "two \"quoted\" \u{1F600} ${x}");
+    assert_eq!(contents[3]["task_name"], "a");
+    assert_eq!(contents[5]["line"], "two \"quoted\" \u{1F600} ${x}");
     // Page by page it is the same.
     let mut paged = Vec::new();
     while let next = rows(&scene, archive, (paged.len() as u64, 4)).await

@@ -75,7 +75,7 @@ pub async fn a_queued_run_is_withdrawn_with_an_event<F: Fixture>() {
     let events = scene.state("a").await.events;
     assert_eq!(
         (events.len(), events[0].run_id, events[0].success),
-        (1, run, false)
+        (1, Some(run), false)
     );
     let error = events[0].error.clone().expect("it says why");
     assert!(error.starts_with("cancelled"), "{error}");

@@ -24,7 +24,7 @@ pub async fn success_is_one_event_and_the_last_applied_input<F: Fixture>() {
         tasks_changed: false,
     };
     assert_eq!(completed, expected);
-    assert_eq!((event.id, event.run_id), (event_id, lease.run));
+    assert_eq!((event.id, event.run_id), (event_id, Some(lease.run)));
     assert!(event.success);
     let record = scene.run(lease.run).await;
     assert_eq!((record.status, record.attempts), (RunStatus::Succeeded, 1));
@@ -45,7 +45,7 @@ pub async fn the_event_of_a_failed_run_tells_every_error_newest_first<F: Fixture
     let completed = scene.fail_thrice(lease).await;
     assert_eq!(completed.status, RunStatus::Failed);
     let event = completed.event.expect("a failed run is an event");
-    assert_eq!((event.run_id, event.success), (run, false));
+    assert_eq!((event.run_id, event.success), (Some(run), false));
     assert_eq!(
         event.error.as_deref(),
         Some("error 3\n\nerror 2\n\nerror 1")

@@ -230,7 +230,7 @@ pub async fn a_configured_task_takes_over_one_of_the_api<F: Fixture>() {
     let stored = scene.stored("a").await.expect("the task is there");
     assert_eq!((&stored.spec, stored.revision), (&other("a"), 3));
     assert_eq!(stored.origin, TaskOrigin::Config);
-    assert_eq!(scene.state("a").await.events[0].run_id, run);
+    assert_eq!(scene.state("a").await.events[0].run_id, Some(run));
     scene.configure(&[]).await;
     assert_eq!(scene.names().await, Vec::<String>::new());
 }

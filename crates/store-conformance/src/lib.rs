@@ -52,6 +52,7 @@ mod suite;
 pub mod swallowed;
 pub mod tasks;
 pub mod terraform_states;
+pub mod ticks;
 pub mod transfer;
 pub mod waits;
 pub mod walk;

@@ -118,7 +118,7 @@ pub async fn runs_of_a_creation_are_listed_while_they_go_on_and_afterwards<F: Fi
     assert_eq!(list(&scene, &of_new).await, [made, failed]);
     let events = scene.state("new").await.events;
     let told: Vec<_> = events.iter().map(|event| event.run_id).collect();
-    assert_eq!(told, [made], "the failure was another task's");
+    assert_eq!(told, [Some(made)], "the failure was another task's");
 }
 
 pub async fn runs_of_earlier_tasks_of_a_name_are_listed<F: Fixture>() {

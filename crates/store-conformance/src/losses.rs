@@ -71,7 +71,7 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
     let state = scene.state("a").await;
     assert_eq!(state.status, TaskStatus::Errored);
     assert_eq!(state.events.len(), 1);
-    assert_eq!(state.events[0].run_id, lease.run);
+    assert_eq!(state.events[0].run_id, Some(lease.run));
     let told = state.events[0].error.clone();
     assert_eq!(told, Some(format!("{lost}\n\n{lost}\n\nno")));
     // The input is tried again later, like that of any failed run, and other tasks go on.

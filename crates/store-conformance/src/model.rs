@@ -28,7 +28,8 @@ pub use self::waits::Lost;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEvent {
     pub id: EventId,
-    pub run: RunId,
+    /// `None` for a tick.
+    pub run: Option<RunId>,
     pub success: bool,
     pub error: Option<String>,
 }
@@ -185,7 +186,8 @@ impl Model {
         }
         self.runs.retain(|id, _| !old.contains(id));
         for task in self.tasks.values_mut() {
-            task.events.retain(|event| !old.contains(&event.run));
+            task.events
+                .retain(|event| event.run.is_none_or(|run| !old.contains(&run)));
         }
         let runs = &self.runs;
         self.inputs

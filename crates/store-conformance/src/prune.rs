@@ -150,7 +150,7 @@ pub async fn a_withdrawn_apply_stays_as_long_as_a_status_is_made_of_it<F: Fixtur
     let cancelled = store.cancel_run(withdrawn, false, scene.event_id());
     cancelled.await.expect("the run can be cancelled");
     let before = scene.state("a").await.events;
-    assert_eq!(before[0].run_id, withdrawn);
+    assert_eq!(before[0].run_id, Some(withdrawn));
     scene.advance(seconds(61));
     assert_eq!(prune_older(&scene, 60).await, 0);
     assert_eq!(scene.state("a").await.events, before);

@@ -153,6 +153,7 @@ impl<F: Fixture> Scene<F> {
             kind: RunKind::Apply,
             unchanged: Unchanged::AsTaskSays,
             guarded: None,
+            tick: None,
         }
     }
 
@@ -186,6 +187,16 @@ impl<F: Fixture> Scene<F> {
     /// Enqueues an input with this text for one task.
     pub async fn enqueue(&self, name: &str, text: &str) -> Enqueued {
         let mut enqueued = self.request_all(vec![self.request(name, text)]).await;
+        enqueued.pop().expect("one request has one answer")
+    }
+
+    /// Enqueues an input because of a tick of the schedule.
+    pub(super) async fn tick(&self, name: &str, text: &str) -> Enqueued {
+        let request = EnqueueRequest {
+            tick: Some(self.event_id()),
+            ..self.request(name, text)
+        };
+        let mut enqueued = self.request_all(vec![request]).await;
         enqueued.pop().expect("one request has one answer")
     }
 

@@ -85,7 +85,10 @@ pub async fn events_tell_the_whole_run<F: Fixture>() {
     assert!(state.enabled);
     assert_eq!(state.providers, config.providers);
     let event = &state.events[0];
-    assert_eq!((&event.task_name, event.run_id), (&task("a"), started.run));
+    assert_eq!(
+        (&event.task_name, event.run_id),
+        (&task("a"), Some(started.run))
+    );
     assert_eq!(Some(event.start_time), record.started_at);
     assert_eq!(Some(event.end_time), record.finished_at);
     assert_eq!((event.success, &event.error), (true, &None));

@@ -66,6 +66,15 @@ macro_rules! store_suite {
                 states_are_filtered_by_status,
                 events_tell_the_whole_run,
             }
+            ticks {
+                a_tick_that_finds_what_is_applied_is_an_event_without_a_run,
+                a_tick_that_runs_something_or_comes_while_it_runs_is_no_event,
+                a_tick_after_a_failed_apply_is_no_success,
+                the_newest_five_of_runs_and_ticks_are_shown_in_their_order,
+                a_tick_that_is_reported_twice_is_one_event,
+                ticks_go_with_their_task,
+                the_version_changes_with_every_tick,
+            }
             logs {
                 lines_come_back_in_order_page_by_page,
                 a_log_has_ended_when_its_run_has,

@@ -14,7 +14,7 @@ use super::scene::{Scene, guarded, line, member, noise, plan, spec, task};
 use super::terraform_states::conflict;
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
-    LogLineRow, RunRow, Table, TaskRow,
+    LogLineRow, RunRow, Table, TaskRow, TickEventRow,
 };
 use cts_store::{EnqueueRequest, Lease, LogLine, LogStream};
 
@@ -29,6 +29,7 @@ pub struct Contents {
     pub inputs: Vec<InputRow>,
     pub runs: Vec<RunRow>,
     pub events: Vec<EventRow>,
+    pub tick_events: Vec<TickEventRow>,
     pub log_lines: Vec<LogLineRow>,
     pub bundles: Vec<BundleRow>,
 }
@@ -45,6 +46,7 @@ impl Contents {
             inputs: export.inputs().try_collect().await.expect(READ),
             runs: export.runs().try_collect().await.expect(READ),
             events: export.events().try_collect().await.expect(READ),
+            tick_events: export.tick_events().try_collect().await.expect(READ),
             log_lines: export.log_lines().try_collect().await.expect(READ),
             bundles: export.bundles().try_collect().await.expect(READ),
         };
@@ -64,6 +66,7 @@ impl Contents {
             (Table::Inputs, self.inputs.len()),
             (Table::Runs, self.runs.len()),
             (Table::Events, self.events.len()),
+            (Table::TickEvents, self.tick_events.len()),
             (Table::LogLines, self.log_lines.len()),
             (Table::Bundles, self.bundles.len()),
         ] {
@@ -110,7 +113,9 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     scene.apply("a·b", &"long ".repeat(64 * 1024 / 5)).await;
     scene.apply("a·b", "2").await;
     scene.enqueue("a·b", "2").await;
-    scene.enqueue("a·b", "2").await;
+    for _ in 0..7 {
+        scene.tick("a·b", "2").await;
+    }
 
     // Guarded, and held.
     let request = |instances: u32| EnqueueRequest {

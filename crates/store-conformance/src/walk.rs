@@ -176,6 +176,7 @@ impl<F: Fixture> Walk<F> {
                 _ => Unchanged::AsTaskSays,
             },
             guarded: self.perhaps_guarded(text),
+            tick: self.dice.one_in(3).then(|| self.scene.event_id()),
         }
     }
 

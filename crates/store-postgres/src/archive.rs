@@ -27,7 +27,11 @@ pub(crate) async fn begin(
     archive: ArchiveId,
 ) -> Result<(), StoreError> {
     archive::begin(&mut shared(connection), archive).await?;
-    for (table, order) in [("tasks", "t.position, t.name"), ("deleted_tasks", "t.name")] {
+    for (table, order) in [
+        ("tasks", "t.position, t.name"),
+        ("deleted_tasks", "t.name"),
+        ("tick_events", "t.task_name, t.number"),
+    ] {
         let statement = format!(
             "-- reset_tasks: rows of the archive
             INSERT INTO archived_rows (archive_id, position, table_name, content)

@@ -131,7 +131,7 @@ async fn applied(
         event: Some(Event {
             id: completion.event,
             task_name: Clone::clone(&task),
-            run_id: completion.run,
+            run_id: Some(completion.run),
             success: true,
             start_time: time("started_at")?,
             end_time: time("finished_at")?,

@@ -191,6 +191,7 @@ pub async fn reset(
     let runs = "-- reset_tasks: runs, with their events and logs\nDELETE FROM runs WHERE status <> 'running'";
     for statement in [
         "-- reset_tasks: requests\nDELETE FROM run_requests",
+        "-- reset_tasks: ticks\nDELETE FROM tick_events",
         "-- reset_tasks: tasks; index runs_one_running
         DELETE FROM tasks WHERE NOT EXISTS (
             SELECT 1 FROM runs r WHERE r.task_name = tasks.name AND r.status = 'running')",

@@ -5,6 +5,7 @@ use cts_store::cell::encoded;
 use cts_store::fields::{Columns, Fields};
 use cts_store::{StoreError, TaskState, decode};
 
+use crate::tick_events::{self, TickEvent};
 use crate::{Connection, sql};
 
 /// Stores the event of a run.
@@ -49,8 +50,8 @@ pub async fn states(
         format!(
             "-- task_states: each task once per event, without events once; index events_task
         SELECT t.name, t.enabled, t.event_config, t.held,
-               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config,
-               e.summary
+               e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
+               e.config, e.summary
         FROM tasks t
         LEFT JOIN {events}
         WHERE t.phase IN ('ready', 'deleting')
@@ -58,7 +59,7 @@ pub async fn states(
         ),
     );
     let rows = rows.bind(EVENTS_KEPT).all(c, state_with_event).await?;
-    let mut states = folded(rows);
+    let mut states = folded(rows, tick_events::all(c, None).await?);
     states.retain(|state| status.is_none_or(|status| state.status == status));
     Ok(states)
 }
@@ -72,8 +73,8 @@ pub async fn state(
         "read the state of a task",
         "-- task_state: once per event, without events once; index events_task
         SELECT t.name, t.enabled, t.event_config, t.held,
-               e.id, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error, e.config,
-               e.summary
+               e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
+               e.config, e.summary
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name AND e.incarnation = t.incarnation
         WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')
@@ -85,39 +86,54 @@ pub async fn state(
         .bind(EVENTS_KEPT)
         .all(c, state_with_event)
         .await?;
-    Ok(folded(rows).pop())
+    Ok(folded(rows, tick_events::all(c, Some(name)).await?).pop())
 }
 
-fn state_with_event(row: &dyn Columns) -> Result<TaskState, StoreError> {
+/// A task, and one of its events of runs with its position.
+type StateRow = (TaskState, Option<(i64, Event)>);
+
+fn state_with_event(row: &dyn Columns) -> Result<StateRow, StoreError> {
     let task = Fields::new(row, "read the state of a task", "tasks").keyed("name")?;
     let config: EventConfig = task.json("event_config")?;
-    let has_event = task.has_id("id")?;
-    Ok(TaskState {
+    let event = if task.has_id("id")? {
+        Some((task.integer("position")?, decode::event(row)?))
+    } else {
+        None
+    };
+    let state = TaskState {
         task: task.parse("name")?,
         enabled: task.flag("enabled")?,
         providers: config.providers,
         services: config.services,
         status: TaskStatus::Unknown,
-        events: has_event
-            .then(|| decode::event(row))
-            .transpose()?
-            .into_iter()
-            .collect(),
+        events: Vec::new(),
         held: task.json_if_any("held")?,
-    })
+    };
+    Ok((state, event))
 }
 
-/// The rows of a task follow each other.
-fn folded(rows: Vec<TaskState>) -> Vec<TaskState> {
-    let mut states: Vec<TaskState> = Vec::new();
-    for row in rows {
-        match states.last_mut().filter(|state| state.task == row.task) {
-            Some(state) => state.events.extend(row.events),
-            None => states.push(row),
+/// The rows of a task follow each other, and both are sorted by task.
+fn folded(rows: Vec<StateRow>, ticks: Vec<TickEvent>) -> Vec<TaskState> {
+    let mut states: Vec<(TaskState, Vec<(i64, Event)>)> = Vec::new();
+    for (state, event) in rows {
+        match states
+            .last_mut()
+            .filter(|(last, _)| last.task == state.task)
+        {
+            Some((_state, events)) => events.extend(event),
+            None => states.push((state, Vec::from_iter(event))),
         }
     }
-    for state in &mut states {
+    let mut ticks = ticks.into_iter().peekable();
+    let states = states.into_iter().map(|(mut state, events)| {
+        while ticks
+            .next_if(|tick| tick.event.task_name < state.task)
+            .is_some()
+        {}
+        let own = std::iter::from_fn(|| ticks.next_if(|tick| tick.event.task_name == state.task));
+        state.events = tick_events::merged(events, own.collect());
         state.status = TaskStatus::derive(state.events.iter().map(|event| event.success));
-    }
-    states
+        state
+    });
+    states.collect()
 }

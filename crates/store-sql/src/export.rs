@@ -8,13 +8,13 @@ use cts_core::ArchiveId;
 use cts_store::fields::{Columns, Fields};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
-    LogLineRow, Rows, RunRow, Table, TaskRow,
+    LogLineRow, Rows, RunRow, Table, TaskRow, TickEventRow,
 };
 use cts_store::{Archive, ArchivedRow, StoreError, decode};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use crate::{Connection, Decode, Row, archive, failed_to, inputs, sql};
+use crate::{Connection, Decode, Row, archive, failed_to, inputs, sql, tick_events};
 
 /// A connection whose rows are read one after the other, without keeping them.
 #[async_trait]
@@ -125,6 +125,10 @@ impl Export for SqlExport {
         self.rows(EVENTS, decode::event_row)
     }
 
+    fn tick_events(&mut self) -> Rows<'_, TickEventRow> {
+        self.rows(TICK_EVENTS, tick_events::moved)
+    }
+
     fn log_lines(&mut self) -> Rows<'_, LogLineRow> {
         self.rows(LOG_LINES, decode::log_line_row)
     }
@@ -144,6 +148,8 @@ const COUNTS: &str = "-- export: counts
            (SELECT count(*) FROM configuration_in_force) AS configuration_in_force,
            (SELECT count(*) FROM contents) AS contents, (SELECT count(*) FROM inputs) AS inputs,
            (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM events) AS events,
+           (SELECT count(*) FROM tick_events k JOIN tasks t ON t.name = k.task_name
+            WHERE t.phase = 'ready') AS tick_events,
            (SELECT count(*) FROM log_lines) AS log_lines, (SELECT count(*) FROM bundles) AS bundles";
 
 const TASKS: &str = "-- export: tasks
@@ -196,6 +202,11 @@ const EVENTS: &str = "-- export: events
     SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config,
            summary
     FROM events ORDER BY position";
+
+const TICK_EVENTS: &str = "-- export: events of ticks
+    SELECT task_name, number, id, start_time, end_time, k.config, after
+    FROM tick_events k JOIN tasks t ON t.name = k.task_name
+    WHERE t.phase = 'ready' ORDER BY task_name, number";
 
 const LOG_LINES: &str = "-- export: log lines
     SELECT run_id, position, stream, line FROM log_lines ORDER BY run_id, position";

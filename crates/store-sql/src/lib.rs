@@ -35,6 +35,7 @@ mod statement;
 mod store;
 pub mod tasks;
 pub mod terraform_states;
+pub mod tick_events;
 mod value;
 pub mod workers;
 

@@ -11,7 +11,7 @@ use crate::row::failed_to;
 const OPERATION: &str = "archive what is removed";
 
 /// Tables with their columns and the order of their rows; only runs that are not running are removed.
-const TABLES: [(&str, &str, &str); 5] = [
+const TABLES: [(&str, &str, &str); 6] = [
     (
         "tasks",
         "name, incarnation, position, origin, phase, revision, configured, destroy_run, \
@@ -22,6 +22,11 @@ const TABLES: [(&str, &str, &str); 5] = [
         "position, name",
     ),
     ("deleted_tasks", "name, configured, deleted_at", "name"),
+    (
+        "tick_events",
+        "task_name, place, number, id, start_time, end_time, config, after",
+        "task_name, number",
+    ),
     (
         "log_lines",
         "run_id, position, stream, line",

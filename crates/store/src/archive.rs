@@ -27,7 +27,7 @@ pub struct ArchivedRow {
     /// Position of the row in the archive, from 1: by table, and in each table in the order in which its rows
     /// were made.
     pub position: u64,
-    /// The table: `tasks`, `deleted_tasks`, `runs`, `events` or `log_lines`.
+    /// The table: `tasks`, `deleted_tasks`, `tick_events`, `runs`, `events` or `log_lines`.
     pub table: String,
     /// The columns as a JSON object, with their names and stored values. Bytes are hexadecimal.
     pub content: String,

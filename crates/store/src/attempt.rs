@@ -259,7 +259,7 @@ impl Attempt {
         Event {
             id: completion.event,
             task_name: self.task.clone(),
-            run_id: completion.run,
+            run_id: Some(completion.run),
             success,
             start_time: self.started_at,
             end_time: now,

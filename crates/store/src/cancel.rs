@@ -222,7 +222,7 @@ impl CancelSituation {
                 answer.event = withholds.then(|| Event {
                     id: event,
                     task_name: answer.task.clone(),
-                    run_id: answer.run,
+                    run_id: Some(answer.run),
                     success: false,
                     start_time: at,
                     end_time: at,

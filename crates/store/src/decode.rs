@@ -351,7 +351,7 @@ pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
     Ok(Event {
         id: row.id("id")?,
         task_name: row.parse("task_name")?,
-        run_id: row.id("run_id")?,
+        run_id: Some(row.id("run_id")?),
         success: row.flag("success")?,
         start_time: row.time("start_time")?,
         end_time: row.time("end_time")?,
@@ -359,5 +359,22 @@ pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
         resources: summary.resources,
         remote_url: summary.remote_url,
         config,
+    })
+}
+
+/// The event of a tick that found nothing new: a row of `tick_events`.
+pub fn tick_event(row: &dyn Columns) -> Result<Event, StoreError> {
+    let row = Fields::new(row, "read an event of a tick", "tick_events").keyed_by_id("id")?;
+    Ok(Event {
+        id: row.id("id")?,
+        task_name: row.parse("task_name")?,
+        run_id: None,
+        success: true,
+        start_time: row.time("start_time")?,
+        end_time: row.time("end_time")?,
+        error: None,
+        resources: None,
+        remote_url: None,
+        config: row.json("config")?,
     })
 }

@@ -6,7 +6,7 @@ use cts_core::runs::{
     forgets_attempts, may_enqueue,
 };
 use cts_core::{
-    Baseline, Blocked, Content, Digest, InstanceCounts, Loss, RunId, TaskPhase, TaskSpec,
+    Baseline, Blocked, Content, Digest, EventId, InstanceCounts, Loss, RunId, TaskPhase, TaskSpec,
 };
 
 use crate::error::{LeaderError, StoreError};
@@ -68,6 +68,8 @@ pub struct EnqueuePlan {
     pub ends_withholding: bool,
     /// An input needed no run.
     pub skips: bool,
+    /// Event of a tick that found nothing new.
+    pub tick: Option<EventId>,
     /// Change of the stored state of the shrink limit.
     pub guard: Option<GuardChange>,
 }
@@ -229,6 +231,7 @@ impl EnqueueContext {
             begins_anew: false,
             ends_withholding: false,
             skips: false,
+            tick: None,
             guard: None,
         };
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
@@ -296,6 +299,8 @@ impl EnqueueContext {
             EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => {}
             EnqueueDecision::Skip { cancel_queued } => {
                 plan.skips = true;
+                // The event of a running run tells whether its input was applied.
+                plan.tick = request.tick.filter(|_| self.runs.running.is_none());
                 if cancel_queued {
                     plan.cancels = true;
                     answer.cancelled = answer.queued.take();

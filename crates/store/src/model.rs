@@ -34,6 +34,9 @@ pub struct EnqueueRequest {
     pub unchanged: Unchanged,
     /// The shrink limit and the instances of the input; `None` for a task without a shrink limit.
     pub guarded: Option<Guarded>,
+    /// A tick of the task's schedule is the reason: if the input is the applied one, there is an event with this id and
+    /// no run.
+    pub tick: Option<EventId>,
 }
 
 /// An input of a task with a shrink limit.

@@ -20,7 +20,7 @@ use futures::stream::BoxStream;
 
 pub use self::row::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, InputRow, LogLineRow,
-    RunRow, TaskRow,
+    RunRow, TaskRow, TickEventRow,
 };
 use crate::error::StoreError;
 
@@ -50,6 +50,8 @@ pub enum Table {
     Runs,
     /// Events, in the order in which they happened.
     Events,
+    /// Events of ticks that found nothing new, those of a task in their order.
+    TickEvents,
     /// Lines of the runs' logs, each log in its order.
     LogLines,
     /// Module bundles.
@@ -58,7 +60,7 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Tasks,
         Self::DeletedTasks,
         Self::Configurations,
@@ -66,6 +68,7 @@ impl Table {
         Self::Inputs,
         Self::Runs,
         Self::Events,
+        Self::TickEvents,
         Self::LogLines,
         Self::Bundles,
     ];
@@ -80,6 +83,7 @@ impl Table {
             Self::Inputs => "inputs",
             Self::Runs => "runs",
             Self::Events => "events",
+            Self::TickEvents => "tick_events",
             Self::LogLines => "log_lines",
             Self::Bundles => "bundles",
         }
@@ -94,7 +98,7 @@ impl fmt::Display for Table {
 
 /// How many rows of each table, in the order of [`Table::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts([u64; 9]);
+pub struct Counts([u64; 10]);
 
 impl Counts {
     /// The rows of one table.
@@ -145,6 +149,9 @@ pub trait Export: Send {
     /// Events by position.
     fn events(&mut self) -> Rows<'_, EventRow>;
 
+    /// Events of ticks by task and number.
+    fn tick_events(&mut self) -> Rows<'_, TickEventRow>;
+
     /// Log lines by run and position.
     fn log_lines(&mut self) -> Rows<'_, LogLineRow>;
 
@@ -175,6 +182,9 @@ pub trait Import: Send {
 
     /// Adds events; later events of the store come after them.
     async fn events(&mut self, rows: Vec<EventRow>) -> Result<(), StoreError>;
+
+    /// Adds events of ticks.
+    async fn tick_events(&mut self, rows: Vec<TickEventRow>) -> Result<(), StoreError>;
 
     /// Adds log lines.
     async fn log_lines(&mut self, rows: Vec<LogLineRow>) -> Result<(), StoreError>;
@@ -213,6 +223,7 @@ pub async fn copy(
         Inputs inputs,
         Runs runs,
         Events events,
+        TickEvents tick_events,
         LogLines log_lines,
         Bundles bundles,
     }
@@ -267,6 +278,6 @@ mod tests {
             counts.add(table, number);
         }
         let numbers = Table::ALL.map(|table| counts.of(table));
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 }

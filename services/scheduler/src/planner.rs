@@ -101,12 +101,6 @@ impl Planner {
         self
     }
 
-    /// Whether a schedule runs this task.
-    pub(crate) fn has_schedule(&self, task: &TaskName) -> bool {
-        let entry = self.tasks.get(task);
-        entry.is_some_and(|entry| entry.next_tick().is_some())
-    }
-
     /// The views that the tasks need, each once.
     pub(crate) fn views(&self) -> Vec<View> {
         self.views
@@ -203,10 +197,9 @@ impl Planner {
             };
             if entry.due_at().is_some_and(|at| at <= now)
                 && let Ok(input) = complete_input(views, entry)
-                && let Some(first) = entry.take_trigger(now)
+                && let Some(reason) = entry.take_trigger(now)
             {
                 self.changes += 1;
-                let reason = EnqueueReason::Change { first };
                 due.tasks
                     .push(due_task(entry, DueData::Complete(input), reason));
             }

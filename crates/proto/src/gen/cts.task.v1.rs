@@ -317,7 +317,7 @@ pub struct Event {
     /// The task.
     #[prost(string, tag = "2")]
     pub task_name: ::prost::alloc::string::String,
-    /// The run.
+    /// The run; empty for a tick of a schedule that found nothing new, which has none.
     #[prost(string, tag = "3")]
     pub run_id: ::prost::alloc::string::String,
     /// Whether it was applied.

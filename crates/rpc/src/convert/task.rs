@@ -103,7 +103,7 @@ pub fn event_to_wire(event: Event) -> proto::Event {
     proto::Event {
         id: event.id.to_string(),
         task_name: event.task_name.into(),
-        run_id: event.run_id.to_string(),
+        run_id: event.run_id.map(|run| run.to_string()).unwrap_or_default(),
         success: event.success,
         start_time: Some(timestamp_to_wire(event.start_time)),
         end_time: Some(timestamp_to_wire(event.end_time)),

@@ -68,7 +68,7 @@ impl Model {
         let task = self.tasks.get_mut(&run.task)?;
         let mut event = ModelEvent {
             id: completion.event,
-            run: id,
+            run: Some(id),
             success: true,
             error: None,
         };

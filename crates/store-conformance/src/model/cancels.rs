@@ -48,7 +48,7 @@ impl Model {
                 }
                 let event = ModelEvent {
                     id: event,
-                    run: id,
+                    run: Some(id),
                     success: false,
                     error: Some(newest_first.join("\n\n")),
                 };

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use cts_core::TaskName;
 use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
     forgets_attempts, may_enqueue,
 };
+use cts_core::{RunId, TaskName};
 
-use super::{Model, ModelTask};
+use super::{Model, ModelEvent, ModelTask};
 use cts_store::{EnqueueRequest, Enqueued, Unchanged};
 
 impl Model {
@@ -77,6 +77,7 @@ impl Model {
         }
         answer.decision = Some(decision);
         answer.queued = queued;
+        self.note_tick(request, decision, applying);
         match decision {
             EnqueueDecision::Enqueue | EnqueueDecision::Supersede => {
                 if decision == EnqueueDecision::Supersede {
@@ -113,6 +114,25 @@ impl Model {
             | EnqueueDecision::Withhold => {}
         }
         answer
+    }
+
+    /// A tick that found what was applied last is an event, unless the task is being applied.
+    fn note_tick(
+        &mut self,
+        request: &EnqueueRequest,
+        decision: EnqueueDecision,
+        applying: Option<RunId>,
+    ) {
+        if let (Some(id), EnqueueDecision::Skip { .. }, None) = (request.tick, decision, applying)
+            && let Some(task) = self.tasks.get_mut(&request.task)
+        {
+            task.events.push(ModelEvent {
+                id,
+                run: None,
+                success: true,
+                error: None,
+            });
+        }
     }
 
     fn enqueue_beside(

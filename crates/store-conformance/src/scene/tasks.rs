@@ -167,6 +167,7 @@ impl<F: Fixture> Scene<F> {
             kind: request.kind,
             unchanged: Unchanged::Run,
             guarded: None,
+            tick: None,
         }
     }
 

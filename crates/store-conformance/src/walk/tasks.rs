@@ -145,6 +145,7 @@ impl<F: Fixture> Walk<F> {
             kind: known.kind,
             unchanged: Unchanged::Run,
             guarded: self.perhaps_guarded(text),
+            tick: None,
         };
         let epoch = self.some_epoch();
         self.trace.push(format!("carry out {epoch} {request:?}"));

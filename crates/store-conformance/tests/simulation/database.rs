@@ -162,6 +162,7 @@ impl Database {
             kind,
             unchanged: Unchanged::AsTaskSays,
             guarded: None,
+            tick: None,
         };
         self.model.enqueue(&request);
         self.forget_failures(task);

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{Digest, FrozenInput, InstanceCounts};
+use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, TaskName};
 use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange};
 use cts_store::{EncodedContents, EnqueueRequest};
 use cts_store_sql::settings::stored;
+use cts_store_sql::tick_events;
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
+use crate::call::shared;
 use crate::guards;
 use crate::inputs;
 use crate::row::failed_to;
@@ -37,6 +39,7 @@ pub(super) struct Changes<'a> {
     not_withheld: Vec<&'a str>,
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
+    ticks: Vec<(&'a TaskName, EventId)>,
     /// Instances in the inputs of tasks with a shrink limit.
     guarded: Vec<(Digest, &'a InstanceCounts)>,
     guards: Vec<(&'a str, GuardChange)>,
@@ -51,6 +54,8 @@ impl<'a> Changes<'a> {
         self.begun_anew.extend(if_so(plan.begins_anew));
         self.not_withheld.extend(if_so(plan.ends_withholding));
         self.skipped_tasks.extend(if_so(plan.skips));
+        self.ticks
+            .extend(plan.tick.map(|event| (&request.task, event)));
         let guard = plan.guard.clone();
         self.guards.extend(guard.map(|change| (task, change)));
         if plan.inserts.is_some() || plan.replaces {
@@ -192,6 +197,7 @@ impl<'a> Changes<'a> {
             .await
             .map_err(failed_to("count skipped inputs"))?;
         }
+        tick_events::store(&mut shared(&mut **transaction), &self.ticks).await?;
         Ok(())
     }
 }

@@ -5,10 +5,10 @@ mod columns;
 use async_trait::async_trait;
 use cts_core::runs::RunSummary;
 use cts_core::state::Keep;
-use cts_core::{EventConfig, TaskName};
+use cts_core::{EVENTS_KEPT, EventConfig, TaskName};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
-    LogLineRow, RunRow, TaskRow,
+    LogLineRow, RunRow, TaskRow, TickEventRow,
 };
 use cts_store::{StoreError, StoredInput, stored_kind, stored_serial};
 use sqlx::PgConnection;
@@ -38,7 +38,7 @@ impl PostgresImport {
         for statement in [
             "BEGIN",
             "SET LOCAL lock_timeout = '10s'",
-            "LOCK TABLE tasks, deleted_tasks, configuration_in_force, run_requests, inputs, runs, events, log_lines, bundles
+            "LOCK TABLE tasks, deleted_tasks, configuration_in_force, run_requests, inputs, runs, events, tick_events, log_lines, bundles
                 IN EXCLUSIVE MODE",
         ] {
             sqlx::query(statement)
@@ -326,7 +326,9 @@ impl Import for PostgresImport {
         .bind(column(&rows, |row| row.position))
         .bind(column(&rows, |row| row.event.id.as_uuid()))
         .bind(column(&rows, |row| row.event.task_name.as_str()))
-        .bind(column(&rows, |row| row.event.run_id.as_uuid()))
+        .bind(column(&rows, |row| {
+            row.event.run_id.map(|run| run.as_uuid())
+        }))
         .bind(column(&rows, |row| row.event.success))
         .bind(column(&rows, |row| row.event.start_time.timestamp_micros()))
         .bind(column(&rows, |row| row.event.end_time.timestamp_micros()))
@@ -336,6 +338,33 @@ impl Import for PostgresImport {
         .bind(configs)
         .bind(column(&rows, |row| stored_incarnation(row.incarnation)))
         .bind(summaries)
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn tick_events(&mut self, rows: Vec<TickEventRow>) -> Result<(), StoreError> {
+        let configs = rows
+            .iter()
+            .map(|row| encoded(OPERATION, &row.event.config))
+            .collect::<Result<Vec<_>, _>>()?;
+        sqlx::query(
+            "-- import: events of ticks
+            INSERT INTO tick_events (task_name, place, number, id, start_time, end_time, config, after)
+            SELECT task, number % $8, number, id, start_time, end_time, config, after
+            FROM unnest($1::TEXT[], $2::BIGINT[], $3::UUID[], $4::BIGINT[], $5::BIGINT[], $6::TEXT[],
+                        $7::BIGINT[])
+                AS n (task, number, id, start_time, end_time, config, after)",
+        )
+        .bind(column(&rows, |row| row.event.task_name.as_str()))
+        .bind(column(&rows, |row| i64::try_from(row.number).unwrap_or(i64::MAX)))
+        .bind(column(&rows, |row| row.event.id.as_uuid()))
+        .bind(column(&rows, |row| row.event.start_time.timestamp_micros()))
+        .bind(column(&rows, |row| row.event.end_time.timestamp_micros()))
+        .bind(configs)
+        .bind(column(&rows, |row| row.after))
+        .bind(i64::try_from(EVENTS_KEPT).unwrap_or(i64::MAX))
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;

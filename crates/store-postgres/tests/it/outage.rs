@@ -46,6 +46,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         kind: RunKind::Apply,
         unchanged: Unchanged::AsTaskSays,
         guarded: None,
+        tick: None,
     }
 }
 

@@ -58,7 +58,7 @@ async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names
         ("x", TaskOrigin::Api),
     ];
     assert_eq!(told, expected);
-    assert_eq!(scene.state("taken").await.events[0].run_id, run);
+    assert_eq!(scene.state("taken").await.events[0].run_id, Some(run));
     scene.configure(&[]).await;
     let tasks = scene.store().tasks().await.unwrap();
     assert_eq!(tasks.len(), 1);

@@ -39,6 +39,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         kind: RunKind::Apply,
         unchanged: Unchanged::AsTaskSays,
         guarded: None,
+        tick: None,
     }
 }
 
@@ -222,8 +223,18 @@ impl Calls {
             store.applied_inputs(&names).await.unwrap();
             store.run(lease.run).await.unwrap().unwrap();
             store.complete(completion(&lease, outcome)).await.unwrap();
+            self.tick(&lease).await;
             store.task_state(&lease.task).await.unwrap().unwrap();
         }
+    }
+
+    /// With the input of a lease that has ended.
+    async fn tick(&self, lease: &Lease) {
+        let mut tick = request(&lease.task, "");
+        tick.input.hash = lease.input;
+        tick.tick = Some(EventId::from_uuid(Uuid::now_v7()));
+        let ticked = self.store.enqueue(self.leader, vec![tick]).await;
+        assert_eq!(ticked.unwrap().len(), 1);
     }
 
     async fn change(&self, name: &TaskName) {

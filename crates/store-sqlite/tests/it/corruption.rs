@@ -189,7 +189,7 @@ async fn of_a_run() {
     ];
     for (change, column) in changes {
         let scene = scene().await;
-        let run = scene.state("a").await.events[0].run_id;
+        let run = scene.state("a").await.events[0].run_id.expect("the run");
         let tamper = format!("UPDATE runs SET {change}");
         scene.fixture().tamper(&tamper).await;
         let read = scene.store().run(run).await;
@@ -284,6 +284,7 @@ async fn of_what_is_known_when_an_input_is_frozen() {
             kind: RunKind::Apply,
             unchanged: Unchanged::AsTaskSays,
             guarded: None,
+            tick: None,
         };
         let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;
         assert_corrupt(enqueued.map_err(leader_store_error), (table, column), "a");
@@ -293,7 +294,7 @@ async fn of_what_is_known_when_an_input_is_frozen() {
 #[tokio::test]
 async fn of_a_log() {
     let scene = scene().await;
-    let run = scene.state("a").await.events[0].run_id;
+    let run = scene.state("a").await.events[0].run_id.expect("the run");
     scene
         .fixture()
         .tamper("UPDATE log_lines SET stream = 'stdin'")

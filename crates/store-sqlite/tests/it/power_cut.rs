@@ -64,6 +64,7 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         kind: RunKind::Apply,
         unchanged: Unchanged::Skip,
         guarded: None,
+        tick: None,
     };
     let leader = leader(store).await;
     let enqueued = store.enqueue(leader, vec![request]).await.unwrap();

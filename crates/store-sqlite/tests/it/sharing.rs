@@ -81,7 +81,7 @@ async fn configured_tasks_leave_those_of_the_api_alone_but_take_over_their_names
         ("x", TaskOrigin::Api),
     ];
     assert_eq!(told, expected);
-    assert_eq!(scene.state("taken").await.events[0].run_id, run);
+    assert_eq!(scene.state("taken").await.events[0].run_id, Some(run));
     assert_eq!(scene.state("x").await.events.len(), 1);
 
     scene.configure(&[]).await;

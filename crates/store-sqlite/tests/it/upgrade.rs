@@ -101,7 +101,10 @@ async fn a_file_from_before_the_first_version_goes_on() {
     assert_eq!(task.spec.requirement, Requirement::default());
     let state = store.task_state(task.spec.name()).await.unwrap().unwrap();
     assert_eq!(state.events.len(), 1);
-    let page = store.read_log(state.events[0].run_id, 0, 10).await.unwrap();
+    let page = store
+        .read_log(state.events[0].run_id.unwrap(), 0, 10)
+        .await
+        .unwrap();
     assert_eq!(page.unwrap().lines[0].text, "a line");
     let waits = store.run(planned.parse().unwrap()).await.unwrap().unwrap();
     assert_eq!((waits.kind, waits.no_retry), (RunKind::Plan, true));

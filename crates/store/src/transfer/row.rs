@@ -156,6 +156,17 @@ pub struct EventRow {
     pub incarnation: u64,
 }
 
+/// An event of a tick that found nothing new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TickEventRow {
+    /// The event.
+    pub event: Event,
+    /// Counts the ticks of the task.
+    pub number: u64,
+    /// Position of the newest event of a run of the task at that time; 0 without one.
+    pub after: i64,
+}
+
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLineRow {
@@ -238,6 +249,13 @@ fn details_size(details: &RunDetails) -> usize {
 impl EventRow {
     pub(super) fn size(&self) -> usize {
         2 * SMALL + self.event.error.as_ref().map_or(0, String::len)
+    }
+}
+
+impl TickEventRow {
+    #[expect(clippy::unused_self, reason = "as for the other rows")]
+    pub(super) const fn size(&self) -> usize {
+        2 * SMALL
     }
 }
 

@@ -145,7 +145,8 @@ struct EventObject<'a> {
     /// Sent as `null` on success.
     error: Option<ErrorMessage<'a>>,
     config: EventConfigObject<'a>,
-    /// Ours, and so what follows.
+    /// Ours, and so what follows. A tick of a schedule that found nothing new has no run.
+    #[serde(skip_serializing_if = "str::is_empty")]
     run_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     resources: Option<ResourceCounts>,

@@ -21,6 +21,8 @@ pub(crate) enum EnqueueReason {
     Change {
         /// The first since the planner was set up.
         first: bool,
+        /// The schedule of the task has ticked.
+        tick: bool,
     },
     /// A run was requested.
     Request(RequestedRun),

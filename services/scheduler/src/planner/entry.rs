@@ -12,7 +12,7 @@ use cts_core::{
 use super::cron_state::CronState;
 use super::decision::{Decided, Decision};
 use super::desired_task::TaskMode;
-use super::due::RequestedRun;
+use super::due::{EnqueueReason, RequestedRun};
 use super::kept::Kept;
 
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub(super) kept: Option<Kept>,
     /// The task is not frozen before this; set when freezing failed.
     postponed_until: Duration,
+    /// The schedule has ticked, and no input was frozen for that yet.
+    ticked: bool,
     /// An input was frozen since the planner was compared with the stored tasks.
     frozen_meanwhile: bool,
     requests: Vec<OpenRequest>,
@@ -91,16 +93,22 @@ impl Entry {
             first: false,
             kept: None,
             postponed_until: Duration::ZERO,
+            ticked: false,
             frozen_meanwhile: false,
             requests: Vec::new(),
             noted: None,
         }
     }
 
-    /// A view that had a snapshot has changed, or the schedule ticks. Changes are kept while another view is
-    /// missing.
+    /// A view that had a snapshot has changed. Changes are kept while another view is missing.
     pub(super) fn changed(&mut self, now: Duration) {
         self.schedule.trigger(now);
+    }
+
+    /// The schedule ticks, which counts as a change.
+    pub(super) fn tick(&mut self, now: Duration) {
+        self.ticked = true;
+        self.changed(now);
     }
 
     /// Notes whether each view has a snapshot. The first complete input of a task of the beginning triggers.
@@ -180,6 +188,7 @@ impl Entry {
             // Its views may have been read for a request while it was disabled. Changes from that time run
             // nothing.
             self.schedule = past_the_first(self.buffer_period);
+            self.ticked = false;
         }
         self.mode = mode;
         self.frozen_meanwhile = false;
@@ -210,13 +219,16 @@ impl Entry {
             .map(|at| at.max(self.postponed_until))
     }
 
-    /// Takes the trigger if it is due, and returns whether it is the first.
-    pub(super) fn take_trigger(&mut self, now: Duration) -> Option<bool> {
+    /// Takes the trigger if it is due.
+    pub(super) fn take_trigger(&mut self, now: Duration) -> Option<EnqueueReason> {
         if self.due_at().is_none_or(|at| at > now) || !self.schedule.take_due(now) {
             return None;
         }
         self.frozen_meanwhile = true;
-        Some(std::mem::replace(&mut self.first, false))
+        Some(EnqueueReason::Change {
+            first: std::mem::take(&mut self.first),
+            tick: std::mem::take(&mut self.ticked),
+        })
     }
 
     pub(super) fn has_requests(&self) -> bool {

@@ -27,7 +27,7 @@ impl Planner {
             if ticks.read_at.is_some_and(|at| at <= now) {
                 let before = ticks.next;
                 if ticks.read_clock(now, clock, next_tick) {
-                    entry.changed(now);
+                    entry.tick(now);
                 }
                 let next = entry.next_tick();
                 if next != before {

@@ -62,7 +62,10 @@ async fn a_task_that_the_file_drops_goes_with_its_run_and_comes_back_after_it() 
         let ended = again.run(&lease.run_id).await.unwrap();
         assert_eq!(ended.status(), RunStatus::Succeeded, "its history stays");
         let state = store.task_state(task("a").name()).await.unwrap().unwrap();
-        let events = state.events.iter().map(|event| event.run_id.to_string());
+        let events = state
+            .events
+            .iter()
+            .map(|event| event.run_id.unwrap().to_string());
         assert_eq!(events.collect::<Vec<_>>(), [next.run_id]);
         let archives = store.archives().await.unwrap();
         assert_eq!(archives.len(), usize::from(reset_storage));

@@ -145,6 +145,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         kind: RunKind::Apply,
         unchanged: Unchanged::AsTaskSays,
         guarded: None,
+        tick: None,
     };
     store.enqueue(leader, vec![request]).await.unwrap();
     let claim = Claim {

@@ -196,6 +196,10 @@ async fn a_schedule_has_the_lines_of_the_original() {
     let cts = Instance::start_embedded(&site).await;
     cts.api.wait_for_events("nightly", 1).await;
     until_logged(&cts, "had no changes").await;
+    // The newest event is that of a tick, which has no run.
+    let events = cts.api.wait_for_events("nightly", 2).await;
+    assert_eq!(events[0]["success"], true);
+    assert_eq!(events[0].get("run_id"), None);
     let exit = cts.terminate().await;
     exit.assert_code(0);
     assert_in_order(&exit, &SCHEDULE);

@@ -88,9 +88,14 @@ impl LeaderLoop {
         }
         let key = (name.clone(), requested);
         if let Some(before) = self.unfrozen.remove(&key)
-            && let EnqueueReason::Change { first: true } = before.reason
+            && let EnqueueReason::Change { first, tick } = &mut task.reason
+            && let EnqueueReason::Change {
+                first: was_first,
+                tick: has_ticked,
+            } = before.reason
         {
-            task.reason = before.reason;
+            *first |= was_first;
+            *tick |= has_ticked;
         }
         self.unfrozen.insert(key, task);
     }
@@ -108,7 +113,7 @@ impl LeaderLoop {
                 Ok(enqueued) => {
                     let requests: Vec<_> = self.unsaved.drain(..batch.len()).collect();
                     for (enqueued, request) in enqueued.iter().zip(requests) {
-                        self.report(enqueued, request.kind);
+                        self.report(enqueued, &request);
                     }
                 }
                 Err(LeaderError::Deposed { .. }) => {
@@ -145,8 +150,9 @@ impl LeaderLoop {
                 kind: requested.kind,
                 unchanged: Unchanged::Run,
                 guarded,
+                tick: None,
             },
-            EnqueueReason::Change { first } => EnqueueRequest {
+            EnqueueReason::Change { first, tick } => EnqueueRequest {
                 task: name,
                 input,
                 run: self.context.identities.run_id(),
@@ -157,6 +163,7 @@ impl LeaderLoop {
                     Unchanged::AsTaskSays
                 },
                 guarded,
+                tick: (tick && !first).then(|| self.context.identities.event_id()),
             },
         }
     }
@@ -199,7 +206,7 @@ impl LeaderLoop {
         }
     }
 
-    fn report(&mut self, enqueued: &Enqueued, kind: RunKind) {
+    fn report(&mut self, enqueued: &Enqueued, request: &EnqueueRequest) {
         let task = &enqueued.task;
         if let Some(run) = enqueued.cancelled {
             let kind = RunKind::Apply;
@@ -220,7 +227,7 @@ impl LeaderLoop {
             ) => {
                 self.context
                     .notifier
-                    .run_changed(run, task, kind, RunStatus::Queued);
+                    .run_changed(run, task, request.kind, RunStatus::Queued);
                 self.context.notifier.queue_changed();
                 tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
                 if let Some(losses) = losses {
@@ -239,7 +246,7 @@ impl LeaderLoop {
                 self.decide(task, Decision::Withheld);
             }
             (Some(EnqueueDecision::Skip { .. }), _) => {
-                if self.planner.has_schedule(task) && !self.context.first_pass.has(task) {
+                if request.tick.is_some() {
                     tracing::info!(target: "tasksmanager", task_name = %task, "scheduled task triggered but had no changes");
                 } else {
                     tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
@@ -331,6 +338,7 @@ mod tests {
             kind: RunKind::Apply,
             unchanged: Unchanged::AsTaskSays,
             guarded: None,
+            tick: None,
         }
     }
 

@@ -137,7 +137,13 @@ fn the_first_input_of_a_task_that_comes_later_triggers_nothing_and_the_next_does
     planner.observe(&id("web"), change, at(10)).unwrap();
     assert_eq!(planner.next_due(), Some(at(15)), "buffered");
     let due = planner.take_due(at(15)).tasks;
-    assert_eq!(due[0].reason, EnqueueReason::Change { first: false });
+    assert_eq!(
+        due[0].reason,
+        EnqueueReason::Change {
+            first: false,
+            tick: false
+        }
+    );
 }
 
 #[test]
@@ -248,7 +254,13 @@ fn a_creation_that_an_earlier_leader_has_begun_may_have_missed_a_change() {
     assert_eq!(planner.next_due(), None, "it is not there yet");
     planner.reconcile([active(&spec)], at(2));
     let due = planner.take_due(at(2)).tasks;
-    assert_eq!(due[0].reason, EnqueueReason::Change { first: true });
+    assert_eq!(
+        due[0].reason,
+        EnqueueReason::Change {
+            first: true,
+            tick: false
+        }
+    );
 
     // If the task comes later, its request is on its way.
     let mut planner = empty_planner();

@@ -38,7 +38,10 @@ fn a_pending_change_waits_for_a_view_that_a_replacement_adds() {
     assert_eq!(
         reasons,
         [
-            EnqueueReason::Change { first: false },
+            EnqueueReason::Change {
+                first: false,
+                tick: false
+            },
             EnqueueReason::Request(check)
         ]
     );
@@ -59,7 +62,13 @@ fn a_change_while_another_view_is_missing_is_kept() {
     assert_eq!(planner.next_due(), None);
     planner.observe(&id("db"), full(1, []), at(70)).unwrap();
     let due = planner.take_due(at(70)).tasks;
-    assert_eq!(due[0].reason, EnqueueReason::Change { first: false });
+    assert_eq!(
+        due[0].reason,
+        EnqueueReason::Change {
+            first: false,
+            tick: false
+        }
+    );
     assert_eq!(planner.next_due(), None);
 }
 
@@ -71,7 +80,13 @@ fn the_first_pass_of_a_task_survives_a_replacement_before_its_data_came() {
     planner.observe(&id("web"), full(1, []), at(0)).unwrap();
     planner.reconcile([active(&after)], at(1));
     let due = planner.take_due(at(1)).tasks;
-    assert_eq!(due[0].reason, EnqueueReason::Change { first: true });
+    assert_eq!(
+        due[0].reason,
+        EnqueueReason::Change {
+            first: true,
+            tick: false
+        }
+    );
 }
 
 #[test]
@@ -88,7 +103,13 @@ fn the_first_pass_is_not_lost_where_another_task_has_read_the_views_already() {
     planner.reconcile([active(&old), active(&draft)], at(2));
     let due = planner.take_due(at(2)).tasks;
     assert_eq!(names(&due), ["draft"]);
-    assert_eq!(due[0].reason, EnqueueReason::Change { first: true });
+    assert_eq!(
+        due[0].reason,
+        EnqueueReason::Change {
+            first: true,
+            tick: false
+        }
+    );
 }
 
 #[test]
@@ -149,7 +170,13 @@ fn what_was_to_be_applied_and_is_overdue_is_applied_with_the_complete_input() {
     planner.reconcile([active(&spec)], at(61));
     planner.observe(&id("web"), full(1, []), at(90)).unwrap();
     let due = planner.take_due(at(90)).tasks;
-    assert_eq!(due[0].reason, EnqueueReason::Change { first: false });
+    assert_eq!(
+        due[0].reason,
+        EnqueueReason::Change {
+            first: false,
+            tick: false
+        }
+    );
 }
 
 fn problem(refused: bool) -> ViewProblem {

@@ -208,6 +208,24 @@ fn a_tick_takes_the_newest_data_and_waits_until_there_is_some() {
 }
 
 #[test]
+fn a_due_task_tells_whether_its_schedule_has_ticked() {
+    let spec = on(schedule(), vec![]);
+    let mut planner = Planner::new([&spec]);
+    let mut reason = |now, time| {
+        planner.tick(at(now), clock(time), &NextTick::of(Utc));
+        let due = planner.take_due(at(now)).tasks;
+        due.first().map(|due| due.reason)
+    };
+    let change = |first, tick| Some(EnqueueReason::Change { first, tick });
+    assert_eq!(reason(0, "10:01"), change(true, false));
+    assert_eq!(reason(540, "10:10"), change(false, true));
+    assert_eq!(reason(541, "10:11"), None);
+    planner.settings_changed(at(600), |_definition| true);
+    let due = planner.take_due(at(600)).tasks;
+    assert_eq!(Some(due[0].reason), change(false, false));
+}
+
+#[test]
 fn ticks_end_with_the_schedule_and_while_the_task_is_disabled() {
     let scheduled = on(schedule(), vec![services_input(&["web"])]);
     let mut planner = empty_planner();
