@@ -34,12 +34,3 @@ pub(crate) fn in_context<T>(
         now: process_env.clock.now(),
     })
 }
-
-/// Reports that `cts config COMMAND` was called without a configuration, and gives the exit code.
-pub fn refuse_no_configuration(command: &str) -> u8 {
-    say(&format!(
-        "no configuration was given\n\
-         Name a file or directory: cts config {command} -config-file cts.hcl"
-    ));
-    CommandError::NoConfiguration.exit_code()
-}

@@ -13,7 +13,9 @@ use crate::output::say;
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// Neither `-config-file` nor `-config-dir` was given.
-    #[error("cannot start without a configuration")]
+    #[error(
+        "no config file provided: name a file with -config-file, or a directory with -config-dir"
+    )]
     NoConfiguration,
     /// The configuration has problems, which are listed.
     #[error("the configuration cannot be used")]
@@ -55,9 +57,7 @@ impl CommandError {
                 }
                 say(&format!("error: {}", Chain(self)));
             }
-            Self::NoConfiguration => say("error: no configuration was given\n\
-                 Name a file or directory: -config-file cts.hcl"),
-            Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => {
+            Self::NoConfiguration | Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => {
                 say(&format!("error: {}", Chain(self)));
             }
         }

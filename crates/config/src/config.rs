@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cts_bundle::ModuleRoots;
-use cts_core::{Backend, BufferPeriod, LogLevel, ProviderBlock, TaskSpec};
+use cts_core::{Backend, BufferPeriod, LogLevel, ProviderBlock, TaskName, TaskSpec};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
@@ -72,6 +72,8 @@ pub struct Config {
     pub high_availability: Option<HighAvailability>,
     /// `task` blocks in the order of the files; names are unique.
     pub tasks: Vec<TaskSpec>,
+    /// Tasks whose own `buffer_period` has no effect, because their condition is a schedule.
+    pub overridden_buffers: Vec<TaskName>,
 }
 
 impl Config {

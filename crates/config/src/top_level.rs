@@ -122,7 +122,7 @@ pub(crate) fn decode(
     for block in top.repeated("task") {
         decoder.decode(block);
     }
-    let tasks = decoder.finish();
+    let (tasks, overridden_buffers) = decoder.finish();
     // Watchers and gateways have no use for a backend.
     let needs_backend = !in_cloud && (driver_place.is_some() || !tasks.is_empty());
     if needs_backend && let Err(refusal) = driver.require_reachable_backend() {
@@ -166,6 +166,7 @@ pub(crate) fn decode(
         gateway,
         high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
+        overridden_buffers,
     }
 }
 

@@ -53,7 +53,7 @@ pub use self::details::{
     ResourceAction, ResourceChange, ResourceCounts, RunDetails, RunFindings, RunOutput, RunSummary,
     Severity,
 };
-pub use self::errors::{ERROR_BYTES, ERRORS_BYTES, keep_error, shortened};
+pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
 pub use self::kind::{RunKind, RunKinds, RunStatus};
 pub use self::plan::{PLAN_BYTES, Plan};
 pub use self::wait::{Resumed, WaitContext, WaitEnd, wait_end};

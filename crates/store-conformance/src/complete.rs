@@ -19,7 +19,7 @@ pub async fn success_is_one_event_and_the_last_applied_input<F: Fixture>() {
         kind: RunKind::Apply,
         status: RunStatus::Succeeded,
         event: Some(event.clone()),
-        errors: Vec::new(),
+        failure: None,
         next_due: None,
         tasks_changed: false,
     };
@@ -48,7 +48,10 @@ pub async fn the_event_of_a_failed_run_tells_every_error_newest_first<F: Fixture
     assert_eq!((event.run_id, event.success), (Some(run), false));
     assert_eq!(
         event.error.as_deref(),
-        Some("error 3\n\nerror 2\n\nerror 1")
+        Some(concat!(
+            "retry attempt #2 failed 'error 3': retry attempt #1 failed 'error 2': ",
+            "the attempt before failed 'error 1'"
+        ))
     );
     assert_eq!(event.end_time, event.start_time + seconds(3));
     assert_eq!(scene.state("a").await.events, [event]);

@@ -173,7 +173,8 @@ pub async fn a_destruction_that_fails_is_tried_again_for_ever<F: Fixture>() {
     }
     assert_eq!(waits, [1, 2, 60, 120, 240, 480]);
     let record = scene.run(lease.run).await;
-    assert_eq!(record.error().as_deref(), Some("no 6\n\nno 5\n\nno 4"));
+    let chain = "retry attempt #5 failed 'no 6': retry attempt #4 failed 'no 5': retry attempt #3 failed 'no 4'";
+    assert_eq!(record.error().as_deref(), Some(chain));
     scene.destroyed(&lease).await;
     assert_gone(&scene).await;
 }

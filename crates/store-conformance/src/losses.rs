@@ -73,7 +73,10 @@ pub async fn a_run_that_loses_its_workers_fails_with_one_event_that_says_why<F: 
     assert_eq!(state.events.len(), 1);
     assert_eq!(state.events[0].run_id, Some(lease.run));
     let told = state.events[0].error.clone();
-    assert_eq!(told, Some(format!("{lost}\n\n{lost}\n\nno")));
+    let chain = format!(
+        "retry attempt #2 failed '{lost}': retry attempt #1 failed '{lost}': the attempt before failed 'no'"
+    );
+    assert_eq!(told, Some(chain));
     // The input is tried again later, like that of any failed run, and other tasks go on.
     assert_eq!(scene.next_due().await, Some(seconds(60)));
     scene.leased("b", "1").await;

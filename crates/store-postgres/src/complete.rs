@@ -142,7 +142,7 @@ async fn applied(
         }),
         task,
         status: RunStatus::Succeeded,
-        errors: Vec::new(),
+        failure: None,
         next_due: next_due.map(span),
         tasks_changed: false,
     }))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptOutcome, Plan, ResourceCounts, RunKind, RunStatus,
-    after_attempt, after_lost_lease, ends_cancelled, keep_error,
+    after_attempt, after_lost_lease, ends_cancelled, failure_text, keep_error,
 };
 use cts_core::{
     Creation, Destruction, Digest, Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName,
@@ -16,7 +16,7 @@ use crate::cancel::cancelled_error;
 use crate::cell::Cell;
 use crate::error::{LeaseError, StoreError};
 use crate::fields::{Columns, Fields};
-use crate::model::{Completed, Completion, ExpiredLeases, lost_lease_error, newest_first};
+use crate::model::{Completed, Completion, ExpiredLeases, FailedAttempts, lost_lease_error};
 
 impl Completion {
     /// The end of an attempt whose lease has expired, in the form of a completion.
@@ -243,6 +243,7 @@ impl Attempt {
             task: self.task,
             kind: self.kind,
             input: self.input,
+            attempt: self.attempts,
             errors: self.errors,
         })
     }
@@ -263,7 +264,7 @@ impl Attempt {
             success,
             start_time: self.started_at,
             end_time: now,
-            error: (!success).then(|| newest_first(&self.errors)),
+            error: (!success).then(|| failure_text(&self.errors, self.attempts)),
             resources: completion.resources(),
             remote_url: completion.remote_url(),
             config: self.event_config.clone(),
@@ -282,6 +283,8 @@ pub struct AttemptEnd<'c> {
     pub kind: RunKind,
     /// Its input.
     pub input: Digest,
+    /// Number of the attempt.
+    pub attempt: u32,
     /// Errors of the run's attempts, oldest first.
     pub errors: Vec<String>,
     /// Its status from now on.
@@ -339,10 +342,10 @@ impl AttemptEnd<'_> {
                 | AttemptWrites::Suspend
                 | AttemptWrites::Close { .. } => None,
             },
-            errors: match self.status {
-                RunStatus::Succeeded => Vec::new(),
-                _ => self.errors,
-            },
+            failure: (self.status != RunStatus::Succeeded).then(|| FailedAttempts {
+                attempt: self.attempt,
+                error: failure_text(&self.errors, self.attempt),
+            }),
             next_due,
             tasks_changed: looked || self.task_after != TaskAfterRun::Stays,
         }

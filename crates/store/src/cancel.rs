@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use cts_core::runs::{
-    CancelContext, CancelDecision, CancelOrder, RunKind, RunStatus, decide_cancel, keep_error,
+    CancelContext, CancelDecision, CancelOrder, RunKind, RunStatus, decide_cancel, failure_text,
+    keep_error,
 };
 use cts_core::{Event, EventConfig, EventId, RunId, TaskName, TaskPhase, WorkerId};
 
@@ -226,7 +227,7 @@ impl CancelSituation {
                     success: false,
                     start_time: at,
                     end_time: at,
-                    error: Some(crate::model::newest_first(&errors)),
+                    error: Some(failure_text(&errors, 0)),
                     resources: None,
                     remote_url: None,
                     config: event_config.unwrap_or_else(no_config),

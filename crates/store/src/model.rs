@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunStatus,
+    AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunStatus, failure_text,
 };
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
@@ -160,12 +160,21 @@ pub struct Completed {
     pub status: RunStatus,
     /// The event, if the run has ended with one.
     pub event: Option<Event>,
-    /// Errors of its newest attempts, the oldest first; empty if the run has succeeded.
-    pub errors: Vec<String>,
+    /// Its attempts, unless it has succeeded.
+    pub failure: Option<FailedAttempts>,
     /// Time until this task's next queued run is due, if it has one.
     pub next_due: Option<Duration>,
     /// Whether this created, discarded or removed the task.
     pub tasks_changed: bool,
+}
+
+/// Attempts at a run that has not succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedAttempts {
+    /// Number of the newest one.
+    pub attempt: u32,
+    /// Errors of the newest ones in the form of an event.
+    pub error: String,
 }
 
 /// Filter for lists of runs.
@@ -257,14 +266,10 @@ impl RunRecord {
         if self.errors.is_empty() || self.status == RunStatus::Succeeded {
             return None;
         }
-        Some(newest_first(&self.errors))
+        let unfinished = u32::from(self.status == RunStatus::Running);
+        let failed = self.attempts.saturating_sub(unfinished);
+        Some(failure_text(&self.errors, failed))
     }
-}
-
-/// Joins errors, given with the oldest first, in the form of an event.
-pub(crate) fn newest_first(errors: &[String]) -> String {
-    let newest_first: Vec<_> = errors.iter().rev().map(String::as_str).collect();
-    newest_first.join("\n\n")
 }
 
 /// The state of a task by its newest events.

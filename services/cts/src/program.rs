@@ -157,6 +157,7 @@ async fn run(
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
     unsafe_settings::warn(&command, &config, process_env, readable);
+    warn_of_overridden_buffers(&command, &config);
 
     let stop = CancellationToken::new();
     let mut work = std::pin::pin!(begin(command, config, process_env, lines, &shutdown, &stop));
@@ -186,6 +187,23 @@ fn warn_of_idle_options(command: &ServiceCommand) {
         .is_some_and(|client| !client.is_empty())
     {
         tracing::warn!(target: "cli", ?client_type, "option -client-type is for the development of the original and has no effect");
+    }
+}
+
+/// Services that read the tasks log a `buffer_period` without effect like the original.
+fn warn_of_overridden_buffers(command: &ServiceCommand, config: &Config) {
+    if !matches!(
+        command,
+        ServiceCommand::Start(_) | ServiceCommand::Scheduler(_)
+    ) {
+        return;
+    }
+    for task in &config.overridden_buffers {
+        tracing::warn!(
+            target: "config.task",
+            task_name = %task,
+            "disabling buffer_period for schedule condition. overriding buffer_period configured for this task"
+        );
     }
 }
 

@@ -206,7 +206,7 @@ impl App {
         let id = request.id;
         let _permit = self.wait(&request)?;
         let (headers, body) = request.received().await;
-        let request = changes::read_creation(mode, &headers, body, self.names)?;
+        let request = changes::read_creation(mode, &headers, body, self.names, id)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
             None => changes::create(&self.changes, request, id).await,

@@ -179,6 +179,11 @@ impl Problem {
         )
     }
 
+    /// The text for the client.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The answer.
     pub(crate) fn answer(&self, family: Family) -> Response {
         let body = ErrorAnswer {

@@ -37,4 +37,4 @@ mod stock_client;
 mod stock_program;
 mod stream;
 mod update;
-mod wire;
+pub(crate) mod wire;

@@ -8,7 +8,7 @@ use cts_runtime::ProcessEnv;
 use serde_json::json;
 
 use crate::arguments::DumpFormat;
-use crate::configuration::{in_context, refuse_no_configuration};
+use crate::configuration::in_context;
 use crate::error::CommandError;
 use crate::exit_code::{EXIT_MISSING, EXIT_UNUSABLE};
 use crate::output::{print, say};
@@ -20,7 +20,7 @@ pub(crate) fn validate(
     process_env: &ProcessEnv,
 ) -> Result<u8, CommandError> {
     if paths.is_empty() && !as_json {
-        return Ok(refuse_no_configuration("validate"));
+        return Ok(CommandError::NoConfiguration.report());
     }
     let report = in_context(process_env, |context| cts_config::check(paths, context));
     let valid = report.count(Severity::Error) == 0;
@@ -49,7 +49,7 @@ pub(crate) fn dump(
     process_env: &ProcessEnv,
 ) -> Result<u8, CommandError> {
     if paths.is_empty() {
-        return Ok(refuse_no_configuration("dump"));
+        return Ok(CommandError::NoConfiguration.report());
     }
     let loaded = match in_context(process_env, |context| cts_config::load(paths, context)) {
         Ok(loaded) => loaded,

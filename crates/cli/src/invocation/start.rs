@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::definitions::Definitions;
 use super::help;
 use crate::arguments::{Command, ServiceCommand};
+use crate::error::CommandError;
 use crate::exit_code::EXIT_MISSING;
 use crate::output::help_hint;
 
@@ -28,8 +29,8 @@ pub(super) fn check(definitions: &Definitions, command: &Command) -> Result<Stri
 fn without_configuration(name: &str) -> Answer {
     Answer {
         stdout: format!(
-            "    no config file provided: name a file with -config-file, or a directory with \
-             -config-dir\n\n    {}\n",
+            "    {}\n\n    {}\n",
+            CommandError::NoConfiguration,
             help_hint(&format!("{name} start"))
         ),
         stderr: format!("==> Error: unable to start {name}\n"),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use cts_bundle::ModuleRoots;
 use cts_core::{
-    BufferPeriod, BufferSetting, Condition, FileDefinition, ItemKind, ModuleInput, ProviderId,
-    Requirement, ServicesCondition, ServicesQuery, TaskDefinition, TaskSpec,
+    BufferPeriod, Condition, FileDefinition, ItemKind, ModuleInput, ProviderId, Requirement,
+    ServicesCondition, ServicesQuery, TaskDefinition, TaskName, TaskSpec,
 };
 use serde_json::Value;
 
@@ -48,6 +48,7 @@ pub(crate) struct TaskDecoder<'a> {
     files: VariableFiles<'a>,
     names: HashMap<String, SourceLocation>,
     tasks: Vec<DecodedTask>,
+    overridden_buffers: Vec<TaskName>,
     sink: &'a Sink,
 }
 
@@ -69,6 +70,7 @@ impl<'a> TaskDecoder<'a> {
             files: VariableFiles::new(context.current_dir, sink),
             names: HashMap::new(),
             tasks: Vec::new(),
+            overridden_buffers: Vec::new(),
             sink,
         }
     }
@@ -107,9 +109,9 @@ impl<'a> TaskDecoder<'a> {
         });
     }
 
-    /// The tasks in the order in which they were decoded.
-    pub(crate) fn finish(self) -> Vec<DecodedTask> {
-        self.tasks
+    /// The tasks in the order in which they were decoded, and those among them whose `buffer_period` has no effect.
+    pub(crate) fn finish(self) -> (Vec<DecodedTask>, Vec<TaskName>) {
+        (self.tasks, self.overridden_buffers)
     }
 
     fn refuse_duplicate(&mut self, name: &str, place: &SourceLocation) {
@@ -143,9 +145,7 @@ impl<'a> TaskDecoder<'a> {
         let services = written.services.iter().flat_map(|list| &list.value);
         let services = services.map(|entry| entry.value.clone()).collect();
         let (condition, module_inputs) = self.monitored(&mut written);
-        if let Some(setting) = &written.buffer {
-            self.warn_of_useless_buffer(setting, &condition);
-        }
+        let overrides_buffer = self.warn_of_useless_buffer(&written, &condition);
         let setting = written.buffer.as_ref().map(|setting| setting.value);
         let (buffer_setting, buffer_period) =
             checks::buffer_period(self.buffer_period, setting, &condition);
@@ -159,6 +159,9 @@ impl<'a> TaskDecoder<'a> {
             None
         };
         let name = written.name?.value;
+        if overrides_buffer {
+            self.overridden_buffers.push(name.clone());
+        }
         let resolved = resolved?;
         let module = written.module?;
         let working_dir = match written.working_dir {
@@ -286,10 +289,17 @@ impl<'a> TaskDecoder<'a> {
         }
     }
 
-    fn warn_of_useless_buffer(&self, setting: &Located<BufferSetting>, condition: &Condition) {
-        if matches!(condition, Condition::Schedule(_)) && setting.value.enabled != Some(false) {
+    /// Returns whether the task has a `buffer_period` without effect.
+    fn warn_of_useless_buffer(&self, written: &RawTask, condition: &Condition) -> bool {
+        let Some(setting) = &written.buffer else {
+            return false;
+        };
+        let overrides =
+            matches!(condition, Condition::Schedule(_)) && setting.value.enabled != Some(false);
+        if overrides {
             let message = "`buffer_period` has no effect in a task with a `schedule` condition";
             self.sink.warning(&setting.place, message);
         }
+        overrides
     }
 }

@@ -216,6 +216,16 @@ fn a_schedule_is_never_buffered() {
         );
         assert_eq!(warnings.len(), usize::from(warned), "{buffer}");
     }
+    let sandbox = Sandbox::new();
+    let two = format!(
+        "{}\n{}\n",
+        with(&format!("{schedule}\nbuffer_period {{ min = \"1s\" }}")),
+        with(schedule).replace("\"t\"", "\"other\"")
+    );
+    sandbox.write("a.hcl", two);
+    let overridden = sandbox.load(&["a.hcl"]).unwrap().config.overridden_buffers;
+    let overridden: Vec<_> = overridden.iter().map(cts_core::TaskName::as_str).collect();
+    assert_eq!(overridden, ["t"]);
 }
 
 #[test]

@@ -7,7 +7,13 @@ use super::attempt::ATTEMPTS;
 pub const ERROR_BYTES: usize = 32 * 1024;
 
 /// Longest text of the errors of a run together, as its event has them, in bytes.
-pub const ERRORS_BYTES: usize = ATTEMPTS as usize * (ERROR_BYTES + 2);
+pub const ERRORS_BYTES: usize = ATTEMPTS as usize * (ERROR_BYTES + WORDS);
+
+/// Longest text around an error in the text of all errors of a run.
+const WORDS: usize = 40;
+
+/// Begin of the error of a run that was cancelled.
+pub const CANCELLED: &str = "cancelled: ";
 
 /// Bytes kept of the end of a text that is too long, at most: the last diagnostics are at the end.
 const END: usize = 24 * 1024;
@@ -20,6 +26,29 @@ pub fn keep_error(errors: &mut Vec<String>, error: &str) {
     errors.push(shortened(error, ERROR_BYTES));
     let surplus = errors.len().saturating_sub(ATTEMPTS as usize);
     errors.drain(..surplus);
+}
+
+/// The errors of a run's attempts, given the oldest first, as one text with the newest first.
+///
+/// `attempts` is the number of the attempt that failed last. Errors of retries are chained like in the original. In
+/// front of all of them stands the reason of a cancelled run, which is not an error of an attempt.
+pub fn failure_text(errors: &[String], attempts: u32) -> String {
+    let newest_first = errors.iter().rev();
+    if errors
+        .last()
+        .is_some_and(|error| error.starts_with(CANCELLED))
+    {
+        let texts: Vec<_> = newest_first.map(String::as_str).collect();
+        return texts.join("\n\n");
+    }
+    let attempts = (0..=attempts).rev().chain(std::iter::repeat(0));
+    let chain = newest_first.zip(attempts).enumerate();
+    let texts = chain.map(|(later, (error, attempt))| match (attempt, later) {
+        (2.., _) => format!("retry attempt #{} failed '{error}'", attempt - 1),
+        (_, 0) => error.clone(),
+        _ => format!("the attempt before failed '{error}'"),
+    });
+    texts.collect::<Vec<_>>().join(": ")
 }
 
 /// The text without its middle, if it is longer than so many bytes, with a line that says how much is missing.
@@ -62,5 +91,42 @@ mod tests {
         assert!(kept.starts_with("begin\u{e9}") && kept.ends_with("\u{e9}end"));
         assert!(kept.contains("bytes are left out here"));
         assert_eq!(shortened(kept, ERROR_BYTES), *kept);
+    }
+
+    #[test]
+    fn errors_of_retries_are_chained_with_the_newest_first() {
+        let cases: [(&[&str], u32, &str); 8] = [
+            (&[], 0, ""),
+            (&["a"], 1, "a"),
+            (
+                &["a", "b"],
+                2,
+                "retry attempt #1 failed 'b': the attempt before failed 'a'",
+            ),
+            (
+                &["a", "b", "c"],
+                3,
+                "retry attempt #2 failed 'c': retry attempt #1 failed 'b': the attempt before failed 'a'",
+            ),
+            (
+                &["d", "e", "f"],
+                6,
+                "retry attempt #5 failed 'f': retry attempt #4 failed 'e': retry attempt #3 failed 'd'",
+            ),
+            // Attempts of an earlier input.
+            (&["a", "b"], 1, "b: the attempt before failed 'a'"),
+            (&["a", "b"], 0, "b: the attempt before failed 'a'"),
+            (&["a", "b", "cancelled: why"], 2, "cancelled: why\n\nb\n\na"),
+        ];
+        for (errors, attempts, expected) in cases {
+            let errors: Vec<String> = errors.iter().copied().map(str::to_owned).collect();
+            assert_eq!(failure_text(&errors, attempts), expected);
+        }
+    }
+
+    #[test]
+    fn a_chain_of_the_longest_errors_is_as_long_as_is_kept() {
+        let errors = vec!["x".repeat(ERROR_BYTES); ATTEMPTS as usize];
+        assert!(failure_text(&errors, u32::MAX).len() <= ERRORS_BYTES);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cts_core::runs::{
     AfterAttempt, AttemptContext, AttemptOutcome, RunKind, RunStatus, after_attempt,
-    after_lost_lease, ends_cancelled, keep_error,
+    after_lost_lease, ends_cancelled, failure_text, keep_error,
 };
 use cts_core::{Destruction, LeaseEpoch, TaskAfterRun, TaskPhase, WorkerId, task_after_run};
 
@@ -91,8 +91,8 @@ impl Model {
                     task.withheld.get_or_insert(run.input);
                 }
                 task.failures += u32::from(retry_after.is_some());
-                let newest_first: Vec<_> = run.errors.iter().rev().cloned().collect();
-                (event.success, event.error) = (false, Some(newest_first.join("\n\n")));
+                let error = failure_text(&run.errors, run.attempts);
+                (event.success, event.error) = (false, Some(error));
                 task.events.push(event.clone());
                 retry = retry_after;
             }

@@ -1,7 +1,8 @@
 //! The part of the model that cancels runs; it leaves destructions alone.
 
 use cts_core::runs::{
-    CancelContext, CancelDecision, CancelOrder, CancelRefusal, RunStatus, decide_cancel, keep_error,
+    CancelContext, CancelDecision, CancelOrder, CancelRefusal, RunStatus, decide_cancel,
+    failure_text, keep_error,
 };
 use cts_core::{EventId, RunId, TaskPhase};
 
@@ -40,7 +41,7 @@ impl Model {
             CancelDecision::Withdraw => {
                 run.status = RunStatus::Cancelled;
                 keep_error(&mut run.errors, WITHDRAWN);
-                let newest_first: Vec<_> = run.errors.iter().rev().cloned().collect();
+                let error = failure_text(&run.errors, 0);
                 let (name, input, applies) = (run.task.clone(), run.input, run.kind.applies());
                 let phase = self.tasks.get(&name).map(|task| task.stored.phase);
                 if phase == Some(TaskPhase::Creating) {
@@ -50,7 +51,7 @@ impl Model {
                     id: event,
                     run: Some(id),
                     success: false,
-                    error: Some(newest_first.join("\n\n")),
+                    error: Some(error),
                 };
                 let ready = phase == Some(TaskPhase::Ready) && applies;
                 let task = self.tasks.get_mut(&name).filter(|_| ready);

@@ -42,10 +42,14 @@ pub(crate) fn read_creation(
     headers: &HeaderMap,
     body: Received,
     names: usize,
+    id: RequestId,
 ) -> Result<TaskRequest, Problem> {
-    let body = received(body)?;
-    let request = TaskRequest::read(mode, "TaskRequest", headers, &body)?;
-    Ok(request.with_at_most(names)?)
+    let read = || {
+        let body = received(body)?;
+        let request = TaskRequest::read(mode, "TaskRequest", headers, &body)?;
+        Ok(request.with_at_most(names)?)
+    };
+    read().inspect_err(|problem: &Problem| log_bad_creation(problem, id))
 }
 
 /// Reads the task of a `PUT` of `name`, and the revision that it is to replace.
@@ -94,14 +98,16 @@ pub(crate) async fn create(
         task.module.clear();
     }
     let changed = changes.create(task, mode).await;
-    if let Err(error) = &changed {
-        log_refused_creation(&request.task.name, error, mode, id);
-    }
     let changed = changed.map_err(|error| match (&error, &request.bad_duration) {
         (ChangeError::Declined { reason, .. }, Some(error)) if *reason == Reason::Invalid => {
-            no_duration(error)
+            let problem = no_duration(error);
+            log_bad_creation(&problem, id);
+            problem
         }
-        _ => Problem::unchanged(&error, Change::Create(mode), &request.task.name, id),
+        _ => {
+            log_refused_creation(&request.task.name, &error, mode, id);
+            Problem::unchanged(&error, Change::Create(mode), &request.task.name, id)
+        }
     })?;
     if mode == RunMode::Inspect {
         let answer = InspectedAnswer {
@@ -278,6 +284,11 @@ fn log_update(name: &str, enabled: bool, mode: RunMode, id: RequestId) {
         (RunMode::Later | RunMode::Now, false) => "disabling task",
     };
     tracing::info!(target: "api.updatetask", request_id = %id, task_name = name, "{message}");
+}
+
+/// The request to create a task is not well formed.
+fn log_bad_creation(problem: &Problem, id: RequestId) {
+    tracing::error!(target: "api.createtask", request_id = %id, error = problem.message(), "bad request");
 }
 
 fn log_refused_creation(name: &str, error: &ChangeError, mode: RunMode, id: RequestId) {

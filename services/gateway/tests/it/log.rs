@@ -123,6 +123,28 @@ async fn an_unknown_task_is_no_failure() {
 }
 
 #[tokio::test]
+async fn a_creation_that_is_not_well_formed_is_a_bad_request() {
+    collect();
+    let stage = Stage::start(three_tasks()).await;
+    for (body, part) in [
+        ("{", "failed to decode request body"),
+        ("{\"task\": 7}", "value must be an object"),
+    ] {
+        let headers = [("Content-Type", "application/json")];
+        let answer = stage.ask_with("POST", "/v1/tasks", &headers, body.as_bytes());
+        assert_eq!(answer.await.status, 400, "{body}");
+        let lines = lines_of("api.createtask");
+        let line = lines.last().unwrap();
+        assert_eq!(line["level"], "ERROR");
+        let fields = &line["fields"];
+        assert_eq!(fields["message"], "bad request");
+        assert_eq!(fields["request_id"], REQUEST_ID);
+        assert!(fields["error"].as_str().unwrap().contains(part), "{line}");
+    }
+    assert_eq!(lines_of("api.createtask").len(), 2);
+}
+
+#[tokio::test]
 async fn a_failure_that_many_share_is_logged_once() {
     let _time = FrozenTime::start();
     collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{Plan, RunStatus};
+use cts_core::runs::{CANCELLED, Plan, RunStatus};
 use cts_core::{Chain, Pauses, RunId};
 use cts_store::{DELETED, RunRecord, StoreError};
 use tokio::sync::broadcast;
@@ -75,7 +75,7 @@ fn end(record: RunRecord) -> Option<RunEnd> {
         }
         RunStatus::Cancelled => {
             let error = record.error();
-            let error = error.filter(|error| error.starts_with("cancelled"));
+            let error = error.filter(|error| error.starts_with(CANCELLED));
             Some(failed(error.as_deref().unwrap_or(
                 "the run was cancelled: its task was changed or deleted, newer data took its place, or the scheduler was restarted",
             )))

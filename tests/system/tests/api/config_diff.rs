@@ -110,6 +110,6 @@ async fn a_configuration_is_compared_with_what_is_stored() {
         .await
         .failed(11, &["missing"]);
     let nothing = call(&scene, &executable("cts"), &["config", "diff"]).await;
-    nothing.failed(13, &["no configuration was given"]);
+    nothing.failed(13, &["no config file provided"]);
     scene.instance.stop().await;
 }

@@ -111,6 +111,9 @@ async fn without_files_there_is_nothing_to_check() {
     ] {
         let called = place.call(OURS, words).await;
         assert_eq!(called.code, code, "{words:?} {called:?}");
+        if code == 13 && called.stdout.is_empty() {
+            assert_contains(&called.stderr, ["no config file provided"]);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use cts_testkit::{ConsulAgent, eventually};
+use cts_testkit::{ConsulAgent, assert_contains, eventually};
 use cts_tests::{Backend, DEADLINE, Exit, Instance, Site, task};
 use regex::Regex;
 
@@ -153,7 +153,16 @@ async fn a_start_a_change_a_failure_and_an_end_have_the_lines_of_the_original() 
     consul
         .register_service("web", "web-1", 1, &[], &["broken"])
         .await;
-    cts.api.wait_for_events("pool", 3).await;
+    let events = cts.api.wait_for_events("pool", 3).await;
+    let error = events[0]["error"]["message"].as_str().unwrap();
+    assert_contains(
+        error,
+        [
+            "retry attempt #2 failed 'error tf-apply for 'pool': ",
+            "': retry attempt #1 failed 'error tf-apply for 'pool': ",
+            "': the attempt before failed 'error tf-apply for 'pool': ",
+        ],
+    );
     until_logged(&cts, "error running task").await;
     until_logged(&cts, "registered as a service").await;
     let exit = cts.terminate().await;

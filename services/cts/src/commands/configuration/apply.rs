@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_cli::{Apply, confirm, load, print, refuse_no_configuration, say};
+use cts_cli::{Apply, CommandError, confirm, load, print, say};
 use cts_config::Config;
 use cts_core::{ConfigurationFingerprint, TaskSpec};
 use cts_runtime::ProcessEnv;
@@ -22,7 +22,7 @@ const WORKERS_SEEN: Duration = Duration::from_hours(1);
 /// Runs the command and returns the exit code. May be run while cts works.
 pub(super) async fn run(apply: &Apply, process_env: &ProcessEnv) -> Result<u8, Failure> {
     if apply.configuration.paths.is_empty() {
-        return Ok(refuse_no_configuration("apply"));
+        return Ok(CommandError::NoConfiguration.report());
     }
     let config = load(&apply.configuration, process_env)?;
     let place = place(&config, apply.store.as_deref(), process_env)?;

@@ -5,7 +5,7 @@ mod compare;
 mod members;
 mod show;
 
-use cts_cli::{Diff, EXIT_DIFFERENT, load, print, refuse_no_configuration};
+use cts_cli::{CommandError, Diff, EXIT_DIFFERENT, load, print};
 use cts_config::Config;
 use cts_runtime::ProcessEnv;
 use cts_store::StoreError;
@@ -21,7 +21,7 @@ use crate::failure::Failure;
 /// Runs the command and returns the exit code. Nothing is changed, so it may run while cts works.
 pub(super) async fn run(diff: &Diff, process_env: &ProcessEnv) -> Result<u8, Failure> {
     if diff.configuration.paths.is_empty() {
-        return Ok(refuse_no_configuration("diff"));
+        return Ok(CommandError::NoConfiguration.report());
     }
     let config = load(&diff.configuration, process_env)?;
     let place = place(&config, diff.store.as_deref(), process_env)?;

@@ -32,6 +32,7 @@ impl RunEndpoint {
     pub(super) fn log_end(&self, completion: &Completion, completed: &Completed) {
         let task = &completed.task;
         let run = completion.run;
+        let failure = completed.failure.as_ref();
         match (&completion.outcome, completed.status) {
             (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
                 if self.mode == Mode::OnRequest {
@@ -76,14 +77,15 @@ impl RunEndpoint {
                 self.first_pass.ended(task, true);
             }
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
-                let error = failure_of(task, &completed.errors);
+                let error = failure.map_or("", |failure| &failure.error);
+                let error = format!("could not apply changes for task {task}: {error}");
                 tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, "error running task");
                 self.first_pass.ended(task, true);
             }
             (AttemptOutcome::Failed(error), _) => {
                 tracing::warn!(
                     target: "retry",
-                    attempt_number = completed.errors.len() + 1,
+                    attempt_number = failure.map_or(1, |failure| failure.attempt) + 1,
                     description = ?format!("ApplyTask {task}"),
                     task_name = %task,
                     run.id = %run,
@@ -112,46 +114,4 @@ impl RunEndpoint {
 /// Whether Terraform was not begun, because the module lacks a variable of its condition.
 fn lacks_variable(task: &TaskName, error: &str) -> bool {
     error.contains(&format!("module for task \"{task}\" is missing the"))
-}
-
-/// The errors of a run as the log of the original chains them: those of the retries, the newest first. The error of
-/// the first attempt is in it only without a retry.
-fn failure_of(task: &TaskName, errors: &[String]) -> String {
-    let text = match errors {
-        [] => String::new(),
-        [only] => only.clone(),
-        [_first, retries @ ..] => {
-            let numbered = retries.iter().enumerate().rev();
-            let texts = numbered.map(|(before, error)| {
-                let number = before + 1;
-                format!("retry attempt #{number} failed '{error}'")
-            });
-            texts.collect::<Vec<_>>().join(": ")
-        }
-    };
-    format!("could not apply changes for task {task}: {text}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_chains_its_retries_with_the_newest_first() {
-        let cases: [(&[&str], &str); 3] = [
-            (&["a"], "a"),
-            (&["a", "b"], "retry attempt #1 failed 'b'"),
-            (
-                &["a", "b", "c"],
-                "retry attempt #2 failed 'c': retry attempt #1 failed 'b'",
-            ),
-        ];
-        for (errors, expected) in cases {
-            let errors: Vec<String> = errors.iter().copied().map(str::to_owned).collect();
-            assert_eq!(
-                failure_of(&"web".parse().unwrap(), &errors),
-                format!("could not apply changes for task web: {expected}")
-            );
-        }
-    }
 }
