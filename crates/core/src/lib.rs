@@ -19,6 +19,7 @@ pub mod blocks;
 mod buffer;
 mod capability;
 mod chain;
+mod check;
 mod clock;
 mod complete_input;
 mod condition;
@@ -72,6 +73,7 @@ pub use capability::{
     Capabilities, DEFAULT_DRIVER, Engine, MissingCapability, REMOTE_DRIVER, Requirement,
 };
 pub use chain::Chain;
+pub use check::{CheckOutcome, TaskCheck};
 pub use clock::{Clock, SystemClock};
 pub use complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use condition::{

@@ -17,6 +17,7 @@ pub mod bundles;
 pub mod cancels;
 pub mod capabilities;
 pub mod changes;
+pub mod checks;
 pub mod complete;
 pub mod concurrency;
 pub mod configurations;

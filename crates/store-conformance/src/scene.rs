@@ -154,6 +154,7 @@ impl<F: Fixture> Scene<F> {
             unchanged: Unchanged::AsTaskSays,
             guarded: None,
             tick: None,
+            check_key: None,
         }
     }
 

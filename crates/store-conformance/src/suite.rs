@@ -66,6 +66,12 @@ macro_rules! store_suite {
                 states_are_filtered_by_status,
                 events_tell_the_whole_run,
             }
+            checks {
+                the_newest_check_of_a_task_keeps_its_outcome,
+                the_error_of_a_check_is_shown_while_the_task_is_disabled,
+                a_check_that_was_cancelled_or_lost_says_so,
+                a_check_without_a_key_is_not_kept,
+            }
             ticks {
                 a_tick_that_finds_what_is_applied_is_an_event_without_a_run,
                 a_tick_that_runs_something_or_comes_while_it_runs_is_no_event,

@@ -7,7 +7,7 @@ use cts_core::{Event, EventConfig, LeaseEpoch, RunId};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
-use cts_store_sql::{housekeeping, shrink_limits, tasks, terraform_states};
+use cts_store_sql::{checks, housekeeping, shrink_limits, tasks, terraform_states};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
@@ -250,7 +250,13 @@ async fn write(
         AttemptWrites::Suspend => {
             put_back(transaction, &end, 0, (SUSPENDED_UNTIL, true), now).await?;
         }
-        AttemptWrites::Close { plan } => close(transaction, &end, *plan, now).await?,
+        AttemptWrites::Close { plan } => {
+            close(transaction, &end, *plan, now).await?;
+            if let Some(outcome) = end.check_outcome() {
+                let c = &mut shared(transaction);
+                checks::end(c, &end.task, end.completion.run, outcome).await?;
+            }
+        }
     }
     if let Some(state) = &end.completion.state {
         terraform_states::report(&mut shared(transaction), &end.task, state).await?;

@@ -1,6 +1,6 @@
 //! Events, and the states of tasks that follow from the newest ones.
 
-use cts_core::{EVENTS_KEPT, Event, EventConfig, TaskName, TaskStatus};
+use cts_core::{EVENTS_KEPT, Event, EventConfig, TaskCheck, TaskName, TaskStatus};
 use cts_store::cell::encoded;
 use cts_store::fields::{Columns, Fields};
 use cts_store::{StoreError, TaskState, decode};
@@ -49,7 +49,7 @@ pub async fn states(
         "read the states of tasks",
         format!(
             "-- task_states: each task once per event, without events once; index events_task
-        SELECT t.name, t.enabled, t.event_config, t.held,
+        SELECT t.name, t.enabled, t.event_config, t.held, t.last_check,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
                e.config, e.summary
         FROM tasks t
@@ -72,7 +72,7 @@ pub async fn state(
     let rows = sql(
         "read the state of a task",
         "-- task_state: once per event, without events once; index events_task
-        SELECT t.name, t.enabled, t.event_config, t.held,
+        SELECT t.name, t.enabled, t.event_config, t.held, t.last_check,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
                e.config, e.summary
         FROM tasks t
@@ -108,8 +108,18 @@ fn state_with_event(row: &dyn Columns) -> Result<StateRow, StoreError> {
         status: TaskStatus::Unknown,
         events: Vec::new(),
         held: task.json_if_any("held")?,
+        check_error: check_error(&task)?,
     };
     Ok((state, event))
+}
+
+/// Of an enabled task a check says nothing any more.
+fn check_error(task: &Fields<'_>) -> Result<Option<String>, StoreError> {
+    if task.flag("enabled")? {
+        return Ok(None);
+    }
+    let check: Option<TaskCheck> = task.json_if_any("last_check")?;
+    Ok(check.and_then(|check| check.error().map(str::to_owned)))
 }
 
 /// The rows of a task follow each other, and both are sorted by task.

@@ -11,6 +11,7 @@ pub mod archive;
 pub mod bundles;
 pub mod cancel;
 pub mod changes;
+pub mod checks;
 pub mod configurations;
 pub mod configure;
 mod connection;

@@ -15,7 +15,7 @@ use crate::logs;
 use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 use crate::settings;
-use cts_store_sql::{cancel, events, housekeeping, shrink_limits, tasks, terraform_states};
+use cts_store_sql::{cancel, checks, events, housekeeping, shrink_limits, tasks, terraform_states};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -122,6 +122,10 @@ async fn end(
                 store_plan(connection, end.completion, plan).await?;
             }
             close(connection, &end, now).await?;
+            if let Some(outcome) = end.check_outcome() {
+                let c = &mut shared(connection, now);
+                checks::end(c, &end.task, end.completion.run, outcome).await?;
+            }
         }
     }
     if let Some(state) = &end.completion.state {

@@ -5,7 +5,7 @@ use cts_core::{Digest, RunId};
 use cts_store::enqueue::{EnqueueContext, EnqueueError};
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use cts_store_sql::settings::stored;
-use cts_store_sql::{shrink_limits, tick_events};
+use cts_store_sql::{checks, shrink_limits, tick_events};
 use sqlx::SqliteConnection;
 
 use crate::call::shared;
@@ -90,6 +90,15 @@ async fn enqueue(
         if applies {
             note(connection, task, statement).await?;
         }
+    }
+    if let Some(key) = plan.check_key {
+        checks::begin(
+            &mut shared(connection, now),
+            &request.task,
+            key,
+            request.run,
+        )
+        .await?;
     }
     if let Some(event) = plan.tick {
         tick_events::store(&mut shared(connection, now), &[(&request.task, event)]).await?;

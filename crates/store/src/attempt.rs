@@ -8,8 +8,8 @@ use cts_core::runs::{
     after_attempt, after_lost_lease, ends_cancelled, failure_text, keep_error,
 };
 use cts_core::{
-    Creation, Destruction, Digest, Event, EventConfig, LeaseEpoch, RunId, TaskAfterRun, TaskName,
-    TaskPhase, WorkerId, task_after_run,
+    CheckOutcome, Creation, Destruction, Digest, Event, EventConfig, LeaseEpoch, RunId,
+    TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
 use crate::cancel::cancelled_error;
@@ -329,6 +329,18 @@ pub enum AttemptWrites<'c> {
 }
 
 impl AttemptEnd<'_> {
+    /// The outcome to note with the task, if this was a check that has ended and was not cancelled.
+    pub fn check_outcome(&self) -> Option<CheckOutcome> {
+        match (self.kind, self.status) {
+            (RunKind::Check, RunStatus::Succeeded) => Some(CheckOutcome::Passed),
+            (RunKind::Check, RunStatus::Failed) => {
+                let error = self.errors.last().cloned();
+                Some(CheckOutcome::Failed(error.unwrap_or_default()))
+            }
+            _ => None,
+        }
+    }
+
     /// The answer; `next_due` is the time until the task's next queued run is due, and `looked` whether the
     /// shrink limit has decided otherwise.
     pub fn answer(self, next_due: Option<Duration>, looked: bool) -> Completed {

@@ -70,6 +70,8 @@ pub struct EnqueuePlan {
     pub skips: bool,
     /// Event of a tick that found nothing new.
     pub tick: Option<EventId>,
+    /// Key of the inserted run, which is the newest check of its task.
+    pub check_key: Option<Digest>,
     /// Change of the stored state of the shrink limit.
     pub guard: Option<GuardChange>,
 }
@@ -232,6 +234,7 @@ impl EnqueueContext {
             ends_withholding: false,
             skips: false,
             tick: None,
+            check_key: None,
             guard: None,
         };
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
@@ -247,6 +250,7 @@ impl EnqueueContext {
                 plan.answer.queued = queued.then_some(request.run);
                 let is_new = decision == EnqueueDecision::Enqueue;
                 plan.inserts = is_new.then(|| situation.new_place(None));
+                plan.check_key = request.check_key.filter(|_| is_new);
             }
         }
         plan

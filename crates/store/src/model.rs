@@ -37,6 +37,8 @@ pub struct EnqueueRequest {
     /// A tick of the task's schedule is the reason: if the input is the applied one, there is an event with this id and
     /// no run.
     pub tick: Option<EventId>,
+    /// Key of a check that makes a disabled task ready ([`TaskCheck::key`](cts_core::TaskCheck::key)).
+    pub check_key: Option<Digest>,
 }
 
 /// An input of a task with a shrink limit.
@@ -289,6 +291,8 @@ pub struct TaskState {
     pub events: Vec<Event>,
     /// Why its newest input is not applied, if the shrink limit blocks the task.
     pub held: Option<Blocked>,
+    /// Error of the newest check of a disabled task, if it has failed.
+    pub check_error: Option<String>,
 }
 
 /// Stream of Terraform that a line came from.

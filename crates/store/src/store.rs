@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
+    TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 
 use crate::archive::{Archive, ArchivedRow};
@@ -217,6 +217,9 @@ pub trait Store:
     /// Reads the explanation that was noted last for a visible task.
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
 
+    /// The newest checks of these tasks, in any order; tasks without one are left out.
+    async fn checks(&self, names: &[TaskName]) -> Result<Vec<(TaskName, TaskCheck)>, StoreError>;
+
     /// Opaque version of [`Store::task_states`]. Changes whenever the states may have changed, and may change
     /// spuriously. A caller that reads the version first and then the states can use these states while the version is
     /// unchanged. Comparable only with other versions of this store. Only a [prune](Store::prune) to fewer runs than a
@@ -232,6 +235,9 @@ pub trait Store:
     /// Decides by [`cts_core::runs::decide_enqueue`] whether inputs need runs, and queues them. A plan is queued
     /// whatever other runs the task has, also of a disabled task; it affects nothing else. Every call of a deposed
     /// leader is refused, even with an empty batch.
+    ///
+    /// A check with a [key](EnqueueRequest::check_key) is the newest one of its task from then on, and keeps its outcome
+    /// ([`Store::checks`]).
     ///
     /// A run whose id was requested ([`Store::requests`]) has one attempt, and is queued also for a task that is
     /// disabled or being created; its request is removed then.

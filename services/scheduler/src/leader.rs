@@ -1,6 +1,8 @@
 //! The work of a leader in its term: takes the tasks over, plans and queues runs, takes expired leases back,
 //! finishes removals and prunes old runs.
 
+pub(crate) mod check_pass;
+mod disabled_tasks;
 pub(crate) mod election;
 mod expired_leases;
 pub(crate) mod first_pass;
@@ -25,6 +27,7 @@ use cts_store::{LeaderError, PendingDeletions, Unchanged};
 use tokio::time::{Instant, sleep};
 
 use crate::configuration::OwnConfiguration;
+use crate::leader::disabled_tasks::DisabledTasks;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::leader_loop::LeaderLoop;
 use crate::leader::mode::Mode;
@@ -134,6 +137,8 @@ impl Leader {
             settled: false,
             unsaved: Vec::new(),
             not_before: None,
+            disabled: DisabledTasks::default(),
+            look_at_disabled: None,
         }
     }
 

@@ -34,6 +34,7 @@ pub use identities::{Identities, RandomIdentities};
 pub use leader::mode::Mode;
 pub use options::{Dependencies, NextTick, Options, RunError, Sharing, Workers};
 pub use scheduler::Scheduler;
+pub use tasks::disabled_checks::DisabledChecks;
 pub use tasks::modules::{Modules, NamedBy};
 pub use tasks::reader::TaskReader;
 pub use tasks::run_requests::RunRequests;

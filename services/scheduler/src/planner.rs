@@ -277,6 +277,7 @@ fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {
         data,
         reason,
         guard: entry.guard,
+        engine: entry.engine.clone(),
     }
 }
 

@@ -30,6 +30,7 @@ use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
 use crate::grpc::worker_service::WorkerEndpoint;
 use crate::leader::Leader;
+use crate::leader::check_pass::CheckPass;
 use crate::leader::election::{Joined, LeaderElection, join};
 use crate::leader::first_pass::FirstPass;
 use crate::leader::leader_context::LeaderContext;
@@ -38,6 +39,7 @@ use crate::leader::unschedulable::Unschedulable;
 use crate::notifier::Notifier;
 use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
+use crate::tasks::disabled_checks::DisabledChecks;
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
 use crate::tasks::{READINGS, TaskCommands};
@@ -136,6 +138,7 @@ impl Scheduler {
                 notifier: Arc::new(notifier),
                 recent_inputs: Arc::default(),
                 first_pass: Arc::new(FirstPass::new(options.mode)),
+                check_pass: Arc::new(CheckPass::new(options.mode)),
                 mode: options.mode,
                 lease: options.lease,
                 retention: options.retention,
@@ -228,6 +231,13 @@ impl Scheduler {
                 runs,
                 cluster_key: self.cluster_key.clone(),
             }))
+    }
+
+    /// A way to make disabled tasks ready in a pass.
+    pub fn disabled_checks(&self) -> DisabledChecks {
+        DisabledChecks {
+            pass: Arc::clone(&self.leader.context.check_pass),
+        }
     }
 
     /// A way to request runs of the stored tasks from within this process.

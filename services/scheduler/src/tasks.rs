@@ -6,6 +6,7 @@
 
 mod cancelled;
 mod deletion;
+pub(crate) mod disabled_checks;
 mod ending;
 pub(crate) mod modules;
 pub(crate) mod reader;

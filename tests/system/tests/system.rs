@@ -8,6 +8,7 @@ mod consul_environment;
 mod consul_outage;
 mod crash;
 pub(crate) mod destructions;
+mod disabled_tasks;
 mod dynamic_values;
 mod embedded;
 mod engine;

@@ -276,6 +276,9 @@ pub struct TaskState {
     /// Why its newest data are not applied; absent if no shrink limit blocks them.
     #[prost(message, optional, tag = "8")]
     pub hold: ::core::option::Option<Hold>,
+    /// Error of the newest check of a disabled task; empty if it has not failed, and for an enabled task.
+    #[prost(string, tag = "9")]
+    pub check_error: ::prost::alloc::string::String,
 }
 /// Data that a shrink limit blocks, because services have lost more instances than the task may lose.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

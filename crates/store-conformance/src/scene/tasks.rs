@@ -168,6 +168,7 @@ impl<F: Fixture> Scene<F> {
             unchanged: Unchanged::Run,
             guarded: None,
             tick: None,
+            check_key: None,
         }
     }
 

@@ -146,6 +146,7 @@ impl<F: Fixture> Walk<F> {
             unchanged: Unchanged::Run,
             guarded: self.perhaps_guarded(text),
             tick: None,
+            check_key: None,
         };
         let epoch = self.some_epoch();
         self.trace.push(format!("carry out {epoch} {request:?}"));

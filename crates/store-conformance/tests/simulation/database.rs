@@ -163,6 +163,7 @@ impl Database {
             unchanged: Unchanged::AsTaskSays,
             guarded: None,
             tick: None,
+            check_key: None,
         };
         self.model.enqueue(&request);
         self.forget_failures(task);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, TaskName};
+use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, RunId, TaskName};
 use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange};
 use cts_store::{EncodedContents, EnqueueRequest};
 use cts_store_sql::settings::stored;
-use cts_store_sql::tick_events;
+use cts_store_sql::{checks, tick_events};
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
@@ -40,6 +40,7 @@ pub(super) struct Changes<'a> {
     cancelled_tasks: Vec<&'a str>,
     skipped_tasks: Vec<&'a str>,
     ticks: Vec<(&'a TaskName, EventId)>,
+    checks: Vec<(&'a TaskName, Digest, RunId)>,
     /// Instances in the inputs of tasks with a shrink limit.
     guarded: Vec<(Digest, &'a InstanceCounts)>,
     guards: Vec<(&'a str, GuardChange)>,
@@ -56,6 +57,8 @@ impl<'a> Changes<'a> {
         self.skipped_tasks.extend(if_so(plan.skips));
         self.ticks
             .extend(plan.tick.map(|event| (&request.task, event)));
+        let check = plan.check_key.map(|key| (&request.task, key, request.run));
+        self.checks.extend(check);
         let guard = plan.guard.clone();
         self.guards.extend(guard.map(|change| (task, change)));
         if plan.inserts.is_some() || plan.replaces {
@@ -196,6 +199,9 @@ impl<'a> Changes<'a> {
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("count skipped inputs"))?;
+        }
+        for (task, key, run) in self.checks {
+            checks::begin(&mut shared(&mut **transaction), task, key, run).await?;
         }
         tick_events::store(&mut shared(&mut **transaction), &self.ticks).await?;
         Ok(())

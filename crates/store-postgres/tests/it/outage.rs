@@ -47,6 +47,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         unchanged: Unchanged::AsTaskSays,
         guarded: None,
         tick: None,
+        check_key: None,
     }
 }
 

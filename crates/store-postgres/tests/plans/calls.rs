@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
-use cts_core::{Creation, EventId, LeaderEpoch, RemoteRun, RunId, TaskName, WorkerId};
+use cts_core::{Creation, Digest, EventId, LeaderEpoch, RemoteRun, RunId, TaskName, WorkerId};
 use cts_store::{
     Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
     HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
@@ -40,6 +40,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         unchanged: Unchanged::AsTaskSays,
         guarded: None,
         tick: None,
+        check_key: None,
     }
 }
 
@@ -248,6 +249,15 @@ impl Calls {
             store.change_task(name, &change).await.unwrap();
         }
         store.terraform_state(name).await.unwrap().unwrap();
+        let check = EnqueueRequest {
+            kind: RunKind::Check,
+            check_key: Some(Digest::of(b"")),
+            ..request(name, "check")
+        };
+        let queued = store.enqueue(self.leader, vec![check]).await;
+        assert!(queued.unwrap()[0].queued.is_some());
+        let known = store.checks(std::slice::from_ref(name)).await;
+        assert_eq!(known.unwrap().len(), 1);
         let from = StateDecision::From(task("an-earlier-one"));
         store
             .decide_terraform_state(name, &from, run_id())

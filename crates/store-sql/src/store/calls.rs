@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskName,
-    TaskSpec, TaskStatus, WorkerId,
+    ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
+    TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 use cts_store::{
     Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim, Completed, Completion,
@@ -20,8 +20,8 @@ use super::{SqlStore, read, statement, transaction};
 use crate::database::Database;
 use crate::release_all::release_all;
 use crate::{
-    archive, bundles, cancel, changes, configure, destruction, events, inputs, leadership, leases,
-    logs, queue, requests, shrink_limits, tasks, terraform_states,
+    archive, bundles, cancel, changes, checks, configure, destruction, events, inputs, leadership,
+    leases, logs, queue, requests, shrink_limits, tasks, terraform_states,
 };
 
 #[async_trait]
@@ -160,6 +160,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError> {
         read!(self, c => tasks::explanation(c, name))
+    }
+
+    async fn checks(&self, names: &[TaskName]) -> Result<Vec<(TaskName, TaskCheck)>, StoreError> {
+        read!(self, c => checks::of(c, names))
     }
 
     async fn version(&self) -> Result<String, StoreError> {

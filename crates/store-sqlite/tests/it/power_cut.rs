@@ -65,6 +65,7 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         unchanged: Unchanged::Skip,
         guarded: None,
         tick: None,
+        check_key: None,
     };
     let leader = leader(store).await;
     let enqueued = store.enqueue(leader, vec![request]).await.unwrap();

@@ -33,6 +33,7 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         state: state_of(&row)?,
         last_attempt: delivery_attempt(&row)?,
         remote_run: row.json_if_any("remote_run")?,
+        last_check: row.json_if_any("last_check")?,
         failures: row.number("failures")?,
         skipped: row.number("skipped")?,
         created_at: row.integer("created_at")?,

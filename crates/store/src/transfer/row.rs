@@ -4,7 +4,7 @@ use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
     Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RemoteRun, RunId,
-    TaskName, TaskOrigin, TaskRemoteRun, TaskSpec,
+    TaskCheck, TaskName, TaskOrigin, TaskRemoteRun, TaskSpec,
 };
 
 use crate::contents::StoredInput;
@@ -46,6 +46,8 @@ pub struct TaskRow {
     pub last_attempt: Option<DeliveryAttempt>,
     /// Its newest remote run, if it has had one.
     pub remote_run: Option<TaskRemoteRun>,
+    /// Its newest check as a disabled task.
+    pub last_check: Option<TaskCheck>,
     /// Failed runs since the last success.
     pub failures: u32,
     /// Inputs that needed no run.

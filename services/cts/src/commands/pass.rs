@@ -18,7 +18,7 @@ use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, GetRunRequest, Run, RunStatus};
 use cts_runtime::ProcessEnv;
-use cts_scheduler::RunRequests;
+use cts_scheduler::{DisabledChecks, RunRequests};
 use cts_store::StoredTask;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::{StreamExt as _, StreamMap};
@@ -61,9 +61,7 @@ pub(crate) async fn run(
     };
     let stored = embedded.tasks().await?;
     let (enabled, disabled): (Vec<_>, Vec<_>) = stored.iter().partition(|task| runs(task));
-    for task in disabled {
-        tracing::info!(target: "ctrl", task_name = %task.spec.name(), "task is disabled, nothing is done for it");
-    }
+    let disabled = disabled.len();
     let names: Vec<&TaskName> = enabled.iter().map(|task| task.spec.name()).collect();
     let progress = match lines {
         Some(lines) => Progress::terminal(&lines, names.iter().map(|name| name.as_str())),
@@ -86,8 +84,13 @@ pub(crate) async fn run(
     // The embedded services end by themselves when the pass is over, and when a signal comes.
     let end = shutdown.child_token();
     let requests = embedded.run_requests();
+    let checks = (disabled > 0).then(|| embedded.disabled_checks());
     let (served, followed) = tokio::join!(embedded.run(end.clone()), async {
-        let followed = follower.follow(&requests, &names);
+        let followed = async {
+            follower.follow(&requests, &names, disabled).await?;
+            follower.make_ready(checks).await;
+            Ok(())
+        };
         let followed = end.run_until_cancelled(followed).await;
         end.cancel();
         followed
@@ -154,7 +157,12 @@ struct Follower {
 
 impl Follower {
     /// Requests a run of each task, and follows them until every task is through.
-    async fn follow(&mut self, requests: &RunRequests, tasks: &[&TaskName]) -> Result<(), Failure> {
+    async fn follow(
+        &mut self,
+        requests: &RunRequests,
+        tasks: &[&TaskName],
+        disabled: usize,
+    ) -> Result<(), Failure> {
         let request = FollowRunsRequest::default();
         let changes = self.runs.follow_runs(request).await;
         let mut changes: Streaming<FollowRunsResponse> =
@@ -166,7 +174,7 @@ impl Follower {
             RunKind::Plan => "inspecting all tasks",
             _ => "executing all tasks once through",
         };
-        if tasks.is_empty() {
+        if tasks.len() + disabled == 0 {
             tracing::info!(target: "ctrl", "no tasks configured");
         } else {
             tracing::info!(target: "ctrl", tasks = tasks.len(), "{doing}");
@@ -191,6 +199,14 @@ impl Follower {
         }
         self.progress.counts(self.tally.counts(), self.tally.len());
         Ok(())
+    }
+
+    /// Makes the disabled tasks ready, after the enabled ones.
+    async fn make_ready(&self, checks: Option<DisabledChecks>) {
+        let Some(checks) = checks else { return };
+        if !checks.run(self.kind == RunKind::Plan).await {
+            tracing::info!(target: "ctrl", "another scheduler leads, and looks after disabled tasks");
+        }
     }
 
     async fn observe(&mut self, change: &FollowRunsResponse) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use cts_gateway::Gateway;
 use cts_listen::ClientLimiter;
 use cts_rpc::{Endpoints, MemoryListener, Peers, memory_transport, memory_transports};
 use cts_runtime::{ProcessEnv, Tasks};
-use cts_scheduler::{Mode, RunRequests, Scheduler};
+use cts_scheduler::{DisabledChecks, Mode, RunRequests, Scheduler};
 use cts_store::StoredTask;
 use cts_watcher::Watcher;
 use cts_worker::ShutdownTokens;
@@ -194,6 +194,10 @@ impl Embedded {
     }
 
     /// A way to request runs, which are made once this runs.
+    pub(crate) fn disabled_checks(&self) -> DisabledChecks {
+        self.scheduler.disabled_checks()
+    }
+
     pub(crate) fn run_requests(&self) -> RunRequests {
         self.scheduler.run_requests()
     }

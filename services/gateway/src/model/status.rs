@@ -102,6 +102,8 @@ pub(crate) struct TaskStatusAnswer<'a> {
     /// Ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     hold: Option<&'a proto::Hold>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    check_error: &'a str,
 }
 
 impl<'a> TaskStatusAnswer<'a> {
@@ -123,6 +125,7 @@ impl<'a> TaskStatusAnswer<'a> {
             providers: &state.providers,
             services: &state.services,
             hold: state.hold.as_ref(),
+            check_error: &state.check_error,
         })
     }
 

@@ -333,6 +333,7 @@ fn dns() -> Task {
 fn state(name: &str, status: TaskStatus, enabled: bool, provider: &str, events: u32) -> TaskState {
     TaskState {
         hold: None,
+        check_error: String::new(),
         task_name: name.into(),
         status: status.into(),
         enabled,

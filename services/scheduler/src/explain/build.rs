@@ -35,6 +35,8 @@ struct Facts {
     /// The settings in force that its workers must have.
     settings: Option<u64>,
     held: Option<Blocked>,
+    /// Error of its newest check.
+    check_error: Option<String>,
     /// Why its last run was refused, if its state was the reason.
     state_conflict: Option<String>,
     /// The other task of its concurrency group that is applying.
@@ -84,6 +86,7 @@ pub(crate) async fn explain(
     let facts = Facts {
         settings: in_force.map(|known| known.number),
         applying: applying.filter(|applying| applying != name),
+        check_error: state.as_ref().and_then(|state| state.check_error.clone()),
         held: state.and_then(|state| state.held),
         state_conflict: terraform_state.and_then(undecided),
         written,
@@ -188,8 +191,12 @@ impl Facts {
             add(ObstacleKind::Deleting, text, None);
         }
         if !self.task.spec.enabled {
-            let text = "it is disabled: changes do not run it";
-            add(ObstacleKind::Disabled, text.to_owned(), None);
+            let mut text = "it is disabled: changes do not run it".to_owned();
+            if let Some(error) = &self.check_error {
+                let error = excerpt(error, ERROR_SHOWN);
+                text = format!("{text}; it would not run either, its check has failed: {error}");
+            }
+            add(ObstacleKind::Disabled, text, None);
         }
         if !self.led {
             let text = "no scheduler leads, so changes are not looked at";

@@ -321,5 +321,6 @@ fn wire(state: TaskState, include_events: bool) -> proto::TaskState {
             Vec::new()
         },
         hold: state.held.map(convert::hold_to_wire),
+        check_error: state.check_error.unwrap_or_default(),
     }
 }

@@ -61,6 +61,11 @@ impl FirstPass {
         self.mode == Mode::OnRequest || self.left.lock().tasks.contains(task)
     }
 
+    /// Whether each enabled task has had its first run.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left.lock().tasks.is_empty()
+    }
+
     /// The first run of a task has ended, or the task needs none.
     pub(crate) fn ended(&self, task: &TaskName, failed: bool) {
         let mut left = self.left.lock();

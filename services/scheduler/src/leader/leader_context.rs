@@ -8,6 +8,7 @@ use cts_rpc::Peers;
 use cts_store::{Retention, Store};
 
 use crate::identities::Identities;
+use crate::leader::check_pass::CheckPass;
 use crate::leader::first_pass::FirstPass;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
@@ -24,6 +25,7 @@ pub(crate) struct LeaderContext {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,
     pub(crate) first_pass: Arc<FirstPass>,
+    pub(crate) check_pass: Arc<CheckPass>,
     pub(crate) mode: Mode,
     /// Life of a run's lease.
     pub(crate) lease: Duration,

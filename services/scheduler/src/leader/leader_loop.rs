@@ -3,6 +3,7 @@
 mod applied;
 mod enqueue;
 mod poll_schedule;
+mod readiness;
 mod refresh;
 mod seen;
 mod settle;
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 use self::poll_schedule::PollSchedule;
 use self::seen::Seen;
 use crate::explain::Journal;
+use crate::leader::disabled_tasks::DisabledTasks;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::mode::Mode;
 use crate::leader::settings::SettingsInForce;
@@ -54,6 +56,9 @@ pub(crate) struct LeaderLoop {
     pub(crate) unsaved: Vec<EnqueueRequest>,
     /// Set after a failed write: no write before this moment.
     pub(crate) not_before: Option<Instant>,
+    pub(crate) disabled: DisabledTasks,
+    /// When to look at disabled tasks next.
+    pub(crate) look_at_disabled: Option<Instant>,
 }
 
 impl LeaderLoop {
@@ -72,6 +77,7 @@ impl LeaderLoop {
         );
         let context = Arc::clone(&self.context);
         let mut epochs = self.term.follow();
+        let mut checks = context.check_pass.follow();
         loop {
             let next = self.next_writing();
             let may_write = self.term.epoch().is_some();
@@ -88,6 +94,8 @@ impl LeaderLoop {
                 () = at(next), if may_write => {}
                 Ok(()) = epochs.changed() => {}
                 changed = self.settings.changed() => {
+                    self.disabled.settings_changed();
+                    self.look_at_disabled = Some(Instant::now());
                     let now = self.started.elapsed();
                     self.planner.settings_changed(now, |definition| changed.contains(&SettingsScope::of(definition)));
                 }
@@ -97,6 +105,14 @@ impl LeaderLoop {
                 }
                 () = tokio::time::sleep_until(poll_schedule.next()), if may_write => {
                     self.refresh(&mut watches, &mut poll_schedule, &mut seen).await;
+                }
+                () = at(self.look_at_disabled), if may_write => {
+                    self.make_ready().await;
+                    continue;
+                }
+                Ok(()) = checks.changed() => {
+                    self.look_at_disabled = Some(Instant::now());
+                    continue;
                 }
                 () = journal.write(), if explains => {
                     let now = self.context.clock.now();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cts_core::runs::RunKind;
 use cts_core::{
-    CompleteInput, IncompleteInput, RunId, ShrinkLimit, TaskDefinition, TaskName, ViewId,
+    CompleteInput, IncompleteInput, Requirement, RunId, ShrinkLimit, TaskDefinition, TaskName,
+    ViewId,
 };
 
 /// A run that the API has requested.
@@ -36,6 +37,8 @@ pub(crate) struct DueTask {
     pub(crate) reason: EnqueueReason,
     /// The limit on the instances that the task may lose.
     pub(crate) guard: ShrinkLimit,
+    /// The engine that its runs need.
+    pub(crate) engine: Requirement,
 }
 
 /// The data with which a due task is frozen.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
 use cts_core::{
-    BufferPeriod, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
+    BufferPeriod, Requirement, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
 };
 
 use super::cron_state::CronState;
@@ -22,6 +22,7 @@ pub(super) struct Entry {
     pub(super) ticks: Option<CronState>,
     pub(super) decided: Option<Decided>,
     pub(super) guard: ShrinkLimit,
+    pub(super) engine: Requirement,
     /// The guard holds its newest input back, as far as is known.
     held: bool,
     buffer_period: BufferPeriod,
@@ -84,6 +85,7 @@ impl Entry {
             ticks: CronState::of(&task.definition),
             decided: None,
             guard: task.file_settings.guard,
+            engine: task.requirement.clone(),
             held: false,
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
@@ -153,6 +155,7 @@ impl Entry {
                 self.schedule.trigger(now);
             }
         }
+        self.engine.clone_from(&task.requirement);
         if self.guard != task.file_settings.guard {
             self.guard = task.file_settings.guard;
             if self.held {

@@ -9,7 +9,7 @@ use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, JournalPart, LeaderEpoch, LeaseEpoch, Loss,
-    LostLease, RemoteRun, RemoteRuns, RunId, TaskName, TaskSpec, TaskStatus, WorkerId,
+    LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
     WorkerRecord,
 };
 use cts_store::{
@@ -177,6 +177,7 @@ faulty! {
     fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;
     fn replace_config_tasks(&self, leader: LeaderEpoch, tasks: &[TaskSpec]) -> Result<PendingDeletions, LeaderError>;
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
+    fn checks(&self, names: &[TaskName]) -> Result<Vec<(TaskName, TaskCheck)>, StoreError>;
     fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError>;
     fn decide_terraform_state(&self, name: &TaskName, decision: &StateDecision, run: RunId) -> Result<StateRecord, TaskError>;
     fn task_marks(&self) -> Result<Vec<TaskVersion>, StoreError>;

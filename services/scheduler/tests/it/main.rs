@@ -6,6 +6,7 @@ mod configurations;
 mod creations;
 mod database_health;
 mod destructions;
+mod disabled;
 mod drains;
 mod explanations;
 mod faulty_store;

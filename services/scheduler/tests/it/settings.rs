@@ -146,6 +146,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         unchanged: Unchanged::AsTaskSays,
         guarded: None,
         tick: None,
+        check_key: None,
     };
     store.enqueue(leader, vec![request]).await.unwrap();
     let claim = Claim {

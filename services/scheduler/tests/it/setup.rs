@@ -20,8 +20,8 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{
-    Dependencies, Identities as _, NextTick, Options, RandomIdentities, RunError, RunRequests,
-    Scheduler, TaskReader,
+    Dependencies, DisabledChecks, Identities as _, NextTick, Options, RandomIdentities, RunError,
+    RunRequests, Scheduler, TaskReader,
 };
 use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
@@ -46,6 +46,7 @@ pub(crate) struct Setup {
     pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
     pub(crate) requests: RunRequests,
+    pub(crate) checks: DisabledChecks,
     /// Changes of runs, from before the scheduler has begun.
     changes: Mutex<Streaming<run::FollowRunsResponse>>,
     _parts: JoinSet<()>,
@@ -108,6 +109,7 @@ impl Setup {
             task_name: String::new(),
         };
         let requests = scheduler.run_requests();
+        let checks = scheduler.disabled_checks();
         let changes = runs.clone().follow_runs(all).await.unwrap().into_inner();
         let work = scheduler.run(stop.clone());
         parts.spawn(async { work.await.unwrap() });
@@ -121,6 +123,7 @@ impl Setup {
             workers: WorkerServiceClient::new(channel),
             watcher,
             requests,
+            checks,
             _parts: parts,
             stop: stop.drop_guard(),
             _directory: None,

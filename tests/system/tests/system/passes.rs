@@ -70,7 +70,8 @@ async fn once_applies_every_enabled_task_and_ends(
         let exit = pass(&site, &arguments).await;
         exit.assert_code(0).says([
             "executing all tasks once through: tasks=2",
-            "task is disabled, nothing is done for it: task_name=idle",
+            "running task once: task_name=idle",
+            "task completed: task_name=idle",
             "all tasks completed once: tasks=2",
         ]);
         for name in ["red", "blue"] {

@@ -343,6 +343,7 @@ pub(super) fn task_state() -> TaskState {
             remote_url: REMOTE_URL.into(),
         }],
         hold: Some(hold()),
+        check_error: "error tf-init for 'web': no such module".into(),
     }
 }
 

@@ -30,6 +30,10 @@ impl RunEndpoint {
 
     /// Logs how an attempt ended.
     pub(super) fn log_end(&self, completion: &Completion, completed: &Completed) {
+        if completed.kind == RunKind::Check {
+            // The leader may wait for it.
+            self.notifier.tasks_changed();
+        }
         let task = &completed.task;
         let run = completion.run;
         let failure = completed.failure.as_ref();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{Chain, FrozenInput, TaskName, ViewId, losses_text};
+use cts_core::{Chain, FrozenInput, TaskCheck, TaskName, ViewId, losses_text};
 use cts_store::{EnqueueRequest, Enqueued, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
 use tokio::time::Instant;
 
@@ -135,6 +135,10 @@ impl LeaderLoop {
     fn enqueue_request(&self, task: &DueTask, input: FrozenInput) -> EnqueueRequest {
         self.context.recent_inputs.keep(&input);
         let name = task.definition.name.clone();
+        let check_key = match task.data {
+            DueData::NotNeeded => Some(TaskCheck::key(input.hash, &task.engine)),
+            DueData::Complete(_) => None,
+        };
         let guarded = match &task.data {
             DueData::Complete(input) if !task.guard.is_empty() => Some(Guarded {
                 guard: task.guard,
@@ -151,6 +155,7 @@ impl LeaderLoop {
                 unchanged: Unchanged::Run,
                 guarded,
                 tick: None,
+                check_key,
             },
             EnqueueReason::Change { first, tick } => EnqueueRequest {
                 task: name,
@@ -164,6 +169,7 @@ impl LeaderLoop {
                 },
                 guarded,
                 tick: (tick && !first).then(|| self.context.identities.event_id()),
+                check_key: None,
             },
         }
     }
@@ -339,6 +345,7 @@ mod tests {
             unchanged: Unchanged::AsTaskSays,
             guarded: None,
             tick: None,
+            check_key: None,
         }
     }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::LeaderLoop;
 use super::poll_schedule::{Found, PollSchedule};
 use super::seen::Seen;
+use crate::leader::disabled_tasks::Since;
 use crate::leader::mode::Mode;
 use crate::planner::{DesiredTask, RequestedRun, TaskMode};
 use crate::watch::WatchSet;
@@ -47,6 +48,7 @@ impl LeaderLoop {
                 if stored.is_as(seen) {
                     found = Found::Nothing;
                 }
+                self.note_disabled(&stored, seen);
                 if self.reconcile(&stored) {
                     watches.set_views(self.planner.views());
                 }
@@ -105,6 +107,37 @@ impl LeaderLoop {
             marks,
             tasks,
         })
+    }
+
+    /// Compares the disabled tasks with the stored ones. The planner is of the poll before.
+    fn note_disabled(&mut self, stored: &Stored, seen: &Seen) {
+        let is_disabled = |phase: TaskPhase, enabled: bool| phase == TaskPhase::Ready && !enabled;
+        let at_start = !self.planner.is_reconciled();
+        for (name, task) in &stored.tasks {
+            if is_disabled(task.phase, task.spec.enabled) {
+                let before = seen.0.get(name);
+                let since = match before {
+                    _ if at_start => Since::Start,
+                    Some(before) if before.enabled => Since::Disabled,
+                    _ => Since::Later,
+                };
+                self.disabled.note(&task.spec, since);
+            }
+        }
+        if !self.disabled.is_empty() {
+            let marks = stored.marks.iter();
+            let disabled: HashSet<&TaskName> = marks
+                .filter(|mark| match stored.tasks.get(&mark.name) {
+                    Some(task) => is_disabled(task.phase, task.spec.enabled),
+                    None => is_disabled(mark.phase, mark.enabled),
+                })
+                .map(|mark| &mark.name)
+                .collect();
+            self.disabled.retain(|name| disabled.contains(name));
+        }
+        if self.disabled.left() > 0 || at_start {
+            self.look_at_disabled = Some(Instant::now());
+        }
     }
 
     fn reconcile(&mut self, stored: &Stored) -> bool {

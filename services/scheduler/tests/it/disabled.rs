@@ -1,0 +1,168 @@
+//! Disabled tasks are made ready (docs/runs.md#disabled-tasks).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::TaskSpec;
+use cts_proto::run::v1::RunKind;
+use cts_proto::task::v1 as proto;
+use cts_proto::worker::v1 as worker;
+use cts_scheduler::{Mode, Options};
+use cts_store_sqlite::SqliteStore;
+
+use crate::calls::{checked, failed};
+use crate::setup::{Setup, WORKER, instance, member, store_in, task};
+
+/// Longer than a look at disabled tasks takes.
+const WHILE: Duration = Duration::from_millis(2500);
+
+fn disabled(name: &str) -> TaskSpec {
+    TaskSpec {
+        enabled: false,
+        ..task(name)
+    }
+}
+
+/// A scheduler of these tasks, with a worker that has so many slots.
+async fn leading(store: &Arc<SqliteStore>, tasks: Vec<TaskSpec>, slots: u32) -> Setup {
+    leading_as(store, Options::alone(tasks, member()), slots).await
+}
+
+async fn leading_as(store: &Arc<SqliteStore>, options: Options, slots: u32) -> Setup {
+    let setup = Setup::over(Arc::clone(store), options).await;
+    let heartbeat = worker::HeartbeatRequest {
+        worker: Some(worker::Worker {
+            id: WORKER.into(),
+            host: "h".into(),
+            version: "1".into(),
+            slots,
+            capabilities: Some(worker::Capabilities::default()),
+            draining: false,
+            settings: None,
+        }),
+        leaving: false,
+        unanswered_requests: Vec::new(),
+        wants_cluster_key: false,
+        journal: None,
+    };
+    setup.workers.clone().heartbeat(heartbeat).await.unwrap();
+    setup
+}
+
+async fn state(setup: &Setup, name: &str) -> proto::TaskState {
+    let request = proto::GetTaskStateRequest {
+        name: name.into(),
+        include_events: true,
+    };
+    let state = setup.tasks.clone().get_task_state(request).await.unwrap();
+    state.into_inner().state.unwrap()
+}
+
+#[tokio::test]
+async fn each_is_checked_once_also_after_a_restart_until_its_declaration_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let setup = leading(&store, vec![disabled("a")], 8).await;
+    setup.does(RunKind::Check, checked()).await;
+    assert_eq!(setup.acquire(WHILE).await, None);
+    let state = state(&setup, "a").await;
+    assert_eq!((state.event_count, state.check_error.as_str()), (0, ""));
+    drop(setup);
+    let setup = leading(&store, vec![disabled("a")], 8).await;
+    assert_eq!(setup.acquire(WHILE).await, None, "nothing has changed");
+    drop(setup);
+    let mut changed = disabled("a");
+    changed.definition.description = "another".to_owned();
+    let setup = leading(&store, vec![changed.clone()], 8).await;
+    setup.does(RunKind::Check, checked()).await;
+    drop(setup);
+    changed.requirement.version = Some("1.11.4".to_owned());
+    let setup = leading(&store, vec![changed], 8).await;
+    setup.does(RunKind::Check, checked()).await;
+}
+
+#[tokio::test]
+async fn a_quarter_of_the_slots_checks_and_enabled_tasks_come_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let mut tasks: Vec<_> = ["a", "b", "c", "d"].map(disabled).into();
+    tasks.push(task("web"));
+    let setup = leading(&store, tasks, 8).await;
+    assert_eq!(
+        setup.acquire(WHILE).await,
+        None,
+        "the enabled one waits for Consul"
+    );
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    assert_eq!(
+        (lease.kind(), lease.task_name.as_str()),
+        (RunKind::Apply, "web")
+    );
+    setup.applied(&lease).await;
+    let (one, two) = (setup.acquired().await, setup.acquired().await);
+    assert_eq!((one.kind(), two.kind()), (RunKind::Check, RunKind::Check));
+    assert_eq!(setup.acquire(WHILE).await, None, "two of eight slots");
+    setup.complete(&one, checked()).await.unwrap();
+    setup.does(RunKind::Check, checked()).await;
+    setup.complete(&two, checked()).await.unwrap();
+    setup.does(RunKind::Check, checked()).await;
+    assert_eq!(setup.acquire(WHILE).await, None);
+}
+
+#[tokio::test]
+async fn a_failed_check_is_told_and_not_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    for round in 0..2 {
+        let setup = leading(&store, vec![disabled("a")], 4).await;
+        if round == 0 {
+            setup.does(RunKind::Check, failed("no such module")).await;
+        }
+        assert_eq!(setup.acquire(WHILE).await, None);
+        assert_eq!(state(&setup, "a").await.check_error, "no such module");
+        let request = proto::ExplainTaskRequest { name: "a".into() };
+        let answer = setup.tasks.clone().explain_task(request).await.unwrap();
+        let explanation = answer.into_inner().explanation.unwrap();
+        let text = &explanation.obstacles[0].text;
+        assert!(text.contains("no such module"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_was_just_disabled_is_ready() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let setup = leading(&store, vec![task("a")], 4).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    setup.applied(&lease).await;
+    setup.leader_has_looked("a").await;
+    setup
+        .update("a", Some(false), proto::RunMode::Unspecified)
+        .await
+        .unwrap();
+    assert_eq!(setup.acquire(WHILE).await, None);
+}
+
+#[tokio::test]
+async fn a_pass_checks_them_after_the_enabled_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let options = Options {
+        mode: Mode::OnRequest,
+        ..Options::alone(vec![disabled("a")], member())
+    };
+    let setup = leading_as(&store, options, 4).await;
+    assert_eq!(
+        setup.acquire(WHILE).await,
+        None,
+        "not before the enabled ones"
+    );
+    let (led, ()) = tokio::join!(
+        setup.checks.run(false),
+        setup.does(RunKind::Check, checked()),
+    );
+    assert!(led);
+    assert!(setup.checks.run(false).await, "it is ready");
+}

@@ -1,0 +1,138 @@
+//! Disabled tasks are made ready (docs/runs.md#disabled-tasks). About `cts start` over a file whatever the shape of this
+//! run is.
+
+use cts_testkit::{ConsulAgent, eventually};
+use cts_tests::{Backend, DEADLINE, Exit, Instance, Site, task};
+
+/// A site with the disabled task `cold`, whose module requires this version of Terraform, and the enabled task `warm`.
+async fn scene(required: &str) -> (ConsulAgent, Site) {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write_steps("warm");
+    site.write(
+        "modules/cold/main.tf",
+        &format!(
+            "terraform {{\n  required_version = \"{required}\"\n}}\nvariable \"services\" {{\n  type = any\n}}\n"
+        ),
+    );
+    let tasks = [
+        task("cold", "./modules/cold", &["web"], "enabled = false"),
+        task("warm", "./modules/warm", &["web"], ""),
+    ];
+    site.configure(&consul.address(), Backend::Local, &tasks.concat());
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    (consul, site)
+}
+
+async fn until_logged(cts: &Instance, text: &str) {
+    eventually(DEADLINE, async || {
+        let output = cts.output();
+        output.contains(text).then_some(()).ok_or(output)
+    })
+    .await;
+}
+
+fn assert_in_order(exit: &Exit, expected: &[&str]) {
+    let mut lines = exit.output.lines();
+    for text in expected {
+        let found = lines.any(|line| line.contains(text));
+        assert!(found, "{text} is missing or too early:\n{}", exit.output);
+    }
+}
+
+/// Kinds of the runs of `cold`.
+async fn kinds(cts: &Instance) -> Vec<String> {
+    let runs = cts.api.get("/v1/runs?task=cold").await;
+    let runs = runs["runs"].as_array().unwrap().iter();
+    runs.map(|run| run["kind"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_disabled_task_is_made_ready_once() {
+    let (_consul, site) = scene(">= 1.0").await;
+    let completed = "[INFO]  ctrl: task completed: task_name=cold";
+    let cts = Instance::start_embedded(&site).await;
+    until_logged(&cts, completed).await;
+    let state = cts.api.task_status("cold").await;
+    assert_eq!(state["status"], "unknown");
+    assert_eq!(state["events_url"], "");
+    let directory = site.path().join("sync-tasks/cold");
+    for name in [
+        "main.tf",
+        "variables.tf",
+        "terraform.tfvars.tmpl",
+        ".terraform",
+    ] {
+        assert!(directory.join(name).exists(), "{name}");
+    }
+    assert!(!directory.join("terraform.tfvars").exists());
+    assert_eq!(kinds(&cts).await, ["check"]);
+    let exit = cts.terminate().await;
+    exit.assert_code(0);
+    assert_in_order(
+        &exit,
+        &[
+            "[INFO]  ctrl: executing all tasks once through",
+            "[INFO]  ctrl: task completed: task_name=warm",
+            "[INFO]  ctrl: running task once: task_name=cold",
+            "[INFO]  driver.terraform: retrieved 0 Terraform handlers for task: task_name=cold",
+            completed,
+        ],
+    );
+
+    let cts = Instance::start_embedded(&site).await;
+    until_logged(&cts, completed).await;
+    assert_eq!(kinds(&cts).await, ["check"], "a restart repeats nothing");
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_broken_module_is_told_and_stops_nothing() {
+    let (_consul, site) = scene(">= 99.0").await;
+    let cts = Instance::start_embedded(&site).await;
+    until_logged(&cts, "[ERROR] ctrl: error checking task: task_name=cold").await;
+    site.wait_for_ids("warm", &["web-1"]).await;
+    let state = cts.api.task_status("cold").await;
+    let error = state["check_error"].as_str().unwrap();
+    assert!(error.contains("error tf-init for 'cold'"), "{error}");
+    let explained = cts.api.get("/v1/tasks/cold/explain").await;
+    assert!(
+        explained.to_string().contains("its check has failed"),
+        "{explained}"
+    );
+    let exit = cts.terminate().await;
+    exit.assert_code(0);
+}
+
+#[tokio::test]
+async fn passes_have_the_lines_of_the_original() {
+    let (_consul, site) = scene(">= 1.0").await;
+    for (argument, lines) in [
+        (
+            "-once",
+            [
+                "[INFO]  ctrl: task completed: task_name=warm",
+                "[INFO]  ctrl: running task once: task_name=cold",
+                "[INFO]  ctrl: task completed: task_name=cold",
+                "[INFO]  ctrl: all tasks completed once",
+            ],
+        ),
+        (
+            "-inspect",
+            [
+                "[INFO]  ctrl: inspecting task: task_name=cold",
+                "[INFO]  ctrl: inspection results: task_name=cold plan=\"Task is disabled, inspection was skipped.\"",
+                "[INFO]  ctrl: inspected task: task_name=cold",
+                "[INFO]  ctrl: all tasks inspected",
+            ],
+        ),
+    ] {
+        let exit = site
+            .run_cts(cts_testkit::free_port(), &[argument])
+            .wait()
+            .await;
+        exit.assert_code(0);
+        assert_in_order(&exit, &lines);
+    }
+}
