@@ -4,4 +4,5 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod refused;
+mod sentences;
 mod site;
