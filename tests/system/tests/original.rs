@@ -6,3 +6,4 @@
 mod refused;
 mod sentences;
 mod site;
+mod tls;
