@@ -3,6 +3,7 @@
 //! match, with a failure message of its own. About `start` over a file whatever the shape of this run is.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod dialogues;
 mod refused;
 mod sentences;
 mod site;
