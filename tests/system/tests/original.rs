@@ -4,6 +4,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod dialogues;
+mod filters;
 mod refused;
 mod sentences;
 mod site;
