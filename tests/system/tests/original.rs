@@ -5,6 +5,7 @@
 
 mod dialogues;
 mod filters;
+mod quick_start;
 mod refused;
 mod sentences;
 mod site;
