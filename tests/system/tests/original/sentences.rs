@@ -16,7 +16,7 @@ fn write_terraform(site: &Site, script: &str) {
 }
 
 /// An executable called Terraform that does not do, and the sentence about it.
-const TERRAFORMS: [(&str, &str); 4] = [
+const TERRAFORMS: [(&str, &str); 5] = [
     (
         "\u{7f}ELF for another machine",
         "incompatible Terraform binary",
@@ -26,6 +26,10 @@ const TERRAFORMS: [(&str, &str); 4] = [
     (
         "#!/bin/sh\necho '{\"terraform_version\": \"0.12.31\"}'\n",
         "unsupported Terraform version",
+    ),
+    (
+        "#!/bin/sh\necho '{\"terraform_version\": \"0.12.31\"}'\n",
+        "[ERROR] driver.terraform: found Terraform version does not satisfy the version constraint",
     ),
 ];
 
