@@ -14,12 +14,24 @@ pub(crate) enum ProblemKind {
     Syntax,
     /// A key that has no meaning.
     UnknownKey(String),
+    /// The second block of a kind that may be there once.
+    SecondBlock(String),
     /// The second task of a name.
     DuplicateTask(String),
     /// TLS of the API without its files.
     NoIdentity,
+    /// Clients must show a certificate, of no authority.
+    NoAuthorities,
     /// A log level that does not exist.
     LogLevel(String),
+    /// A dynamic template in a block that cannot have any.
+    MisplacedTemplate,
+    /// A secret of a Vault that is not configured.
+    NoVault,
+    /// A provider with `auto_commit` in a second task.
+    SharedCommits(String),
+    /// A backend that tasks cannot use.
+    Backend(String),
 }
 
 /// The first problem of a report in the words of the original's log.
@@ -59,13 +71,13 @@ impl Report {
                 let sentence = format!("'{file}' has invalid keys: {}", keys.join(", "));
                 (None, BUILDING, sentence)
             }
-            ProblemKind::DuplicateTask(name) => {
-                (None, VALIDATING, format!("duplicate task name: {name}"))
+            ProblemKind::SecondBlock(path) => {
+                let sentence = format!("only one '{path}' block can be configured");
+                (None, BUILDING, sentence)
             }
-            ProblemKind::NoIdentity => (None, VALIDATING, NO_IDENTITY.to_owned()),
             ProblemKind::LogLevel(level) => (None, LOGGING, format!("Invalid log level: {level}")),
             ProblemKind::Other if first.file().is_none() => (None, BUILDING, own),
-            ProblemKind::Other => (None, VALIDATING, own),
+            kind => (None, VALIDATING, invalid(kind).unwrap_or(own)),
         };
         OriginalError {
             file_message,
@@ -94,4 +106,31 @@ const VALIDATING: &str = "error validating configuration";
 
 const LOGGING: &str = "error setting up logging";
 
-const NO_IDENTITY: &str = "key and cert are required if TLS is enabled on the CTS API";
+/// The sentence about a value that can be read and cannot be used.
+fn invalid(kind: &ProblemKind) -> Option<String> {
+    let fixed = match kind {
+        ProblemKind::NoIdentity => "key and cert are required if TLS is enabled on the CTS API",
+        ProblemKind::NoAuthorities => {
+            "either ca_cert or ca_path is required if verify_incoming is enabled"
+        }
+        ProblemKind::MisplacedTemplate => {
+            "dynamic configuration using template syntax is only supported for terraform_provider blocks"
+        }
+        ProblemKind::NoVault => "missing Vault configuration",
+        ProblemKind::DuplicateTask(name) => return Some(format!("duplicate task name: {name}")),
+        ProblemKind::SharedCommits(provider) => {
+            let sentence = format!("provider with autocommit is used by several tasks: {provider}");
+            return Some(sentence);
+        }
+        ProblemKind::Backend(kind) => {
+            return Some(format!("unsupported Terraform backend by Sync: {kind}"));
+        }
+        ProblemKind::Other
+        | ProblemKind::MissingFile(_)
+        | ProblemKind::Syntax
+        | ProblemKind::UnknownKey(_)
+        | ProblemKind::SecondBlock(_)
+        | ProblemKind::LogLevel(_) => return None,
+    };
+    Some(fixed.to_owned())
+}

@@ -283,7 +283,7 @@ impl<'a> TaskDecoder<'a> {
 
     fn warn_of_no_condition(&self, written: &RawTask) {
         if let Some(place) = &written.place {
-            let message = "without a `condition` this task runs once, and never again for a change; \
+            let message = "task should be configured with a condition block: without one it runs once, and never again for a change; \
                            `condition \"no-condition\" {}` says so without this warning";
             self.sink.warning(place, message);
         }

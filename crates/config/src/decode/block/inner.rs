@@ -6,6 +6,7 @@ use crate::decode::block::Block;
 use crate::decode::coerce::describe;
 use crate::decode::tree::{Entry, Part};
 use crate::report::location::{Rules, SourceLocation};
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 
 impl<'a> Block<'a> {
@@ -107,6 +108,7 @@ pub(super) fn keep_first(parts: &mut Vec<Part<'_>>, path: &str, sink: &Sink) {
     for second in parts.iter().skip(1) {
         let message = format!("only one `{path}` block can be configured");
         sink.error(&second.place, message);
+        sink.classify(ProblemKind::SecondBlock(path.to_owned()));
     }
     parts.truncate(1);
 }
