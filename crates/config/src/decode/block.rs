@@ -25,6 +25,8 @@ use crate::report::suggestion::suggestion;
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     name: String,
+    /// The block as the log of the original calls it, with the position of a repeated one: `task[0]`.
+    log_path: String,
     parts: Vec<Part<'a>>,
     asked: Vec<&'static str>,
     sink: &'a Sink,
@@ -41,12 +43,20 @@ struct WrongType {
 impl<'a> Block<'a> {
     /// `name` is how messages call the block; empty for the top of the files.
     pub(crate) fn new(name: impl Into<String>, parts: Vec<Part<'a>>, sink: &'a Sink) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            log_path: name.clone(),
+            name,
             parts,
             asked: Vec::new(),
             sink,
         }
+    }
+
+    /// With the name of the log of the original.
+    #[must_use]
+    pub(crate) fn logged_as(self, log_path: String) -> Self {
+        Self { log_path, ..self }
     }
 
     /// The one block that is the value of `entry`. A value that is not a block is reported, and so are
@@ -247,7 +257,7 @@ impl<'a> Block<'a> {
                     break;
                 };
                 let message = format!("a `{}` block takes no label", self.name);
-                self.sink.error(&entry.key_place(), message);
+                self.sink.malformed(&entry.key_place(), message, None);
                 let inside = bodies_or_report(&entry, &self.name, self.sink)
                     .into_iter()
                     .next();
@@ -277,18 +287,26 @@ impl<'a> Block<'a> {
             };
             let help = suggestion(entry.name(), &self.asked);
             self.sink.error_with_help(&entry.key_place(), message, help);
-            self.sink
-                .classify(ProblemKind::UnknownKey(name.into_owned()));
+            self.sink.classify(ProblemKind::UnknownKey {
+                block: self.log_path.clone(),
+                key: name.into_owned(),
+            });
         }
+    }
+
+    /// The block as the log of the original calls it.
+    pub(crate) fn log_path(&self) -> &str {
+        &self.log_path
+    }
+
+    /// How the log of the original calls something in the block.
+    pub(crate) fn log_path_of(&self, name: &str) -> String {
+        joined(&self.log_path, name)
     }
 
     /// How messages call something in the block.
     pub(crate) fn path_of(&self, name: &str) -> String {
-        if self.name.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}.{name}", self.name)
-        }
+        joined(&self.name, name)
     }
 
     fn claim_by_part(&mut self, name: &'static str) -> Vec<Vec<Entry<'a>>> {
@@ -330,8 +348,7 @@ impl<'a> Block<'a> {
     }
 
     fn report(&self, wrong: WrongType) {
-        self.sink
-            .error_with_help(&wrong.place, wrong.message, wrong.help);
+        self.sink.malformed(&wrong.place, wrong.message, wrong.help);
     }
 
     fn mismatched(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) -> WrongType {
@@ -358,6 +375,15 @@ impl<'a> Block<'a> {
             message: format!("`{}` must be {expected}, not {found}", self.path_of(name)),
             help,
         }
+    }
+}
+
+/// The path of something in a block; that of the top of the files is empty.
+pub(crate) fn joined(block: &str, name: &str) -> String {
+    if block.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{block}.{name}")
     }
 }
 

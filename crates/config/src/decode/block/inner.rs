@@ -12,6 +12,7 @@ impl<'a> Block<'a> {
     /// A block that may stand once in each file.
     pub(crate) fn block(&mut self, name: &'static str) -> Option<Self> {
         let path = self.path_of(name);
+        let log_path = self.log_path_of(name);
         let mut parts = Vec::new();
         for of_file in self.claim_by_part(name) {
             let mut bodies = Vec::new();
@@ -23,7 +24,7 @@ impl<'a> Block<'a> {
             keep_first(&mut bodies, &path, self.sink);
             parts.append(&mut bodies);
         }
-        (!parts.is_empty()).then(|| Self::new(path, parts, self.sink))
+        (!parts.is_empty()).then(|| Self::new(path, parts, self.sink).logged_as(log_path))
     }
 
     /// Reports a list where a single block is expected, as far as the rules of the file forbid it.
@@ -43,8 +44,7 @@ impl<'a> Block<'a> {
             ),
             (Rules::Hcl, _) => return,
         };
-        self.sink
-            .error_with_help(&entry.value_place(), message, help);
+        self.sink.malformed(&entry.value_place(), message, help);
     }
 
     /// Blocks that may stand any number of times, each for itself.
@@ -67,8 +67,11 @@ impl<'a> Block<'a> {
                 self.sink.warning(&only.place, message);
                 parts.clear();
             }
-            let block = |part| Self::new(path.clone(), vec![part], self.sink);
-            blocks.extend(parts.into_iter().map(block));
+            let block = |(index, part)| {
+                Self::new(path.clone(), vec![part], self.sink)
+                    .logged_as(format!("{}[{index}]", self.log_path_of(name)))
+            };
+            blocks.extend(parts.into_iter().enumerate().map(block));
         }
         blocks
     }
@@ -81,7 +84,7 @@ impl<'a> Block<'a> {
             .iter()
             .flat_map(|entry| bodies_or_report(entry, &path, self.sink))
             .collect();
-        Self::new(path, parts, self.sink)
+        Self::new(path, parts, self.sink).logged_as(self.log_path_of(name))
     }
 }
 
@@ -95,7 +98,7 @@ pub(super) fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -
                 let place = SourceLocation::new(entry.source(), value.span.clone());
                 let expected = entry.noun();
                 let message = format!("`{path}` must be {expected}, not {}", describe(value));
-                sink.error(&place, message);
+                sink.malformed(&place, message, None);
             }
         }
     }
