@@ -42,12 +42,12 @@ impl RunEndpoint {
             }
             (AttemptOutcome::Failed(error), _) if completed.kind == RunKind::Destroy => {
                 tracing::error!(
-                    target: "ctrl",
+                    target: "tasksmanager",
                     task_name = %task,
+                    error = format!("its infrastructure cannot be destroyed: {error}"),
                     run.id = %run,
-                    error,
                     retry_after = ?completed.next_due,
-                    "error destroying the infrastructure of a deleted task"
+                    "unable to delete task"
                 );
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind.only_plans() => {
