@@ -161,7 +161,7 @@ pub enum Failure {
     )]
     Handover(#[source] HandoverError),
     /// A part ended by itself.
-    #[error(transparent)]
+    #[error("unexpected shutdown")]
     Part(#[from] TaskFailure),
 }
 
