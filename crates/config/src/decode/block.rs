@@ -1,6 +1,7 @@
 //! The reader of typed blocks: takes the keys that cts defines out of a block and reports the rest.
 
 mod inner;
+mod paths;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub(crate) struct Block<'a> {
 /// A value that is not of the type of its key.
 #[derive(Debug)]
 struct WrongType {
+    log_path: String,
     place: SourceLocation,
     message: String,
     help: Option<String>,
@@ -51,12 +53,6 @@ impl<'a> Block<'a> {
             asked: Vec::new(),
             sink,
         }
-    }
-
-    /// With the name of the log of the original.
-    #[must_use]
-    pub(crate) fn logged_as(self, log_path: String) -> Self {
-        Self { log_path, ..self }
     }
 
     /// The one block that is the value of `entry`. A value that is not a block is reported, and so are
@@ -294,21 +290,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The block as the log of the original calls it.
-    pub(crate) fn log_path(&self) -> &str {
-        &self.log_path
-    }
-
-    /// How the log of the original calls something in the block.
-    pub(crate) fn log_path_of(&self, name: &str) -> String {
-        joined(&self.log_path, name)
-    }
-
-    /// How messages call something in the block.
-    pub(crate) fn path_of(&self, name: &str) -> String {
-        joined(&self.name, name)
-    }
-
     fn claim_by_part(&mut self, name: &'static str) -> Vec<Vec<Entry<'a>>> {
         self.asked.push(name);
         self.parts.iter_mut().map(|part| part.claim(name)).collect()
@@ -348,7 +329,9 @@ impl<'a> Block<'a> {
     }
 
     fn report(&self, wrong: WrongType) {
-        self.sink.malformed(&wrong.place, wrong.message, wrong.help);
+        self.sink
+            .error_with_help(&wrong.place, wrong.message, wrong.help);
+        self.sink.classify(ProblemKind::WrongType(wrong.log_path));
     }
 
     fn mismatched(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) -> WrongType {
@@ -371,19 +354,11 @@ impl<'a> Block<'a> {
         help: Option<String>,
     ) -> WrongType {
         WrongType {
+            log_path: self.log_path_of(name),
             place,
             message: format!("`{}` must be {expected}, not {found}", self.path_of(name)),
             help,
         }
-    }
-}
-
-/// The path of something in a block; that of the top of the files is empty.
-pub(crate) fn joined(block: &str, name: &str) -> String {
-    if block.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{block}.{name}")
     }
 }
 

@@ -1,6 +1,5 @@
 //! Problems in the words of the original's log, which filters of that log match (docs/cli.md#log).
 
-use crate::decode::block::joined;
 use crate::report::problem::{Problem, Report};
 
 /// Kinds of problems that the original words in its own way.
@@ -15,6 +14,8 @@ pub(crate) enum ProblemKind {
     Syntax,
     /// Something of another form than its key.
     Malformed,
+    /// A value of another type than its key, which has this path.
+    WrongType(String),
     /// A key that has no meaning, in a block with this path.
     UnknownKey { block: String, key: String },
     /// A variable file that cannot be used.
@@ -76,6 +77,7 @@ impl Report {
             ProblemKind::NoIdentity => (None, VALIDATING, NO_IDENTITY.to_owned()),
             ProblemKind::LogLevel(level) => (None, LOGGING, format!("Invalid log level: {level}")),
             ProblemKind::Malformed => (None, BUILDING, own),
+            ProblemKind::WrongType(path) => (None, BUILDING, format!("'{path}': {own}")),
             ProblemKind::Other if first.file().is_none() => (None, BUILDING, own),
             ProblemKind::Other => (None, VALIDATING, own),
         };
@@ -120,15 +122,25 @@ impl Stage {
     fn of(problem: &Problem) -> Self {
         match &problem.kind {
             ProblemKind::Other if problem.file().is_none() => Self::Reading,
-            ProblemKind::MissingFile(_) | ProblemKind::Syntax | ProblemKind::Malformed => {
-                Self::Reading
-            }
+            ProblemKind::MissingFile(_)
+            | ProblemKind::Syntax
+            | ProblemKind::Malformed
+            | ProblemKind::WrongType(_) => Self::Reading,
             ProblemKind::UnknownKey { block, .. } if is_task_member(block) => Self::Reading,
             ProblemKind::UnknownKey { .. } => Self::UnknownKeys,
             ProblemKind::VariableFile => Self::Finalizing,
             ProblemKind::LogLevel(_) => Self::Logging,
             _ => Self::Validating,
         }
+    }
+}
+
+/// The path of something in a block; that of the top of the files is empty.
+pub(crate) fn joined(block: &str, name: &str) -> String {
+    if block.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{block}.{name}")
     }
 }
 

@@ -35,7 +35,11 @@ fn the_first_stage_with_a_problem_gives_the_message() {
     for (text, message) in [
         (
             "port = \"x\"\n",
-            "error building configuration: `port` must be",
+            "error building configuration: 'port': `port` must be",
+        ),
+        (
+            "task { name = \"t\" buffer_period { min = \"x\" } }\n",
+            "error building configuration: 'task[0].buffer_period.min': ",
         ),
         (
             "consul = \"x\"\n",
