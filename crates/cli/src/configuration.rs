@@ -1,6 +1,6 @@
 //! The configuration that a command line names.
 
-use cts_config::{Config, LoadContext};
+use cts_config::{Config, LoadContext, Loaded};
 use cts_runtime::ProcessEnv;
 
 use crate::arguments::Configuration;
@@ -12,6 +12,14 @@ pub fn load(
     configuration: &Configuration,
     process_env: &ProcessEnv,
 ) -> Result<Config, CommandError> {
+    load_with_warnings(configuration, process_env).map(|loaded| loaded.config)
+}
+
+/// As [`load`], with the warnings for a log.
+pub fn load_with_warnings(
+    configuration: &Configuration,
+    process_env: &ProcessEnv,
+) -> Result<Loaded, CommandError> {
     let loaded = in_context(process_env, |context| {
         cts_config::load(&configuration.paths, context)
     });
@@ -19,7 +27,7 @@ pub fn load(
     if !loaded.warnings.is_empty() {
         say(&loaded.warnings.render());
     }
-    Ok(loaded.config)
+    Ok(loaded)
 }
 
 /// Reads files of configuration as this process sees them.

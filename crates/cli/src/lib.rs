@@ -34,7 +34,7 @@ pub use self::arguments::{
     Worker, WorkersCommand,
 };
 pub use self::commands::task::{confirm, on_one_line};
-pub use self::configuration::{load, refuse_no_configuration};
+pub use self::configuration::{load, load_with_warnings, refuse_no_configuration};
 pub use self::error::CommandError;
 pub use self::exit_code::*;
 pub use self::invocation::invoked_as::InvokedAs;

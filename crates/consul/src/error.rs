@@ -51,7 +51,7 @@ pub enum ConsulError {
     #[error("cannot reach consul{}", plain_text(.0))]
     Transport(#[source] reqwest::Error),
     /// Consul refused. The text is the one that the original logs.
-    #[error("Unexpected response code: {status} ({body})")]
+    #[error("{}Unexpected response code: {status} ({body})", missing_acl(*status))]
     Status {
         /// The HTTP status.
         status: u16,
@@ -92,6 +92,14 @@ pub enum ConsulError {
     },
 }
 
+/// The reason, if the token has too few rights.
+const fn missing_acl(status: u16) -> &'static str {
+    match status {
+        403 => "missing required Consul ACL: ",
+        _ => "",
+    }
+}
+
 /// The remedy, if the server does not speak TLS.
 fn plain_text(error: &reqwest::Error) -> &'static str {
     if answers_in_plain_text(error) {
@@ -127,7 +135,7 @@ impl ConsulError {
     /// Returns whether other queries to the same Consul fail for the same reason, so that the first of them
     /// that is answered is news for all. False for an error of one query, and for a Consul that limits
     /// requests.
-    pub(crate) fn is_outage(&self) -> bool {
+    pub fn is_outage(&self) -> bool {
         match self {
             Self::Transport(_) | Self::Decode(_) | Self::NoAnswer { .. } | Self::NoLeader => true,
             Self::Status { status, .. } => *status >= 500 && !self.is_refusal(),

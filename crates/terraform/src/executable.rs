@@ -46,38 +46,52 @@ pub enum FindError {
         path: PathBuf,
     },
     /// The file cannot be run: not executable, or made for another machine.
-    #[error("{} cannot be run; remove it or change driver.terraform.path", path.display())]
+    #[error(
+        "incompatible {} binary: {} cannot be run; remove it or change driver.terraform.path",
+        engine.title(),
+        path.display()
+    )]
     NotExecutable {
         /// The file.
         path: PathBuf,
+        /// The configured engine.
+        engine: EngineKind,
         /// Why it failed.
         #[source]
         source: io::Error,
     },
     /// Its command `version` failed.
-    #[error("{} version ended with {status}\n{stderr}", path.display())]
+    #[error(
+        "incompatible {} binary: {} version ended with {status}\n{stderr}",
+        engine.title(),
+        path.display()
+    )]
     Failed {
         /// The executable.
         path: PathBuf,
+        /// The configured engine.
+        engine: EngineKind,
         /// How it ended.
         status: ExitStatus,
         /// Standard error of the command.
         stderr: String,
     },
     /// Its command `version -json` printed something else than its version.
-    #[error("{} does not tell its version", path.display())]
+    #[error("incompatible {} binary: {} does not tell its version", engine.title(), path.display())]
     UnknownVersion {
         /// The executable.
         path: PathBuf,
+        /// The configured engine.
+        engine: EngineKind,
         /// Why its answer could not be read.
         #[source]
         source: serde_json::Error,
     },
     /// The version is too old, or a pre-release.
     #[error(
-        "{} is {} {version}, supported is {}; remove it or change driver.terraform.path",
-        path.display(),
+        "unsupported {} version: {} is {version}, supported is {}; remove it or change driver.terraform.path",
         engine.title(),
+        path.display(),
         range::supported(*engine)
     )]
     Unsupported {
@@ -156,19 +170,32 @@ impl Executable {
         let path = start_directory.join(path);
         let output = match version_report(&path, environment, start_directory).await {
             Ok(output) => output,
-            Err(source) => return Err(FindError::NotExecutable { path, source }),
+            Err(source) => {
+                return Err(FindError::NotExecutable {
+                    path,
+                    engine,
+                    source,
+                });
+            }
         };
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(FindError::Failed {
                 path,
+                engine,
                 status: output.status,
                 stderr,
             });
         }
         let version = match read_report(&output.stdout) {
             Ok(report) => report.terraform_version,
-            Err(source) => return Err(FindError::UnknownVersion { path, source }),
+            Err(source) => {
+                return Err(FindError::UnknownVersion {
+                    path,
+                    engine,
+                    source,
+                });
+            }
         };
         if is_supported(engine, &version) {
             Ok(Self {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use cts_cli::{
     ApiAddress, CommandError, EXIT_SLOW_END, EXIT_USAGE, Gateway, LogLines, Scheduler,
-    ServiceCommand, Start, Watcher, Worker, load, say,
+    ServiceCommand, Start, Watcher, Worker, load_with_warnings, say,
 };
-use cts_config::Config;
+use cts_config::{Config, Loaded};
 use cts_core::{Chain, Clock};
 use cts_runtime::{LogError, LogFormat, LogSettings, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
@@ -136,7 +136,7 @@ async fn run(
     if options.configuration.paths.is_empty() {
         return Err(CommandError::NoConfiguration.into());
     }
-    let config = load(&options.configuration, process_env)?;
+    let Loaded { config, warnings } = load_with_warnings(&options.configuration, process_env)?;
     let log = settings::log(&config, log_format(&command));
     let lines = match pass_mode(&command) {
         // Moving lines would wipe out what Terraform prints between them.
@@ -155,6 +155,13 @@ async fn run(
     let mut signals = StopSignals::take_over().map_err(Failure::ProcessEnv)?;
     tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
+    for task_name in warnings.tasks_with_idle_buffer() {
+        tracing::warn!(
+            target: "config.task",
+            task_name,
+            "disabling buffer_period for schedule condition. overriding buffer_period configured for this task"
+        );
+    }
     warn_of_idle_options(&command);
     unsafe_settings::warn(&command, &config, process_env, readable);
 

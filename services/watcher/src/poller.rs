@@ -1,5 +1,7 @@
 //! Keeps the state of a view up to date.
 
+use std::sync::Arc;
+
 use cts_consul::{PollEvent, Query};
 use cts_core::{View, ViewId};
 use tokio::time::Instant;
@@ -42,7 +44,8 @@ impl Views {
     }
 
     fn publisher(&self, id: ViewId, state: StateSender) -> Publisher {
-        Publisher::new(id, state).holding_filtered(self.0.options.hold_filtered)
+        let outage = Arc::clone(&self.0.outage);
+        Publisher::new(id, state, outage).holding_filtered(self.0.options.hold_filtered)
     }
 
     async fn poll(&self, query: &Query, mut publisher: Publisher) {

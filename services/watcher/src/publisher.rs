@@ -4,6 +4,7 @@ mod unreadable;
 mod unreadable_keys;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_consul::{ConsulError, PollEvent, UnreadableInstance};
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 
 use self::unreadable::Unreadable;
 use self::unreadable_keys::UnreadableKeys;
+use crate::outage::{LONG, LongOutage};
 use crate::state::{Failure, StateSender, ViewState};
 
 /// Characters of a failure's message that are kept.
@@ -26,6 +28,9 @@ pub(crate) struct Publisher {
     unreadable_keys: UnreadableKeys,
     /// The HTTP statuses of the present row of failures, `None` for failures without an answer.
     warned: BTreeSet<Option<u16>>,
+    outage: Arc<LongOutage>,
+    /// The present row of failures is a part of a long outage.
+    in_outage: bool,
     /// A warning was logged, and Consul still says so.
     lost_rights: bool,
     /// Items that vanish when Consul begins to filter stay in the view.
@@ -42,13 +47,15 @@ const NO_SERVICE: &str =
     "consul shows no service at all: the token may lack service:read or node:read for them";
 
 impl Publisher {
-    pub(crate) fn new(id: ViewId, state: StateSender) -> Self {
+    pub(crate) fn new(id: ViewId, state: StateSender, outage: Arc<LongOutage>) -> Self {
         Self {
             id,
             state,
             unreadable: Unreadable::default(),
             unreadable_keys: UnreadableKeys::default(),
             warned: BTreeSet::new(),
+            outage,
+            in_outage: false,
             lost_rights: false,
             hold_filtered: false,
             shows_filtered: false,
@@ -151,6 +158,8 @@ impl Publisher {
             self.unreadable_keys.note(&self.id, &snapshot);
         }
         self.warned.clear();
+        self.in_outage = false;
+        self.outage.end();
         if let Some(warning) = self.if_empty.filter(|_| is_empty_from_the_start) {
             tracing::warn!(view.id = %self.id, "{warning}");
         }
@@ -174,6 +183,19 @@ impl Publisher {
             tracing::warn!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
         }
         let since = self.state.now().failure.map_or(now, |before| before.since);
+        let after = now.saturating_duration_since(since);
+        if error.is_outage() && after >= LONG && !self.in_outage {
+            self.in_outage = true;
+            if self.outage.begin() {
+                tracing::error!(
+                    target: "hcat",
+                    error = message,
+                    view.id = %self.id,
+                    ?after,
+                    "error connecting with Consul even after retries"
+                );
+            }
+        }
         self.state.failed(Failure {
             message,
             refused: error.is_refusal(),

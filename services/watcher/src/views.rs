@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::outage::LongOutage;
 use crate::revisions::Revisions;
 use crate::state::{StateSender, ViewState};
 use crate::watch_options::WatchOptions;
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     stop: CancellationToken,
     pub(crate) options: WatchOptions,
     revisions: Arc<Revisions>,
+    pub(crate) outage: Arc<LongOutage>,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
 
@@ -77,6 +79,7 @@ impl Views {
             stop: CancellationToken::new(),
             options,
             revisions: Arc::default(),
+            outage: Arc::default(),
             followed: Mutex::default(),
         }))
     }

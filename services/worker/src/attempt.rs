@@ -16,7 +16,7 @@ use std::sync::Arc;
 use cts_bundle::UnpackedBundle;
 use cts_core::hidden;
 use cts_core::runs::{AttemptOutcome, RunKind};
-use cts_core::{Chain, FAKE_SYNC, ProviderBlock, RunInput, TaskDefinition};
+use cts_core::{FAKE_SYNC, ProviderBlock, RunInput, TaskDefinition};
 use cts_terraform::{
     OrphanError, OutputSink, RenderSettings, Report, StopSignal, TaskDirectory, stop_orphans,
     task_env,
@@ -64,7 +64,7 @@ pub(crate) async fn attempt(
             is_final = matches!(&error, AttemptError::Remote(error) if error.is_final());
             // Before the values are known, the error can only have secrets of the configuration.
             let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
-            let text = Chain(&error).to_string();
+            let text = error.text_for(&run.lease.task_name);
             if let Some(findings) = &findings {
                 findings.read_errors(&error);
             }

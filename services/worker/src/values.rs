@@ -52,6 +52,13 @@ pub(crate) struct ValueError {
     cause: Cause,
 }
 
+impl ValueError {
+    /// Whether Consul or Vault is at fault, and not the template.
+    pub(crate) const fn is_of_source(&self) -> bool {
+        !matches!(self.cause, Cause::Template(_))
+    }
+}
+
 /// Reason of the failure. No text has a value in it.
 #[derive(Debug, thiserror::Error)]
 enum Cause {

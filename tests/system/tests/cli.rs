@@ -13,4 +13,4 @@ mod help;
 mod manual;
 mod refusals;
 mod table;
-mod task;
+pub(crate) mod task;

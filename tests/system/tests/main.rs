@@ -7,5 +7,6 @@
 mod api;
 mod cli;
 mod cluster;
+mod original;
 mod schemathesis;
 mod system;

@@ -30,7 +30,7 @@ mod passes;
 pub(crate) mod provider_environment;
 mod provider_forms;
 mod refusal;
-mod registry_module;
+pub(crate) mod registry_module;
 mod remote;
 mod restart;
 mod same_user;

@@ -194,10 +194,7 @@ fn decode_environment(entries: &[Entry<'_>], sink: &Sink) -> BTreeMap<String, St
         return environment;
     };
     let refuse = |place: &SourceLocation, reason: &str| {
-        sink.error(
-            place,
-            format!("unexpected `task_env` block format: {reason}"),
-        );
+        sink.error(place, format!("unexpected task_env block format: {reason}"));
     };
     if let Some(second) = more.first() {
         refuse(&second.key_place(), "it is given more than once");

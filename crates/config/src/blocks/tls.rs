@@ -139,6 +139,7 @@ fn check_authorities(
             let message = "`tls.verify_incoming` needs `ca_cert` or `ca_path`, whose authorities \
                            clients' certificates come from";
             block.sink().error(&verify.place, message);
+            block.sink().classify(ProblemKind::NoAuthorities);
         }
         (Some(_), Some(ca_path)) => {
             let message = "`tls.ca_path` has no effect beside `ca_cert`, which counts alone";

@@ -60,7 +60,7 @@ impl<'a> Block<'a> {
     pub(crate) fn of_entry(name: impl Into<String>, entry: &Entry<'a>, sink: &'a Sink) -> Self {
         let name = name.into();
         let mut parts = bodies_or_report(entry, &name, sink);
-        keep_first(&mut parts, &name, sink);
+        keep_first(&mut parts, &name, &name, sink);
         Self::new(name, parts, sink)
     }
 

@@ -45,7 +45,7 @@ fn find(path: &Path, current_dir: &Path, found: &mut Vec<PathBuf>, sink: &Sink) 
     if metadata.is_file() {
         if !path.file_name().is_some_and(is_configuration) {
             sink.warning_outside(format!(
-                "{shown} is ignored: its name ends neither in .hcl nor in .json"
+                "{shown} is ignored: invalid file format, its name ends neither in .hcl nor in .json"
             ));
         } else if metadata.len() == 0 {
             sink.warning_outside(format!("{shown} is ignored: it is empty"));

@@ -5,6 +5,7 @@ use cts_template::{Recognised, Template, recognise};
 
 use crate::decode::tree::{Entry, Part};
 use crate::report::location::SourceLocation;
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 
 /// Where text that looks like a template is text: a module's variable may well hold one for a different
@@ -50,6 +51,7 @@ impl<'a> Templates<'a> {
             let message = "a template reads a secret, but Vault is not configured";
             let help = "add a `vault` block with an `address`, or set VAULT_ADDR".to_owned();
             self.sink.error_with_help(place, message, Some(help));
+            self.sink.classify(ProblemKind::NoVault);
         }
     }
 
@@ -128,6 +130,7 @@ impl<'a> Templates<'a> {
     fn report_misplaced(&self, place: &SourceLocation) {
         let message = "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks and in `url` and `secret` of `webhook` blocks";
         self.sink.error(place, message);
+        self.sink.classify(ProblemKind::MisplacedTemplate);
     }
 }
 

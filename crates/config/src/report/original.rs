@@ -18,14 +18,28 @@ pub(crate) enum ProblemKind {
     WrongType(String),
     /// A key that has no meaning, in a block with this path.
     UnknownKey { block: String, key: String },
+    /// The second block of a kind that may be there once.
+    SecondBlock(String),
     /// A variable file that cannot be used.
     VariableFile,
     /// The second task of a name.
     DuplicateTask(String),
     /// TLS of the API without its files.
     NoIdentity,
+    /// Clients must show a certificate, of no authority.
+    NoAuthorities,
     /// A log level that does not exist.
     LogLevel(String),
+    /// A dynamic template in a block that cannot have any.
+    MisplacedTemplate,
+    /// A secret of a Vault that is not configured.
+    NoVault,
+    /// The buffer period of a scheduled task.
+    IdleBuffer(String),
+    /// A provider with `auto_commit` in a second task.
+    SharedCommits(String),
+    /// A backend that tasks cannot use.
+    Backend(String),
 }
 
 /// The first problem of a report in the words of the original's log.
@@ -71,21 +85,31 @@ impl Report {
                 )
             }
             ProblemKind::VariableFile => (None, FINALIZING, own),
-            ProblemKind::DuplicateTask(name) => {
-                (None, VALIDATING, format!("duplicate task name: {name}"))
+            ProblemKind::SecondBlock(path) => {
+                let sentence = format!("only one '{path}' block can be configured");
+                (None, BUILDING, sentence)
             }
-            ProblemKind::NoIdentity => (None, VALIDATING, NO_IDENTITY.to_owned()),
             ProblemKind::LogLevel(level) => (None, LOGGING, format!("Invalid log level: {level}")),
             ProblemKind::Malformed => (None, BUILDING, own),
             ProblemKind::WrongType(path) => (None, BUILDING, format!("'{path}': {own}")),
             ProblemKind::Other if first.file().is_none() => (None, BUILDING, own),
-            ProblemKind::Other => (None, VALIDATING, own),
+            kind => (None, VALIDATING, invalid(kind).unwrap_or(own)),
         };
         OriginalError {
             file_message,
             message,
             sentence,
         }
+    }
+
+    /// The scheduled tasks that have a buffer period, which has no effect.
+    pub fn tasks_with_idle_buffer(&self) -> impl Iterator<Item = &str> {
+        self.problems()
+            .iter()
+            .filter_map(|problem| match &problem.kind {
+                ProblemKind::IdleBuffer(task) => Some(task.as_str()),
+                _ => None,
+            })
     }
 
     /// Those of a condition or module input, which the original reads apart, or all others of a file with their paths.
@@ -125,7 +149,8 @@ impl Stage {
             ProblemKind::MissingFile(_)
             | ProblemKind::Syntax
             | ProblemKind::Malformed
-            | ProblemKind::WrongType(_) => Self::Reading,
+            | ProblemKind::WrongType(_)
+            | ProblemKind::SecondBlock(_) => Self::Reading,
             ProblemKind::UnknownKey { block, .. } if is_task_member(block) => Self::Reading,
             ProblemKind::UnknownKey { .. } => Self::UnknownKeys,
             ProblemKind::VariableFile => Self::Finalizing,
@@ -161,4 +186,35 @@ const VALIDATING: &str = "error validating configuration";
 
 const LOGGING: &str = "error setting up logging";
 
-const NO_IDENTITY: &str = "key and cert are required if TLS is enabled on the CTS API";
+/// The sentence about a value that can be read and cannot be used.
+fn invalid(kind: &ProblemKind) -> Option<String> {
+    let fixed = match kind {
+        ProblemKind::NoIdentity => "key and cert are required if TLS is enabled on the CTS API",
+        ProblemKind::NoAuthorities => {
+            "either ca_cert or ca_path is required if verify_incoming is enabled"
+        }
+        ProblemKind::MisplacedTemplate => {
+            "dynamic configuration using template syntax is only supported for terraform_provider blocks"
+        }
+        ProblemKind::NoVault => "missing Vault configuration",
+        ProblemKind::DuplicateTask(name) => return Some(format!("duplicate task name: {name}")),
+        ProblemKind::SharedCommits(provider) => {
+            let sentence = format!("provider with autocommit is used by several tasks: {provider}");
+            return Some(sentence);
+        }
+        ProblemKind::Backend(kind) => {
+            return Some(format!("unsupported Terraform backend by Sync: {kind}"));
+        }
+        ProblemKind::Other
+        | ProblemKind::MissingFile(_)
+        | ProblemKind::Syntax
+        | ProblemKind::Malformed
+        | ProblemKind::WrongType(_)
+        | ProblemKind::UnknownKey { .. }
+        | ProblemKind::VariableFile
+        | ProblemKind::SecondBlock(_)
+        | ProblemKind::IdleBuffer(_)
+        | ProblemKind::LogLevel(_) => return None,
+    };
+    Some(fixed.to_owned())
+}

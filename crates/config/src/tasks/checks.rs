@@ -28,6 +28,10 @@ pub(crate) const SERVICES_REGEXP: &str = "unable to compile services regexp";
 /// The error for an expression of a condition on the catalog.
 pub(crate) const CATALOG_REGEXP: &str = "unable to compile catalog-services 'regexp'";
 
+/// The error for a condition on the catalog without its expression.
+pub(crate) const NO_REGEXP: &str =
+    "catalog-services condition 'regexp' field must be set; \".*\" takes every service";
+
 /// A regular expression of the original's syntax; the text of the problem begins with `failure`.
 pub(crate) fn regexp(text: &str, failure: &str) -> Result<(), String> {
     let checked = Regexp::new(text).map(drop);

@@ -158,9 +158,7 @@ fn check_services(written: &WrittenServices, given: bool, block: &Block<'_>) {
 
 fn decode_required_regexp(members: &mut Members<'_, '_>) -> String {
     if !members.block.has("regexp") {
-        members.block.missing(
-            "`regexp` must be set in a `catalog-services` condition; \".*\" takes every service",
-        );
+        members.block.missing(checks::NO_REGEXP);
     }
     let Some(regexp) = members.block.take("regexp", coerce::text) else {
         return String::new();

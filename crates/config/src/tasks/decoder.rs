@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cts_bundle::ModuleRoots;
 use cts_core::{
     BufferPeriod, BufferSetting, Condition, FileDefinition, ItemKind, ModuleInput, ProviderId,
-    Requirement, ServicesCondition, ServicesQuery, TaskDefinition, TaskSpec,
+    Requirement, ServicesCondition, ServicesQuery, TaskDefinition, TaskName, TaskSpec,
 };
 use serde_json::Value;
 
@@ -144,7 +144,7 @@ impl<'a> TaskDecoder<'a> {
         let services = services.map(|entry| entry.value.clone()).collect();
         let (condition, module_inputs) = self.monitored(&mut written);
         if let Some(setting) = &written.buffer {
-            self.warn_of_useless_buffer(setting, &condition);
+            self.warn_of_useless_buffer(setting, &condition, written.name.as_ref());
         }
         let setting = written.buffer.as_ref().map(|setting| setting.value);
         let (buffer_setting, buffer_period) =
@@ -280,16 +280,23 @@ impl<'a> TaskDecoder<'a> {
 
     fn warn_of_no_condition(&self, written: &RawTask) {
         if let Some(place) = &written.place {
-            let message = "without a `condition` this task runs once, and never again for a change; \
+            let message = "task should be configured with a condition block: without one it runs once, and never again for a change; \
                            `condition \"no-condition\" {}` says so without this warning";
             self.sink.warning(place, message);
         }
     }
 
-    fn warn_of_useless_buffer(&self, setting: &Located<BufferSetting>, condition: &Condition) {
+    fn warn_of_useless_buffer(
+        &self,
+        setting: &Located<BufferSetting>,
+        condition: &Condition,
+        task: Option<&Located<TaskName>>,
+    ) {
         if matches!(condition, Condition::Schedule(_)) && setting.value.enabled != Some(false) {
             let message = "`buffer_period` has no effect in a task with a `schedule` condition";
             self.sink.warning(&setting.place, message);
+            let name = task.map(|task| task.value.to_string()).unwrap_or_default();
+            self.sink.classify(ProblemKind::IdleBuffer(name));
         }
     }
 }

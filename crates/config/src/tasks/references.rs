@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::blocks::webhook::WebhookConfig;
 use crate::report::location::SourceLocation;
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use crate::report::suggestion::suggestion;
 use crate::tasks::decoder::DecodedTask;
@@ -99,6 +100,7 @@ pub(crate) fn refuse_shared_commits(
                 );
                 let help = format!("another task uses it at {}", first.describe());
                 sink.error_with_help(&id.place, message, Some(help));
+                sink.classify(ProblemKind::SharedCommits(block_id.to_string()));
             }
             None => {
                 used.insert(block_id, &id.place);

@@ -84,7 +84,7 @@ fn settings_are_checked_with_the_driver() {
         execution_mode = "agent" #~ needs `agent_pool_id` or `agent_pool_name`
         agent_pool_id = "i" #~ an agent pool is configured, but
         execution_mode = "remote" agent_pool_name = "p" #~ an agent pool is configured, but
-        terraform_version = "1.9" #~ must be exact
+        terraform_version = "1.9" #~ provide the exact Terraform version
         terraform_version = "0.12.0" #~ outside the supported range
         auto_upgrade_tf_version = "yes" #~ must be true or false
         agent_pool = "p" #~ unknown key `agent_pool`
@@ -101,7 +101,7 @@ fn settings_are_checked_with_the_driver() {
     assert_problem(
         &format!("{}\n{DRIVER}", task_with(extra)),
         5,
-        "must be exact",
+        "provide the exact Terraform version",
     );
 }
 

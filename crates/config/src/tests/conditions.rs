@@ -140,7 +140,7 @@ fn conditions_are_checked() {
         condition "services" { names = {} } #~ must be a list of strings
         condition "services" { names = ["a"] recurse = true } #~ unknown key `recurse`
         condition "services" { names = ["a"] node_meta { } } #~ unknown key `node_meta`
-        condition "catalog-services" { } #~ `regexp` must be set
+        condition "catalog-services" { } #~ 'regexp' field must be set
         condition "catalog-services" { regexp = "*" } #~ nothing to repeat before: `*`
         condition "catalog-services" { regexp = "" filter = "a" } #~ unknown key `filter`
         condition "consul-kv" { } #~ path is required for consul-kv condition
@@ -187,7 +187,11 @@ fn a_task_without_a_condition_runs_once() {
     let [warning] = warnings.as_slice() else {
         panic!("{warnings:?}");
     };
-    assert!(warning.contains("this task runs once"), "{warning}");
+    assert!(
+        warning
+            .contains("task should be configured with a condition block: without one it runs once"),
+        "{warning}"
+    );
     // An explicit value gets no warning.
     let (_, warnings) = loaded(&with("condition \"no-condition\" { }"));
     assert!(warnings.is_empty(), "{warnings:?}");

@@ -130,7 +130,7 @@ fn the_driver_is_read() {
     );
     assert_eq!(config("driver { }").driver.backend.kind, "consul");
     let cases = r#"
-        driver "terraform" { version = "1.5" } #~ must be exact
+        driver "terraform" { version = "1.5" } #~ provide the exact Terraform version
         driver "other" { } #~ unknown key `other` in `driver`
     "#;
     assert_problems(cases);

@@ -42,6 +42,14 @@ fn the_first_stage_with_a_problem_gives_the_message() {
             "error building configuration: 'task[0].buffer_period.min': ",
         ),
         (
+            "consul { tls { } tls { } }\nport = -9\n",
+            "error building configuration: only one 'consul.tls' block can be configured",
+        ),
+        (
+            "driver \"terraform\" { version = \"x\" }\n",
+            "error validating configuration: Malformed version \"x\"",
+        ),
+        (
             "consul = \"x\"\n",
             "error building configuration: `consul` must be",
         ),

@@ -168,7 +168,7 @@ fn malformed_provider_blocks_are_refused() {
           b = 2 } #~ unexpected block labels `a`, `b`
 
         terraform_provider { a = 1 } #~ unexpected block format
-        terraform_provider "a" { task_env = "x" } #~ unexpected `task_env` block format
+        terraform_provider "a" { task_env = "x" } #~ unexpected task_env block format
 
         terraform_provider "a" { task_env { }
           task_env { } } #~ more than once
@@ -201,7 +201,7 @@ fn malformed_provider_blocks_in_json_are_refused() {
         ),
         (
             json!({ "a": { "task_env": [{ "X": "3" }] } }),
-            "unexpected `task_env` block format",
+            "unexpected task_env block format",
         ),
         (
             json!([{ "a": {} }, { "a": { "alias": null } }]),

@@ -272,7 +272,7 @@ fn problems_are_found_before_anything_is_sent() {
         task { name = "a b" module = "m" } #~ invalid task name
         task { name = "a" } #~ module for the task is required
         task { name = "a" module = "m" condition "consul-kv" { } } #~ path is required
-        task { name = "a" module = "m" condition "catalog-services" { } } #~ `regexp` must be set
+        task { name = "a" module = "m" condition "catalog-services" { } } #~ 'regexp' field must be set
         task { name = "a" module = "m" condition "schedule" { } } #~ cron config is required
         task { name = "a" module = "m" condition "services" { names = ["a"] regexp = "b" } } #~ cannot both be configured
         task { name = "a" modul = "m" module = "m" } #~ unknown key `modul`

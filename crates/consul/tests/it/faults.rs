@@ -143,7 +143,7 @@ async fn every_fault_is_reported_and_the_next_request_has_no_index() {
         ),
         (
             ResponseTemplate::new(403).set_body_string("Permission denied"),
-            "Unexpected response code: 403 (Permission denied)",
+            "missing required Consul ACL: Unexpected response code: 403 (Permission denied)",
         ),
         (
             answer("9", "x").set_body_string("[{\"Node\":"),

@@ -281,7 +281,10 @@ fn log_update(name: &str, enabled: bool, mode: RunMode, id: RequestId) {
 }
 
 fn log_refused_creation(name: &str, error: &ChangeError, mode: RunMode, id: RequestId) {
+    let is_in_use =
+        matches!(error, ChangeError::Declined { reason, .. } if *reason == Reason::Exists);
     let message = match mode {
+        _ if is_in_use => "bad request",
         RunMode::Inspect => "error inspecting new task",
         RunMode::Later | RunMode::Now => "error creating task",
     };

@@ -26,6 +26,9 @@ const PLAIN_REQUEST_ANSWER: &[u8] =
 /// Longest time for the rest of a request in plain text.
 const REST_LIMIT: Duration = Duration::from_secs(10);
 
+/// Longest time for a refused client to take the alert.
+const ALERT_LIMIT: Duration = Duration::from_secs(1);
+
 /// Lets connections in once they have shown what they must.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsAcceptor {
@@ -55,9 +58,15 @@ impl TlsAcceptor {
             refuse_plain_text(&mut stream).await?;
             return Err(io::Error::other("it does not begin with a TLS handshake"));
         }
-        let stream = tokio_rustls::TlsAcceptor::from(self.tls.current())
-            .accept(stream)
-            .await?;
+        let acceptor = tokio_rustls::TlsAcceptor::from(self.tls.current());
+        let stream = match acceptor.accept(stream).into_fallible().await {
+            Ok(stream) => stream,
+            Err((error, mut stream)) => {
+                // The alert is lost if the client has already sent its request.
+                drop(say_and_end(&mut stream, &[], ALERT_LIMIT).await);
+                return Err(error);
+            }
+        };
         let protocol = match stream.get_ref().1.alpn_protocol() {
             Some(b"h2") => Protocol::Http2,
             _ => Protocol::Http1,

@@ -29,7 +29,8 @@ fn failure(failures: u32) -> PollEvent {
 
 fn publisher() -> (Publisher, watch::Receiver<ViewState>) {
     let (sender, receiver) = StateSender::new(Arc::default());
-    (Publisher::new(ViewId::new("v"), sender), receiver)
+    let publisher = Publisher::new(ViewId::new("v"), sender, Arc::default());
+    (publisher, receiver)
 }
 
 #[test]
@@ -194,6 +195,38 @@ fn what_a_token_cannot_read_any_more_stays_if_so_configured() {
     assert_eq!(shown(&["a"], false), (1, None));
     assert_eq!(shown(&[], true), (1, Some(1)));
     assert_eq!(shown(&[], false), (0, None), "that is all that there is");
+}
+
+#[test]
+fn a_long_outage_is_noticed_once() {
+    let outage = Arc::<LongOutage>::default();
+    let begin = Instant::now();
+    let mut views = ["a", "b"].map(|id| {
+        let (state, _) = StateSender::new(Arc::default());
+        Publisher::new(ViewId::new(id), state, Arc::clone(&outage))
+    });
+    let mut noticed = |view: usize, minutes, event| {
+        views[view].publish(event, begin + Duration::from_mins(minutes));
+        (views[view].in_outage, outage.is_known())
+    };
+    let failure = || PollEvent::Failure {
+        error: ConsulError::NoLeader,
+        failures: 1,
+        retry_after: Duration::from_secs(1),
+    };
+    assert_eq!(noticed(0, 0, failure()), (false, false));
+    assert_eq!(noticed(1, 5, failure()), (false, false));
+    assert_eq!(noticed(0, 10, failure()), (true, true));
+    assert_eq!(noticed(1, 15, failure()), (true, true), "it is known");
+    assert_eq!(noticed(1, 16, snapshot(1, vec![])), (false, false));
+    assert_eq!(
+        noticed(0, 17, failure()),
+        (true, false),
+        "once for each row of failures"
+    );
+    assert_eq!(noticed(0, 18, snapshot(1, vec![])), (false, false));
+    assert_eq!(noticed(0, 20, failure()), (false, false), "another outage");
+    assert_eq!(noticed(0, 30, failure()), (true, true));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath};
-use cts_core::LostLease;
+use cts_core::{Chain, LostLease};
 use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
 use cts_terraform::{CommandError, FileError, OrphanError, RenderError};
@@ -73,4 +73,25 @@ pub(crate) enum AttemptError {
     Handler(#[from] HandlersError),
     #[error(transparent)]
     Remote(#[from] RemoteError),
+}
+
+impl AttemptError {
+    /// The error with its causes. An error in a template of the task begins with the words of the original.
+    pub(crate) fn text_for(&self, task: &str) -> String {
+        let text = Chain(self);
+        let failed = match self {
+            Self::Render(_) | Self::Rendering(_) | Self::Remote(RemoteError::Render(_)) => {
+                "rendering template"
+            }
+            Self::Value(error) | Self::Remote(RemoteError::Token(error)) => {
+                if error.is_of_source() {
+                    "fetching template dependencies"
+                } else {
+                    "rendering template"
+                }
+            }
+            _ => return text.to_string(),
+        };
+        format!("error {failed} for task {task}: {text}")
+    }
 }

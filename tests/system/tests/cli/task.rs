@@ -2,7 +2,7 @@
 
 mod arguments;
 mod broken_log;
-mod call;
+pub(crate) mod call;
 mod connection;
 mod create;
 mod delete;

@@ -17,7 +17,7 @@ const VERSIONS: &str = r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version
 
 /// A registry with one module, whose version 1.0.0 is in `directory`; the newest is 2.0.0. Ends when the set is
 /// dropped.
-async fn registry(directory: &Path) -> (SocketAddr, JoinSet<()>) {
+pub(crate) async fn registry(directory: &Path) -> (SocketAddr, JoinSet<()>) {
     let source = format!("file://{}", directory.display());
     let download = async move || {
         let header = AppendHeaders([("X-Terraform-Get", source)]);
@@ -36,6 +36,16 @@ async fn registry(directory: &Path) -> (SocketAddr, JoinSet<()>) {
     (address, serving)
 }
 
+/// Makes a registry the public one of the site.
+pub(crate) fn use_registry(site: &mut Site, address: SocketAddr) {
+    // A source without a host means the public registry.
+    let services = format!("\"modules.v1\" = \"http://{address}/v1/modules/\"");
+    let host = format!("host \"registry.terraform.io\" {{\n  services = {{ {services} }}\n}}\n");
+    site.write("terraform.rc", &host);
+    let rc = site.path().join("terraform.rc");
+    site.set_environment("TF_CLI_CONFIG_FILE", rc.to_str().unwrap());
+}
+
 /// A site with the task "pool", whose module is that of the registry in this version.
 async fn site_with(
     consul: &ConsulAgent,
@@ -46,12 +56,7 @@ async fn site_with(
     let mut site = Site::new();
     site.write("published/main.tf", module);
     let (address, serving) = registry(&site.path().join("published")).await;
-    // A source without a host means the public registry.
-    let services = format!("\"modules.v1\" = \"http://{address}/v1/modules/\"");
-    let host = format!("host \"registry.terraform.io\" {{\n  services = {{ {services} }}\n}}\n");
-    site.write("terraform.rc", &host);
-    let rc = site.path().join("terraform.rc");
-    site.set_environment("TF_CLI_CONFIG_FILE", rc.to_str().unwrap());
+    use_registry(&mut site, address);
     let more = format!("version = \"{version}\"\n  {more}");
     let pool = task("pool", "acme/pool/cts", &["web"], &more);
     site.configure(&consul.address(), Backend::Local, &pool);

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::blocks::consul::{ConsulConfig, without_slash};
 use crate::decode::block::Block;
 use crate::decode::free_form::free_form;
+use crate::report::original::ProblemKind;
 use crate::report::suggestion::suggestion;
 
 const DEFAULT_STATE_PATH: &str = "consul-terraform-sync/terraform";
@@ -56,6 +57,7 @@ fn united(block: Block<'_>, key: &str, kinds: &[&str]) -> Option<Backend> {
             let help = suggestion(kind, kinds)
                 .unwrap_or_else(|| format!("use one of {}", kinds.join(", ")));
             sink.error_with_help(&entry.key_place(), message, Some(help));
+            sink.classify(ProblemKind::Backend(kind.to_owned()));
         }
         if let Some(other) = backend.as_ref().filter(|backend| backend.kind != kind) {
             let message = format!(

@@ -14,11 +14,11 @@ pub(crate) struct ExactVersion {
 /// Why a text is not a usable version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VersionError {
-    #[error("malformed version {text:?}: `version` must be an exact {} version", engine.title())]
+    #[error("Malformed version {text:?}: `version` must be an exact {} version", engine.title())]
     Malformed { text: String, engine: EngineKind },
-    #[error("`version` must be exact, with all three parts, not {0:?}")]
-    Inexact(String),
-    #[error("{} version {text:?} is outside the supported range {range}", engine.title())]
+    #[error("provide the exact {} version: {text:?} does not have all three parts", engine.title())]
+    Inexact { text: String, engine: EngineKind },
+    #[error("{} version is not supported: {text:?} is outside the supported range {range}", engine.title())]
     OutsideRange {
         text: String,
         engine: EngineKind,
@@ -55,7 +55,10 @@ impl ExactVersion {
             parts.push(part.parse::<u64>().map_err(|_no_number| malformed())?);
         }
         if parts.len() < 3 {
-            return Err(VersionError::Inexact(text.to_owned()));
+            return Err(VersionError::Inexact {
+                text: text.to_owned(),
+                engine,
+            });
         }
         while parts.len() > 3 && parts.last() == Some(&0) {
             parts.pop();
@@ -202,18 +205,22 @@ mod tests {
             assert_eq!(read(text), Err(malformed), "{text}");
         }
         for text in ["1.5", "1", "v1.5"] {
-            assert_eq!(read(text), Err(VersionError::Inexact(text.into())));
+            let inexact = VersionError::Inexact {
+                text: text.into(),
+                engine: TERRAFORM,
+            };
+            assert_eq!(read(text), Err(inexact));
         }
         for text in ["0.12.31", "1.9.0-beta1", "1.14.3-rc.1", "1.9.8alpha"] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.ends_with("the supported range >= 0.13.0"), "{error}");
         }
         let old = ExactVersion::read("1.5.7", EngineKind::OpenTofu).unwrap_err();
-        let expected = "OpenTofu version \"1.5.7\" is outside the supported range >= 1.6.0";
+        let expected =
+            "OpenTofu version is not supported: \"1.5.7\" is outside the supported range >= 1.6.0";
         assert_eq!(old.to_string(), expected);
         let new = ExactVersion::read_tested("1.14.4", TERRAFORM).unwrap_err();
-        let expected =
-            "Terraform version \"1.14.4\" is outside the supported range >= 0.13.0, <= 1.14.3";
+        let expected = "Terraform version is not supported: \"1.14.4\" is outside the supported range >= 0.13.0, <= 1.14.3";
         assert_eq!(new.to_string(), expected);
     }
 }

@@ -6,6 +6,7 @@ use crate::decode::block::Block;
 use crate::decode::coerce::describe;
 use crate::decode::tree::{Entry, Part};
 use crate::report::location::{Rules, SourceLocation};
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 
 impl<'a> Block<'a> {
@@ -21,7 +22,7 @@ impl<'a> Block<'a> {
                 bodies.append(&mut bodies_or_report(entry, &path, self.sink));
             }
             // Reading the others as well would add problems that follow from this one.
-            keep_first(&mut bodies, &path, self.sink);
+            keep_first(&mut bodies, &path, &log_path, self.sink);
             parts.append(&mut bodies);
         }
         (!parts.is_empty()).then(|| Self::new(path, parts, self.sink).logged_as(log_path))
@@ -106,10 +107,11 @@ pub(super) fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -
 }
 
 /// Reports all but the first of several blocks, and drops them.
-pub(super) fn keep_first(parts: &mut Vec<Part<'_>>, path: &str, sink: &Sink) {
+pub(super) fn keep_first(parts: &mut Vec<Part<'_>>, path: &str, log_path: &str, sink: &Sink) {
     for second in parts.iter().skip(1) {
         let message = format!("only one `{path}` block can be configured");
         sink.error(&second.place, message);
+        sink.classify(ProblemKind::SecondBlock(log_path.to_owned()));
     }
     parts.truncate(1);
 }

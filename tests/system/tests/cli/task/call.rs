@@ -177,8 +177,18 @@ impl Call {
     /// Calls on a terminal; waits for each text in its order and then types the answer to it. Returns all of the
     /// terminal when the program has ended, which it must with success.
     pub(crate) async fn talk(self, dialogue: &[(&str, &str)]) -> String {
+        let said = self.dialogue(dialogue).await;
+        assert_eq!(said.code, Some(0), "{said}");
+        said.stdout
+    }
+
+    /// Calls on a terminal like [`Call::talk`], with any end. Keys such as Ctrl-C do what they do in a shell. All of
+    /// the terminal is in `stdout`.
+    pub(crate) async fn dialogue(self, dialogue: &[(&str, &str)]) -> Said {
         let terminal = openpty(None, None).unwrap();
-        let mut command = self.command();
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait"]);
+        self.describe(command.arg(&self.program));
         command
             .stdin(terminal.slave.try_clone().unwrap())
             .stdout(terminal.slave.try_clone().unwrap())
@@ -211,8 +221,11 @@ impl Call {
         while let Some(part) = parts.recv().await {
             seen += std::str::from_utf8(&part).unwrap();
         }
-        assert!(status.success(), "{seen}");
-        seen
+        Said {
+            code: status.code(),
+            stdout: seen,
+            stderr: String::new(),
+        }
     }
 
     fn spawn(&self) -> Child {
@@ -226,13 +239,17 @@ impl Call {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        self.describe(&mut command);
+        command
+    }
+
+    fn describe(&self, command: &mut Command) {
         command
             .args(&self.arguments)
             .current_dir(self.directory.path())
             .env_clear()
             .envs(self.environment.iter().cloned())
             .kill_on_drop(true);
-        command
     }
 }
 
