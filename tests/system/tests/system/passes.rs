@@ -113,7 +113,7 @@ async fn a_failing_task_is_told_and_the_others_go_on(
     site.wait_for_ids("sound", &["api-1"]).await;
     exit.says(["task failed: task_name=fragile", "broken for <web-1>"]);
     let error = "error tf-apply for 'fragile'";
-    assert_eq!(exit.output.matches(error).count(), 2, "{}", exit.output);
+    assert_eq!(exit.output.matches(error).count(), 3, "{}", exit.output);
     let last = exit.output.lines().last().unwrap_or_default();
     let expected = format!(
         "[ERROR] cli: error running controller: error=\"1 of 2 tasks failed: fragile: {error}"

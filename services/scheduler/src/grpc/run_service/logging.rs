@@ -109,6 +109,17 @@ impl RunEndpoint {
     }
 }
 
+/// Logs what Terraform has reported of an apply that will not be tried again, before the line that ends its run.
+pub(super) fn log_failed_apply(completion: &Completion, completed: &Completed) {
+    let task = &completed.task;
+    if let (AttemptOutcome::Failed(error), RunStatus::Failed, RunKind::Apply) =
+        (&completion.outcome, completed.status, completed.kind)
+        && !lacks_variable(task, error)
+    {
+        tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %completion.run, "error applying task");
+    }
+}
+
 /// Whether Terraform was not begun, because the module lacks a variable of its condition.
 fn lacks_variable(task: &TaskName, error: &str) -> bool {
     error.contains(&format!("module for task \"{task}\" is missing the"))
