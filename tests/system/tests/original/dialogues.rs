@@ -88,7 +88,7 @@ fn cold() -> String {
 async fn talk(server: &Server, command: &Command, keys: &str) -> Said {
     let call = Call::original(command.words)
         .file("made.hcl", &server.task_file("made"))
-        .variable("CTS_ADDRESS", &server.address());
+        .variable("CTS_ADDRESS", server.address());
     let lines = command.prompt.iter();
     let lines: Vec<String> = lines.map(|line| line.replace('X', command.task)).collect();
     let mut dialogue: Vec<(&str, &str)> = lines.iter().map(|line| (line.as_str(), "")).collect();
@@ -141,7 +141,7 @@ async fn an_answer_from_a_pipe_needs_its_end_of_line() {
         ("yes\r\n", 0, "'cold' enable complete!"),
     ] {
         let said = Call::original(&["task", "enable", "cold"])
-            .variable("CTS_ADDRESS", &server.address())
+            .variable("CTS_ADDRESS", server.address())
             .input(input)
             .run()
             .await;

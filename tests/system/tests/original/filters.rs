@@ -256,3 +256,15 @@ async fn a_module_without_the_variable_of_the_condition() {
     assert_matched(&exit.output, &[&filters]);
     exit.says(["module for task \"web\" is missing the \"services\" variable"]);
 }
+
+#[tokio::test]
+async fn the_zone_of_a_line() {
+    for (zone, shown) in [("UTC", "Z"), ("XYZ-2", "\\+0200"), ("XYZ5", "-0500")] {
+        let mut site = site("frob = 1\n");
+        site.set_environment("TZ", zone);
+        let exit = start(&site, &[]).await;
+        let form = format!(r"^\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}{shown} \[ERROR\] cli: ");
+        let last = exit.output.lines().last().unwrap_or_default();
+        assert!(Regex::new(&form).unwrap().is_match(last), "{zone}: {last}");
+    }
+}

@@ -4,7 +4,7 @@ use super::site::{NAME, site};
 
 /// A problem, a configuration with it, and parts of the lines with its sentence, the last line of the log last.
 /// `TASK` stands for a task without a mistake.
-const CASES: [(&str, &str, &[&str]); 29] = [
+const CASES: [(&str, &str, &[&str]); 36] = [
     (
         "an unknown key",
         "frob = 1\nport = 1\nTASK",
@@ -194,6 +194,54 @@ const CASES: [(&str, &str, &[&str]); 29] = [
         "a negative buffer",
         "task {\n name = \"web\"\n module = \"./module\"\n condition \"services\" { names = [\"a\"] }\n buffer_period { min = \"-1s\" }\n}\n",
         &["[ERROR] cli: error validating configuration: error=\"buffer_period: cannot be negative"],
+    ),
+    (
+        "a condition on services without any",
+        "task {\n name = \"web\"\n module = \"./module\"\n condition \"services\" {}\n}\n",
+        &[
+            "[ERROR] cli: error validating configuration: error=\"either the regexp or names field must be configured",
+        ],
+    ),
+    (
+        "an empty name of a service",
+        "task {\n name = \"web\"\n module = \"./module\"\n condition \"services\" { names = [\"\"] }\n}\n",
+        &[
+            "[ERROR] cli: error validating configuration: error=\"names field includes empty string(s). services names cannot be empty",
+        ],
+    ),
+    (
+        "an expression over services that does not compile",
+        "task {\n name = \"web\"\n module = \"./module\"\n condition \"services\" { regexp = \"(\" }\n}\n",
+        &["[ERROR] cli: error validating configuration: error=\"unable to compile services regexp"],
+    ),
+    (
+        "an expression over the catalog that does not compile",
+        "task {\n name = \"web\"\n module = \"./module\"\n condition \"catalog-services\" { regexp = \"(\" }\n}\n",
+        &[
+            "[ERROR] cli: error validating configuration: error=\"unable to compile catalog-services 'regexp'",
+        ],
+    ),
+    (
+        "a time that is no cron expression",
+        "task {\n name = \"web\"\n module = \"./module\"\n condition \"schedule\" { cron = \"soon\" }\n}\n",
+        &[
+            "[ERROR] cli: error validating configuration: error=\"unable to parse schedule condition's cron config \\\"soon\\\"",
+        ],
+    ),
+    (
+        "the same input twice",
+        "task {\n name = \"web\"\n module = \"./module\"\n condition \"services\" { names = [\"web\"] }\n module_input \"services\" { names = [\"api\"] }\n}\n",
+        &[
+            "[ERROR] cli: error validating configuration: error=",
+            "both monitor \\\"services\\\" variable type. condition and module_input variable type must be unique",
+        ],
+    ),
+    (
+        "a version of a task",
+        "task {\n name = \"web\"\n module = \"./module\"\n terraform_version = \"1.5.0\"\n condition \"services\" { names = [\"web\"] }\n}\n",
+        &[
+            "[ERROR] cli: error validating configuration: error=\"unsupported configuration 'terraform_version' for task \\\"web\\\"",
+        ],
     ),
 ];
 

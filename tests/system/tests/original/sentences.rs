@@ -16,7 +16,7 @@ fn write_terraform(site: &Site, script: &str) {
 }
 
 /// An executable called Terraform that does not do, the backend, and the sentence about it.
-const TERRAFORMS: [(&str, &str, &str); 6] = [
+const TERRAFORMS: [(&str, &str, &str); 7] = [
     (
         "\u{7f}ELF for another machine",
         "local",
@@ -46,6 +46,11 @@ const TERRAFORMS: [(&str, &str, &str); 6] = [
         "#!/bin/sh\necho '{\"terraform_version\": \"0.13.7\"}'\n",
         "pg",
         "does not support pg backend in automation",
+    ),
+    (
+        "#!/bin/sh\necho '{\"terraform_version\": \"0.12.31\"}'\n",
+        "local",
+        "[ERROR] driver.terraform: found Terraform version does not satisfy the version constraint",
     ),
 ];
 

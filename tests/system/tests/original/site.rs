@@ -10,7 +10,8 @@ pub(super) const NAME: &str = "consul-terraform-sync";
 
 /// A site with `config.hcl` and a module in `module`.
 pub(super) fn site(configuration: &str) -> Site {
-    let site = Site::new();
+    let mut site = Site::new();
+    site.set_environment("TZ", "UTC");
     site.write("module/main.tf", RECORDER);
     let more = ["catalog_services", "consul_kv"]
         .map(|name| format!("variable \"{name}\" {{\n  type    = any\n  default = {{}}\n}}\n"));

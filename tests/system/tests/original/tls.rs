@@ -2,6 +2,7 @@
 
 mod command_line;
 mod foreign;
+mod openssl_server;
 
 use cts_testkit::{KeyKind, Openssl};
 use cts_tests::task;
