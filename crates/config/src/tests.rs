@@ -11,6 +11,7 @@ mod engines;
 mod environment;
 mod examples;
 mod files;
+mod first_problem;
 mod high_availability;
 mod hostile;
 mod json;

@@ -20,7 +20,8 @@ const PROBE_AFTER: Duration = Duration::from_secs(10);
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
-/// The next connection. Fails only if the listener itself is broken. Safe to cancel.
+/// The next connection. The address of a peer that reached an IPv6 socket by IPv4 is the IPv4 one. Fails only if the
+/// listener itself is broken. Safe to cancel.
 pub(crate) async fn accept(
     listener: &TcpListener,
     warned: &WarnThrottle,
@@ -29,7 +30,8 @@ pub(crate) async fn accept(
         let error = match listener.accept().await {
             Ok((stream, peer)) => {
                 prepare(&stream);
-                return Ok((stream, peer));
+                let canonical = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+                return Ok((stream, canonical));
             }
             Err(error) => error,
         };
@@ -94,5 +96,14 @@ mod tests {
             let error = io::Error::from_raw_os_error(errno as i32);
             assert_eq!(after(&error), expected, "{errno}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_comes_by_ipv4_has_an_address_of_ipv4() {
+        let listener = TcpListener::bind("[::]:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let _client = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let (_stream, peer) = accept(&listener, &WarnThrottle::default()).await.unwrap();
+        assert_eq!(peer.ip().to_string(), "127.0.0.1");
     }
 }

@@ -187,7 +187,7 @@ impl Executable {
                 stderr,
             });
         }
-        let version = match serde_json::from_slice::<VersionReport>(&output.stdout) {
+        let version = match read_report(&output.stdout) {
             Ok(report) => report.terraform_version,
             Err(source) => {
                 return Err(FindError::UnknownVersion {
@@ -257,6 +257,21 @@ async fn version_report(
         }
     }
     command.output().await
+}
+
+/// Versions before 0.13 answer in plain text.
+fn read_report(stdout: &[u8]) -> Result<VersionReport, serde_json::Error> {
+    let report = serde_json::from_slice(stdout);
+    let plain = str::from_utf8(stdout).ok().and_then(plain_version);
+    match (report, plain) {
+        (Err(_), Some(terraform_version)) => Ok(VersionReport { terraform_version }),
+        (report, _) => report,
+    }
+}
+
+fn plain_version(text: &str) -> Option<Version> {
+    let version = text.lines().next()?.strip_prefix("Terraform v")?;
+    version.parse().ok()
 }
 
 fn is_executable_file(path: &Path) -> bool {

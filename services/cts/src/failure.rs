@@ -119,12 +119,14 @@ pub enum Failure {
         nearest: Option<String>,
     },
     /// Some tasks of a pass did not go through.
-    #[error("{failed} of {of} tasks failed")]
+    #[error("{failed} of {of} tasks failed: {first}")]
     Pass {
         /// How many.
         failed: usize,
         /// Number of tasks in the pass.
         of: usize,
+        /// The first one by name, with the first line of its error.
+        first: String,
     },
     /// A signal came before all tasks of a pass were through.
     #[error("ended by a signal when {ended} of {of} tasks were done")]
@@ -161,7 +163,7 @@ pub enum Failure {
     )]
     Handover(#[source] HandoverError),
     /// A part ended by itself.
-    #[error(transparent)]
+    #[error("unexpected shutdown")]
     Part(#[from] TaskFailure),
 }
 

@@ -103,6 +103,9 @@ impl TaskCommands {
         let ended = match end {
             RunEnd::Succeeded(plan) if creation == Creation::Keep => {
                 self.notifier.tasks_changed();
+                if run == Run::Now {
+                    tracing::info!(target: "tasksmanager", task_name = %name, run.id = %new.run, "task was created and run successfully");
+                }
                 let task = self.store.task(name).await?;
                 let task = task.unwrap_or_else(|| of_the_api(new.spec));
                 return Ok(Done { task, plan });

@@ -9,22 +9,39 @@ use crate::report::location::Located;
 /// Limits of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transport {
-    /// Interval of TCP keep-alive probes.
+    /// Interval of TCP keep-alive probes; zero for that of Go, 15 s.
     pub dial_keep_alive: Duration,
-    /// Limit for establishing a connection.
+    /// Limit for establishing a connection; zero for no limit.
     pub dial_timeout: Duration,
     /// Whether every request gets a connection of its own.
     pub disable_keep_alives: bool,
-    /// How long an unused connection is kept.
+    /// How long an unused connection is kept; zero for no limit.
     pub idle_conn_timeout: Duration,
-    /// Unused connections over all hosts; 0 for no limit.
-    pub max_idle_conns: usize,
+    /// Unused connections over all hosts, as written; [`Self::unused_connections`] is what counts.
+    pub max_idle_conns: i64,
     /// Connections for each host, cts-only; at least 8.
     pub max_conns_per_host: usize,
-    /// Unused connections for each host.
-    pub max_idle_conns_per_host: usize,
-    /// Limit for the TLS handshake.
+    /// Unused connections for each host, as written.
+    pub max_idle_conns_per_host: i64,
+    /// Limit for the TLS handshake; zero for no limit.
     pub tls_handshake_timeout: Duration,
+}
+
+impl Transport {
+    /// Unused connections that are kept to the one host. As in Go, below 0 is none, 0 is no limit over all hosts, and
+    /// 0 is 2 for each host.
+    pub fn unused_connections(&self) -> usize {
+        const OF_GO: usize = 2;
+        let count = |written| usize::try_from(written).unwrap_or(0);
+        let of_host = match self.max_idle_conns_per_host {
+            0 => OF_GO,
+            written => count(written),
+        };
+        match self.max_idle_conns {
+            0 => of_host,
+            written => of_host.min(count(written)),
+        }
+    }
 }
 
 /// Half of what Consul takes of a client unless it is configured otherwise: others have the same address.
@@ -41,8 +58,8 @@ pub(crate) fn decode_transport(parent: &mut Block<'_>) -> Transport {
         disable_keep_alives: block.flag("disable_keep_alives").unwrap_or(false),
         idle_conn_timeout: limit(&mut block, "idle_conn_timeout", 5),
         max_conns_per_host: most_connections(&mut block),
-        max_idle_conns: count(&mut block, "max_idle_conns", 0),
-        max_idle_conns_per_host: idle_per_host(&mut block),
+        max_idle_conns: unused(&mut block, "max_idle_conns", 0),
+        max_idle_conns_per_host: unused(&mut block, "max_idle_conns_per_host", 100),
         tls_handshake_timeout: limit(&mut block, "tls_handshake_timeout", 10),
     };
     block.finish();
@@ -63,29 +80,16 @@ fn limit(block: &mut Block<'_>, name: &'static str, default_seconds: u64) -> Dur
     )
 }
 
-fn count(block: &mut Block<'_>, name: &'static str, default: usize) -> usize {
+fn unused(block: &mut Block<'_>, name: &'static str, default: i64) -> i64 {
     let Some(written) = block.take(name, coerce::integer) else {
         return default;
     };
-    usize::try_from(written.value).unwrap_or_else(|_negative| {
-        refuse_negative(block, name, &written);
-        default
-    })
-}
-
-/// A negative number passes in the original, which keeps no unused connection then.
-fn idle_per_host(block: &mut Block<'_>) -> usize {
-    const NAME: &str = "max_idle_conns_per_host";
-    const DEFAULT: usize = 100;
-    let Some(written) = block.take(NAME, coerce::integer) else {
-        return DEFAULT;
-    };
-    usize::try_from(written.value).unwrap_or_else(|_negative| {
-        let path = block.path_of(NAME);
+    if written.value < 0 {
+        let path = block.path_of(name);
         let message = format!("`{path}` is negative, so no unused connection is kept");
         block.sink().warning(&written.place, message);
-        0
-    })
+    }
+    written.value
 }
 
 fn most_connections(block: &mut Block<'_>) -> usize {

@@ -1,6 +1,7 @@
 //! The reader of typed blocks: takes the keys that cts defines out of a block and reports the rest.
 
 mod inner;
+mod paths;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ use crate::report::suggestion::suggestion;
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     name: String,
+    /// The block as the log of the original calls it, with the position of a repeated one: `task[0]`.
+    log_path: String,
     parts: Vec<Part<'a>>,
     asked: Vec<&'static str>,
     sink: &'a Sink,
@@ -33,6 +36,7 @@ pub(crate) struct Block<'a> {
 /// A value that is not of the type of its key.
 #[derive(Debug)]
 struct WrongType {
+    log_path: String,
     place: SourceLocation,
     message: String,
     help: Option<String>,
@@ -41,8 +45,10 @@ struct WrongType {
 impl<'a> Block<'a> {
     /// `name` is how messages call the block; empty for the top of the files.
     pub(crate) fn new(name: impl Into<String>, parts: Vec<Part<'a>>, sink: &'a Sink) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            log_path: name.clone(),
+            name,
             parts,
             asked: Vec::new(),
             sink,
@@ -54,7 +60,7 @@ impl<'a> Block<'a> {
     pub(crate) fn of_entry(name: impl Into<String>, entry: &Entry<'a>, sink: &'a Sink) -> Self {
         let name = name.into();
         let mut parts = bodies_or_report(entry, &name, sink);
-        keep_first(&mut parts, &name, sink);
+        keep_first(&mut parts, &name, &name, sink);
         Self::new(name, parts, sink)
     }
 
@@ -247,7 +253,7 @@ impl<'a> Block<'a> {
                     break;
                 };
                 let message = format!("a `{}` block takes no label", self.name);
-                self.sink.error(&entry.key_place(), message);
+                self.sink.malformed(&entry.key_place(), message, None);
                 let inside = bodies_or_report(&entry, &self.name, self.sink)
                     .into_iter()
                     .next();
@@ -277,17 +283,10 @@ impl<'a> Block<'a> {
             };
             let help = suggestion(entry.name(), &self.asked);
             self.sink.error_with_help(&entry.key_place(), message, help);
-            self.sink
-                .classify(ProblemKind::UnknownKey(name.into_owned()));
-        }
-    }
-
-    /// How messages call something in the block.
-    pub(crate) fn path_of(&self, name: &str) -> String {
-        if self.name.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}.{name}", self.name)
+            self.sink.classify(ProblemKind::UnknownKey {
+                block: self.log_path.clone(),
+                key: name.into_owned(),
+            });
         }
     }
 
@@ -332,6 +331,7 @@ impl<'a> Block<'a> {
     fn report(&self, wrong: WrongType) {
         self.sink
             .error_with_help(&wrong.place, wrong.message, wrong.help);
+        self.sink.classify(ProblemKind::WrongType(wrong.log_path));
     }
 
     fn mismatched(&self, entry: &Entry<'a>, name: &str, mismatch: Mismatch) -> WrongType {
@@ -354,6 +354,7 @@ impl<'a> Block<'a> {
         help: Option<String>,
     ) -> WrongType {
         WrongType {
+            log_path: self.log_path_of(name),
             place,
             message: format!("`{}` must be {expected}, not {found}", self.path_of(name)),
             help,

@@ -12,10 +12,16 @@ pub(crate) enum ProblemKind {
     MissingFile(String),
     /// A file that cannot be parsed.
     Syntax,
-    /// A key that has no meaning.
-    UnknownKey(String),
+    /// Something of another form than its key.
+    Malformed,
+    /// A value of another type than its key, which has this path.
+    WrongType(String),
+    /// A key that has no meaning, in a block with this path.
+    UnknownKey { block: String, key: String },
     /// The second block of a kind that may be there once.
     SecondBlock(String),
+    /// A variable file that cannot be used.
+    VariableFile,
     /// The second task of a name.
     DuplicateTask(String),
     /// TLS of the API without its files.
@@ -48,7 +54,8 @@ pub struct OriginalError {
 impl Report {
     /// The first problem in the words of the original's log.
     pub fn first_problem(&self) -> OriginalError {
-        let Some(first) = self.problems().first() else {
+        let problems = self.problems().iter();
+        let Some(first) = problems.min_by_key(|problem| Stage::of(problem)) else {
             return OriginalError {
                 file_message: None,
                 message: BUILDING,
@@ -66,16 +73,23 @@ impl Report {
                 let failed = ("failed decoding content from file", file);
                 (Some(failed), BUILDING, own)
             }
-            ProblemKind::UnknownKey(_) => {
-                let keys = self.unknown_keys_in(&file);
-                let sentence = format!("'{file}' has invalid keys: {}", keys.join(", "));
-                (None, BUILDING, sentence)
+            ProblemKind::UnknownKey { block, .. } => {
+                let keys = self.unknown_keys_in(&file, block).join(", ");
+                let place = if is_task_member(block) { block } else { &file };
+                (
+                    None,
+                    BUILDING,
+                    format!("'{place}' has invalid keys: {keys}"),
+                )
             }
+            ProblemKind::VariableFile => (None, FINALIZING, own),
             ProblemKind::SecondBlock(path) => {
                 let sentence = format!("only one '{path}' block can be configured");
                 (None, BUILDING, sentence)
             }
             ProblemKind::LogLevel(level) => (None, LOGGING, format!("Invalid log level: {level}")),
+            ProblemKind::Malformed => (None, BUILDING, own),
+            ProblemKind::WrongType(path) => (None, BUILDING, format!("'{path}': {own}")),
             ProblemKind::Other if first.file().is_none() => (None, BUILDING, own),
             kind => (None, VALIDATING, invalid(kind).unwrap_or(own)),
         };
@@ -86,21 +100,75 @@ impl Report {
         }
     }
 
-    fn unknown_keys_in(&self, file: &str) -> Vec<&str> {
+    /// Those of a condition or module input, which the original reads apart, or all others of a file with their paths.
+    fn unknown_keys_in(&self, file: &str, block: &str) -> Vec<String> {
         let problems = self.problems().iter();
         let here = problems.filter(|problem| problem.file() == Some(file));
-        let keys = here.filter_map(|Problem { kind, .. }| match kind {
-            ProblemKind::UnknownKey(key) => Some(key.as_str()),
+        let keys = here.filter_map(|problem| match &problem.kind {
+            ProblemKind::UnknownKey { block: of, key } if is_task_member(block) => {
+                (of == block).then(|| key.clone())
+            }
+            ProblemKind::UnknownKey { block: of, key } if !is_task_member(of) => {
+                Some(joined(of, key))
+            }
             _ => None,
         });
-        let mut keys: Vec<&str> = keys.collect();
+        let mut keys: Vec<String> = keys.collect();
         keys.sort_unstable();
         keys.dedup();
         keys
     }
 }
 
+/// The stage of the original in which a problem ends it: it reads everything before it checks any value.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Reading,
+    UnknownKeys,
+    Finalizing,
+    Validating,
+    Logging,
+}
+
+impl Stage {
+    fn of(problem: &Problem) -> Self {
+        match &problem.kind {
+            ProblemKind::Other if problem.file().is_none() => Self::Reading,
+            ProblemKind::MissingFile(_)
+            | ProblemKind::Syntax
+            | ProblemKind::Malformed
+            | ProblemKind::WrongType(_)
+            | ProblemKind::SecondBlock(_) => Self::Reading,
+            ProblemKind::UnknownKey { block, .. } if is_task_member(block) => Self::Reading,
+            ProblemKind::UnknownKey { .. } => Self::UnknownKeys,
+            ProblemKind::VariableFile => Self::Finalizing,
+            ProblemKind::LogLevel(_) => Self::Logging,
+            _ => Self::Validating,
+        }
+    }
+}
+
+/// The path of something in a block; that of the top of the files is empty.
+pub(crate) fn joined(block: &str, name: &str) -> String {
+    if block.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{block}.{name}")
+    }
+}
+
+/// Whether it is a block whose keys depend on its label.
+fn is_task_member(block: &str) -> bool {
+    let kinds = ["condition", "module_input", "source_input"];
+    let member = block
+        .strip_prefix("task[")
+        .and_then(|rest| rest.split_once("]."));
+    member.is_some_and(|(_, member)| kinds.iter().any(|kind| member.starts_with(kind)))
+}
+
 const BUILDING: &str = "error building configuration";
+
+const FINALIZING: &str = "error finalizing configuration";
 
 const VALIDATING: &str = "error validating configuration";
 
@@ -128,7 +196,10 @@ fn invalid(kind: &ProblemKind) -> Option<String> {
         ProblemKind::Other
         | ProblemKind::MissingFile(_)
         | ProblemKind::Syntax
-        | ProblemKind::UnknownKey(_)
+        | ProblemKind::Malformed
+        | ProblemKind::WrongType(_)
+        | ProblemKind::UnknownKey { .. }
+        | ProblemKind::VariableFile
         | ProblemKind::SecondBlock(_)
         | ProblemKind::LogLevel(_) => return None,
     };

@@ -27,6 +27,17 @@ impl Sink {
         self.push(Severity::Error, Some(place.clone()), message.into(), help);
     }
 
+    /// An error about the form of something, which ends the reading of the original before it checks any value.
+    pub(crate) fn malformed(
+        &self,
+        place: &SourceLocation,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        self.error_with_help(place, message, help);
+        self.classify(ProblemKind::Malformed);
+    }
+
     /// An error about a thing that may be there once, with the place of the first one.
     pub(crate) fn error_after(
         &self,

@@ -46,10 +46,10 @@ pub(crate) fn negative_buffer(name: &str) -> String {
     format!("buffer_period: cannot be negative, and `{name}` is")
 }
 
-/// The error for a setting of the task `task` that only the other driver has.
-pub(crate) fn only_in_cloud(setting: &str, task: &str) -> String {
+/// The error for a setting of the task `task` that only the other driver has, or for `part` of it.
+pub(crate) fn only_in_cloud(setting: &str, part: &str, task: &str) -> String {
     format!(
-        "unsupported configuration '{setting}' for task \"{task}\": `{setting}` of a task is for the driver \
+        "unsupported configuration '{setting}' for task \"{task}\": `{part}` of a task is for the driver \
          `terraform-cloud`, which is not configured"
     )
 }

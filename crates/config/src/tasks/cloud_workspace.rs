@@ -25,8 +25,8 @@ pub(crate) struct RawWorkspace {
     auto_upgrade_tf_version: Option<bool>,
     /// `terraform_version` of the task itself.
     pub(crate) former_version: Option<Located<String>>,
-    /// The settings that are written, with their places.
-    places: Vec<(&'static str, SourceLocation)>,
+    /// The settings that are written, with the key of the task and their places.
+    places: Vec<(&'static str, &'static str, SourceLocation)>,
     /// The object of the API; what is unset is left out (docs/rest.md#task-objects).
     pub(crate) object: Map<String, Value>,
 }
@@ -38,7 +38,10 @@ impl RawWorkspace {
         let former = former_version.iter();
         let mut written = Self {
             places: former
-                .map(|former| ("terraform_version", former.place.clone()))
+                .map(|former| {
+                    let key = "terraform_version";
+                    (key, key, former.place.clone())
+                })
                 .collect(),
             former_version,
             ..Self::default()
@@ -66,13 +69,14 @@ impl RawWorkspace {
 
     fn note(&mut self, name: &'static str, value: impl Into<Value>, place: &SourceLocation) {
         self.object.insert(name.to_owned(), value.into());
-        self.places.push((name, place.clone()));
+        self.places
+            .push(("terraform_cloud_workspace", name, place.clone()));
     }
 
     /// With driver `terraform` nothing may be set.
     pub(crate) fn refuse(&self, task: &str, sink: &Sink) {
-        for (name, place) in &self.places {
-            let message = checks::only_in_cloud(name, task);
+        for (key, name, place) in &self.places {
+            let message = checks::only_in_cloud(key, name, task);
             let help = (*name == "terraform_version")
                 .then(|| "set `version` in the block `driver \"terraform\"` instead".to_owned());
             sink.error_with_help(place, message, help);

@@ -52,12 +52,13 @@ pub(crate) fn decode_condition(
         return GivenCondition::Absent;
     };
     let place = block.place().cloned();
+    let log_path = block.log_path().to_owned();
     let mut entries = block.into_entries();
     entries.retain(|entry| !entry.is_unset());
     let (Some(place), Some((entry, more))) = (place.clone(), entries.split_first()) else {
         if let Some(place) = place {
             let message = "a `condition` block needs a label, its type, for example \"services\"";
-            sink.error(&place, message);
+            sink.malformed(&place, message, None);
         }
         return GivenCondition::Unknown;
     };
@@ -74,10 +75,11 @@ pub(crate) fn decode_condition(
             "unsupported condition type `{kind}`: expected {}",
             KNOWN[..4].join(", ")
         );
-        sink.error_with_help(&entry.key_place(), message, suggestion(kind, &KNOWN));
+        sink.malformed(&entry.key_place(), message, suggestion(kind, &KNOWN));
         return GivenCondition::Unknown;
     }
-    let mut block = Block::of_entry(format!("task.condition \"{kind}\""), entry, sink);
+    let mut block =
+        Block::of_entry(format!("task.condition \"{kind}\""), entry, sink).logged_as(log_path);
     let mut members = Members::new(&mut block);
     let condition = decode_kind(kind, &mut members, now, deprecated);
     let object = Value::Object(members.object);
@@ -136,7 +138,7 @@ fn check_services(written: &WrittenServices, given: bool, block: &Block<'_>) {
         // An empty list counts as absent.
         (Some(names), Some(regexp)) if !names.value.is_empty() => sink.error(
             &regexp.place,
-            "`names` and `regexp` cannot both be configured in a `services` condition",
+            "regexp and names cannot both be configured in a `services` condition",
         ),
         (None, None) if !given => {
             block.missing(checks::NO_SERVICES);

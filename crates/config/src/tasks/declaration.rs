@@ -280,7 +280,7 @@ fn check_workspace(draft: &TaskDraft, faults: &mut Errors) {
     ];
     for (name, given) in given {
         if given {
-            faults.add(checks::only_in_cloud(name, &draft.name));
+            faults.add(checks::only_in_cloud(name, name, &draft.name));
         }
     }
 }

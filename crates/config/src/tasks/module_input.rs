@@ -53,18 +53,19 @@ fn decode_block(
     place: &SourceLocation,
 ) -> Vec<Located<WrittenInput>> {
     let sink = block.sink();
+    let log_path = block.log_path().to_owned();
     let mut entries = block.into_entries();
     entries.retain(|entry| !entry.is_unset());
     let Some((first, more)) = entries.split_first() else {
         let message =
             format!("a `{name}` block needs a label, its type: \"services\" or \"consul-kv\"");
-        sink.error(place, message);
+        sink.malformed(place, message, None);
         return Vec::new();
     };
     if first.rules() == Rules::Json && !more.is_empty() {
         let entries = entries.iter();
         return entries
-            .filter_map(|entry| decode_entry(name, entry, entry.key_place(), sink))
+            .filter_map(|entry| decode_entry(name, &log_path, entry, entry.key_place(), sink))
             .collect();
     }
     for second in more {
@@ -74,13 +75,14 @@ fn decode_block(
         );
         sink.error(&second.key_place(), message);
     }
-    decode_entry(name, first, place.clone(), sink)
+    decode_entry(name, &log_path, first, place.clone(), sink)
         .into_iter()
         .collect()
 }
 
 fn decode_entry(
     name: &str,
+    log_path: &str,
     entry: &Entry<'_>,
     place: SourceLocation,
     sink: &Sink,
@@ -91,10 +93,11 @@ fn decode_entry(
             "unsupported {name} type `{kind}`: expected {}",
             KNOWN.join(" or ")
         );
-        sink.error_with_help(&entry.key_place(), message, suggestion(kind, &KNOWN));
+        sink.malformed(&entry.key_place(), message, suggestion(kind, &KNOWN));
         return None;
     }
-    let mut block = Block::of_entry(format!("task.{name} \"{kind}\""), entry, sink);
+    let mut block = Block::of_entry(format!("task.{name} \"{kind}\""), entry, sink)
+        .logged_as(log_path.to_owned());
     let mut members = Members::new(&mut block);
     let input = if kind == "services" {
         let services = members.services();

@@ -20,6 +20,7 @@ use crate::decode::path::clean;
 use crate::decode::source::read_bytes;
 use crate::report::location::{Located, SourceLocation, SourceText};
 use crate::report::mask::mask_text;
+use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use cost::is_bounded;
 use exact::make_exact;
@@ -68,6 +69,7 @@ impl<'a> VariableFiles<'a> {
             Some(Err(reason)) => {
                 let message = format!("cannot read variable file {}: {reason}", path.display());
                 self.sink.error(&file.place, message);
+                self.sink.classify(ProblemKind::VariableFile);
                 Values::new()
             }
             None => Values::new(),
@@ -93,6 +95,7 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
             let help = is_json
                 .then(|| "variable files are written in HCL 2; JSON is not supported".to_owned());
             sink.error_with_help(&place, error.message(), help);
+            sink.classify(ProblemKind::VariableFile);
             return Ok(Values::new());
         }
     };
@@ -107,12 +110,16 @@ fn read_values(path: &Path, name: &str, order: usize, sink: &Sink) -> io::Result
                     Ok((name, value)) => {
                         values.insert(name, Located { value, place: key });
                     }
-                    Err(reason) => sink.error(&place, reason),
+                    Err(reason) => {
+                        sink.error(&place, reason);
+                        sink.classify(ProblemKind::VariableFile);
+                    }
                 }
             }
             Structure::Block(block) => {
                 let place = SourceLocation::new(&source, block.ident.span().unwrap_or_default());
                 sink.error(&place, "blocks are not allowed in variable files");
+                sink.classify(ProblemKind::VariableFile);
             }
         }
     }

@@ -116,6 +116,9 @@ fn with_the_other_driver_nothing_may_be_set() {
         ] {
             let text = format!("{}\n{driver}", task_with(setting));
             assert_problem(&text, 5, "is for the driver `terraform-cloud`");
+            let key = setting.split(' ').next().unwrap();
+            let sentence = format!("unsupported configuration '{key}' for task \"t\": ");
+            assert_problem(&text, 5, &sentence);
         }
         for empty in [
             "terraform_version = \"\"",

@@ -134,7 +134,7 @@ fn conditions_are_checked() {
         condition "services" { } #~ either the regexp or names field must be configured
         condition "services" { names = [] } #~ either the regexp or names field must be configured
         condition "services" { names = ["a", ""] } #~ names field includes empty string(s). services names cannot be empty
-        condition "services" { names = ["a"] regexp = "" } #~ `names` and `regexp` cannot both be
+        condition "services" { names = ["a"] regexp = "" } #~ regexp and names cannot both be configured
         condition "services" { regexp = "a(" } #~ no regular expression: missing closing `)`: `(`
         condition "services" { regexp = "\\p{Klingon}" } #~ unicode property not found
         condition "services" { names = {} } #~ must be a list of strings

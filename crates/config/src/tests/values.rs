@@ -243,7 +243,6 @@ fn transport_values_are_typed() {
     assert_eq!(transport.max_idle_conns, 7);
     assert!(transport.disable_keep_alives);
     let cases = r#"
-        consul { transport { max_idle_conns = -1 } } #~ cannot be negative
         consul { transport { dial_timeout = "-1s" } } #~ cannot be negative
     "#;
     assert_problems(cases);
@@ -251,13 +250,28 @@ fn transport_values_are_typed() {
 
 #[test]
 fn a_negative_number_of_unused_connections_keeps_none() {
-    let text = "consul { transport { max_idle_conns_per_host = -1 } }";
-    let warnings = Sandbox::new().warnings(text);
-    assert_eq!(
-        warnings,
-        ["`consul.transport.max_idle_conns_per_host` is negative, so no unused connection is kept"]
-    );
-    assert_eq!(config(text).consul.transport.max_idle_conns_per_host, 0);
+    for key in ["max_idle_conns", "max_idle_conns_per_host"] {
+        let text = format!("consul {{ transport {{ {key} = -1 }} }}");
+        let warnings = Sandbox::new().warnings(&text);
+        let expected =
+            format!("`consul.transport.{key}` is negative, so no unused connection is kept");
+        assert_eq!(warnings, [expected]);
+        assert_eq!(config(&text).consul.transport.unused_connections(), 0);
+    }
+}
+
+#[test]
+fn unused_connections_are_counted_as_in_go() {
+    for (keys, expected) in [
+        ("", 100),
+        ("max_idle_conns = 7", 7),
+        ("max_idle_conns = 7 max_idle_conns_per_host = 3", 3),
+        ("max_idle_conns_per_host = 0", 2),
+    ] {
+        let text = format!("consul {{ transport {{ {keys} }} }}");
+        let transport = config(&text).consul.transport;
+        assert_eq!(transport.unused_connections(), expected, "{keys}");
+    }
 }
 
 #[test]

@@ -106,6 +106,19 @@ async fn a_file_that_cannot_be_run_is_refused() {
 }
 
 #[tokio::test]
+async fn a_version_in_plain_text_is_too_old() {
+    let root = TempDir::new().unwrap();
+    let answer = "Terraform v0.12.31\n\nYour version of Terraform is out of date!";
+    script(
+        &root.path().join("terraform"),
+        &format!("#!/bin/sh\necho '{answer}'\n"),
+    );
+    let error = refused(root.path()).await;
+    assert!(matches!(error, FindError::Unsupported { .. }), "{error}");
+    assert!(error.to_string().contains("0.12.31"), "{error}");
+}
+
+#[tokio::test]
 async fn an_answer_without_a_version_is_refused() {
     let root = TempDir::new().unwrap();
     script(&root.path().join("terraform"), "#!/bin/sh\necho hello\n");

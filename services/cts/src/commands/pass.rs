@@ -265,7 +265,8 @@ impl Follower {
 
     async fn end(&mut self, task: &str, run: &str, now: Duration) -> Result<(), Failure> {
         self.written.remove(task);
-        let since = self.tally.running_since(task).unwrap_or(now);
+        let began = self.tally.running_since(task);
+        let since = began.unwrap_or(now);
         let request = GetRunRequest {
             run_id: run.to_owned(),
         };
@@ -281,7 +282,8 @@ impl Follower {
                 task,
                 end: &end,
                 took: now.saturating_sub(since),
-                error_is_logged: self.errors_are_logged,
+                // Of a run that could not begin the log has a warning alone.
+                error_is_logged: self.errors_are_logged && began.is_some(),
             };
             self.progress
                 .ended(&ended, self.tally.counts(), self.tally.len());
@@ -320,6 +322,7 @@ impl Follower {
             return Err(Failure::Pass {
                 failed: counts.failed,
                 of,
+                first: self.tally.first_failure().unwrap_or_default(),
             });
         }
         let done = match self.kind {

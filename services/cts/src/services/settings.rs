@@ -27,6 +27,12 @@ pub(crate) use self::worker::{remote, worker};
 /// Longest time for an answer of Vault.
 const LONGEST_VAULT_ANSWER: Duration = Duration::from_secs(20);
 
+/// Longer than any attempt to connect.
+const NO_LIMIT: Duration = Duration::from_hours(24);
+
+/// Interval of TCP keep-alive probes that Go takes for zero.
+const KEEP_ALIVE_OF_GO: Duration = Duration::from_secs(15);
+
 /// How the services live together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -79,21 +85,26 @@ pub(crate) fn consul(config: &ConsulConfig) -> ConsulSettings {
         },
         namespace: config.namespace.clone(),
         partition: config.partition.clone(),
-        dial_timeout: transport.dial_timeout,
-        tls_handshake_timeout: transport.tls_handshake_timeout,
-        keep_alive: transport.dial_keep_alive,
-        idle_timeout: transport.idle_conn_timeout,
-        max_idle_per_host: transport.max_idle_conns_per_host,
+        dial_timeout: unless_zero(transport.dial_timeout, NO_LIMIT),
+        tls_handshake_timeout: unless_zero(transport.tls_handshake_timeout, NO_LIMIT),
+        keep_alive: unless_zero(transport.dial_keep_alive, KEEP_ALIVE_OF_GO),
+        idle_timeout: unless_zero(transport.idle_conn_timeout, NO_LIMIT),
+        max_idle_per_host: transport.unused_connections(),
         max_per_host: transport.max_conns_per_host,
         disable_keep_alives: transport.disable_keep_alives,
         ..ConsulSettings::default()
     }
 }
 
+/// As in Go, zero stands for something else.
+fn unless_zero(written: Duration, zero: Duration) -> Duration {
+    if written.is_zero() { zero } else { written }
+}
+
 /// How Vault is reached, if it is configured.
 pub(crate) fn vault(config: &Config) -> Option<VaultSettings> {
     let vault = config.vault.as_ref()?;
-    let tls = &vault.tls;
+    let (tls, transport) = (&vault.tls, &vault.transport);
     Some(VaultSettings {
         address: vault.address.clone(),
         namespace: vault.namespace.clone(),
@@ -103,7 +114,8 @@ pub(crate) fn vault(config: &Config) -> Option<VaultSettings> {
         unwrap_token: vault.unwrap_token,
         tls: client_files(tls),
         server_name: server_name(tls),
-        connect_timeout: vault.transport.dial_timeout + vault.transport.tls_handshake_timeout,
+        connect_timeout: unless_zero(transport.dial_timeout, NO_LIMIT)
+            + unless_zero(transport.tls_handshake_timeout, NO_LIMIT),
         timeout: LONGEST_VAULT_ANSWER,
     })
 }

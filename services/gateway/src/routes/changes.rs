@@ -27,7 +27,7 @@ use crate::transport::json;
 use crate::transport::request_log::RequestId;
 
 /// The plan of a task that would not run.
-const SKIPPED: &str = "The task is disabled, so its inspection was skipped.\n";
+const SKIPPED: &str = "Task is disabled, inspection was skipped.";
 
 /// The plan of the destruction of a task that has nothing to be destroyed.
 const NOTHING_APPLIED: &str =

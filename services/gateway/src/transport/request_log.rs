@@ -67,11 +67,11 @@ fn log_arrival(id: RequestId, connection: &Connection, request: &Request) {
         .map(|host| String::from_utf8_lossy(host.as_bytes()));
     tracing::debug!(
         target: TARGET,
-        request_id = %id,
         remote_ip = %connection.peer.ip(),
-        method = request.method().as_str(),
         uri = request.uri().to_string(),
+        method = request.method().as_str(),
         host = host.as_deref().unwrap_or_default(),
+        request_id = %id,
         "request received"
     );
 }

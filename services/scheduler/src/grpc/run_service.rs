@@ -264,6 +264,7 @@ impl RunService for RunEndpoint {
         };
         let completed = self.store.complete(completion.clone()).await.or_status()?;
         // A pass ends with what its followers see, and the lines of its runs stand before its own.
+        logging::log_failed_apply(&completion, &completed);
         self.log_end(&completion, &completed);
         self.tell_end(completion.run, &completed);
         if completed.tasks_changed {

@@ -15,20 +15,41 @@ fn write_terraform(site: &Site, script: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// An executable called Terraform that does not do, and the sentence about it.
-const TERRAFORMS: [(&str, &str); 5] = [
+/// An executable called Terraform that does not do, the backend, and the sentence about it.
+const TERRAFORMS: [(&str, &str, &str); 7] = [
     (
         "\u{7f}ELF for another machine",
+        "local",
         "incompatible Terraform binary",
     ),
-    ("#!/bin/sh\nexit 1\n", "incompatible Terraform binary"),
-    ("#!/bin/sh\necho hello\n", "incompatible Terraform binary"),
+    (
+        "#!/bin/sh\nexit 1\n",
+        "local",
+        "incompatible Terraform binary",
+    ),
+    (
+        "#!/bin/sh\necho hello\n",
+        "local",
+        "incompatible Terraform binary",
+    ),
     (
         "#!/bin/sh\necho '{\"terraform_version\": \"0.12.31\"}'\n",
+        "local",
         "unsupported Terraform version",
     ),
     (
+        "#!/bin/sh\necho Terraform v0.12.31\n",
+        "local",
+        "unsupported Terraform version",
+    ),
+    (
+        "#!/bin/sh\necho '{\"terraform_version\": \"0.13.7\"}'\n",
+        "pg",
+        "does not support pg backend in automation",
+    ),
+    (
         "#!/bin/sh\necho '{\"terraform_version\": \"0.12.31\"}'\n",
+        "local",
         "[ERROR] driver.terraform: found Terraform version does not satisfy the version constraint",
     ),
 ];
@@ -36,8 +57,9 @@ const TERRAFORMS: [(&str, &str); 5] = [
 #[tokio::test]
 async fn a_terraform_that_cannot_be_used() {
     let consul = ConsulAgent::start().await;
-    for (script, sentence) in TERRAFORMS {
-        let site = site(&(blocks(&consul) + &driver("path = \"bin\"")));
+    for (script, backend, sentence) in TERRAFORMS {
+        let driver = driver("path = \"bin\"").replace("local", backend);
+        let site = site(&(blocks(&consul) + &driver));
         write_terraform(&site, script);
         let exit = start(&site, &["-once"]).await;
         exit.assert_code(16).says([sentence]);

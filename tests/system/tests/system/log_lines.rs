@@ -9,7 +9,7 @@ use regex::Regex;
 
 /// Lines of the original from a start over a change and a failure to the end, in its order, with the keys that it has.
 /// The registration has its own thread there, too.
-const IN_ORDER: [&str; 21] = [
+const IN_ORDER: [&str; 22] = [
     concat!("[INFO]  cli: ", env!("CARGO_PKG_VERSION")),
     "[INFO]  ctrl: setting up controller: type=daemon",
     "[INFO]  ctrl: initializing Consul client and testing connection",
@@ -28,6 +28,7 @@ const IN_ORDER: [&str; 21] = [
     "[INFO]  tasksmanager: task completed: task_name=pool",
     "[INFO]  tasksmanager: executing task: task_name=pool",
     "[WARN]  retry: retrying: attempt_number=2 description=\"ApplyTask pool\"",
+    "[ERROR] tasksmanager: error applying task: task_name=pool",
     "[ERROR] tasksmanager: error running task: task_name=pool",
     "[INFO]  cli: signal received to initiate graceful shutdown: signal=terminated",
     "[INFO]  api: shutdown api server",

@@ -14,7 +14,7 @@ pub(crate) struct ExactVersion {
 /// Why a text is not a usable version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VersionError {
-    #[error("malformed version {text:?}: `version` must be an exact {} version", engine.title())]
+    #[error("Malformed version {text:?}: `version` must be an exact {} version", engine.title())]
     Malformed { text: String, engine: EngineKind },
     #[error("provide the exact {} version: {text:?} does not have all three parts", engine.title())]
     Inexact { text: String, engine: EngineKind },

@@ -13,6 +13,7 @@ impl<'a> Block<'a> {
     /// A block that may stand once in each file.
     pub(crate) fn block(&mut self, name: &'static str) -> Option<Self> {
         let path = self.path_of(name);
+        let log_path = self.log_path_of(name);
         let mut parts = Vec::new();
         for of_file in self.claim_by_part(name) {
             let mut bodies = Vec::new();
@@ -21,10 +22,10 @@ impl<'a> Block<'a> {
                 bodies.append(&mut bodies_or_report(entry, &path, self.sink));
             }
             // Reading the others as well would add problems that follow from this one.
-            keep_first(&mut bodies, &path, self.sink);
+            keep_first(&mut bodies, &path, &log_path, self.sink);
             parts.append(&mut bodies);
         }
-        (!parts.is_empty()).then(|| Self::new(path, parts, self.sink))
+        (!parts.is_empty()).then(|| Self::new(path, parts, self.sink).logged_as(log_path))
     }
 
     /// Reports a list where a single block is expected, as far as the rules of the file forbid it.
@@ -44,8 +45,7 @@ impl<'a> Block<'a> {
             ),
             (Rules::Hcl, _) => return,
         };
-        self.sink
-            .error_with_help(&entry.value_place(), message, help);
+        self.sink.malformed(&entry.value_place(), message, help);
     }
 
     /// Blocks that may stand any number of times, each for itself.
@@ -68,8 +68,11 @@ impl<'a> Block<'a> {
                 self.sink.warning(&only.place, message);
                 parts.clear();
             }
-            let block = |part| Self::new(path.clone(), vec![part], self.sink);
-            blocks.extend(parts.into_iter().map(block));
+            let block = |(index, part)| {
+                Self::new(path.clone(), vec![part], self.sink)
+                    .logged_as(format!("{}[{index}]", self.log_path_of(name)))
+            };
+            blocks.extend(parts.into_iter().enumerate().map(block));
         }
         blocks
     }
@@ -82,7 +85,7 @@ impl<'a> Block<'a> {
             .iter()
             .flat_map(|entry| bodies_or_report(entry, &path, self.sink))
             .collect();
-        Self::new(path, parts, self.sink)
+        Self::new(path, parts, self.sink).logged_as(self.log_path_of(name))
     }
 }
 
@@ -96,7 +99,7 @@ pub(super) fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -
                 let place = SourceLocation::new(entry.source(), value.span.clone());
                 let expected = entry.noun();
                 let message = format!("`{path}` must be {expected}, not {}", describe(value));
-                sink.error(&place, message);
+                sink.malformed(&place, message, None);
             }
         }
     }
@@ -104,11 +107,11 @@ pub(super) fn bodies_or_report<'a>(entry: &Entry<'a>, path: &str, sink: &Sink) -
 }
 
 /// Reports all but the first of several blocks, and drops them.
-pub(super) fn keep_first(parts: &mut Vec<Part<'_>>, path: &str, sink: &Sink) {
+pub(super) fn keep_first(parts: &mut Vec<Part<'_>>, path: &str, log_path: &str, sink: &Sink) {
     for second in parts.iter().skip(1) {
         let message = format!("only one `{path}` block can be configured");
         sink.error(&second.place, message);
-        sink.classify(ProblemKind::SecondBlock(path.to_owned()));
+        sink.classify(ProblemKind::SecondBlock(log_path.to_owned()));
     }
     parts.truncate(1);
 }

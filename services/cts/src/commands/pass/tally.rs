@@ -154,6 +154,23 @@ impl Tally {
         counts
     }
 
+    /// The first task by name that failed, with the first line of its error.
+    pub(crate) fn first_failure(&self) -> Option<String> {
+        self.tasks.iter().find_map(|(name, entry)| {
+            let Stage::Ended(end) = &entry.stage else {
+                return None;
+            };
+            match end {
+                End::Failed(error) => {
+                    let line = error.lines().next().unwrap_or_default();
+                    Some(format!("{name}: {line}"))
+                }
+                End::Cancelled => Some(format!("{name}: its run was cancelled")),
+                End::Applied | End::Planned { .. } => None,
+            }
+        })
+    }
+
     /// How many tasks there are.
     pub(crate) fn len(&self) -> usize {
         self.tasks.len()
@@ -202,6 +219,7 @@ mod tests {
         tally.moved("b", "2", Stage::Ended(End::Planned { changes: false }));
         assert!(tally.is_done());
         assert_eq!(tally.counts().succeeded, 1);
+        assert_eq!(tally.first_failure().as_deref(), Some("a: no"));
     }
 
     #[test]

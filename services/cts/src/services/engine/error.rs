@@ -42,7 +42,7 @@ pub enum EngineError {
         source: InstallError,
     },
     /// The engine is too old for the configured backend.
-    #[error("the backend {backend:?} needs a newer {} than {version}", engine.title())]
+    #[error("{} {version} does not support {backend} backend in automation; a newer version does", engine.title())]
     Backend {
         /// The engine.
         engine: EngineKind,

@@ -47,12 +47,12 @@ impl RunEndpoint {
             }
             (AttemptOutcome::Failed(error), _) if completed.kind == RunKind::Destroy => {
                 tracing::error!(
-                    target: "ctrl",
+                    target: "tasksmanager",
                     task_name = %task,
+                    error = format!("its infrastructure cannot be destroyed: {error}"),
                     run.id = %run,
-                    error,
                     retry_after = ?completed.next_due,
-                    "error destroying the infrastructure of a deleted task"
+                    "unable to delete task"
                 );
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind.only_plans() => {
@@ -112,6 +112,17 @@ impl RunEndpoint {
                 tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "a worker did something else than it was to do");
             }
         }
+    }
+}
+
+/// Logs what Terraform has reported of an apply that will not be tried again, before the line that ends its run.
+pub(super) fn log_failed_apply(completion: &Completion, completed: &Completed) {
+    let task = &completed.task;
+    if let (AttemptOutcome::Failed(error), RunStatus::Failed, RunKind::Apply) =
+        (&completion.outcome, completed.status, completed.kind)
+        && !lacks_variable(task, error)
+    {
+        tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %completion.run, "error applying task");
     }
 }
 
