@@ -223,3 +223,15 @@ proptest! {
 fn place(part: f64, length: usize) -> usize {
     (part * length as f64) as usize
 }
+
+#[test]
+fn a_long_password_of_a_url_is_hidden() {
+    let long = "p".repeat(2000);
+    let text = format!("https://{}:{long}@host", "u".repeat(200));
+    assert!(!redactor([]).redact(&text).contains(&long));
+    let text = format!("host=db password={long} user=cts");
+    assert_eq!(
+        redactor([]).redact(&text),
+        "host=db password=(hidden) user=cts"
+    );
+}
