@@ -225,6 +225,17 @@ fn place(part: f64, length: usize) -> usize {
 }
 
 #[test]
+fn runs_with_the_same_secrets_share_a_redactor() {
+    let redactors = Redactors::default();
+    let first = redactors.of(["password", "user-name"]).unwrap();
+    let second = redactors.of(["user-name", "password", "password"]).unwrap();
+    assert!(Arc::ptr_eq(&first, &second));
+    let other = redactors.of(["passworduser-name"]).unwrap();
+    assert!(!Arc::ptr_eq(&first, &other));
+    assert_eq!(other.redact("a password"), "a password");
+}
+
+#[test]
 fn a_long_password_of_a_url_is_hidden() {
     let long = "p".repeat(2000);
     let text = format!("https://{}:{long}@host", "u".repeat(200));
