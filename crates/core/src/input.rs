@@ -31,16 +31,6 @@ pub struct RunInput {
     pub consul_kv: Vec<Arc<KeyValue>>,
 }
 
-impl RunInput {
-    /// Drops the data and the variables, which are of no use once the module has been given them.
-    pub fn forget_values(&mut self) {
-        self.definition.variables.clear();
-        self.services = Vec::new();
-        self.catalog_services = Vec::new();
-        self.consul_kv = Vec::new();
-    }
-}
-
 /// A part of a frozen input: the task as it was, or what one of its views showed. Inputs that share a part name the same
 /// one.
 #[derive(Debug, Clone, PartialEq, Eq)]

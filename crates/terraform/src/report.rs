@@ -36,7 +36,8 @@ const LONGEST_READ: usize = 8 * 1024;
 /// Reads the output of one attempt's commands on its way to another sink.
 pub struct Report {
     sink: Arc<dyn OutputSink>,
-    seen: Mutex<Seen>,
+    /// Boxed, because the report of a run that has no output yet is to be small.
+    seen: Mutex<Option<Box<Seen>>>,
 }
 
 #[derive(Default)]
@@ -81,12 +82,18 @@ impl Report {
         for line in text.lines() {
             diagnostics.line(beginning(line));
         }
-        self.seen.lock().last.errors.take_in(diagnostics);
+        self.seen
+            .lock()
+            .get_or_insert_default()
+            .last
+            .errors
+            .take_in(diagnostics);
     }
 
     /// The counts of the plan so far, if a plan was made.
     pub fn planned(&self) -> Option<ResourceCounts> {
         let seen = self.seen.lock();
+        let seen = seen.as_ref()?;
         let planned = seen.planned.counts();
         seen.phases.plan.is_some().then_some(planned)
     }
@@ -94,7 +101,7 @@ impl Report {
     /// The details so far, of an attempt at a run of this kind. The result as a whole is not bounded, but its
     /// parts are.
     pub fn details(&self, kind: RunKind) -> RunDetails {
-        let mut seen = mem::take(&mut *self.seen.lock());
+        let mut seen = self.seen.lock().take().unwrap_or_default();
         // Diagnostics of a command that has not ended.
         let running = seen.found();
         let Seen {
@@ -104,7 +111,7 @@ impl Report {
             last,
             phases,
             ..
-        } = seen;
+        } = *seen;
         let (begun, changes) = match kind {
             RunKind::Apply | RunKind::Destroy => (phases.apply.is_some(), done),
             RunKind::Plan | RunKind::DestroyPlan => (phases.plan.is_some(), planned),
@@ -135,22 +142,27 @@ impl Report {
 
     /// The outputs of the root module, if the events of an apply have reported them.
     pub fn outputs(&self) -> Option<ReportedOutputs> {
-        self.seen.lock().outputs.take()
+        self.seen.lock().as_mut()?.outputs.take()
     }
 }
 
 impl OutputSink for Report {
     fn line(&self, line: OutputLine) {
-        self.seen.lock().take(&line);
+        self.seen.lock().get_or_insert_default().take(&line);
         self.sink.line(line);
     }
 
     fn event(&self, line: &str) {
-        self.seen.lock().events.get_or_insert_default().take(line);
+        let mut seen = self.seen.lock();
+        let seen = seen.get_or_insert_default();
+        seen.events.get_or_insert_default().take(line);
     }
 
     fn step_ended(&self, step: Step, took: Duration) {
-        self.seen.lock().step_ended(step, took);
+        self.seen
+            .lock()
+            .get_or_insert_default()
+            .step_ended(step, took);
         self.sink.step_ended(step, took);
     }
 }

@@ -32,7 +32,8 @@ use crate::lease::wait_error::WaitError;
 use crate::options::Driver;
 use crate::redaction::{RedactingSink, Redactor};
 use crate::remote::RemoteDriver;
-use crate::remote::remote_attempt::RemoteAttempt;
+use crate::remote::remote_attempt::{Given, RemoteAttempt};
+use crate::remote::turn::Turn;
 use crate::shared::Shared;
 use crate::values::{Resolved, resolve, secrets_of};
 
@@ -91,9 +92,16 @@ async fn try_attempt(
     order: StopSignal,
     findings: &mut Option<AttemptReport>,
 ) -> Result<AttemptOutcome, AttemptError> {
-    let begun = Instant::now();
     let options = &shared.options;
     let kind = run.lease.kind.clone()?;
+    let turn = match &shared.driver {
+        Driver::Terraform(_) => Turn::default(),
+        Driver::Remote(remote) => tokio::select! {
+            turn = step(&order, remote.turn()) => turn?,
+            () = run.drain.cancelled() => return Err(AttemptError::Stopped),
+        },
+    };
+    let begun = Instant::now();
     let mut input: RunInput = step(&order, shared.scheduler.input(&run.lease.input)).await??;
     if kind == RunKind::Destroy {
         // Webhooks report applies only. A handler that a provider needs for a change to take effect follows a
@@ -133,9 +141,11 @@ async fn try_attempt(
     let Resolved {
         settings, answers, ..
     } = resolved;
-    let secrets = run_secrets(definition, &settings, &environment, answers);
-    let secrets = secrets.iter().map(String::as_str).chain(handlers.secrets());
-    let redactor = Arc::new(Redactor::new(options.secrets().chain(secrets))?);
+    let redactor = {
+        let secrets = run_secrets(definition, &settings, &environment, answers);
+        let secrets = secrets.iter().map(String::as_str).chain(handlers.secrets());
+        shared.redactors.of(options.secrets().chain(secrets))?
+    };
     // The driver takes the input.
     let mut applied = applied_run(shared, &run.lease, &input);
     let report = Arc::new(Report::new(output));
@@ -157,7 +167,8 @@ async fn try_attempt(
             Box::pin(ready.run_here(terraform, (directory, lock), findings)).await?
         }
         Driver::Remote(remote) => {
-            let outcome = Box::pin(ready.run_remotely(remote, findings)).await;
+            let (attempt, given) = ready.for_server(remote, turn, directory, findings);
+            let outcome = Box::pin(attempt.make(given, findings)).await;
             drop(lock);
             outcome?
         }
@@ -187,27 +198,36 @@ struct Ready<'r> {
     begun: Instant,
 }
 
-impl Ready<'_> {
-    /// Has the server of the task's workspace run Terraform.
-    async fn run_remotely(
+impl<'r> Ready<'r> {
+    /// The attempt at a run on the server of the task's workspace, and the things that its remote run begins with.
+    fn for_server(
         self,
-        driver: &RemoteDriver,
+        driver: &'r RemoteDriver,
+        turn: Turn,
+        directory: TaskDirectory,
         findings: &mut AttemptReport,
-    ) -> Result<AttemptOutcome, AttemptError> {
+    ) -> (RemoteAttempt<'r>, Box<Given>) {
         findings.rendered(self.begun.elapsed());
+        let definition = &self.input.definition;
         let attempt = RemoteAttempt {
             run: self.run,
             driver,
             kind: self.kind,
+            task: definition.name.clone(),
+            outputs: definition.outputs.clone(),
+            directory,
+            output: self.output,
+            order: self.order,
+            redactor: Arc::clone(&findings.redactor),
+            turn,
+        };
+        let given = Given {
             input: self.input,
             settings: self.settings,
             environment: self.environment,
             bundle: self.bundle.cloned(),
-            output: self.output,
-            order: self.order,
-            redactor: Arc::clone(&findings.redactor),
         };
-        attempt.make(findings).await
+        (attempt, Box::new(given))
     }
 }
 
@@ -245,12 +265,17 @@ fn run_secrets(
     secrets
 }
 
-/// Waits for a future unless the order to stop comes first.
-async fn step<T>(order: &StopSignal, step: impl Future<Output = T>) -> Result<T, AttemptError> {
+/// Waits for a future unless the order to stop comes first. The future has memory of its own.
+fn step<T>(
+    order: &StopSignal,
+    step: impl Future<Output = T>,
+) -> impl Future<Output = Result<T, AttemptError>> {
     let step = Box::pin(step);
-    tokio::select! {
-        it = step => Ok(it),
-        () = order.cancelled() => Err(AttemptError::Stopped),
+    async move {
+        tokio::select! {
+            it = step => Ok(it),
+            () = order.cancelled() => Err(AttemptError::Stopped),
+        }
     }
 }
 

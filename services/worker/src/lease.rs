@@ -6,6 +6,7 @@ mod wait;
 pub(crate) mod wait_error;
 pub(crate) mod work;
 
+use std::mem;
 use std::time::Duration;
 
 use cts_core::runs::RunKind;
@@ -13,6 +14,7 @@ use cts_core::state::StateRecord;
 use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts};
 use cts_proto::run::v1 as proto;
 use cts_rpc::{ConversionError, convert};
+use parking_lot::Mutex;
 
 /// A lease as the scheduler has granted it.
 #[derive(Debug)]
@@ -43,8 +45,15 @@ pub(crate) struct Lease {
 pub(crate) struct FrozenInput {
     /// Hash of the whole.
     pub(crate) hash: String,
-    /// Contents in order, some with their bytes; if empty, they are to be fetched by the hash of the whole.
-    pub(crate) contents: Vec<NamedContent>,
+    contents: Mutex<Vec<NamedContent>>,
+}
+
+impl FrozenInput {
+    /// Contents in order, some with their bytes; if empty, they are to be fetched by the hash of the whole. The lease
+    /// has them no longer: they are of no use once the input is read.
+    pub(crate) fn take_contents(&self) -> Vec<NamedContent> {
+        mem::take(&mut *self.contents.lock())
+    }
 }
 
 /// A content of an input, by its hash.
@@ -82,7 +91,7 @@ impl TryFrom<proto::Lease> for Lease {
             waited: convert::duration_from_wire(lease.waited.as_ref()),
             input: FrozenInput {
                 hash: lease.input_hash,
-                contents: contents.collect(),
+                contents: Mutex::new(contents.collect()),
             },
             delivery,
             state: convert::known_state_from_wire(lease.state),

@@ -4,6 +4,7 @@
 
 mod forms;
 mod output;
+mod redactors;
 mod shapes;
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ use cts_core::hidden::without;
 
 use forms::forms;
 pub(crate) use output::RedactingSink;
+pub(crate) use redactors::Redactors;
 use shapes::shapes;
 
 /// Finds the secrets of a run.

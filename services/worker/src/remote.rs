@@ -23,6 +23,7 @@ pub(crate) mod remote_attempt;
 mod rules;
 mod settings;
 mod state;
+pub(crate) mod turn;
 mod variables;
 mod version;
 mod workspace;
@@ -42,6 +43,7 @@ pub use self::settings::{RemoteSettings, RemoteSettingsError};
 
 use self::budget::Share;
 use self::settings::{CONNECT_TIMEOUT, RETRY_FOR};
+use self::turn::TURNS;
 use self::variables::KnownVariables;
 use crate::values::{ValueSources, is_template, resolve_text};
 
@@ -56,6 +58,7 @@ pub struct RemoteDriver {
     /// Reads states out of the backend that had them before.
     terraform: Option<Arc<Terraform>>,
     uploads: Semaphore,
+    turns: Arc<Semaphore>,
     variables: KnownVariables,
     /// Remote runs that are being polled.
     polled: Arc<AtomicUsize>,
@@ -74,6 +77,7 @@ impl RemoteDriver {
             server: Mutex::default(),
             terraform,
             uploads: Semaphore::new(UPLOADS),
+            turns: Arc::new(Semaphore::new(TURNS)),
             variables: KnownVariables::default(),
             polled: Arc::default(),
         })

@@ -17,6 +17,7 @@ use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
 use crate::journal::Journal;
 use crate::options::{Driver, Options};
+use crate::redaction::Redactors;
 use crate::slots::{Slot, Slots};
 use crate::values::ValueSources;
 
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) handlers: Handlers,
     pub(crate) gate: Option<Arc<dyn ApprovalGate>>,
     pub(crate) slots: Slots,
+    pub(crate) redactors: Redactors,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
     /// One attempt at a time in each directory: an attempt whose lease was lost may still be ending when the

@@ -24,6 +24,7 @@ use crate::journal::Journal;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::work::work_on;
 use crate::options::{Dependencies, Options, ShutdownTokens};
+use crate::redaction::Redactors;
 use crate::shared::{Console, Shared};
 use crate::slots::Slots;
 
@@ -90,6 +91,7 @@ impl Worker {
             directories: parking_lot::Mutex::default(),
             started: Instant::now(),
             requests: Requests::default(),
+            redactors: Redactors::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -181,7 +183,7 @@ async fn forget_bundles(shared: &Shared) -> Infallible {
 async fn take_runs(
     shared: Arc<Shared>,
     shutdown: ShutdownTokens,
-    leased: mpsc::UnboundedSender<LeasedRun>,
+    leased: mpsc::UnboundedSender<Box<LeasedRun>>,
 ) {
     let mut pauses = RETRIES.pauses(fastrand::f64);
     let mut outage = Outage::default();
@@ -221,7 +223,7 @@ async fn take_runs(
                 if let Some(lease) = lease {
                     let drain = shutdown.drain.clone();
                     let run = LeasedRun::new(Arc::clone(&shared), (lease, slot), asked, drain);
-                    if leased.send(run).is_err() {
+                    if leased.send(Box::new(run)).is_err() {
                         return;
                     }
                 }

@@ -12,7 +12,7 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::calls::call_timeout::within;
-use crate::lease::FrozenInput;
+use crate::lease::{FrozenInput, NamedContent};
 
 /// Most bytes of kept contents, with the additional bytes that each of them needs: the next run often needs
 /// the same contents.
@@ -63,29 +63,27 @@ impl Contents {
         runs: &RunServiceClient<Channel>,
         input: &FrozenInput,
     ) -> Result<RunInput, InputError> {
-        let asked: Vec<String>;
-        let named: Vec<(&String, Option<&Vec<u8>>)> = if input.contents.is_empty() {
-            match within(TRANSFER, ask(runs, &input.hash)).await? {
+        let mut named = input.take_contents();
+        if named.is_empty() {
+            let asked = match within(TRANSFER, ask(runs, &input.hash)).await? {
                 Asked::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
-                Asked::Contents(named) => asked = named,
-            }
-            asked.iter().map(|hash| (hash, None)).collect()
-        } else {
-            let named = input.contents.iter();
-            let named = named.map(|named| (&named.hash, named.bytes.as_ref()));
-            named.collect()
-        };
+                Asked::Contents(asked) => asked.into_iter(),
+            };
+            named = asked
+                .map(|hash| NamedContent { hash, bytes: None })
+                .collect();
+        }
         let mut hashes = Vec::with_capacity(named.len());
         let mut contents = HashMap::new();
         let mut missing = Vec::new();
-        for (hash, carried) in named {
+        for NamedContent { hash, bytes } in named {
             let hash: Digest = hash.parse()?;
             hashes.push(hash);
             let kept = self.0.get(&hash);
-            match (kept, carried) {
+            match (kept, bytes) {
                 (Some(content), _) => drop(contents.insert(hash, content)),
                 (None, Some(bytes)) => {
-                    contents.insert(hash, self.keep(hash, bytes.clone())?);
+                    contents.insert(hash, self.keep(hash, bytes)?);
                 }
                 (None, None) => missing.push(hash),
             }

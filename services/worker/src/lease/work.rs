@@ -14,7 +14,7 @@ use crate::lease::leased_run::renewal::LeaseEnd;
 use crate::lease::run_log::RunLog;
 
 /// Works on the run to its end. Returns when the report has arrived or has become pointless.
-pub(crate) async fn work_on(run: LeasedRun, stop: &CancellationToken) {
+pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
     tracing::debug!(
         task_name = run.lease.task_name,
         run.id = %run.lease.run,

@@ -223,3 +223,26 @@ proptest! {
 fn place(part: f64, length: usize) -> usize {
     (part * length as f64) as usize
 }
+
+#[test]
+fn runs_with_the_same_secrets_share_a_redactor() {
+    let redactors = Redactors::default();
+    let first = redactors.of(["password", "user-name"]).unwrap();
+    let second = redactors.of(["user-name", "password", "password"]).unwrap();
+    assert!(Arc::ptr_eq(&first, &second));
+    let other = redactors.of(["passworduser-name"]).unwrap();
+    assert!(!Arc::ptr_eq(&first, &other));
+    assert_eq!(other.redact("a password"), "a password");
+}
+
+#[test]
+fn a_long_password_of_a_url_is_hidden() {
+    let long = "p".repeat(2000);
+    let text = format!("https://{}:{long}@host", "u".repeat(200));
+    assert!(!redactor([]).redact(&text).contains(&long));
+    let text = format!("host=db password={long} user=cts");
+    assert_eq!(
+        redactor([]).redact(&text),
+        "host=db password=(hidden) user=cts"
+    );
+}

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use super::configuration::Configuration;
 use super::error::RemoteError;
-use super::remote_attempt::RemoteAttempt;
+use super::remote_attempt::{Given, RemoteAttempt};
 use super::variables::{Values, WantedVariable, values, write_variables};
 use super::version::version_of_files;
 use super::workspace::{Reconciled, host_of, page_in};
@@ -56,10 +56,10 @@ enum Step {
 
 impl RemoteAttempt<'_> {
     /// The remote run of this run; `None` for a check, which has none. While the server is away, the run waits for it.
-    pub(super) async fn begin(&self) -> Result<Option<Begun>, AttemptError> {
+    pub(super) async fn begin(&self, given: &Given) -> Result<Option<Begun>, AttemptError> {
         let mut unknown = 0;
         loop {
-            let error = match self.try_begin().await {
+            let error = match self.try_begin(given).await {
                 Err(AttemptError::Remote(error)) => error,
                 begun => return begun,
             };
@@ -77,9 +77,9 @@ impl RemoteAttempt<'_> {
         }
     }
 
-    async fn try_begin(&self) -> Result<Option<Begun>, AttemptError> {
+    async fn try_begin(&self, given: &Given) -> Result<Option<Begun>, AttemptError> {
         let step = tokio::select! {
-            step = self.prepare() => step?,
+            step = self.prepare(given) => step?,
             () = self.order.cancelled() => return Err(AttemptError::Stopped),
             () = self.run.drain.cancelled() => return Err(AttemptError::Stopped),
         };
@@ -100,7 +100,8 @@ impl RemoteAttempt<'_> {
         }
     }
 
-    async fn prepare(&self) -> Result<Step, AttemptError> {
+    async fn prepare(&self, given: &Given) -> Result<Step, AttemptError> {
+        self.take_turn().await;
         let lease = &self.run.lease;
         let server = self.server().await?;
         let known = self.run.shared.scheduler.remote_runs(lease).await;
@@ -118,21 +119,22 @@ impl RemoteAttempt<'_> {
                 return Ok(Step::Follow(Box::new(remote)));
             }
         }
-        let reconciled = self.driver.reconcile(&server, &self.input.definition);
+        let reconciled = self.driver.reconcile(&server, &given.input.definition);
         let reconciled = reconciled.await?;
         let newest = known.newest.as_ref();
         if self.kind == RunKind::Check {
             let newest = newest.map(|newest| &newest.remote);
-            self.load(&server, &reconciled, newest).await?;
+            self.load(given, &server, &reconciled, newest).await?;
             return Ok(Step::Checked);
         }
         let is_left = |newest: &&TaskRemoteRun| newest.run != lease.run || newest.remote.given_up;
         let earlier = newest.filter(is_left);
         self.end_earlier(&server, &reconciled, earlier, number)
             .await?;
+        self.take_turn().await;
         let newest = newest.map(|newest| &newest.remote);
         let verified = self.verify_state(&server, &reconciled, newest).await?;
-        let (uploaded, variables) = self.load(&server, &reconciled, newest).await?;
+        let (uploaded, variables) = self.load(given, &server, &reconciled, newest).await?;
         Ok(Step::Create(Box::new(Prepared {
             is_disposable: reconciled.is_new && self.kind.only_plans(),
             remote: RemoteRun {
@@ -151,13 +153,14 @@ impl RemoteAttempt<'_> {
     /// run itself has to have.
     async fn load(
         &self,
+        given: &Given,
         server: &Server,
         reconciled: &Reconciled,
         known: Option<&RemoteRun>,
     ) -> Result<(RemoteConfiguration, Vec<RunVariable>), RemoteError> {
         let workspace = &reconciled.workspace;
         let version = workspace.terraform_version.as_deref().unwrap_or_default();
-        let (configuration, values) = self.render(version).await?;
+        let (configuration, values) = self.render(given, version).await?;
         let only_plans = self.kind.only_plans();
         let variables = values.variables.iter();
         let (of_run, of_workspace): (Vec<RunVariable>, Vec<WantedVariable>) = if only_plans {
@@ -179,13 +182,17 @@ impl RemoteAttempt<'_> {
         Ok((uploaded.await?, of_run))
     }
 
-    async fn render(&self, version: &str) -> Result<(Configuration, Values), RemoteError> {
+    async fn render(
+        &self,
+        given: &Given,
+        version: &str,
+    ) -> Result<(Configuration, Values), RemoteError> {
         let settings = RenderSettings {
             terraform_version: version_of_files(version),
-            ..RenderSettings::clone(&self.settings)
+            ..RenderSettings::clone(&given.settings)
         };
-        let (input, environment) = (self.input.clone(), self.environment.clone());
-        let bundle = self.bundle.clone();
+        let (input, environment) = (given.input.clone(), given.environment.clone());
+        let bundle = given.bundle.clone();
         let rendering = spawn_blocking(move || {
             let mut values = values(render_variables(&input, &settings)?, &environment);
             let long = values.file.take();

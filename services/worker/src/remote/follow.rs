@@ -69,7 +69,9 @@ impl RemoteAttempt<'_> {
         let mut ordered = None;
         let mut looks = 0;
         loop {
-            match Box::pin(self.look(&id, remote, &mut logs)).await {
+            // The memory of the look is free before anything is waited for.
+            let looked = Box::pin(self.look(&id, remote, &mut logs)).await;
+            match looked {
                 Ok(run) => {
                     outage.works();
                     match run.phase() {
@@ -96,7 +98,7 @@ impl RemoteAttempt<'_> {
                 }
                 Err(error) => {
                     if error.is_unauthorized() {
-                        self.driver.forget_server().await;
+                        Box::pin(self.driver.forget_server()).await;
                     }
                     log_failure!(outage, task_name = self.run.lease.task_name, remote_run = id, error = %Chain(&error), "the remote run cannot be followed for now");
                     if ordered == Some(CancelOrder::Force) {

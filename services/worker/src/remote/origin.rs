@@ -6,7 +6,7 @@ use cts_core::TaskName;
 use cts_core::state::StateRecord;
 use cts_hcp_terraform::Server;
 use cts_terraform::{
-    Attempt, ChildEnvironment, Discard, EnvironmentSources, FoundState, StateOrigin, TaskDirectory,
+    Attempt, ChildEnvironment, Discard, EnvironmentSources, FoundState, StateOrigin,
 };
 
 use super::error::RemoteError;
@@ -40,7 +40,7 @@ impl RemoteAttempt<'_> {
         }
         let options = &self.run.shared.options;
         let backend = options.previous_backend.clone()?;
-        let task = self.input.definition.name.clone();
+        let task = self.task.clone();
         Some(Origin::Backend(options.origin(backend, task)))
     }
 
@@ -73,8 +73,7 @@ impl RemoteAttempt<'_> {
             return Ok(None);
         };
         let options = &self.run.shared.options;
-        let definition = &self.input.definition;
-        let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
+        let directory = self.directory.clone();
         directory.create()?;
         let sources = EnvironmentSources {
             inherited: &options.environment,
@@ -85,8 +84,8 @@ impl RemoteAttempt<'_> {
             worker: None,
         };
         let attempt = Attempt {
-            task: definition.name.clone(),
-            environment: ChildEnvironment::new(sources, &definition.name, &directory),
+            task: self.task.clone(),
+            environment: ChildEnvironment::new(sources, &self.task, &directory),
             directory,
             output: Arc::new(Discard),
             stop: self.order.clone(),

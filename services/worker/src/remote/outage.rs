@@ -36,6 +36,7 @@ impl RemoteAttempt<'_> {
             attempt: self,
             problem: text(error),
         };
+        self.turn.leave();
         Ok(self.run.wait(&self.order, &reachable).await?)
     }
 }

@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use cts_bundle::UnpackedBundle;
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
-use cts_core::{RemoteRun, RunInput};
+use cts_core::{RemoteRun, RunInput, TaskName};
 use cts_hcp_terraform::{Run, RunEnd, RunStatus, Server};
-use cts_terraform::{OutputLine, OutputSink, OutputStream, RenderSettings, StopSignal};
+use cts_terraform::{
+    OutputLine, OutputSink, OutputStream, RenderSettings, StopSignal, TaskDirectory,
+};
 
 use super::RemoteDriver;
+use super::begin::Begun;
 use super::error::RemoteError;
 use super::follow::Ended;
+use super::turn::Turn;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::attempt_report::AttemptReport;
 use crate::lease::leased_run::LeasedRun;
@@ -19,42 +23,55 @@ use crate::redaction::Redactor;
 /// Most policies that an error names.
 const MOST_POLICIES: usize = 20;
 
-/// An attempt whose run happens on a server.
+/// An attempt whose run happens on a server. A worker has hundreds of them at a time, so they are small.
 pub(crate) struct RemoteAttempt<'r> {
     pub(crate) run: &'r LeasedRun,
     pub(crate) driver: &'r RemoteDriver,
     pub(crate) kind: RunKind,
+    pub(crate) task: TaskName,
+    /// Names of the outputs that an apply reports.
+    pub(crate) outputs: Vec<String>,
+    pub(crate) directory: TaskDirectory,
+    pub(crate) output: Arc<dyn OutputSink>,
+    pub(crate) order: StopSignal,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) turn: Turn,
+}
+
+/// Everything that is of no use once the remote run has begun.
+pub(crate) struct Given {
     pub(crate) input: RunInput,
     pub(crate) settings: Arc<RenderSettings>,
     /// Variables of the environment that providers of the task set.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) bundle: Option<UnpackedBundle>,
-    pub(crate) output: Arc<dyn OutputSink>,
-    pub(crate) order: StopSignal,
-    pub(crate) redactor: Arc<Redactor>,
 }
 
 impl RemoteAttempt<'_> {
     /// Begins the remote run, or continues with one that another worker has begun, and follows it to its end.
     pub(crate) async fn make(
-        mut self,
+        &self,
+        given: Box<Given>,
         findings: &mut AttemptReport,
     ) -> Result<AttemptOutcome, AttemptError> {
-        let Some(begun) = Box::pin(self.begin()).await? else {
+        let begun = Box::pin(self.begin(&given)).await?;
+        drop(given);
+        self.turn.leave();
+        let Some(Begun {
+            mut remote,
+            is_disposable,
+        }) = begun
+        else {
             return Ok(AttemptOutcome::Checked);
         };
-        // A worker follows hundreds of runs at a time.
-        self.input.forget_values();
-        findings.remote_url.clone_from(&begun.remote.url);
-        let is_disposable = begun.is_disposable;
-        let mut remote = begun.remote;
+        findings.remote_url.clone_from(&remote.url);
         let ended = Box::pin(self.follow(&mut remote)).await?;
         if self.kind.changes_resources() {
             Box::pin(self.report_state(&remote, findings)).await;
         }
         let outcome = Box::pin(self.outcome(&remote, &ended)).await?;
         if is_disposable {
-            self.remove_workspace(&remote).await;
+            Box::pin(self.remove_workspace(&remote)).await;
         }
         Ok(outcome)
     }

@@ -152,7 +152,7 @@ impl RemoteAttempt<'_> {
     ) -> AttemptError {
         let mismatch = Mismatch {
             refusal,
-            task: self.input.definition.name.clone(),
+            task: self.task.clone(),
             known: known.known.clone(),
             kind: self.kind,
             driver: REMOTE_DRIVER,
@@ -199,7 +199,7 @@ impl RemoteAttempt<'_> {
             Ok(None) => {}
             Ok(Some((found, text))) => {
                 findings.state = Some(found.state);
-                let names = &self.input.definition.outputs;
+                let names = &self.outputs;
                 if self.kind == RunKind::Apply && !names.is_empty() {
                     findings.outputs = run_outputs(names, state_outputs(&text));
                 }
