@@ -29,6 +29,9 @@ pub struct RunInput {
     /// Keys with their values, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consul_kv: Vec<Arc<KeyValue>>,
+    /// The views of the task were not read: a disabled task is checked without their items.
+    #[serde(skip)]
+    pub lacks_views: bool,
 }
 
 /// A part of a frozen input: the task as it was, or what one of its views showed. Inputs that share a part name the same
@@ -152,6 +155,7 @@ impl RunInput {
             services: Vec::new(),
             catalog_services: Vec::new(),
             consul_kv: Vec::new(),
+            lacks_views: false,
         }
     }
 
@@ -164,11 +168,8 @@ impl RunInput {
         let mut contents = contents.into_iter().enumerate();
         let (place, head) = contents.next().ok_or(ThawError::Empty)?;
         let head: ReadHead = serde_json::from_slice(head).map_err(unreadable(place))?;
-        let mut kinds = head
-            .definition
-            .dependencies()
-            .into_iter()
-            .map(|dependency| dependency.view.item_kind());
+        let dependencies = head.definition.dependencies().into_iter();
+        let mut kinds = dependencies.map(|dependency| dependency.view.item_kind());
         let mut input = Self::without_data(head.definition, head.settings_digest);
         for (place, shown) in contents {
             let kind = kinds.next().ok_or(ThawError::TooMany { place })?;
@@ -179,6 +180,7 @@ impl RunInput {
             };
             read.map_err(unreadable(place))?;
         }
+        input.lacks_views = kinds.next().is_some();
         Ok(input)
     }
 

@@ -119,27 +119,30 @@ pub struct TaskActivity {
     pub phase: TaskPhase,
     /// A run is running, and does not wait for something outside of cts.
     pub running: bool,
+    /// That run checks a disabled task, which changes nothing.
+    pub checks: bool,
     /// A run is leased and waits for something outside of cts.
     pub waits: bool,
-    /// A queued run is due, or between two of its attempts.
+    /// A queued run is due, or between two of its attempts, and does not check a disabled task.
     pub about_to_run: bool,
-    /// A request of a run was not carried out yet.
+    /// A request of a run other than the check of a disabled task was not carried out yet.
     pub requested: bool,
 }
 
 impl TaskActivity {
     /// Whether the task is *active* (docs/rest.md#while-a-task-runs), so that calls which need it idle
     /// have to be repeated. A failed input that is tried afresh after a minute or an hour does not make it so, nor does
-    /// a run that waits, which gives way.
+    /// a run that waits, which gives way, or the check of a disabled task.
     pub const fn is_busy(self) -> bool {
         let Self {
             phase,
             running,
+            checks,
             waits: _,
             about_to_run,
             requested,
         } = self;
-        running || about_to_run || requested || !matches!(phase, TaskPhase::Ready)
+        running && !checks || about_to_run || requested || !matches!(phase, TaskPhase::Ready)
     }
 
     /// Whether a worker has a lease of one of its runs.
@@ -244,11 +247,14 @@ mod tests {
         #[test]
         fn a_task_is_idle_only_if_nothing_at_all_goes_on(
             phase in 0_usize..4, running in any::<bool>(), about_to_run in any::<bool>(),
-            requested in any::<bool>(), waits in any::<bool>(),
+            requested in any::<bool>(), waits in any::<bool>(), checks in any::<bool>(),
         ) {
+            let checks = checks && running;
             let phase = TaskPhase::ALL[phase];
-            let activity = TaskActivity { phase, running, waits, about_to_run, requested };
-            let idle = TaskActivity { phase: TaskPhase::Ready, waits, ..TaskActivity::default() };
+            let activity = TaskActivity { phase, running, checks, waits, about_to_run, requested };
+            let idle = TaskActivity {
+                phase: TaskPhase::Ready, running: checks, checks, waits, ..TaskActivity::default()
+            };
             prop_assert_eq!(activity.is_busy(), activity != idle);
         }
     }

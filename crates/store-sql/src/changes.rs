@@ -73,15 +73,21 @@ pub(crate) async fn current(c: &mut dyn Connection, name: &TaskName) -> Result<C
                EXISTS (SELECT 1 FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'running'
                          AND r.waiting_for IS NULL) AS running,
+               NOT t.enabled AND EXISTS (
+                   SELECT 1 FROM runs r
+                   WHERE r.task_name = t.name AND r.status = 'running' AND r.kind = 'check'
+                     AND r.destroys IS NULL) AS checks,
                EXISTS (SELECT 1 FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'running'
                          AND r.waiting_for IS NOT NULL) AS waits,
                EXISTS (SELECT 1 FROM runs r
                        WHERE r.task_name = t.name AND r.status = 'queued'
                          AND (t.enabled OR r.kind <> 'apply' OR r.requested)
+                         AND (t.enabled OR r.kind <> 'check' OR r.destroys IS NOT NULL)
                          AND (r.due_at <= {now} OR r.attempts > 0)) AS about_to_run,
                EXISTS (SELECT 1 FROM run_requests q
-                       WHERE q.task_name = t.name AND q.refused IS NULL) AS requested
+                       WHERE q.task_name = t.name AND q.refused IS NULL
+                         AND (t.enabled OR q.kind <> 'check')) AS requested
         FROM tasks t
         WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')",
     );
@@ -92,6 +98,7 @@ pub(crate) async fn current(c: &mut dyn Connection, name: &TaskName) -> Result<C
             activity: TaskActivity {
                 phase: task.phase,
                 running: row.flag("running")?,
+                checks: row.flag("checks")?,
                 waits: row.flag("waits")?,
                 about_to_run: row.flag("about_to_run")?,
                 requested: row.flag("requested")?,

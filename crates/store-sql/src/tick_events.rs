@@ -137,7 +137,7 @@ mod tests {
         let merged_of = |runs: &[i64], ticks: &[(i64, u128)]| {
             let runs = runs
                 .iter()
-                .map(|&position| (position, event(position as u128)));
+                .map(|&position| (position, event(u128::from(position.unsigned_abs()))));
             let ticks = ticks.iter().map(|&(after, number)| TickEvent {
                 after,
                 event: event(number),

@@ -179,18 +179,21 @@ impl Model {
         let about = |run: &ModelRun| {
             run.status == RunStatus::Queued
                 && (enabled || run.kind != RunKind::Apply || run.requested)
+                && (enabled || run.kind != RunKind::Check)
                 && (run.due <= self.now || run.attempts > 0)
         };
         let running = self.only(name, RunStatus::Running);
         TaskActivity {
             phase,
             running: running.is_some_and(|id| self.runs[&id].is_at_work()),
+            checks: !enabled && running.is_some_and(|id| self.runs[&id].kind == RunKind::Check),
             waits: running.is_some_and(|id| !self.runs[&id].is_at_work()),
             about_to_run: runs.any(about),
-            requested: self
-                .requests
-                .values()
-                .any(|request| request.task == *name && request.refused.is_none()),
+            requested: self.requests.values().any(|request| {
+                request.task == *name
+                    && request.refused.is_none()
+                    && (enabled || request.kind != RunKind::Check)
+            }),
         }
     }
 

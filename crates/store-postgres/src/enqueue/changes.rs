@@ -201,9 +201,9 @@ impl<'a> Changes<'a> {
             .map_err(failed_to("count skipped inputs"))?;
         }
         for (task, key, run) in self.checks {
-            checks::begin(&mut shared(&mut **transaction), task, key, run).await?;
+            checks::begin(&mut shared(transaction), task, key, run).await?;
         }
-        tick_events::store(&mut shared(&mut **transaction), &self.ticks).await?;
+        tick_events::store(&mut shared(transaction), &self.ticks).await?;
         Ok(())
     }
 }

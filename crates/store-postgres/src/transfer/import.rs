@@ -5,7 +5,7 @@ mod columns;
 use async_trait::async_trait;
 use cts_core::runs::RunSummary;
 use cts_core::state::Keep;
-use cts_core::{EVENTS_KEPT, EventConfig, TaskName};
+use cts_core::{EVENTS_KEPT, EventConfig, RunId, TaskName};
 use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
     LogLineRow, RunRow, TaskRow, TickEventRow,
@@ -328,9 +328,7 @@ impl Import for PostgresImport {
         .bind(column(&rows, |row| row.position))
         .bind(column(&rows, |row| row.event.id.as_uuid()))
         .bind(column(&rows, |row| row.event.task_name.as_str()))
-        .bind(column(&rows, |row| {
-            row.event.run_id.map(|run| run.as_uuid())
-        }))
+        .bind(column(&rows, |row| row.event.run_id.map(RunId::as_uuid)))
         .bind(column(&rows, |row| row.event.success))
         .bind(column(&rows, |row| row.event.start_time.timestamp_micros()))
         .bind(column(&rows, |row| row.event.end_time.timestamp_micros()))

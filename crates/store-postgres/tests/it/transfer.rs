@@ -66,7 +66,8 @@ async fn a_file_arrives_in_a_database_as_it_is() {
     assert_eq!(statuses, expected.into());
     assert!(before.runs.iter().any(|run| run.epoch.get() > 2));
     assert!(before.tasks.iter().any(|task| task.failures == 1));
-    assert!(before.tasks.iter().any(|task| task.skipped == 2));
+    assert!(before.tasks.iter().any(|task| task.skipped == 8));
+    assert_eq!(before.tick_events.len(), 5);
     assert!(before.events.len() >= 4, "{}", before.events.len());
     let longest = before.log_lines.iter().map(|row| row.line.text.len());
     assert_eq!(longest.max(), Some(64 * 1024));

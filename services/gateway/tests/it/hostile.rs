@@ -56,6 +56,15 @@ async fn a_body_that_is_too_large_is_not_even_read() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_no_http_is_refused_without_a_body() {
+    let stage = Stage::start(three_tasks()).await;
+    let mut socket = stage.connect().await;
+    socket.write_all(b"no such thing\r\n\r\n").await.unwrap();
+    let answer = Answer::read(&mut socket).await;
+    assert_eq!((answer.status, answer.body.as_str()), (400, ""));
+}
+
+#[tokio::test]
 async fn a_body_of_unknown_size_is_read_to_the_limit() {
     let stage = Stage::start(three_tasks()).await;
     for (method, path, error) in REQUESTS {

@@ -243,9 +243,9 @@ mod tests {
         Digest::of(text.as_bytes())
     }
 
-    fn check(text: &str, number: u128, outcome: Option<CheckOutcome>) -> Option<TaskCheck> {
+    fn check(text: &str, number: u128, outcome: Option<CheckOutcome>) -> TaskCheck {
         let (key, run) = (key(text), run(number));
-        Some(TaskCheck { key, run, outcome })
+        TaskCheck { key, run, outcome }
     }
 
     fn with(names: &[&str], since: Since) -> DisabledTasks {
@@ -271,9 +271,9 @@ mod tests {
             tasks.begun(&name(task), run(number));
         }
         assert_eq!(next(&mut tasks, 0, "1"), []);
-        assert_eq!(tasks.read(&name("a"), check("1", 1, None)), None);
+        assert_eq!(tasks.read(&name("a"), Some(check("1", 1, None))), None);
         let failed = CheckOutcome::Failed("no".to_owned());
-        let ended = tasks.read(&name("a"), check("1", 1, Some(failed.clone())));
+        let ended = tasks.read(&name("a"), Some(check("1", 1, Some(failed.clone()))));
         assert_eq!(ended, Some(failed), "a failure ends it as well");
         assert_eq!(tasks.checked(), [(name("b"), run(2))]);
         assert_eq!(next(&mut tasks, 1, "1"), [step("c")]);
@@ -288,7 +288,7 @@ mod tests {
         let unread: Vec<_> = tasks.unread().cloned().collect();
         assert_eq!(unread, [name("a")]);
         let passed = Some(CheckOutcome::Passed);
-        assert_eq!(tasks.read(&name("a"), check("1", 1, passed.clone())), None);
+        assert_eq!(tasks.read(&name("a"), Some(check("1", 1, passed))), None);
         let remembered = Step::Remembered(name("a"), CheckOutcome::Passed);
         assert_eq!(next(&mut tasks, 9, "1"), [remembered]);
         assert_eq!((tasks.left(), tasks.unread().count()), (0, 0));
@@ -313,10 +313,10 @@ mod tests {
     fn a_check_that_somebody_else_has_begun_is_waited_for() {
         let mut tasks = DisabledTasks::default();
         tasks.note(&spec("a"), Since::Later);
-        tasks.read(&name("a"), check("1", 7, None));
+        tasks.read(&name("a"), Some(check("1", 7, None)));
         assert_eq!(next(&mut tasks, 9, "1"), []);
         assert_eq!(tasks.checked(), [(name("a"), run(7))]);
-        let ended = tasks.read(&name("a"), check("1", 7, Some(CheckOutcome::Passed)));
+        let ended = tasks.read(&name("a"), Some(check("1", 7, Some(CheckOutcome::Passed))));
         assert_eq!((ended, tasks.left()), (None, 0), "its caller logs it");
     }
 
@@ -324,7 +324,7 @@ mod tests {
     fn a_check_that_was_cut_off_is_repeated_by_the_next_leader() {
         let mut tasks = DisabledTasks::default();
         tasks.note(&spec("a"), Since::Start);
-        tasks.read(&name("a"), check("1", 7, None));
+        tasks.read(&name("a"), Some(check("1", 7, None)));
         assert_eq!(next(&mut tasks, 9, "1"), []);
         tasks.gone(&name("a"), run(7));
         assert_eq!(next(&mut tasks, 9, "1"), [Step::Check(name("a"))]);

@@ -64,7 +64,9 @@ impl Ready<'_> {
         for file_name in directory.write_root(&root)? {
             tracing::info!(target: "templates.tftmpl", file_name, task_name = %definition.name, "overwriting file in root module for task");
         }
-        directory.write_tfvars(&values)?;
+        if !input.lacks_views {
+            directory.write_tfvars(&values)?;
+        }
         if options.persist_log {
             directory.rotate_trace()?;
         }

@@ -57,7 +57,7 @@ async fn a_disabled_task_is_made_ready_once() {
     let state = cts.api.task_status("cold").await;
     assert_eq!(state["status"], "unknown");
     assert_eq!(state["events_url"], "");
-    let directory = site.path().join("sync-tasks/cold");
+    let directory = site.path().join("work/cold");
     for name in [
         "main.tf",
         "variables.tf",

@@ -353,6 +353,21 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         ],
     ),
     (
+        "with `-once` and `-inspect` the last",
+        &[Test(PASSES, "a_failing_task_is_told_and_the_others_go_on")],
+    ),
+    (
+        "`error applying task` has",
+        &[Test(PASSES, "a_failing_task_is_told_and_the_others_go_on")],
+    ),
+    (
+        "a request that cannot be read as HTTP",
+        &[Test(
+            "services/gateway/tests/it/hostile.rs",
+            "a_request_that_is_no_http_is_refused_without_a_body",
+        )],
+    ),
+    (
         "request bodies have no limit",
         &[Test(
             "services/gateway/tests/it/hostile.rs",
