@@ -176,7 +176,7 @@ pub(crate) enum Scenario {
     /// them. Medians of the rounds. With `--busy` only over Postgres, with watcher and worker played by this
     /// program, while a hundred transactions a second are committed: ten runs that are queued, leased, write
     /// twice and are applied, and fifty heartbeats; `transactions_per_second` is what Postgres counts in that
-    /// time.
+    /// time. With `--ticking` each task has a schedule that ticks once a second and finds nothing new.
     ApiStatus(ApiStatusArguments),
     /// Following the logs of runs that write nothing.
     ///

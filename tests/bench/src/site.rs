@@ -128,6 +128,17 @@ impl Site {
         change().context("cannot change the tasks")
     }
 
+    /// Lets the tasks tick each second; to be called before cts starts.
+    pub(crate) fn tick(&self) -> Result<()> {
+        let change = || {
+            let path = self.directory.join(CONFIGURATION);
+            let text = fs::read_to_string(&path)?;
+            let ticking = "condition \"schedule\" {\n    cron = \"* * * * * * *\"\n  }\n\n  module_input \"services\" {";
+            fs::write(path, text.replace("condition \"services\" {", ticking))
+        };
+        change().context("cannot change the tasks")
+    }
+
     /// Replaces the driver block; before cts starts.
     pub(crate) fn drive(&self, block: &str) -> Result<()> {
         let replace = || {

@@ -83,6 +83,9 @@ pub(crate) struct ApiStatusArguments {
     /// While runs, logs and heartbeats are committed.
     #[arg(long)]
     pub(crate) busy: bool,
+    /// While each task ticks once a second and finds nothing new.
+    #[arg(long, conflicts_with = "busy")]
+    pub(crate) ticking: bool,
 }
 
 #[derive(Debug, Args)]

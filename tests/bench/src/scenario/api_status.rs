@@ -62,6 +62,9 @@ async fn measure(
         cluster: in_cluster.then(ClusterSettings::default),
     };
     let site = stage.new_site(plan).await?;
+    if options.ticking {
+        site.tick()?;
+    }
     say(&format!("{name}: first pass"));
     let (_started, mut runs) = stage.start_cts(&site).await?;
     runs.first_pass(site.tasks().len()).await?;
