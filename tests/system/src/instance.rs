@@ -10,7 +10,7 @@ use crate::DEADLINE;
 use crate::api::Api;
 use crate::cluster::{Cluster, Plan, Service};
 use crate::environment::open_files;
-use crate::process::{Exit, Process};
+use crate::process::{Exit, Process, until_written};
 use crate::shape::Shape;
 use crate::site::Site;
 
@@ -131,6 +131,11 @@ impl Instance {
             Processes::Embedded(process) => process.output(),
             Processes::Cluster(cluster) => cluster.all_output(),
         }
+    }
+
+    /// Waits until its output has `text`.
+    pub async fn until_logged(&self, text: &str) {
+        until_written(|| self.output(), text).await;
     }
 
     /// Ends it by SIGTERM; runs at work are interrupted gently.

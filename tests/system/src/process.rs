@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use cts_testkit::eventually;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
@@ -60,6 +61,28 @@ impl Exit {
             );
         }
     }
+
+    /// Asserts that the log has lines that begin with these texts, after the time, in this order.
+    #[track_caller]
+    pub fn logs_in_order(&self, expected: &[&str]) {
+        let mut lines = self.output.lines();
+        for text in expected {
+            let found = lines.any(|line| {
+                line.split_once(' ')
+                    .is_some_and(|(_time, rest)| rest.starts_with(text))
+            });
+            assert!(found, "{text} is missing or too early:\n{}", self.output);
+        }
+    }
+}
+
+/// Waits until an output has `text`.
+pub(crate) async fn until_written(output: impl Fn() -> String, text: &str) {
+    eventually(DEADLINE, async || {
+        let output = output();
+        output.contains(text).then_some(()).ok_or(output)
+    })
+    .await;
 }
 
 /// A process whose output goes to a file. Ended when dropped: gently, then by force.
@@ -104,6 +127,11 @@ impl Process {
     pub fn output(&self) -> String {
         let bytes = std::fs::read(&self.output).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Waits until its output has `text`.
+    pub async fn until_logged(&self, text: &str) {
+        until_written(|| self.output(), text).await;
     }
 
     /// Whether it has not ended yet.

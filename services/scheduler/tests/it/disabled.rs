@@ -30,22 +30,13 @@ async fn leading(store: &Arc<SqliteStore>, tasks: Vec<TaskSpec>, slots: u32) -> 
 
 async fn leading_as(store: &Arc<SqliteStore>, options: Options, slots: u32) -> Setup {
     let setup = Setup::over(Arc::clone(store), options).await;
-    let heartbeat = worker::HeartbeatRequest {
-        worker: Some(worker::Worker {
-            id: WORKER.into(),
-            host: "h".into(),
-            version: "1".into(),
-            slots,
-            capabilities: Some(worker::Capabilities::default()),
-            draining: false,
-            settings: None,
-        }),
-        leaving: false,
-        unanswered_requests: Vec::new(),
-        wants_cluster_key: false,
-        journal: None,
+    let worker = worker::Worker {
+        id: WORKER.into(),
+        slots,
+        capabilities: Some(worker::Capabilities::default()),
+        ..worker::Worker::default()
     };
-    setup.workers.clone().heartbeat(heartbeat).await.unwrap();
+    setup.heartbeat(worker).await;
     setup
 }
 

@@ -22,22 +22,16 @@ fn id(number: usize) -> String {
 }
 
 async fn heartbeat(setup: &Setup, number: usize, draining: bool) {
-    let heartbeat = worker::HeartbeatRequest {
-        worker: Some(worker::Worker {
-            id: id(number),
-            host: "h".into(),
-            version: "1".into(),
-            slots: 10,
-            capabilities: Some(worker::Capabilities::default()),
-            draining,
-            settings: None,
-        }),
-        leaving: false,
-        unanswered_requests: Vec::new(),
-        wants_cluster_key: false,
-        journal: None,
+    let worker = worker::Worker {
+        id: id(number),
+        host: "h".into(),
+        version: "1".into(),
+        slots: 10,
+        capabilities: Some(worker::Capabilities::default()),
+        draining,
+        settings: None,
     };
-    setup.workers.clone().heartbeat(heartbeat).await.unwrap();
+    setup.heartbeat(worker).await;
 }
 
 /// Calls that wait for runs while no run exists; each returns the number of its worker when it is answered.

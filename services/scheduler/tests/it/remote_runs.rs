@@ -150,26 +150,22 @@ async fn a_remote_run_is_recorded_shown_and_found_again() {
 }
 
 async fn budget(setup: &Setup, id: &str, driver: &str) -> u32 {
-    let request = worker::HeartbeatRequest {
-        worker: Some(worker::Worker {
-            id: id.into(),
-            host: "h".into(),
-            version: "1".into(),
-            slots: 10,
-            capabilities: Some(worker::Capabilities {
-                engines: vec![worker::Engine {
-                    driver: driver.into(),
-                    version: "1".into(),
-                }],
-                bundles: false,
-            }),
-            draining: false,
-            settings: None,
+    let worker = worker::Worker {
+        id: id.into(),
+        host: "h".into(),
+        version: "1".into(),
+        slots: 10,
+        capabilities: Some(worker::Capabilities {
+            engines: vec![worker::Engine {
+                driver: driver.into(),
+                version: "1".into(),
+            }],
+            bundles: false,
         }),
-        ..worker::HeartbeatRequest::default()
+        draining: false,
+        settings: None,
     };
-    let answer = setup.workers.clone().heartbeat(request).await.unwrap();
-    answer.into_inner().remote_requests_per_minute
+    setup.heartbeat(worker).await.remote_requests_per_minute
 }
 
 #[tokio::test]

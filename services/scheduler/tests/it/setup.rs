@@ -16,6 +16,7 @@ use cts_proto::run::v1 as run;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
+use cts_proto::worker::v1 as worker;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
@@ -128,6 +129,16 @@ impl Setup {
             stop: stop.drop_guard(),
             _directory: None,
         })
+    }
+
+    /// A heartbeat with nothing but the registration of its worker.
+    pub(crate) async fn heartbeat(&self, worker: worker::Worker) -> worker::HeartbeatResponse {
+        let request = worker::HeartbeatRequest {
+            worker: Some(worker),
+            ..worker::HeartbeatRequest::default()
+        };
+        let answer = self.workers.clone().heartbeat(request).await;
+        answer.unwrap().into_inner()
     }
 
     /// Waits until so many runs have ended, and returns them by task.

@@ -13,7 +13,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use self::table::{CHANGE, END, FAILURE, Filter, INSPECT, ONCE, REQUESTS, START};
-use super::site::{Server, blocks, driver, run, site, start, until_logged};
+use super::site::{Server, blocks, driver, run, site, start};
 use crate::system::registry_module::{registry, use_registry};
 
 /// One line, taken apart.
@@ -79,14 +79,13 @@ const NIGHTLY: &str = "task {\n name = \"nightly\"\n module = \"./module\"\n con
 async fn a_daemon() {
     let web = task("web", "./modules/web", &["web"], "");
     let server = Server::start_at(|site| site.write_steps("web"), &format!("{web}{NIGHTLY}")).await;
-    until_logged(&server.process, "registered as a service").await;
+    server.process.until_logged("registered as a service").await;
     let consul = &server.consul;
     consul.register_service("web", "web-2", 2, &[], &[]).await;
-    until_logged(
-        &server.process,
-        "tasksmanager: task completed: task_name=web",
-    )
-    .await;
+    server
+        .process
+        .until_logged("tasksmanager: task completed: task_name=web")
+        .await;
 
     let patch = async |query: &str, enabled: bool| {
         let path = format!("/v1/tasks/web{query}");
@@ -112,7 +111,7 @@ async fn a_daemon() {
     consul
         .register_service("web", "web-1", 1, &[], &["broken"])
         .await;
-    until_logged(&server.process, "error running task").await;
+    server.process.until_logged("error running task").await;
     server.process.signal(Signal::SIGINT);
     let exit = server.process.wait().await;
     exit.assert_code(0);
@@ -246,7 +245,7 @@ async fn a_module_without_the_variable_of_the_condition() {
     let (address, _serving) = registry(&site.path().join("published")).await;
     use_registry(&mut site, address);
     let process = run(&site, &[]);
-    until_logged(&process, "error initializing task").await;
+    process.until_logged("error initializing task").await;
     let exit = process.terminate().await;
     let filters: [Filter; 1] = [(
         "ERROR",

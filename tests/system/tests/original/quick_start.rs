@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::site::{NAME, Server, run, site, start, until_logged};
+use super::site::{NAME, Server, run, site, start};
 use crate::cli::task::call::{Call, Said};
 
 /// Longer than the buffer period and a run.
@@ -130,12 +130,10 @@ impl Walk {
 
     async fn daemon(self) -> Server {
         let process = run(&self.site, &[]);
-        until_logged(&process, "ctrl: start task monitoring").await;
-        until_logged(
-            &process,
-            "Consul-Terraform-Sync registered as a service with Consul",
-        )
-        .await;
+        process.until_logged("ctrl: start task monitoring").await;
+        process
+            .until_logged("Consul-Terraform-Sync registered as a service with Consul")
+            .await;
         Server {
             process,
             site: self.site,

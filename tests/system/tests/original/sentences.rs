@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use cts_testkit::{ConsulAgent, access_control};
 use cts_tests::Site;
 
-use super::site::{blocks, driver, run, site, start, until_logged};
+use super::site::{blocks, driver, run, site, start};
 
 /// Writes an executable called Terraform into `bin`.
 fn write_terraform(site: &Site, script: &str) {
@@ -116,7 +116,7 @@ async fn missing_rights_are_told() {
     let mut site = site(&(blocks(&consul) + &driver("")));
     site.set_environment("CONSUL_HTTP_TOKEN", token);
     let process = run(&site, &[]);
-    until_logged(&process, "missing required Consul ACL").await;
+    process.until_logged("missing required Consul ACL").await;
     let exit = process.terminate().await;
     exit.assert_code(0).says([
         "[ERROR] registration: error registering Consul-Terraform-Sync as a service with Consul: ",

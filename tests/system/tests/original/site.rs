@@ -1,7 +1,7 @@
 //! Starts under the name of the original.
 
-use cts_testkit::{ConsulAgent, eventually, free_port};
-use cts_tests::{DEADLINE, Exit, Process, RECORDER, Site, task};
+use cts_testkit::{ConsulAgent, free_port};
+use cts_tests::{Exit, Process, RECORDER, Site, task};
 use reqwest::{Client, Method};
 use serde_json::Value;
 
@@ -46,15 +46,6 @@ pub(super) fn run(site: &Site, options: &[&str]) -> Process {
     site.run(NAME, &all, "start.log")
 }
 
-/// Waits until the log has `text`.
-pub(super) async fn until_logged(process: &Process, text: &str) {
-    eventually(DEADLINE, async || {
-        let output = process.output();
-        output.contains(text).then_some(()).ok_or(output)
-    })
-    .await;
-}
-
 /// A running instance over plain HTTP. Its members end in their order.
 pub(super) struct Server {
     pub(super) process: Process,
@@ -82,7 +73,7 @@ impl Server {
         ));
         prepare(&site);
         let process = run(&site, &[]);
-        until_logged(&process, "ctrl: start task monitoring").await;
+        process.until_logged("ctrl: start task monitoring").await;
         Self {
             process,
             site,

@@ -2,7 +2,7 @@
 //! run is.
 
 use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Exit, Instance, Site, task};
+use cts_tests::{Backend, DEADLINE, Instance, Site, task};
 
 /// A site with the disabled task `cold`, whose module requires this version of Terraform, and the enabled task `warm`.
 async fn scene(required: &str) -> (ConsulAgent, Site) {
@@ -24,22 +24,6 @@ async fn scene(required: &str) -> (ConsulAgent, Site) {
     (consul, site)
 }
 
-async fn until_logged(cts: &Instance, text: &str) {
-    eventually(DEADLINE, async || {
-        let output = cts.output();
-        output.contains(text).then_some(()).ok_or(output)
-    })
-    .await;
-}
-
-fn assert_in_order(exit: &Exit, expected: &[&str]) {
-    let mut lines = exit.output.lines();
-    for text in expected {
-        let found = lines.any(|line| line.contains(text));
-        assert!(found, "{text} is missing or too early:\n{}", exit.output);
-    }
-}
-
 /// Kinds of the runs of `cold`.
 async fn kinds(cts: &Instance) -> Vec<String> {
     let runs = cts.api.get("/v1/runs?task=cold").await;
@@ -53,7 +37,7 @@ async fn a_disabled_task_is_made_ready_once() {
     let (_consul, site) = scene(">= 1.0").await;
     let completed = "[INFO]  ctrl: task completed: task_name=cold";
     let cts = Instance::start_embedded(&site).await;
-    until_logged(&cts, completed).await;
+    cts.until_logged(completed).await;
     let state = cts.api.task_status("cold").await;
     assert_eq!(state["status"], "unknown");
     assert_eq!(state["events_url"], "");
@@ -70,19 +54,23 @@ async fn a_disabled_task_is_made_ready_once() {
     assert_eq!(kinds(&cts).await, ["check"]);
     let exit = cts.terminate().await;
     exit.assert_code(0);
-    assert_in_order(
-        &exit,
-        &[
-            "[INFO]  ctrl: executing all tasks once through",
-            "[INFO]  ctrl: task completed: task_name=warm",
-            "[INFO]  ctrl: running task once: task_name=cold",
-            "[INFO]  driver.terraform: retrieved 0 Terraform handlers for task: task_name=cold",
-            completed,
-        ],
-    );
+    exit.logs_in_order(&[
+        "[INFO]  ctrl: executing all tasks once through",
+        "[INFO]  ctrl: task completed: task_name=warm",
+        "[INFO]  ctrl: running task once: task_name=cold",
+        "[INFO]  driver.terraform: retrieved 0 Terraform handlers for task: task_name=cold",
+        completed,
+    ]);
 
     let cts = Instance::start_embedded(&site).await;
-    until_logged(&cts, completed).await;
+    // The output has the lines of the first instance, too.
+    eventually(DEADLINE, async || {
+        let output = cts.output();
+        (output.matches(completed).count() == 2)
+            .then_some(())
+            .ok_or(output)
+    })
+    .await;
     assert_eq!(kinds(&cts).await, ["check"], "a restart repeats nothing");
     cts.stop().await;
 }
@@ -91,7 +79,8 @@ async fn a_disabled_task_is_made_ready_once() {
 async fn a_broken_module_is_told_and_stops_nothing() {
     let (_consul, site) = scene(">= 99.0").await;
     let cts = Instance::start_embedded(&site).await;
-    until_logged(&cts, "[ERROR] ctrl: error checking task: task_name=cold").await;
+    cts.until_logged("[ERROR] ctrl: error checking task: task_name=cold")
+        .await;
     site.wait_for_ids("warm", &["web-1"]).await;
     let state = cts.api.task_status("cold").await;
     let error = state["check_error"].as_str().unwrap();
@@ -133,6 +122,6 @@ async fn passes_have_the_lines_of_the_original() {
             .wait()
             .await;
         exit.assert_code(0);
-        assert_in_order(&exit, &lines);
+        exit.logs_in_order(&lines);
     }
 }

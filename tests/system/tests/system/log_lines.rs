@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use cts_testkit::{ConsulAgent, assert_contains, eventually};
-use cts_tests::{Backend, DEADLINE, Exit, Instance, Site, task};
+use cts_testkit::{ConsulAgent, assert_contains};
+use cts_tests::{Backend, Instance, Site, task};
 use regex::Regex;
 
 /// Lines of the original from a start over a change and a failure to the end, in its order, with the keys that it has.
@@ -70,18 +70,6 @@ const SEQUENTIAL: [&str; 9] = [
     "retry",
     "templates.tftmpl",
 ];
-
-fn assert_in_order(exit: &Exit, expected: &[&str]) {
-    let mut lines = exit.output.lines();
-    for text in expected {
-        // Each line begins with the time.
-        let found = lines.any(|line| {
-            line.split_once(' ')
-                .is_some_and(|(_time, rest)| rest.starts_with(text))
-        });
-        assert!(found, "{text} is missing or too early:\n{}", exit.output);
-    }
-}
 
 /// The lines without what differs between two runs, and of a long value the first line only.
 fn lasting(output: &str, site: &Site) -> Vec<String> {
@@ -164,12 +152,12 @@ async fn a_start_a_change_a_failure_and_an_end_have_the_lines_of_the_original() 
             "': the attempt before failed 'error tf-apply for 'pool': ",
         ],
     );
-    until_logged(&cts, "error running task").await;
-    until_logged(&cts, "registered as a service").await;
+    cts.until_logged("error running task").await;
+    cts.until_logged("registered as a service").await;
     let exit = cts.terminate().await;
     exit.assert_code(0);
-    assert_in_order(&exit, &[&IN_ORDER[..], &AT_THE_END[..]].concat());
-    assert_in_order(&exit, &REGISTRATION);
+    exit.logs_in_order(&[&IN_ORDER[..], &AT_THE_END[..]].concat());
+    exit.logs_in_order(&REGISTRATION);
     exit.says(["could not apply changes for task pool: retry attempt #2 failed '"]);
     let last = exit.output.lines().last().unwrap_or_default();
     assert!(last.ends_with("[INFO]  cli: graceful shutdown"), "{last}");
@@ -205,22 +193,14 @@ async fn a_schedule_has_the_lines_of_the_original() {
     consul.register_service("web", "web-1", 1, &[], &[]).await;
     let cts = Instance::start_embedded(&site).await;
     cts.api.wait_for_events("nightly", 1).await;
-    until_logged(&cts, "had no changes").await;
+    cts.until_logged("had no changes").await;
     // The newest event is that of a tick, which has no run.
     let events = cts.api.wait_for_events("nightly", 2).await;
     assert_eq!(events[0]["success"], true);
     assert_eq!(events[0].get("run_id"), None);
     let exit = cts.terminate().await;
     exit.assert_code(0);
-    assert_in_order(&exit, &SCHEDULE);
-}
-
-async fn until_logged(cts: &Instance, text: &str) {
-    eventually(DEADLINE, async || {
-        let output = cts.output();
-        output.contains(text).then_some(()).ok_or(output)
-    })
-    .await;
+    exit.logs_in_order(&SCHEDULE);
 }
 
 /// A configuration that ends the start, and the last two lines of the log that filters of the original match.
@@ -258,7 +238,7 @@ async fn a_configuration_that_cannot_be_used_ends_with_an_error_line() {
             .wait()
             .await;
         exit.assert_code(15);
-        assert_in_order(&exit, expected);
+        exit.logs_in_order(expected);
         let last = exit.output.lines().last().unwrap_or_default();
         assert!(last.contains("[ERROR] cli: "), "{}", exit.output);
     }
