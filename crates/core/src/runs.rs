@@ -55,7 +55,7 @@ pub use self::details::{
 };
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
 pub use self::kind::{RunKind, RunKinds, RunStatus};
-pub use self::plan::{PLAN_BYTES, Plan};
+pub use self::plan::{PLAN_BYTES, Plan, SKIPPED_INSPECTION};
 pub use self::wait::{Resumed, WaitContext, WaitEnd, wait_end};
 use crate::digest::Digest;
 use crate::phase::TaskPhase;

@@ -3,6 +3,9 @@
 /// Longest text of a plan, in bytes; it has to fit into one message.
 pub const PLAN_BYTES: usize = 3 * 1024 * 1024;
 
+/// In the place of a plan of a disabled task, in the words of the original.
+pub const SKIPPED_INSPECTION: &str = "Task is disabled, inspection was skipped.";
+
 /// Bytes kept of the end of a text that is too long: Terraform says there how many things change.
 const END_BYTES: usize = 256 * 1024;
 

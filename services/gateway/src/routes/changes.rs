@@ -3,6 +3,7 @@
 
 use axum::response::Response;
 use cts_core::go::InvalidDuration;
+use cts_core::runs::SKIPPED_INSPECTION;
 use cts_core::state::StateDecision;
 use cts_proto::json::KnownState;
 use cts_proto::task::v1::KnownTerraformState;
@@ -25,9 +26,6 @@ use crate::transport::body::BodyError;
 use crate::transport::etag;
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
-
-/// The plan of a task that would not run.
-const SKIPPED: &str = "Task is disabled, inspection was skipped.";
 
 /// The plan of the destruction of a task that has nothing to be destroyed.
 const NOTHING_APPLIED: &str =
@@ -112,7 +110,7 @@ pub(crate) async fn create(
     if mode == RunMode::Inspect {
         let answer = InspectedAnswer {
             request_id: id,
-            run: TaskPlanObject::of(changed.plan.as_ref(), SKIPPED),
+            run: TaskPlanObject::of(changed.plan.as_ref(), SKIPPED_INSPECTION),
             task: TaskObject::echo(&request.task, request.sent),
         };
         return Ok(json::answer(StatusCode::OK, &answer));

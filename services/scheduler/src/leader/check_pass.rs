@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use cts_core::runs::SKIPPED_INSPECTION;
 use cts_core::{CheckOutcome, TaskName};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -92,8 +93,7 @@ impl CheckPass {
             return;
         }
         if self.part() == Part::Inspect {
-            let plan = "Task is disabled, inspection was skipped.";
-            tracing::info!(target: "ctrl", task_name = %task, plan, "inspection results");
+            tracing::info!(target: "ctrl", task_name = %task, plan = SKIPPED_INSPECTION, "inspection results");
             tracing::info!(target: "ctrl", task_name = %task, "inspected task");
         } else {
             tracing::info!(target: "ctrl", task_name = %task, "task completed");
