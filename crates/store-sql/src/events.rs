@@ -113,7 +113,7 @@ fn state_with_event(row: &dyn Columns) -> Result<StateRow, StoreError> {
     Ok((state, event))
 }
 
-/// Of an enabled task a check says nothing any more.
+/// Error of the newest check. Once a task is enabled, its check says nothing any more.
 fn check_error(task: &Fields<'_>) -> Result<Option<String>, StoreError> {
     if task.flag("enabled")? {
         return Ok(None);

@@ -49,7 +49,7 @@ pub async fn store(
     Ok(())
 }
 
-/// Those of one task, or of all, newest first for each task.
+/// Events of ticks of one task, or of all, newest first for each task.
 pub(crate) async fn all(
     c: &mut dyn Connection,
     task: Option<&TaskName>,

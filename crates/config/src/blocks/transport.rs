@@ -28,7 +28,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Unused connections that are kept to the one host. As in Go, below 0 is none, 0 is no limit over all hosts, and
+    /// Unused connections that are kept to the one host, counted like in Go: below 0 is none, 0 is no limit over all hosts, and
     /// 0 is 2 for each host.
     pub fn unused_connections(&self) -> usize {
         const OF_GO: usize = 2;

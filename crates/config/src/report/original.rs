@@ -100,7 +100,8 @@ impl Report {
         }
     }
 
-    /// Those of a condition or module input, which the original reads apart, or all others of a file with their paths.
+    /// Unknown keys of a condition or module input, which the original reads apart, or all others of a file with their
+    /// paths.
     fn unknown_keys_in(&self, file: &str, block: &str) -> Vec<String> {
         let problems = self.problems().iter();
         let here = problems.filter(|problem| problem.file() == Some(file));

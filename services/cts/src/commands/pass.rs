@@ -84,11 +84,13 @@ pub(crate) async fn run(
     // The embedded services end by themselves when the pass is over, and when a signal comes.
     let end = shutdown.child_token();
     let requests = embedded.run_requests();
-    let checks = (disabled > 0).then(|| embedded.disabled_checks());
+    let checks = embedded.disabled_checks();
     let (served, followed) = tokio::join!(embedded.run(end.clone()), async {
         let followed = async {
             follower.follow(&requests, &names, disabled).await?;
-            follower.make_ready(checks).await;
+            if disabled > 0 {
+                follower.make_ready(&checks).await;
+            }
             Ok(())
         };
         let followed = end.run_until_cancelled(followed).await;
@@ -202,8 +204,7 @@ impl Follower {
     }
 
     /// Makes the disabled tasks ready, after the enabled ones.
-    async fn make_ready(&self, checks: Option<DisabledChecks>) {
-        let Some(checks) = checks else { return };
+    async fn make_ready(&self, checks: &DisabledChecks) {
         if !checks.run(self.kind == RunKind::Plan).await {
             tracing::info!(target: "ctrl", "another scheduler leads, and looks after disabled tasks");
         }
@@ -282,7 +283,7 @@ impl Follower {
                 task,
                 end: &end,
                 took: now.saturating_sub(since),
-                // Of a run that could not begin the log has a warning alone.
+                // The log has only a warning of a run that could not begin.
                 error_is_logged: self.errors_are_logged && began.is_some(),
             };
             self.progress

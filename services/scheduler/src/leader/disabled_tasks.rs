@@ -58,7 +58,7 @@ pub(crate) enum Since {
     Disabled,
 }
 
-/// What is to be done for a task.
+/// Next step for a task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// It is to be checked.
@@ -93,7 +93,7 @@ impl DisabledTasks {
         self.tasks.insert(task.name().clone(), disabled);
     }
 
-    /// Whether there is none.
+    /// No task is disabled.
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
