@@ -26,7 +26,7 @@ pub use blocks::driver::{BackendRefusal, ReleaseSource, TerraformDriver};
 pub use blocks::gateway::{GatewayConfig, GatewayMode};
 pub use blocks::high_availability::{HaStorage, HighAvailability};
 pub use blocks::scheduler::{OnTakeover, SchedulerConfig};
-pub use blocks::security::{KeyFileError, SecurityConfig};
+pub use blocks::security::{AuditConfig, KeyFileError, OidcConfig, SecurityConfig};
 pub use blocks::services::{ServicesConfig, ServicesTls};
 pub use blocks::syslog::{SyslogConfig, SyslogFacility};
 pub use blocks::terraform_cloud::{CloudWorkspaces, TerraformCloudDriver};

@@ -12,6 +12,7 @@
 //! [`TaskSpec`]; the wire has its own types in `cts-proto`.
 #![warn(missing_docs)]
 
+pub mod access;
 mod availability;
 mod backend;
 mod backoff;

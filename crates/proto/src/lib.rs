@@ -55,6 +55,14 @@ pub mod worker {
     }
 }
 
+/// Credentials of people and programs, and the record of their calls.
+pub mod access {
+    /// Version 1.
+    pub mod v1 {
+        include!("gen/cts.access.v1.rs");
+    }
+}
+
 /// Packed modules.
 pub mod bundle {
     /// Version 1.

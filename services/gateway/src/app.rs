@@ -15,7 +15,7 @@ use cts_listen::{ClientLimiter, ClientPermit};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
-use crate::options::{Deps, LocalTime, Mode, Options};
+use crate::options::{Browsers, Deps, LocalTime, Mode, Options};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
 use crate::request::query::StatusQuery;
@@ -27,6 +27,7 @@ use crate::routes::{changes, leader, legacy_family, new_family, runs};
 use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{ClusterClient, RunClient, TaskChangeClient, TaskClient};
+use crate::transport::browsers::Listened;
 use crate::transport::clients::Clients;
 use crate::transport::connection::Connection;
 use crate::transport::request_log::{RequestId, observe};
@@ -43,6 +44,7 @@ struct App {
     local_time: LocalTime,
     mode: Mode,
     clients: Clients,
+    browsers: Browsers,
     streams: ClientLimiter,
     waiting: ClientLimiter,
     names: usize,
@@ -70,6 +72,7 @@ pub(crate) fn router(options: Options, deps: Deps) -> Router {
         local_time: options.local_time,
         mode: options.mode,
         clients: Clients::new(options.trusted_proxies),
+        browsers: options.browsers,
         streams: ClientLimiter::new(options.limits.streams),
         waiting: ClientLimiter::new(options.limits.waiting),
         names: options.limits.names,
@@ -86,6 +89,7 @@ async fn dispatch(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(connection): Extension<Connection>,
+    Extension(listened): Extension<Listened>,
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
@@ -97,6 +101,9 @@ async fn dispatch(
     };
     let route = resolve(&request.head.method, request.head.uri.path());
     let family = family(&route, id);
+    if let Err(problem) = app.browsers.check(&request.head, listened) {
+        return problem.answer(family);
+    }
     app.answer(route, family, request)
         .await
         .unwrap_or_else(|problem| problem.answer(family))

@@ -21,5 +21,5 @@ mod routes;
 mod scheduler_client;
 mod transport;
 
-pub use options::{Deps, Limits, LocalTime, Mode, Options, RequestIds};
+pub use options::{Browsers, Deps, Limits, LocalTime, Mode, Options, RequestIds};
 pub use transport::server::Gateway;

@@ -31,6 +31,17 @@ pub struct Options {
     pub limits: Limits,
     /// Proxies between clients and this gateway, which name the client that they forward for.
     pub trusted_proxies: Vec<IpNet>,
+    /// Names and pages that browsers may come by.
+    pub browsers: Browsers,
+}
+
+/// Names and pages that browsers may come by, beside those of the gateway itself (docs/rest.md#browsers).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Browsers {
+    /// Host names, without a port, under which a listener on the loopback answers.
+    pub hosts: Vec<String>,
+    /// Origins, as browsers write them, whose pages may change something.
+    pub origins: Vec<String>,
 }
 
 /// Resources that clients may use and how long they may take (docs/rest.md#limits).

@@ -98,6 +98,23 @@ impl Problem {
         }
     }
 
+    /// A page of another site wants to change something.
+    pub(crate) fn foreign_origin(origin: &str) -> Self {
+        let message = format!(
+            "a page of '{origin}' may not change anything: if the page is yours, add its origin to security.origins"
+        );
+        Self::new(StatusCode::FORBIDDEN, message)
+    }
+
+    /// A request to the loopback names another host.
+    pub(crate) fn foreign_host(host: &str) -> Self {
+        let host: String = host.chars().take(200).collect();
+        let message = format!(
+            "this address does not answer as '{host}': if the name is yours, add it to security.hosts"
+        );
+        Self::new(StatusCode::FORBIDDEN, message)
+    }
+
     fn unknown_task(name: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,

@@ -2,6 +2,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod body;
+pub(crate) mod browsers;
 pub(crate) mod clients;
 pub(crate) mod connection;
 pub(crate) mod etag;

@@ -1,5 +1,9 @@
 //! `security`, a cts-only block (docs/configuration.md#security).
 
+mod audit;
+mod names;
+mod oidc;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,17 +11,40 @@ use std::path::{Path, PathBuf};
 
 use cts_core::settings::ClusterKey;
 
+pub use self::audit::AuditConfig;
+use self::audit::decode_audit;
+use self::names::{decode_names, host, origin};
+pub use self::oidc::OidcConfig;
+use self::oidc::decode_issuers;
 use crate::decode::block::Block;
 use crate::decode::token_file::read_token;
 
 /// Two while one takes the place of the other.
 const MOST_KEYS: usize = 2;
 
-/// How secrets are protected.
+/// How secrets are protected, and who may do what.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SecurityConfig {
     /// `key_file`, absolute: holds the key of the cluster; `None` for the one in the database.
     pub key_file: Option<PathBuf>,
+    /// `hosts`: names, in small letters and without a port, under which the API answers on the loopback.
+    pub hosts: Vec<String>,
+    /// `origins`: origins, as browsers write them, whose pages may use the API.
+    pub origins: Vec<String>,
+    /// `require_auth`: every request needs a token or a certificate with a role.
+    pub require_auth: bool,
+    /// `service_roles`: services may call only the methods of the roles in their certificates.
+    pub service_roles: bool,
+    /// `domain`: DNS names in certificates name roles only below it; `None` for any domain.
+    pub domain: Option<String>,
+    /// `strict`: settings that are not safe are errors.
+    pub strict: bool,
+    /// `module_sources`: prefixes of sources, or registry hosts, of modules in tasks that the API makes; `None` for any.
+    pub module_sources: Option<Vec<String>>,
+    /// `oidc` blocks, in order.
+    pub issuers: Vec<OidcConfig>,
+    /// `audit`.
+    pub audit: AuditConfig,
 }
 
 /// A file holds no keys.
@@ -59,9 +86,36 @@ impl SecurityConfig {
 
 /// The file is read where it is needed: a configuration may be checked elsewhere.
 pub(crate) fn decode_security(mut block: Block<'_>, current_dir: &Path) -> SecurityConfig {
-    let key_file = block.path("key_file", current_dir);
+    let module_sources = block
+        .has("module_sources")
+        .then(|| block.items("module_sources"));
+    let module_sources =
+        module_sources.map(|sources| sources.into_iter().map(|source| source.value).collect());
+    let domain = block.filled_text("domain").map(|domain| domain.value);
+    let security = SecurityConfig {
+        key_file: block.path("key_file", current_dir),
+        hosts: decode_names(
+            &mut block,
+            "hosts",
+            host,
+            "no host name such as \"cts.example\", without scheme and port",
+        ),
+        origins: decode_names(
+            &mut block,
+            "origins",
+            origin,
+            "no origin such as \"https://ops.example\" or \"http://ops.example:8080\"",
+        ),
+        require_auth: block.flag("require_auth").unwrap_or(false),
+        service_roles: block.flag("service_roles").unwrap_or(false),
+        domain,
+        strict: block.flag("strict").unwrap_or(false),
+        module_sources,
+        issuers: decode_issuers(block.repeated("oidc"), current_dir),
+        audit: decode_audit(block.block("audit"), current_dir),
+    };
     block.finish();
-    SecurityConfig { key_file }
+    security
 }
 
 fn read_keys(path: &Path) -> Result<Vec<ClusterKey>, KeyFileProblem> {

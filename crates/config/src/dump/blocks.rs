@@ -4,13 +4,14 @@ use std::num::NonZeroU32;
 
 use cts_core::size_text;
 use secrecy::ExposeSecret;
+use serde_json::Value;
 
 use crate::blocks::client_limits::{CONNECTIONS, ClientLimit, STREAMS, WAITING};
 use crate::blocks::database::DatabaseConfig;
 use crate::blocks::gateway::{GatewayConfig, GatewayMode};
 use crate::blocks::high_availability::{HaStorage, HighAvailability};
 use crate::blocks::scheduler::OnTakeover;
-use crate::blocks::security::SecurityConfig;
+use crate::blocks::security::{AuditConfig, OidcConfig, SecurityConfig};
 use crate::blocks::services::ServicesConfig;
 use crate::blocks::syslog::SyslogConfig;
 use crate::blocks::tls::ApiTls;
@@ -145,6 +146,45 @@ fn security(security: &SecurityConfig) -> Body {
         Some(file) => body.set("key_file", path(file)),
         None => body.note("key_file: the key of the cluster is in the database"),
     }
+    for (key, list) in [("hosts", &security.hosts), ("origins", &security.origins)] {
+        if !list.is_empty() {
+            body.set(key, list.clone());
+        }
+    }
+    body.set("require_auth", security.require_auth);
+    body.set("service_roles", security.service_roles);
+    body.set("strict", security.strict);
+    body.set_some("domain", security.domain.clone());
+    match &security.module_sources {
+        Some(sources) => body.set("module_sources", sources.clone()),
+        None => body.note("module_sources: tasks of the API may use any module"),
+    }
+    for issuer in &security.issuers {
+        body.block("oidc", oidc(issuer));
+    }
+    body.block("audit", audit(&security.audit));
+    body
+}
+
+fn oidc(issuer: &OidcConfig) -> Body {
+    let mut body = Body::default();
+    body.set("issuer", issuer.issuer.clone());
+    body.set("audience", issuer.audience.clone());
+    body.set("name_claim", issuer.name_claim.clone());
+    body.set("role_claim", issuer.role_claim.clone());
+    let roles = issuer.roles.iter();
+    let roles = roles.map(|(value, role)| (value.clone(), role.as_str().into()));
+    body.set("roles", Value::Object(roles.collect()));
+    body.set("clock_skew", duration(issuer.clock_skew));
+    body.set_some("ca_cert", issuer.ca_cert.as_deref().map(path));
+    body
+}
+
+fn audit(audit: &AuditConfig) -> Body {
+    let mut body = Body::default();
+    body.set("kept_for", duration(audit.kept_for));
+    body.set("kept", audit.kept);
+    body.set_some("file", audit.file.as_deref().map(path));
     body
 }
 

@@ -75,6 +75,26 @@ pub struct Lease {
     /// The run with which that delivery began.
     #[prost(string, tag = "14")]
     pub delivery_first_run: ::prost::alloc::string::String,
+    /// Proves in later calls that the caller holds this lease; empty from earlier schedulers.
+    #[prost(bytes = "vec", tag = "15")]
+    pub secret: ::prost::alloc::vec::Vec<u8>,
+}
+/// Proof of a lease. A worker sends this message as the metadata "cts-lease-bin" of each call for the run: renewals,
+/// results, logs, and requests for its input and its bundle.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LeaseProof {
+    /// The run.
+    #[prost(string, tag = "1")]
+    pub run_id: ::prost::alloc::string::String,
+    /// Epoch of the lease.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    /// The worker that holds the lease, as it named itself when it acquired the run.
+    #[prost(string, tag = "3")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// The secret of the lease.
+    #[prost(bytes = "vec", tag = "4")]
+    pub secret: ::prost::alloc::vec::Vec<u8>,
 }
 /// Data that a task keeps about its Terraform state.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -889,6 +909,10 @@ pub struct Run {
     #[prost(message, optional, tag = "15")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: ::core::option::Option<RunDetails>,
+    /// Who asked for it, as a text for display; empty if a change of data did.
+    #[prost(string, tag = "17")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub requested_by: ::prost::alloc::string::String,
 }
 /// Asks to follow runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -350,6 +350,9 @@ pub struct Event {
     /// Address of the remote run of the last attempt; empty if it had none.
     #[prost(string, tag = "12")]
     pub remote_url: ::prost::alloc::string::String,
+    /// Who asked for the run, as a text for display; empty if a change of data did.
+    #[prost(string, tag = "13")]
+    pub requested_by: ::prost::alloc::string::String,
 }
 /// Fate of a task's infrastructure when the task is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

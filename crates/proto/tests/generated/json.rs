@@ -54,7 +54,7 @@ const RENAMED: [(&str, &str); 7] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 22] = [
+const LEFT_OUT: [&str; 23] = [
     "cts.run.v1.Diagnostic.address",
     "cts.run.v1.Diagnostic.detail",
     "cts.run.v1.Diagnostic.file",
@@ -68,6 +68,7 @@ const LEFT_OUT: [&str; 22] = [
     "cts.run.v1.RemoteRun.waiting_for",
     "cts.run.v1.RemoteWorkspace.project",
     "cts.run.v1.Run.error",
+    "cts.run.v1.Run.requested_by",
     "cts.run.v1.Run.waiting_for",
     "cts.run.v1.Planned.remote_url",
     "cts.run.v1.RunDetails.changes",

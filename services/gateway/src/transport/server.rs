@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use cts_listen::{
     Accepted, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection, RejectedConnection,
     WarnThrottle,
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app;
 use crate::options::{Deps, Options};
+use crate::transport::browsers::Listened;
 use crate::transport::connection::{Protocol, Times, serve_connection};
 use crate::transport::rejection::{Rejections, refuse};
 use crate::transport::tls_acceptor::TlsAcceptor;
@@ -70,6 +71,10 @@ impl Gateway {
     /// by then loses its connection without an answer. Fails only if the listener itself is broken. Dropping
     /// the future closes listener and connections at once.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
+        let listened = Listened {
+            on_loopback: listener.local_addr()?.ip().is_loopback(),
+            tls: self.tls.is_some(),
+        };
         let tls_acceptor = self.tls.map(TlsAcceptor::new);
         let following = async {
             match &tls_acceptor {
@@ -82,7 +87,7 @@ impl Gateway {
             }
         };
         let acceptor = Acceptor {
-            app: self.app,
+            app: self.app.layer(Extension(listened)),
             times: self.times,
             rejections: tls_acceptor.is_none().then(Rejections::new),
             refusals: WarnThrottle::default(),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod answers;
+mod browsers;
 mod changes;
 mod cluster;
 mod cluster_status;

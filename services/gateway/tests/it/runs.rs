@@ -67,6 +67,7 @@ pub(crate) fn planned_run() -> Run {
         waiting_for: String::new(),
         remote_run: Some(remote_run()),
         details: Some(details()),
+        requested_by: String::new(),
     }
 }
 

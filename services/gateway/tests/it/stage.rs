@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use chrono::FixedOffset;
-use cts_gateway::{Deps, Gateway, Limits, Mode, Options};
+use cts_gateway::{Browsers, Deps, Gateway, Limits, Mode, Options};
 use cts_listen::ClientLimit;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
@@ -173,6 +173,10 @@ impl Stage {
             mode,
             limits,
             trusted_proxies: vec![IpNet::from(PROXY)],
+            browsers: Browsers {
+                hosts: ["cts.example", "a"].map(str::to_owned).into(),
+                origins: vec!["https://ops.example".to_owned()],
+            },
         };
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),

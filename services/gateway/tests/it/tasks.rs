@@ -374,5 +374,6 @@ fn event(name: &str, provider: &str, age: i64, is_errored: bool) -> Event {
         source: "/srv/modules/edge".into(),
         resources: None,
         remote_url: String::new(),
+        requested_by: String::new(),
     }
 }

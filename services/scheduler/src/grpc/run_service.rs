@@ -144,6 +144,7 @@ impl RunService for RunEndpoint {
                 granted.at.duration_since(received),
             )),
             state: Some(convert::known_state_to_wire(&granted.lease.state)),
+            secret: Vec::new(),
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }

@@ -29,6 +29,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
         task_name: record.task.into(),
         waiting_for: record.waiting_for.unwrap_or_default(),
         remote_run: record.remote_run.map(convert::remote_run_to_wire),
+        requested_by: String::new(),
     }
 }
 

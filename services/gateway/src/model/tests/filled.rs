@@ -200,6 +200,7 @@ pub(super) fn run() -> Run {
         waiting_for: "a worker".into(),
         remote_run: Some(remote_run()),
         details: Some(details()),
+        requested_by: "token \"ci\"".into(),
     }
 }
 
@@ -341,6 +342,7 @@ pub(super) fn task_state() -> TaskState {
             source: "./m".into(),
             resources: Some(counts()),
             remote_url: REMOTE_URL.into(),
+            requested_by: "token \"ci\"".into(),
         }],
         hold: Some(hold()),
         check_error: "error tf-init for 'web': no such module".into(),

@@ -1,0 +1,91 @@
+//! Claims of a token.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use cts_core::access::Role;
+use serde_json::{Map, Value};
+
+/// A claim with seconds since 1970.
+pub(super) fn moment(claims: &Map<String, Value>, name: &str) -> Option<DateTime<Utc>> {
+    let seconds = claims.get(name)?.as_f64()?;
+    if !(0.0..1e11).contains(&seconds) {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+    DateTime::from_timestamp(seconds as i64, 0)
+}
+
+/// A claim with a text.
+pub(super) fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    found(claims, name)?
+        .as_str()
+        .filter(|text| !text.is_empty())
+}
+
+/// The largest role that a claim gives, which is a text or a list of texts.
+pub(super) fn role(
+    claims: &Map<String, Value>,
+    name: &str,
+    roles: &BTreeMap<String, Role>,
+) -> Option<Role> {
+    let of = |value: &Value| roles.get(value.as_str()?).copied();
+    match found(claims, name)? {
+        Value::Array(values) => values.iter().filter_map(of).max(),
+        value => of(value),
+    }
+}
+
+/// The claim with this name, else at this path with dots.
+fn found<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    if let Some(value) = claims.get(name) {
+        return Some(value);
+    }
+    let (first, rest) = name.split_once('.')?;
+    found(claims.get(first)?.as_object()?, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_largest_role_of_a_text_or_a_list_counts() {
+        let claims = json!({
+            "group": "ops",
+            "groups": ["x", "ops", "platform", 1],
+            "realm": {"roles": ["ops"]},
+            "https://cts.example/roles": ["platform"],
+        });
+        let claims = claims.as_object().unwrap();
+        let roles = [("ops", Role::Operate), ("platform", Role::Admin)];
+        let roles = roles.map(|(name, role)| (name.to_owned(), role)).into();
+        for (name, expected) in [
+            ("group", Some(Role::Operate)),
+            ("groups", Some(Role::Admin)),
+            ("realm.roles", Some(Role::Operate)),
+            ("https://cts.example/roles", Some(Role::Admin)),
+            ("realm", None),
+            ("other", None),
+        ] {
+            assert_eq!(role(claims, name, &roles), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_a_number_of_seconds() {
+        for (value, expected) in [
+            (json!(1_700_000_000), Some(1_700_000_000)),
+            (json!(1_700_000_000.5), Some(1_700_000_000)),
+            (json!("1700000000"), None),
+            (json!(-1), None),
+            (json!(1e300), None),
+        ] {
+            let claims = json!({"exp": value});
+            let read = moment(claims.as_object().unwrap(), "exp");
+            assert_eq!(read.map(|at| at.timestamp()), expected, "{claims}");
+        }
+    }
+}

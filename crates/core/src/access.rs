@@ -1,0 +1,11 @@
+//! Who may do what: roles, callers, and the record of their calls (docs/access.md).
+
+mod audit;
+mod caller;
+mod patterns;
+mod roles;
+
+pub use audit::{AuditAction, AuditOutcome, AuditRecord, LONGEST_ARGUMENT};
+pub use caller::{Caller, CallerKind, LONGEST_NAME};
+pub use patterns::{InvalidPattern, TaskPatterns};
+pub use roles::{Role, ServiceRole, ServiceRoles, UnknownRole};

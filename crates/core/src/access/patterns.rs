@@ -1,0 +1,98 @@
+//! Patterns of task names to which a token is limited.
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+
+/// Tasks that a caller may name: all of them, or those of some patterns with `*` and `?`.
+#[derive(Debug, Clone, Default)]
+pub struct TaskPatterns {
+    texts: Vec<String>,
+    set: Option<GlobSet>,
+}
+
+/// A pattern cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{pattern:?} is no pattern of task names such as \"web-*\"")]
+pub struct InvalidPattern {
+    pattern: String,
+    source: globset::Error,
+}
+
+impl TaskPatterns {
+    /// Reads patterns; without any, all tasks match.
+    pub fn new(texts: Vec<String>) -> Result<Self, InvalidPattern> {
+        if texts.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut set = GlobSetBuilder::new();
+        for text in &texts {
+            let glob = Glob::new(text).map_err(|source| invalid(text, source))?;
+            set.add(glob);
+        }
+        let set = set.build();
+        let set = set.map_err(|source| invalid(&texts.join(", "), source))?;
+        Ok(Self {
+            texts,
+            set: Some(set),
+        })
+    }
+
+    /// Whether every task matches.
+    pub const fn is_all(&self) -> bool {
+        self.set.is_none()
+    }
+
+    /// Whether this name of a task matches.
+    pub fn matches(&self, name: &str) -> bool {
+        self.set.as_ref().is_none_or(|set| set.is_match(name))
+    }
+
+    /// The patterns as they were written; empty for all tasks.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+}
+
+impl PartialEq for TaskPatterns {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts
+    }
+}
+
+impl Eq for TaskPatterns {}
+
+fn invalid(pattern: &str, source: globset::Error) -> InvalidPattern {
+    InvalidPattern {
+        pattern: pattern.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(texts: &[&str]) -> TaskPatterns {
+        TaskPatterns::new(texts.iter().map(|text| (*text).to_owned()).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_name_matches_one_pattern_or_all_match() {
+        assert!(patterns(&[]).matches("any") && patterns(&[]).is_all());
+        let some = patterns(&["web-*", "dns"]);
+        for (name, matches) in [
+            ("web-1", true),
+            ("dns", true),
+            ("dns2", false),
+            ("my-web-1", false),
+            ("", false),
+        ] {
+            assert_eq!(some.matches(name), matches, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        let error = TaskPatterns::new(vec!["web-[".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("web-["), "{error}");
+    }
+}

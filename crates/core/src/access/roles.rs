@@ -1,0 +1,223 @@
+//! Roles of people and of services.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The role of a person or a program outside of cts. Each role has the rights of the ones before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads.
+    Read,
+    /// Runs, enables, disables, cancels, releases and drains.
+    Operate,
+    /// Creates, changes and deletes tasks, and reads the audit records.
+    Admin,
+}
+
+/// The role of a caller of the services' gRPC methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceRole {
+    /// A watcher.
+    Watcher,
+    /// A scheduler.
+    Scheduler,
+    /// A worker.
+    Worker,
+    /// A gateway.
+    Gateway,
+    /// A person with a certificate of the services' authority.
+    Operator,
+}
+
+/// The text names no role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no role: use one of {known}", known = .1)]
+pub struct UnknownRole(String, String);
+
+impl Role {
+    /// All of them, the one with the fewest rights first.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Operate, Self::Admin];
+
+    /// The name, as in files, in options and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl ServiceRole {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Watcher,
+        Self::Scheduler,
+        Self::Worker,
+        Self::Gateway,
+        Self::Operator,
+    ];
+
+    /// The name, which is the first label of a DNS name in the certificate.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Watcher => "watcher",
+            Self::Scheduler => "scheduler",
+            Self::Worker => "worker",
+            Self::Gateway => "gateway",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for ServiceRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRole> {
+        let found = Self::ALL.into_iter().find(|role| role.as_str() == text);
+        found.ok_or_else(|| unknown(text, Self::ALL.map(Self::as_str)))
+    }
+}
+
+impl FromStr for ServiceRole {
+    type Err = UnknownRole;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRole> {
+        let found = Self::ALL.into_iter().find(|role| role.as_str() == text);
+        found.ok_or_else(|| unknown(text, Self::ALL.map(Self::as_str)))
+    }
+}
+
+fn unknown<const N: usize>(text: &str, known: [&str; N]) -> UnknownRole {
+    UnknownRole(text.to_owned(), known.join(", "))
+}
+
+/// Roles that a certificate has by its DNS names `<role>.<domain>`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServiceRoles {
+    services: BTreeSet<ServiceRole>,
+    person: Option<Role>,
+}
+
+impl ServiceRoles {
+    /// The roles in the DNS names of a certificate. With `domain`, names of other domains give none.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>, domain: Option<&str>) -> Self {
+        let mut roles = Self::default();
+        for name in names {
+            let Some((label, rest)) = name.split_once('.') else {
+                continue;
+            };
+            if domain.is_some_and(|domain| !rest.eq_ignore_ascii_case(domain)) {
+                continue;
+            }
+            let label = label.to_ascii_lowercase();
+            if let Ok(role) = label.parse() {
+                roles.services.insert(role);
+            }
+            if let Ok(role) = label.parse() {
+                roles.person = roles.person.max(Some(role));
+            }
+        }
+        roles
+    }
+
+    /// Every role: the services of one process among themselves.
+    pub fn all() -> Self {
+        Self {
+            services: ServiceRole::ALL.into(),
+            person: None,
+        }
+    }
+
+    /// Whether there is no role at all.
+    pub fn is_empty(&self) -> bool {
+        self.services.is_empty() && self.person.is_none()
+    }
+
+    /// Whether this is one of them.
+    pub fn contains(&self, role: ServiceRole) -> bool {
+        self.services.contains(&role)
+    }
+
+    /// The role over the REST API: the largest one that is named; an operator is an admin.
+    pub fn person(&self) -> Option<Role> {
+        if self.contains(ServiceRole::Operator) {
+            return Some(Role::Admin);
+        }
+        self.person
+    }
+}
+
+impl fmt::Display for ServiceRoles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let services = self.services.iter().map(|role| role.as_str());
+        let names: Vec<&str> = services.chain(self.person.map(Role::as_str)).collect();
+        if names.is_empty() {
+            return f.write_str("no role");
+        }
+        f.write_str(&names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_the_first_labels_of_names() {
+        let of = |names: &[&str], domain| ServiceRoles::of(names.iter().copied(), domain);
+        let roles = of(
+            &["Worker.cts.example", "gateway.cts.example", "localhost"],
+            None,
+        );
+        assert_eq!(roles.to_string(), "worker, gateway");
+        assert!(roles.contains(ServiceRole::Worker) && !roles.contains(ServiceRole::Operator));
+        assert_eq!(roles.person(), None);
+        for names in [
+            &["worker"][..],
+            &["my-worker.cts.example"],
+            &["a.worker.cts.example"],
+            &["*.cts.example"],
+        ] {
+            assert!(of(names, None).is_empty(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_domain_leaves_out_the_names_of_others() {
+        let of = |name| ServiceRoles::of([name], Some("cts.example"));
+        assert!(of("worker.CTS.example").contains(ServiceRole::Worker));
+        for name in [
+            "worker.example",
+            "worker.x.cts.example",
+            "worker.cts.example.evil",
+        ] {
+            assert!(of(name).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn people_have_the_largest_role_that_is_named() {
+        let person = |names: &[&str]| ServiceRoles::of(names.iter().copied(), None).person();
+        assert_eq!(person(&["read.x", "operate.x"]), Some(Role::Operate));
+        assert_eq!(person(&["read.x", "operator.x"]), Some(Role::Admin));
+        assert_eq!(person(&["scheduler.x"]), None);
+    }
+}
