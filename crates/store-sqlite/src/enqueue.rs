@@ -158,8 +158,9 @@ pub(crate) async fn insert_run(
     sqlx::query(
         "-- insert_run
         INSERT INTO runs (id, task_name, incarnation, kind, no_retry, requested, input_hash, status,
-                          due_at, created_at, updated_at, settings)
-        SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7, ?8
+                          due_at, created_at, updated_at, settings, requested_by)
+        SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7, ?8,
+               CASE WHEN ?4 THEN (SELECT requested_by FROM run_requests WHERE run_id = ?1) END
         FROM tasks WHERE name = ?2",
     )
     .bind(run.id.to_string())

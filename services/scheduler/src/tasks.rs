@@ -66,6 +66,17 @@ pub(crate) enum Run {
     Inspect,
 }
 
+impl Run {
+    /// The word for records.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Now => "now",
+            Self::Inspect => "inspect",
+        }
+    }
+}
+
 /// Outcome of a call on a task.
 #[derive(Debug)]
 pub(crate) struct Done {
