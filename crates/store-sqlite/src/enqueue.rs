@@ -65,9 +65,6 @@ async fn enqueue(
         }
     }
     if let Some(new) = plan.inserts {
-        if new.requested {
-            remove_request(connection, request.run).await?;
-        }
         let run = NewRun {
             id: request.run,
             task,
@@ -78,6 +75,9 @@ async fn enqueue(
             settings: request.input.settings.map(stored),
         };
         insert_run(connection, run, now).await?;
+        if new.requested {
+            remove_request(connection, request.run).await?;
+        }
     }
     if plan.replaces {
         replace(connection, plan.answer.queued, request, now).await?;
