@@ -16,8 +16,10 @@ use cts_core::{
 use serde_json::Value;
 
 use crate::config::Config;
+use crate::tasks::allowed_sources::AllowedSources;
 use crate::tasks::checks;
 use crate::tasks::module_source::{NoModule, ResolvedModule, resolve_of_api};
+use crate::tasks::pinned::RequiredPins;
 use crate::tasks::variables::evaluate_text;
 
 /// The settings that tasks of the API get from the configuration.
@@ -29,6 +31,10 @@ pub struct DeclaredTasks {
     working_dirs: Vec<PathBuf>,
     roots: ModuleRoots,
     buffer_period: BufferPeriod,
+    /// `security.module_sources`.
+    allowed: Option<AllowedSources>,
+    /// With `security.strict`.
+    pins: Option<RequiredPins>,
 }
 
 impl DeclaredTasks {
@@ -38,11 +44,18 @@ impl DeclaredTasks {
             Some(&config.working_dir),
             config.worker.working_dir.as_ref(),
         ];
+        let security = &config.security;
+        let allowed = security.module_sources.as_ref();
+        let registry = config.driver.engine.registry();
         Self {
             current_dir: current_dir.to_owned(),
             working_dirs: working_dirs.into_iter().flatten().cloned().collect(),
             roots: config.module_roots.clone(),
             buffer_period: config.buffer_period,
+            allowed: allowed.map(|entries| AllowedSources::new(entries, current_dir, registry)),
+            pins: security
+                .strict
+                .then(|| RequiredPins::new(config.required_providers())),
         }
     }
 
@@ -99,6 +112,8 @@ impl DeclaredTasks {
             .filter_map(|name| Some(definition.variable_problem(name)?.to_string()))
             .collect();
         problems.extend(resolved.missing_variables(definition));
+        let pins = self.pins.iter();
+        problems.extend(pins.flat_map(|pins| pins.problems(definition)));
         if problems.is_empty() {
             Ok(spec)
         } else {
@@ -109,6 +124,12 @@ impl DeclaredTasks {
     fn module(&self, written: &str) -> Result<ResolvedModule, String> {
         if written.is_empty() {
             return Err(checks::EMPTY_MODULE.to_owned());
+        }
+        if let Some(allowed) = &self.allowed {
+            let checked = allowed.check(written);
+            checked.map_err(|reason| {
+                format!("`module` is refused by security.module_sources: {reason}")
+            })?;
         }
         let resolved = resolve_of_api(written, &self.current_dir, &self.working_dirs, &self.roots);
         resolved.map_err(|reason| match reason {
