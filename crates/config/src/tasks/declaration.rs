@@ -62,6 +62,12 @@ impl DeclaredTasks {
     /// Checks a task and gives it the settings that it inherits. Reads the files of a local module. `now` is
     /// for schedules that are over. The error contains all problems of the task.
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
+        if let Some(allowed) = &self.allowed
+            && let Err(reason) = allowed.check(&draft.module)
+        {
+            let message = format!("`module` is refused by security.module_sources: {reason}");
+            return Err(InvalidDraft::NotAllowed(vec![message]));
+        }
         let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
         let name = faults.of(name.map_err(|error| format!("invalid task name: {error}")));
@@ -78,7 +84,7 @@ impl DeclaredTasks {
         let outputs = outputs(&draft.outputs, &mut faults);
         check_workspace(draft, &mut faults);
         let (Some(name), Some(resolved), true) = (name, module, faults.0.is_empty()) else {
-            return Err(InvalidDraft(faults.0));
+            return Err(InvalidDraft::Problems(faults.0));
         };
         let spec = TaskSpec {
             definition: TaskDefinition {
@@ -112,24 +118,22 @@ impl DeclaredTasks {
             .filter_map(|name| Some(definition.variable_problem(name)?.to_string()))
             .collect();
         problems.extend(resolved.missing_variables(definition));
-        let pins = self.pins.iter();
-        problems.extend(pins.flat_map(|pins| pins.problems(definition)));
+        let pins = self.pins.as_ref();
+        let unpinned = pins.map_or_else(Vec::new, |pins| pins.problems(definition));
+        if !unpinned.is_empty() {
+            problems.splice(0..0, unpinned);
+            return Err(InvalidDraft::NotAllowed(problems));
+        }
         if problems.is_empty() {
             Ok(spec)
         } else {
-            Err(InvalidDraft(problems))
+            Err(InvalidDraft::Problems(problems))
         }
     }
 
     fn module(&self, written: &str) -> Result<ResolvedModule, String> {
         if written.is_empty() {
             return Err(checks::EMPTY_MODULE.to_owned());
-        }
-        if let Some(allowed) = &self.allowed {
-            let checked = allowed.check(written);
-            checked.map_err(|reason| {
-                format!("`module` is refused by security.module_sources: {reason}")
-            })?;
         }
         let resolved = resolve_of_api(written, &self.current_dir, &self.working_dirs, &self.roots);
         resolved.map_err(|reason| match reason {
