@@ -27,6 +27,9 @@ pub enum Failure {
     /// The key of the cluster cannot be read.
     #[error(transparent)]
     Key(#[from] KeyFileError),
+    /// Settings are not safe, and `security.strict` refuses that.
+    #[error("security.strict = true refuses settings that are not safe: {}", .0.join("; "))]
+    NotSafe(Vec<String>),
     /// The command line cannot be used, or its configuration.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -196,6 +199,7 @@ impl Failure {
         match self {
             Self::Command(_) => "error building configuration",
             Self::Key(_)
+            | Self::NotSafe(_)
             | Self::LocalBackend(_)
             | Self::NoDatabase { .. }
             | Self::UnknownTask { .. }
@@ -235,6 +239,7 @@ impl Failure {
             Self::ConsulSettings(_)
             | Self::VaultSettings(_)
             | Self::Key(_)
+            | Self::NotSafe(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)
             | Self::NoDatabase { .. }

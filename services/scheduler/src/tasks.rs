@@ -238,7 +238,7 @@ impl TaskCommands {
         });
         let reading = reading.await;
         let spec = match reading {
-            Ok(spec) => spec.map_err(|invalid| Refusal::Invalid(invalid.to_string()))?,
+            Ok(spec) => spec.map_err(|invalid| Refusal::of_draft(&invalid))?,
             Err(broken) => return Err(Refusal::Broken(broken.to_string())),
         };
         let packed = self

@@ -10,16 +10,19 @@ use cts_config::Config;
 use cts_core::LogLevel;
 use cts_runtime::ProcessEnv;
 
+use crate::failure::Failure;
+
 /// May be read by everybody on the machine.
 const READABLE_BY_OTHERS: u32 = 0o004;
 
-/// Logs one warning for each thing that is not safe. `readable` holds those found before the log began.
-pub(crate) fn warn(
+/// Logs one warning for each thing that is not safe; with `security.strict` they are one failure. `readable` holds
+/// those found before the log began.
+pub(crate) fn check(
     command: &ServiceCommand,
     config: &Config,
     process_env: &ProcessEnv,
     readable: Vec<String>,
-) {
+) -> Result<(), Failure> {
     let files = command.options().configuration.paths.iter();
     let files = files.map(|path| process_env.current_dir.join(path));
     let mut found = readable;
@@ -31,9 +34,13 @@ pub(crate) fn warn(
                 .to_owned(),
         );
     }
+    if config.security.strict && !found.is_empty() {
+        return Err(Failure::NotSafe(found));
+    }
     for text in found {
         tracing::warn!(target: "cli", "not safe: {text}");
     }
+    Ok(())
 }
 
 /// Resources that a service uses.
@@ -133,8 +140,8 @@ fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
     );
     let asks_for_certificates = config.tls.as_ref().is_some_and(|tls| tls.verify_incoming);
     say(
-        uses.open_api && !asks_for_certificates,
-        "everybody who reaches the API can change and delete tasks: bind it to 127.0.0.1 (-bind-address), or ask for certificates (tls with verify_incoming)",
+        uses.open_api && !asks_for_certificates && !config.security.require_auth,
+        "everybody who reaches the API can change and delete tasks: bind it to 127.0.0.1 (-bind-address), require tokens (security.require_auth), or ask for certificates (tls with verify_incoming)",
     );
     say(
         uses.terraform && config.driver.persist_log && config.log_level <= LogLevel::Debug,
@@ -242,6 +249,17 @@ mod tests {
             of_settings(bound, &config("port = 8558")),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn an_api_that_requires_credentials_is_safe() {
+        for (text, count) in [
+            ("security { require_auth = true }", 0),
+            ("security { require_auth = false }", 1),
+            ("security { service_roles = true }", 1),
+        ] {
+            assert_eq!(of_settings(ALL, &config(text)).len(), count, "{text}");
+        }
     }
 
     #[test]

@@ -265,7 +265,9 @@ impl Setup {
 /// Like the configuration would, in short.
 fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
     if draft.module == "refused" {
-        return Err(InvalidDraft(vec!["the module is refused".to_owned()]));
+        return Err(InvalidDraft::Problems(vec![
+            "the module is refused".to_owned(),
+        ]));
     }
     let mut spec = task(&draft.name);
     spec.enabled = draft.enabled;
