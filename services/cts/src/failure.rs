@@ -68,6 +68,14 @@ pub enum Failure {
         /// The command that was started.
         what: &'static str,
     },
+    /// Callers cannot be told apart.
+    #[error(
+        "{keys} = true needs the certificates of callers: configure services.tls, with verify_incoming = true"
+    )]
+    NoCertificates {
+        /// The keys that need them.
+        keys: &'static str,
+    },
     /// The files of `services.tls` cannot be used.
     #[error("services.tls cannot be used")]
     Tls(#[from] TlsError),
@@ -197,6 +205,7 @@ impl Failure {
             Self::Command(_) => "error building configuration",
             Self::Key(_)
             | Self::LocalBackend(_)
+            | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
             | Self::UnknownTask { .. }
             | Self::RemoteSettings(_)
@@ -237,6 +246,7 @@ impl Failure {
             | Self::Key(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)
+            | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
             | Self::Tls(_)
             | Self::ApiTls(_)
