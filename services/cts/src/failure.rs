@@ -71,6 +71,14 @@ pub enum Failure {
         /// The command that was started.
         what: &'static str,
     },
+    /// Callers cannot be told apart.
+    #[error(
+        "{keys} = true needs the certificates of callers: configure services.tls, with verify_incoming = true"
+    )]
+    NoCertificates {
+        /// The keys that need them.
+        keys: &'static str,
+    },
     /// The files of `services.tls` cannot be used.
     #[error("services.tls cannot be used")]
     Tls(#[from] TlsError),
@@ -201,6 +209,7 @@ impl Failure {
             Self::Key(_)
             | Self::NotSafe(_)
             | Self::LocalBackend(_)
+            | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
             | Self::UnknownTask { .. }
             | Self::RemoteSettings(_)
@@ -242,6 +251,7 @@ impl Failure {
             | Self::NotSafe(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)
+            | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
             | Self::Tls(_)
             | Self::ApiTls(_)

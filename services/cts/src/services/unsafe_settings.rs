@@ -51,6 +51,8 @@ struct Uses {
     database: bool,
     terraform: bool,
     services: bool,
+    /// Other processes can call the service by gRPC.
+    grpc: bool,
     /// The service offers the API beyond this machine.
     open_api: bool,
 }
@@ -64,6 +66,7 @@ impl Uses {
                 once,
                 inspect,
                 inspect_task,
+                grpc_address,
                 ..
             }) => Self {
                 consul: true,
@@ -71,6 +74,7 @@ impl Uses {
                 database: true,
                 terraform: true,
                 services: false,
+                grpc: grpc_address.is_some(),
                 open_api: !once
                     && !inspect
                     && inspect_task.is_empty()
@@ -79,11 +83,13 @@ impl Uses {
             ServiceCommand::Watcher(_) => Self {
                 consul: true,
                 services: true,
+                grpc: true,
                 ..nothing
             },
             ServiceCommand::Scheduler(_) => Self {
                 database: true,
                 services: true,
+                grpc: true,
                 ..nothing
             },
             ServiceCommand::Worker(_) => Self {
@@ -91,10 +97,12 @@ impl Uses {
                 vault: true,
                 terraform: true,
                 services: true,
+                grpc: true,
                 ..nothing
             },
             ServiceCommand::Gateway(Gateway { api, .. }) => Self {
                 services: true,
+                grpc: true,
                 open_api: is_reachable(api.bind_address),
                 ..nothing
             },
@@ -137,6 +145,10 @@ fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
     say(
         uses.services && config.services.plaintext && config.services.tls.is_none(),
         "services talk in plain text over the network (services.plaintext): anybody on the way can give orders; configure services.tls",
+    );
+    say(
+        uses.grpc && config.services.tls.is_some() && !config.security.service_roles,
+        "every certificate of the services' authority may call every gRPC method: name the roles in the certificates, and set security.service_roles = true",
     );
     let asks_for_certificates = config.tls.as_ref().is_some_and(|tls| tls.verify_incoming);
     say(
@@ -220,6 +232,7 @@ mod tests {
         database: true,
         terraform: true,
         services: true,
+        grpc: true,
         open_api: true,
     };
 
