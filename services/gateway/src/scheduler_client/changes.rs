@@ -12,6 +12,7 @@ use cts_rpc::convert::{draft_to_wire, state_decision_to_wire};
 use tonic::transport::Channel;
 use tonic::{ConnectError, Response, Status};
 
+use super::on_behalf::OnBehalf;
 use super::tasks::KnownTask;
 use super::{CALL_LIMIT, CallError, ask, is_lost, present};
 use crate::request::run_mode::RunMode;
@@ -83,10 +84,11 @@ impl From<Status> for ChangeError {
     }
 }
 
-/// Changes tasks by the task service; cheap to clone.
+/// Changes tasks by the task service, for one client of the API.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskChangeClient {
     client: TaskServiceClient<Channel>,
+    by: OnBehalf,
 }
 
 /// A task as it is after a change, or would be, and the plan that was asked for.
@@ -97,8 +99,8 @@ pub(crate) struct Changed {
 }
 
 impl TaskChangeClient {
-    pub(crate) fn new(client: TaskServiceClient<Channel>) -> Self {
-        Self { client }
+    pub(crate) fn new(client: TaskServiceClient<Channel>, by: OnBehalf) -> Self {
+        Self { client, by }
     }
 
     pub(crate) async fn create(
@@ -110,7 +112,7 @@ impl TaskChangeClient {
             task: Some(draft_to_wire(task)),
             run_mode: run_mode(mode).into(),
         };
-        let answer = change(call!(self.client.create_task(request))).await?;
+        let answer = change(call!(self.client.create_task(request) for by)).await?;
         changed(answer.task, answer.plan, "CreateTaskResponse.task")
     }
 
@@ -126,7 +128,7 @@ impl TaskChangeClient {
             enabled: Some(enabled),
             run_mode: run_mode(mode).into(),
         };
-        change(call!(self.client.update_task(request))).await
+        change(call!(self.client.update_task(request) for by)).await
     }
 
     /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any.
@@ -142,7 +144,7 @@ impl TaskChangeClient {
             revision,
             run_mode: run_mode(mode).into(),
         };
-        let answer = change(call!(self.client.replace_task(request))).await?;
+        let answer = change(call!(self.client.replace_task(request) for by)).await?;
         changed(answer.task, None, "ReplaceTaskResponse.task")
     }
 
@@ -157,7 +159,7 @@ impl TaskChangeClient {
             name: name.to_owned(),
             seen: seen.clone(),
         };
-        let answer = ask(CALL_LIMIT, call!(self.client.release_task(request))).await;
+        let answer = ask(CALL_LIMIT, call!(self.client.release_task(request) for by)).await;
         Ok(with_reason(answer)?.into_inner().hold)
     }
 
@@ -173,7 +175,7 @@ impl TaskChangeClient {
         };
         let answer = ask(
             CALL_LIMIT,
-            call!(self.client.decide_terraform_state(request)),
+            call!(self.client.decide_terraform_state(request) for by),
         )
         .await;
         let state = with_reason(answer)?.into_inner().state;
@@ -188,7 +190,7 @@ impl TaskChangeClient {
         let request = proto::PlanTaskDestructionRequest {
             name: name.to_owned(),
         };
-        let answer = change(call!(self.client.plan_task_destruction(request))).await?;
+        let answer = change(call!(self.client.plan_task_destruction(request) for by)).await?;
         Ok(answer.plan)
     }
 
@@ -206,10 +208,10 @@ impl TaskChangeClient {
         let lost = AtomicBool::new(false);
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
-            let request = proto::DeleteTaskRequest {
+            let request = self.by.request(proto::DeleteTaskRequest {
                 name: name.to_owned(),
                 mode: mode.into(),
-            };
+            });
             let lost = &lost;
             async move {
                 let answer = client.delete_task(request).await;
