@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cts_access::IssuerError;
 use cts_cli::{CommandError, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say};
 use cts_config::{BackendRefusal, ConfigError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
@@ -85,6 +86,9 @@ pub enum Failure {
     /// The files of `tls` cannot be used.
     #[error("tls cannot be used for the API")]
     ApiTls(#[source] TlsError),
+    /// The issuers of `security` cannot be used.
+    #[error("security.oidc cannot be used")]
+    Issuers(#[source] IssuerError),
     /// The log cannot be set up.
     #[error("the log cannot be set up")]
     Log(#[source] SyslogError),
@@ -217,7 +221,8 @@ impl Failure {
             | Self::Peers(_)
             | Self::Address(_)
             | Self::Tls(_)
-            | Self::ApiTls(_) => "error validating configuration",
+            | Self::ApiTls(_)
+            | Self::Issuers(_) => "error validating configuration",
             Self::Log(_) => "error setting up logging",
             Self::Engine(_) | Self::NoEngine => "error installing driver",
             Self::VaultSettings(_)
@@ -255,6 +260,7 @@ impl Failure {
             | Self::NoDatabase { .. }
             | Self::Tls(_)
             | Self::ApiTls(_)
+            | Self::Issuers(_)
             | Self::Log(_)
             | Self::PlainText(_)
             | Self::Peers(_)

@@ -1,5 +1,6 @@
 //! How the services are put together: all in one process, or each alone.
 
+pub(crate) mod access;
 pub(crate) mod client_limits;
 pub(crate) mod connections;
 pub(crate) mod database;

@@ -12,9 +12,13 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use cts_listen::{ClientLimiter, ClientPermit};
+use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
+use tonic::transport::Channel;
 
+use crate::access::visitor::Visitor;
+use crate::access::{Access, Asked};
 use crate::options::{Browsers, Deps, LocalTime, Mode, Options};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
@@ -23,28 +27,34 @@ use crate::request::run_mode::RunMode;
 use crate::routes::changes::Received;
 use crate::routes::health::health;
 use crate::routes::{Route, is_for_the_leader, resolve};
-use crate::routes::{changes, leader, legacy_family, new_family, runs};
+use crate::routes::{audit, changes, leader, legacy_family, new_family, runs};
+use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
-use crate::scheduler_client::{ClusterClient, RunClient, TaskChangeClient, TaskClient};
+use crate::scheduler_client::{
+    AuditClient, ClusterClient, RunClient, TaskChangeClient, TaskClient,
+};
 use crate::transport::browsers::Listened;
 use crate::transport::clients::Clients;
 use crate::transport::connection::Connection;
+use crate::transport::headers::{self, ReadableBy};
 use crate::transport::request_log::{RequestId, observe};
 use crate::transport::streams::Answer;
-use crate::transport::{body, headers, http_validation, streams};
+use crate::transport::{body, http_validation, streams};
 
 struct App {
     board: StatusBoard,
     tasks: TaskClient,
-    changes: TaskChangeClient,
+    changes: TaskServiceClient<Channel>,
     cluster: ClusterClient,
     runs: RunClient,
     events: RunEvents,
     local_time: LocalTime,
     mode: Mode,
+    audit: AuditClient,
     clients: Clients,
     browsers: Browsers,
+    access: Arc<Access>,
     streams: ClientLimiter,
     waiting: ClientLimiter,
     names: usize,
@@ -55,24 +65,33 @@ struct ApiRequest {
     head: Parts,
     body: Body,
     connection: Connection,
+    visitor: Visitor,
+    address: IpAddr,
     id: RequestId,
 }
 
 /// The whole API. Requests must carry their `Connection` as an extension.
-pub(crate) fn router(options: Options, deps: Deps) -> Router {
+pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Router {
     let tasks = TaskClient::new(deps.tasks.clone(), options.limits.answer_bytes);
     let runs = RunClient::new(deps.runs, deps.logs);
+    let readable = if access.is_required() {
+        ReadableBy::Origins(options.browsers.origins.clone().into())
+    } else {
+        ReadableBy::All
+    };
     let app = App {
         board: StatusBoard::new(tasks.clone(), Arc::clone(&options.local_time)),
         tasks,
-        changes: TaskChangeClient::new(deps.tasks),
+        changes: deps.tasks,
         cluster: ClusterClient::new(deps.cluster),
         events: RunEvents::new(runs.clone()),
         runs,
         local_time: options.local_time,
         mode: options.mode,
+        audit: AuditClient::new(deps.access),
         clients: Clients::new(options.trusted_proxies),
         browsers: options.browsers,
+        access,
         streams: ClientLimiter::new(options.limits.streams),
         waiting: ClientLimiter::new(options.limits.waiting),
         names: options.limits.names,
@@ -81,7 +100,7 @@ pub(crate) fn router(options: Options, deps: Deps) -> Router {
         .fallback(dispatch)
         .with_state(Arc::new(app))
         .layer(from_fn_with_state(options.request_id, observe))
-        .layer(from_fn(headers::allow_origins))
+        .layer(from_fn_with_state(readable, headers::allow_origins))
         .layer(from_fn(http_validation::answer_or_pass))
 }
 
@@ -93,20 +112,37 @@ async fn dispatch(
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let request = ApiRequest {
-        head,
-        body,
-        connection,
+    let route = resolve(&head.method, head.uri.path());
+    let family = family(&route, id);
+    let address = app.clients.address(connection.peer.ip(), &head.headers);
+    let asked = Asked {
+        method: head.method.clone(),
+        uri: head.uri.clone(),
+        address,
         id,
     };
-    let route = resolve(&request.head.method, request.head.uri.path());
-    let family = family(&route, id);
-    if let Err(problem) = app.browsers.check(&request.head, listened) {
-        return problem.answer(family);
-    }
-    app.answer(route, family, request)
-        .await
-        .unwrap_or_else(|problem| problem.answer(family))
+    let mut visitor = Visitor::default();
+    let answering = async {
+        app.browsers.check(&head, listened)?;
+        let identifying = app
+            .access
+            .identify(&route, &head.headers, &connection, address);
+        visitor = identifying.await?;
+        app.access.permit(&route, &visitor)?;
+        let request = ApiRequest {
+            head,
+            body,
+            connection,
+            visitor: visitor.clone(),
+            address,
+            id,
+        };
+        app.answer(route, family, request).await
+    };
+    answering.await.unwrap_or_else(|problem| {
+        app.access.note(&visitor, &asked, &problem);
+        problem.answer(family)
+    })
 }
 
 impl App {
@@ -130,28 +166,33 @@ impl App {
             Route::Preflight => Ok(StatusCode::OK.into_response()),
             Route::Refused(refusal) => Ok(refuse(&refusal, &request.head.method)),
             Route::Health => health(&self.cluster).await,
-            Route::OverallStatus => legacy_family::page(&self.board, Page::Overall, id).await,
+            Route::OverallStatus => {
+                legacy_family::page(&self.board, Page::Overall, &request.visitor, id).await
+            }
             Route::TaskStatuses => {
                 let page = Page::from(StatusQuery::parse(query)?);
-                legacy_family::page(&self.board, page, id).await
+                legacy_family::page(&self.board, page, &request.visitor, id).await
             }
             Route::TaskStatus(name) => {
                 legacy_family::task_status(&self.tasks, &name, query, time, id).await
             }
             Route::ClusterStatus => new_family::cluster_status(&self.cluster, id).await,
-            Route::Tasks => new_family::tasks(&self.tasks, id).await,
+            Route::Tasks => new_family::tasks(&self.tasks, &request.visitor, id).await,
             Route::Task(name) => new_family::task(&self.tasks, &name, id).await,
             Route::CreateTask => self.create(request).await,
             Route::ReplaceTask(name) => self.replace(&name, request).await,
             Route::UpdateTask(name) => self.update(&name, request).await,
-            Route::DeleteTask(name) => changes::delete(&self.changes, &name, query, id).await,
+            Route::DeleteTask(name) => {
+                changes::delete(&self.changes(&request), &name, query, id).await
+            }
             Route::PlanDestruction(name) => {
                 let _permit = self.wait(&request)?;
-                changes::plan_destruction(&self.changes, &name, id).await
+                changes::plan_destruction(&self.changes(&request), &name, id).await
             }
             Route::ReleaseTask(name) => {
+                let calls = self.changes(&request);
                 let (_headers, body) = request.received().await;
-                changes::release(&self.changes, &name, body, time, id).await
+                changes::release(&calls, &name, body, time, id).await
             }
             Route::TerraformState(name) => {
                 changes::terraform_state(&self.tasks, &name, time, id).await
@@ -160,24 +201,40 @@ impl App {
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,
-            Route::Runs => runs::runs(&self.runs, query, time, id).await,
-            Route::Run(run) => runs::run(&self.runs, &run, time, id).await,
+            Route::Runs => runs::runs(&self.runs, query, &request.visitor, time, id).await,
+            Route::Run(run) => runs::run(&self.runs, &run, &request.visitor, time, id).await,
             Route::CancelRun(run) => {
-                let time = Arc::clone(time);
+                runs::require_visible(&self.runs, &run, &request.visitor, id).await?;
+                let by = request.on_behalf();
                 let (_headers, body) = request.received().await;
-                runs::cancel(&self.runs, &run, body, &time, id).await
+                runs::cancel(&self.runs, &run, body, &by, time, id).await
             }
             Route::RunLog(run) => {
+                runs::require_visible(&self.runs, &run, &request.visitor, id).await?;
                 let answer = self.stream(&request)?;
                 streams::log::log(&self.runs, &run, query, answer, id).await
             }
             Route::Events => {
                 let time = Arc::clone(time);
                 let answer = self.stream(&request)?;
-                streams::events::events(&self.events, query, answer, time, id).await
+                streams::events::events(
+                    &self.events,
+                    query,
+                    request.visitor.clone(),
+                    answer,
+                    time,
+                    id,
+                )
+                .await
             }
+            Route::Audit => audit::records(&self.audit, query, time, id).await,
             Route::Document(format) => Ok(document::answer(format)),
         }
+    }
+
+    /// Changes for the client of a request.
+    fn changes(&self, request: &ApiRequest) -> TaskChangeClient {
+        TaskChangeClient::new(self.changes.clone(), request.on_behalf())
     }
 
     /// A permit for a request that waits for a run.
@@ -212,11 +269,12 @@ impl App {
         let mode = RunMode::parse(request.head.uri.query())?;
         let id = request.id;
         let _permit = self.wait(&request)?;
+        let (calls, visitor) = (self.changes(&request), request.visitor.clone());
         let (headers, body) = request.received().await;
-        let request = changes::read_creation(mode, &headers, body, self.names, id)?;
+        let request = changes::read_creation(mode, &headers, body, self.names, &visitor, id)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
-            None => changes::create(&self.changes, request, id).await,
+            None => changes::create(&calls, request, id).await,
         }
     }
 
@@ -224,32 +282,40 @@ impl App {
         let mode = RunMode::parse_for_replacement(request.head.uri.query())?;
         let id = request.id;
         let _permit = self.wait(&request)?;
+        let calls = self.changes(&request);
         let (headers, body) = request.received().await;
         let (request, revision) =
             changes::read_replacement(mode, name, &headers, body, self.names)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
-            None => changes::replace(&self.changes, request, revision, id).await,
+            None => changes::replace(&calls, request, revision, id).await,
         }
     }
 
     async fn decide_state(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let id = request.id;
+        let (calls, visitor) = (self.changes(&request), request.visitor.clone());
         let (headers, body) = request.received().await;
-        let decision = changes::read_decision(&headers, body)?;
-        changes::decide_state(&self.changes, name, decision, &self.local_time, id).await
+        let decision = changes::read_decision(&headers, body, &visitor)?;
+        changes::decide_state(&calls, name, decision, &self.local_time, id).await
     }
 
     async fn update(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse_legacy(request.head.uri.query())?;
         let id = request.id;
         let _permit = self.wait(&request)?;
+        let calls = self.changes(&request);
         let (_headers, body) = request.received().await;
-        changes::update(&self.changes, name, mode, body, id).await
+        changes::update(&calls, name, mode, body, id).await
     }
 }
 
 impl ApiRequest {
+    /// The client, for the schedulers.
+    fn on_behalf(&self) -> OnBehalf {
+        OnBehalf::of(&self.visitor.caller(self.address), self.id)
+    }
+
     async fn received(self) -> (HeaderMap, Received) {
         let limit = self.connection.activity.body_limit();
         (self.head.headers, body::read(self.body, limit).await)
@@ -277,6 +343,7 @@ fn family(route: &Route, id: RequestId) -> Family {
         | Route::CancelRun(_)
         | Route::RunLog(_)
         | Route::Events
+        | Route::Audit
         | Route::Document(_) => Family::New(id),
         Route::Health
         | Route::OverallStatus

@@ -7,10 +7,11 @@
 //! names a different version.
 //!
 //! Start with [`Gateway`], [`Options`] and [`Deps`]. A request goes through `transport` (HTTP, TLS, limits),
-//! `routes` (method and path), `app` (steps before a handler), `request` (parameters and bodies),
+//! `routes` (method and path), `access` (who may do it), `app` (steps before a handler), `request` (parameters and bodies),
 //! `scheduler_client` (calls of the scheduler) and `model` (answers), or ends in a `problem`.
 #![warn(missing_docs)]
 
+mod access;
 mod app;
 mod model;
 mod options;
@@ -21,5 +22,5 @@ mod routes;
 mod scheduler_client;
 mod transport;
 
-pub use options::{Browsers, Deps, Limits, LocalTime, Mode, Options, RequestIds};
+pub use options::{AccessOptions, Browsers, Deps, Limits, LocalTime, Mode, Options, RequestIds};
 pub use transport::server::Gateway;

@@ -5,7 +5,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_access::Issuers;
+use cts_core::Clock;
 use cts_listen::ClientLimit;
+use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 pub use cts_proto::json::LocalTime;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -33,6 +36,21 @@ pub struct Options {
     pub trusted_proxies: Vec<IpNet>,
     /// Names and pages that browsers may come by.
     pub browsers: Browsers,
+    /// Who may do what.
+    pub access: AccessOptions,
+}
+
+/// Who may do what (docs/access.md).
+#[derive(Debug, Clone)]
+pub struct AccessOptions {
+    /// Whether each request needs a credential with a role; otherwise every client may do everything.
+    pub required: bool,
+    /// DNS names of certificates name roles only below this domain; `None` for any domain.
+    pub domain: Option<String>,
+    /// Issuers whose tokens are accepted beside the static tokens of the schedulers.
+    pub issuers: Issuers,
+    /// Decides whether tokens have expired.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Names and pages that browsers may come by, beside those of the gateway itself (docs/rest.md#browsers).
@@ -81,6 +99,7 @@ impl fmt::Debug for Options {
             .field("mode", &self.mode)
             .field("limits", &self.limits)
             .field("trusted_proxies", &self.trusted_proxies)
+            .field("access", &self.access)
             .finish_non_exhaustive()
     }
 }
@@ -96,4 +115,6 @@ pub struct Deps {
     pub runs: RunServiceClient<Channel>,
     /// Output of Terraform.
     pub logs: LogServiceClient<Channel>,
+    /// Tokens, and records of calls.
+    pub access: AccessServiceClient<Channel>,
 }

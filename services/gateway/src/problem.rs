@@ -48,6 +48,8 @@ pub(crate) struct Problem {
     closes: bool,
     /// Whether another try may soon succeed.
     passes: bool,
+    /// Why access is refused, for the audit records; clients hear the message.
+    refusal: Option<String>,
 }
 
 impl Problem {
@@ -57,6 +59,44 @@ impl Problem {
             message: message.into(),
             closes: false,
             passes: false,
+            refusal: None,
+        }
+    }
+
+    fn refused(status: StatusCode, message: impl Into<String>, reason: &str) -> Self {
+        Self {
+            refusal: Some(reason.to_owned()),
+            ..Self::new(status, message)
+        }
+    }
+
+    /// The request has no credential that is accepted. The text is the same for all reasons.
+    pub(crate) fn unauthenticated(reason: &str) -> Self {
+        let message = "this request needs a valid token or client certificate";
+        Self::refused(StatusCode::UNAUTHORIZED, message, reason)
+    }
+
+    /// The credential gives no right to the request. The text is the same for all reasons.
+    pub(crate) fn forbidden(reason: &str) -> Self {
+        let message =
+            "the credential does not allow this request: its role or its tasks do not include it";
+        Self::refused(StatusCode::FORBIDDEN, message, reason)
+    }
+
+    /// Audit records are for admins, and without authentication there are none.
+    pub(crate) fn audit_needs_authentication() -> Self {
+        let message = "the audit records need authentication (security.require_auth)";
+        Self::refused(StatusCode::FORBIDDEN, message, message)
+    }
+
+    /// No scheduler has sent the tokens yet, so that none can be checked.
+    pub(crate) fn tokens_not_known() -> Self {
+        Self {
+            passes: true,
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the tokens are not known yet",
+            )
         }
     }
 
@@ -103,7 +143,7 @@ impl Problem {
         let message = format!(
             "a page of '{origin}' may not change anything: if the page is yours, add its origin to security.origins"
         );
-        Self::new(StatusCode::FORBIDDEN, message)
+        Self::refused(StatusCode::FORBIDDEN, &message, &message)
     }
 
     /// A request to the loopback names another host.
@@ -112,7 +152,7 @@ impl Problem {
         let message = format!(
             "this address does not answer as '{host}': if the name is yours, add it to security.hosts"
         );
-        Self::new(StatusCode::FORBIDDEN, message)
+        Self::refused(StatusCode::FORBIDDEN, &message, &message)
     }
 
     fn unknown_task(name: &str) -> Self {
@@ -196,6 +236,11 @@ impl Problem {
         )
     }
 
+    /// Why access is refused; `None` for other problems.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
     /// The text for the client.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -213,6 +258,12 @@ impl Problem {
             },
         };
         let mut answer = json::answer(self.status, &body);
+        if self.status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Bearer");
+            answer
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, challenge);
+        }
         if self.closes {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(header::CONNECTION, close);

@@ -6,6 +6,7 @@
 //!
 //! The modules below are the endpoints.
 
+pub(crate) mod audit;
 pub(crate) mod changes;
 pub(crate) mod health;
 pub(crate) mod leader;
@@ -66,6 +67,8 @@ pub(crate) enum Route {
     RunLog(String),
     /// Changes of runs as they happen.
     Events,
+    /// Records of calls.
+    Audit,
     /// The `OpenAPI` document.
     Document(Format),
     /// `OPTIONS`, whatever the path.
@@ -154,6 +157,7 @@ fn only_asked_for(path: &str) -> Option<Route> {
         "/v1/cluster/configuration" => Route::Configuration,
         "/v1/queue" => Route::Queue,
         "/v1/events" => Route::Events,
+        "/v1/audit" => Route::Audit,
         "/v1/openapi.json" => Route::Document(Format::Json),
         "/v1/openapi.yaml" => Route::Document(Format::Yaml),
         RUNS => Route::Runs,
@@ -200,6 +204,7 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::CancelRun(_)
         | Route::RunLog(_)
         | Route::Events
+        | Route::Audit
         | Route::Document(_)
         | Route::Preflight
         | Route::Refused(

@@ -9,10 +9,20 @@ macro_rules! call {
             async move { client.$method(request).await }
         }
     };
+    // For the client of this request.
+    ($caller:ident.$client:ident.$method:ident($request:ident) for $by:ident) => {
+        || {
+            let (mut client, request) = ($caller.$client.clone(), $request.clone());
+            let request = $caller.$by.request(request);
+            async move { client.$method(request).await }
+        }
+    };
 }
 
+mod audit;
 mod changes;
 mod cluster;
+pub(crate) mod on_behalf;
 pub(crate) mod run_events;
 mod runs;
 pub(crate) mod single_flight;
@@ -26,6 +36,7 @@ use cts_rpc::ConversionError;
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
+pub(crate) use audit::AuditClient;
 pub(crate) use changes::{ChangeError, Reason, TaskChangeClient};
 pub(crate) use cluster::ClusterClient;
 pub(crate) use runs::RunClient;

@@ -85,6 +85,8 @@ pub struct ListAuditRecordsRequest {
     pub limit: u32,
 }
 /// Audit records, newest first.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListAuditRecordsResponse {
     /// The records.
@@ -92,6 +94,8 @@ pub struct ListAuditRecordsResponse {
     pub records: ::prost::alloc::vec::Vec<AuditRecord>,
 }
 /// The record of one call.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AuditRecord {
     /// Position among all records, without gaps, in the order of the changes.
@@ -99,6 +103,10 @@ pub struct AuditRecord {
     pub number: u64,
     /// When it was recorded, by the database.
     #[prost(message, optional, tag = "2")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
     pub time: ::core::option::Option<::prost_types::Timestamp>,
     /// How the caller was recognised: "anonymous", "token", "user", "certificate" or "local".
     #[prost(string, tag = "3")]
@@ -108,9 +116,11 @@ pub struct AuditRecord {
     pub caller: ::prost::alloc::string::String,
     /// The issuer of the user's token; empty otherwise.
     #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub issuer: ::prost::alloc::string::String,
     /// IP address that the call came from; empty if it is not known.
     #[prost(string, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub address: ::prost::alloc::string::String,
     /// The call, such as "task.create".
     #[prost(string, tag = "7")]
@@ -120,6 +130,7 @@ pub struct AuditRecord {
     pub target: ::prost::alloc::string::String,
     /// Arguments of the call, without secrets.
     #[prost(btree_map = "string, string", tag = "9")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub arguments: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
@@ -129,9 +140,11 @@ pub struct AuditRecord {
     pub outcome: ::prost::alloc::string::String,
     /// Why it was refused or failed; empty for a change that is made.
     #[prost(string, tag = "11")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub reason: ::prost::alloc::string::String,
     /// Id of the request, as in the log; empty without one.
     #[prost(string, tag = "12")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub request_id: ::prost::alloc::string::String,
     /// Number of calls that the record stands for.
     #[prost(uint32, tag = "13")]

@@ -5,7 +5,9 @@ use prost_types::{FieldDescriptorProto, FileDescriptorSet};
 use tonic_prost_build::Builder;
 
 /// The messages. A member that is missing in an answer has its default.
-const MESSAGES: [&str; 28] = [
+const MESSAGES: [&str; 30] = [
+    "cts.access.v1.AuditRecord",
+    "cts.access.v1.ListAuditRecordsResponse",
     "cts.cluster.v1.ConfigurationInForce",
     "cts.cluster.v1.GetConfigurationResponse",
     "cts.cluster.v1.MemberConfiguration",
@@ -54,7 +56,12 @@ const RENAMED: [(&str, &str); 7] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 23] = [
+const LEFT_OUT: [&str; 28] = [
+    "cts.access.v1.AuditRecord.address",
+    "cts.access.v1.AuditRecord.arguments",
+    "cts.access.v1.AuditRecord.issuer",
+    "cts.access.v1.AuditRecord.reason",
+    "cts.access.v1.AuditRecord.request_id",
     "cts.run.v1.Diagnostic.address",
     "cts.run.v1.Diagnostic.detail",
     "cts.run.v1.Diagnostic.file",

@@ -167,7 +167,7 @@ impl Embedded {
             reset_storage,
         )
         .await?;
-        let gateway = wiring::gateway(config, process_env, gateway_channel, tls);
+        let gateway = wiring::gateway(config, process_env, gateway_channel, tls)?;
         let limiter = services_limiter(config, process_env);
         Ok(Self {
             sockets,

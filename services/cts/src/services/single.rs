@@ -213,7 +213,7 @@ pub(crate) async fn run_gateway(
         &parts,
         &shutdown,
     );
-    let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls);
+    let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls)?;
     wiring::log_api_start(&api);
     let leaving = CancellationToken::new();
     if let Some(entry) = entry {

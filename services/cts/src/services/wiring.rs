@@ -9,6 +9,7 @@ use cts_config::Config;
 use cts_consul::ConsulClient;
 use cts_gateway::{Browsers, Deps as GatewayDeps, Gateway, Options as GatewayOptions};
 use cts_handlers::{Handlers, Pace};
+use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
@@ -31,6 +32,7 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use crate::failure::Failure;
+use crate::services::access;
 use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
 use crate::services::lock::{DirectoryLock, Use};
@@ -247,7 +249,7 @@ pub(crate) fn gateway(
     process_env: &ProcessEnv,
     scheduler: Channel,
     tls: Option<ServerTls>,
-) -> Gateway {
+) -> Result<Gateway, Failure> {
     let options = GatewayOptions {
         request_id: Arc::new(Uuid::new_v4),
         local_time: Arc::new(|at| at.with_timezone(&Local).fixed_offset()),
@@ -258,17 +260,19 @@ pub(crate) fn gateway(
             hosts: config.security.hosts.clone(),
             origins: config.security.origins.clone(),
         },
+        access: access::gateway(config, process_env)?,
     };
     let deps = GatewayDeps {
         tasks: TaskServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::TASK_BYTES),
         cluster: ClusterServiceClient::new(scheduler.clone()),
         runs: RunServiceClient::new(scheduler.clone()),
-        logs: LogServiceClient::new(scheduler),
+        logs: LogServiceClient::new(scheduler.clone()),
+        access: AccessServiceClient::new(scheduler),
     };
     let gateway = Gateway::new(options, deps);
-    match tls {
+    Ok(match tls {
         Some(tls) => gateway.with_tls(tls),
         None => gateway,
-    }
+    })
 }

@@ -155,6 +155,8 @@ struct EventObject<'a> {
     resources: Option<ResourceCounts>,
     #[serde(skip_serializing_if = "str::is_empty")]
     remote_url: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    requested_by: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -188,6 +190,7 @@ impl<'a> EventObject<'a> {
             run_id: &event.run_id,
             resources: event.resources,
             remote_url: &event.remote_url,
+            requested_by: &event.requested_by,
         })
     }
 }

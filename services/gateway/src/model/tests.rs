@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use chrono::FixedOffset;
+use cts_proto::access::v1::ListAuditRecordsResponse;
 use cts_proto::cluster::v1::GetConfigurationResponse;
 use cts_proto::json::{KnownState, LocalTime, in_local_time};
 use cts_proto::log::v1::ReadLogResponse;
@@ -137,6 +138,17 @@ fn examples() -> Vec<Example> {
             "state of empty parts",
             "StateAnswer",
             state(sparse::state()),
+        ),
+        ("audit", "AuditAnswer", id_first(filled::audit())),
+        (
+            "empty audit",
+            "AuditAnswer",
+            id_first(ListAuditRecordsResponse::default()),
+        ),
+        (
+            "audit of empty records",
+            "AuditAnswer",
+            id_first(sparse::audit()),
         ),
         ("status", "", status(&filled::task_state())),
         ("empty status", "", status(&unknown)),

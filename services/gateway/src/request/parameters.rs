@@ -4,11 +4,11 @@ use cts_core::runs::RunStatus;
 
 use crate::request::query::{pairs, single};
 
-/// Runs in one answer, where the client names no number.
+/// Entries in one answer, where the client names no number.
 const DEFAULT_LIMIT: u32 = 100;
 
-/// Most runs in one answer.
-const MOST_RUNS: u32 = 1000;
+/// Most entries in one answer.
+const MOST_ENTRIES: u32 = 1000;
 
 /// A parameter has a value that it cannot have. The text is an answer to clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +48,15 @@ pub(crate) struct LogQuery {
     pub(crate) after: u64,
 }
 
+/// The query of the audit records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AuditQuery {
+    /// Most records of one page.
+    pub(crate) limit: u32,
+    /// Only records with a smaller number; 0 begins with the newest.
+    pub(crate) before: u64,
+}
+
 /// The query of the list of runs.
 pub(crate) fn runs(query: Option<&str>) -> Result<RunsQuery, ParameterError> {
     let pairs = pairs(query.unwrap_or_default());
@@ -63,14 +72,23 @@ pub(crate) fn runs(query: Option<&str>) -> Result<RunsQuery, ParameterError> {
             ("cancelled", RunStatus::Cancelled),
         ],
     )?;
-    let limit = read(&pairs, "limit", "a number from 1 to 1000", |text| {
-        plain_number(text).filter(|limit| (1..=MOST_RUNS).contains(limit))
-    })?;
     Ok(RunsQuery {
         task: task(&pairs)?,
         status,
-        limit: limit.unwrap_or(DEFAULT_LIMIT),
+        limit: limit(&pairs)?,
         after: non_empty(&pairs, "after", "that of a list")?,
+    })
+}
+
+/// The query of the audit records.
+pub(crate) fn audit(query: Option<&str>) -> Result<AuditQuery, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let before = read(&pairs, "before", "the number of a record", |text| {
+        plain_number(text).filter(|number| *number > 0)
+    })?;
+    Ok(AuditQuery {
+        limit: limit(&pairs)?,
+        before: before.unwrap_or(0),
     })
 }
 
@@ -107,6 +125,14 @@ pub(crate) fn deletion_retains(query: Option<&str>) -> Result<bool, ParameterErr
     let pairs = pairs(query.unwrap_or_default());
     let retains = choice(&pairs, "on_delete", "retain", &[("retain", true)])?;
     Ok(retains.unwrap_or(false))
+}
+
+/// Most entries of a page.
+fn limit(pairs: &[(String, String)]) -> Result<u32, ParameterError> {
+    let limit = read(pairs, "limit", "a number from 1 to 1000", |text| {
+        plain_number(text).filter(|limit| (1..=MOST_ENTRIES).contains(limit))
+    })?;
+    Ok(limit.unwrap_or(DEFAULT_LIMIT))
 }
 
 /// Without the sign that `parse` would take.
@@ -201,6 +227,17 @@ mod tests {
         assert_eq!(log(Some("follow=false&format=text&after=0")), Ok(text));
         let query = "follow=true&format=ndjson&after=17";
         assert_eq!(log(Some(query)), Ok(followed));
+    }
+
+    #[test]
+    fn audit_records_are_asked_for_by_page() {
+        let query = |limit, before| Ok(AuditQuery { limit, before });
+        assert_eq!(audit(None), query(100, 0));
+        assert_eq!(audit(Some("limit=7&before=19")), query(7, 19));
+        for wrong in ["limit=0", "limit=1001", "before=0", "before=-1", "before="] {
+            let error = audit(Some(wrong)).unwrap_err();
+            assert!(wrong.starts_with(error.name), "{wrong} {error}");
+        }
     }
 
     #[test]

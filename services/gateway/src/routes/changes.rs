@@ -9,6 +9,7 @@ use cts_proto::json::KnownState;
 use cts_proto::task::v1::KnownTerraformState;
 use http::{HeaderMap, StatusCode};
 
+use crate::access::visitor::Visitor;
 use crate::model::{
     AcceptedAnswer, DestroyPlanAnswer, EmptyAnswer, IdFirst, InspectedAnswer, ReleasedAnswer,
     ReplacedAnswer, TaskAnswer, TaskObject, TaskPlanObject, UpdateInspectedAnswer,
@@ -34,17 +35,20 @@ const NOTHING_APPLIED: &str =
 /// A body, or what came instead.
 pub(crate) type Received = Result<Vec<u8>, BodyError>;
 
-/// Reads the task of a `POST`, which may have so many names. Needs no other service, so mistakes are answered at once.
+/// Reads the task of a `POST`, which may have so many names and must be one that the caller may name. Needs no other
+/// service, so mistakes are answered at once.
 pub(crate) fn read_creation(
     mode: RunMode,
     headers: &HeaderMap,
     body: Received,
     names: usize,
+    visitor: &Visitor,
     id: RequestId,
 ) -> Result<TaskRequest, Problem> {
     let read = || {
         let body = received(body)?;
         let request = TaskRequest::read(mode, "TaskRequest", headers, &body)?;
+        visitor.may_name(&request.task.name)?;
         Ok(request.with_at_most(names)?)
     };
     read().inspect_err(|problem: &Problem| log_bad_creation(problem, id))
@@ -211,9 +215,17 @@ pub(crate) async fn terraform_state(
     Ok(state_answer(name, state, local_time, id))
 }
 
-/// Reads a decision about a Terraform state.
-pub(crate) fn read_decision(headers: &HeaderMap, body: Received) -> Result<StateDecision, Problem> {
-    Ok(state_decision::read(headers, &received(body)?)?)
+/// Reads a decision about a Terraform state, which names only tasks that the caller may name.
+pub(crate) fn read_decision(
+    headers: &HeaderMap,
+    body: Received,
+    visitor: &Visitor,
+) -> Result<StateDecision, Problem> {
+    let decision = state_decision::read(headers, &received(body)?)?;
+    if let StateDecision::From(name) = &decision {
+        visitor.may_name(name.as_str())?;
+    }
+    Ok(decision)
 }
 
 /// Decides which Terraform state the task `name` goes on with.

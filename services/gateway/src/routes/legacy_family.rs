@@ -4,6 +4,7 @@ use axum::response::Response;
 use cts_rpc::ConversionError;
 use http::StatusCode;
 
+use crate::access::visitor::Visitor;
 use crate::model::{TaskStatusAnswer, TaskStatusesAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
@@ -13,13 +14,18 @@ use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
 
-/// A page about all tasks.
+/// A page about all tasks that the caller may know of.
 pub(crate) async fn page(
     board: &StatusBoard,
     page: Page,
+    visitor: &Visitor,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    match board.page(page).await {
+    let body = match visitor.tasks() {
+        None => board.page(page).await,
+        Some(tasks) => board.page_of(page, tasks).await,
+    };
+    match body {
         Ok(body) => Ok(json::made(body)),
         Err(error) => Err(Problem::unanswered(&error, None, id)),
     }

@@ -3,6 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 
+use crate::access::visitor::Visitor;
 use crate::model::{ClusterAnswer, IdLast, TaskAnswer, TaskObject, TasksAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
@@ -46,15 +47,20 @@ pub(crate) async fn configuration(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
-/// All tasks.
-pub(crate) async fn tasks(questions: &TaskClient, id: RequestId) -> Result<Response, Problem> {
+/// All tasks that the caller may know of.
+pub(crate) async fn tasks(
+    questions: &TaskClient,
+    visitor: &Visitor,
+    id: RequestId,
+) -> Result<Response, Problem> {
     let tasks = questions
         .tasks()
         .await
         .map_err(|error| Problem::unanswered(&error, None, id))?;
+    let shown = tasks.iter().filter(|task| visitor.sees(&task.name));
     let answer = TasksAnswer {
         request_id: id,
-        tasks: tasks.iter().map(TaskObject::from).collect(),
+        tasks: shown.map(TaskObject::from).collect(),
     };
     Ok(json::answer(StatusCode::OK, &answer))
 }

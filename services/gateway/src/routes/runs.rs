@@ -1,17 +1,24 @@
 //! Cts-only endpoints about runs and about why a task runs. Their errors are the ones of the new family.
 
 use axum::response::Response;
-use cts_proto::run::v1::RunStatus;
+use cts_core::access::TaskPatterns;
+use cts_proto::run::v1::{ListRunsResponse, Run, RunStatus};
 use http::StatusCode;
 
+use crate::access::visitor::Visitor;
 use crate::model::{ExplanationAnswer, IdFirst, IdLast, RunAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
-use crate::request::{cancel_body, parameters};
+use crate::request::cancel_body;
+use crate::request::parameters::{self, RunsQuery};
 use crate::routes::changes::Received;
-use crate::scheduler_client::{RunClient, TaskClient};
+use crate::scheduler_client::on_behalf::OnBehalf;
+use crate::scheduler_client::{CallError, RunClient, TaskClient};
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
+
+/// Pages that are read for one request of a caller who may see the runs of some tasks only.
+const MOST_PAGES: u32 = 20;
 
 /// How much work waits.
 pub(crate) async fn queue(questions: &RunClient, id: RequestId) -> Result<Response, Problem> {
@@ -26,18 +33,24 @@ pub(crate) async fn queue(questions: &RunClient, id: RequestId) -> Result<Respon
     Ok(json::answer(StatusCode::OK, &answer))
 }
 
-/// A page of runs, newest first.
+/// A page of runs that the caller may know of, newest first.
 pub(crate) async fn runs(
     questions: &RunClient,
     query: Option<&str>,
+    visitor: &Visitor,
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
     let request = parameters::runs(query)?;
-    let page = questions
-        .runs(request)
-        .await
-        .map_err(|error| Problem::unanswered_run(&error, "", id))?;
+    let page = match visitor.tasks() {
+        Some(_) if !request.task.is_empty() => {
+            visitor.may_name(&request.task)?;
+            questions.runs(request).await
+        }
+        Some(tasks) => some_runs(questions, request, tasks).await,
+        None => questions.runs(request).await,
+    };
+    let page = page.map_err(|error| Problem::unanswered_run(&error, "", id))?;
     let answer = IdFirst {
         request_id: id,
         message: page,
@@ -45,17 +58,76 @@ pub(crate) async fn runs(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
+/// Runs of some tasks. The schedulers list runs of one task or of all, so that pages are read until half of the wanted
+/// runs are found, there are no more, or too many were read; the client continues where this page ends.
+async fn some_runs(
+    questions: &RunClient,
+    request: RunsQuery,
+    tasks: &TaskPatterns,
+) -> Result<ListRunsResponse, CallError> {
+    let mut found = ListRunsResponse {
+        runs: Vec::new(),
+        next_page_token: request.after.clone(),
+    };
+    let limit = request.limit as usize;
+    for _ in 0..MOST_PAGES {
+        let left = limit.saturating_sub(found.runs.len());
+        let page = questions.runs(RunsQuery {
+            limit: u32::try_from(left).unwrap_or(request.limit),
+            after: found.next_page_token,
+            ..request.clone()
+        });
+        let page = page.await?;
+        let shown = page.runs.into_iter();
+        let shown = shown.filter(|run| tasks.matches(&run.task_name));
+        found.runs.extend(shown);
+        found.next_page_token = page.next_page_token;
+        if found.next_page_token.is_empty() || found.runs.len() * 2 >= limit {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses a run of a task that the caller may not name, as if it did not exist.
+pub(crate) async fn require_visible(
+    questions: &RunClient,
+    run: &str,
+    visitor: &Visitor,
+    id: RequestId,
+) -> Result<(), Problem> {
+    if visitor.tasks().is_some() {
+        visible(questions, run, visitor, id).await?;
+    }
+    Ok(())
+}
+
+async fn visible(
+    questions: &RunClient,
+    run: &str,
+    visitor: &Visitor,
+    id: RequestId,
+) -> Result<Run, Problem> {
+    let found = questions.run(run).await;
+    let found = found.and_then(|found| {
+        if visitor.sees(&found.task_name) {
+            Ok(found)
+        } else {
+            Err(CallError::NoSuchRun)
+        }
+    });
+    found.map_err(|error| Problem::unanswered_run(&error, run, id))
+}
+
 /// The run `run`.
 pub(crate) async fn run(
     questions: &RunClient,
     run: &str,
+    visitor: &Visitor,
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    let found = questions
-        .run(run)
-        .await
-        .map_err(|error| Problem::unanswered_run(&error, run, id))?;
+    let found = visible(questions, run, visitor, id).await?;
     let answer = RunAnswer {
         request_id: id,
         run: found,
@@ -68,13 +140,14 @@ pub(crate) async fn cancel(
     calls: &RunClient,
     run: &str,
     body: Received,
+    by: &OnBehalf,
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
     let body = body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))?;
     let force = cancel_body::force(&body)?;
     let cancelled = calls
-        .cancel(run, force)
+        .cancel(run, force, by)
         .await
         .map_err(|error| Problem::unanswered_run(&error, run, id))?;
     let status = match cancelled.status() {

@@ -12,6 +12,7 @@ use cts_rpc::convert::{draft_to_wire, state_decision_to_wire};
 use tonic::transport::Channel;
 use tonic::{ConnectError, Response, Status};
 
+use super::on_behalf::OnBehalf;
 use super::tasks::KnownTask;
 use super::{CALL_LIMIT, CallError, ask, is_lost, present};
 use crate::request::run_mode::RunMode;
@@ -85,10 +86,11 @@ impl From<Status> for ChangeError {
     }
 }
 
-/// Changes tasks by the task service; cheap to clone.
+/// Changes tasks by the task service, for one client of the API.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskChangeClient {
     client: TaskServiceClient<Channel>,
+    by: OnBehalf,
 }
 
 /// A task as it is after a change, or would be, and the plan that was asked for.
@@ -99,8 +101,8 @@ pub(crate) struct Changed {
 }
 
 impl TaskChangeClient {
-    pub(crate) fn new(client: TaskServiceClient<Channel>) -> Self {
-        Self { client }
+    pub(crate) fn new(client: TaskServiceClient<Channel>, by: OnBehalf) -> Self {
+        Self { client, by }
     }
 
     pub(crate) async fn create(
@@ -112,7 +114,7 @@ impl TaskChangeClient {
             task: Some(draft_to_wire(task)),
             run_mode: run_mode(mode).into(),
         };
-        let answer = change(call!(self.client.create_task(request))).await?;
+        let answer = change(call!(self.client.create_task(request) for by)).await?;
         changed(answer.task, answer.plan, "CreateTaskResponse.task")
     }
 
@@ -128,7 +130,7 @@ impl TaskChangeClient {
             enabled: Some(enabled),
             run_mode: run_mode(mode).into(),
         };
-        change(call!(self.client.update_task(request))).await
+        change(call!(self.client.update_task(request) for by)).await
     }
 
     /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any.
@@ -144,7 +146,7 @@ impl TaskChangeClient {
             revision,
             run_mode: run_mode(mode).into(),
         };
-        let answer = change(call!(self.client.replace_task(request))).await?;
+        let answer = change(call!(self.client.replace_task(request) for by)).await?;
         changed(answer.task, None, "ReplaceTaskResponse.task")
     }
 
@@ -159,7 +161,7 @@ impl TaskChangeClient {
             name: name.to_owned(),
             seen: seen.clone(),
         };
-        let answer = ask(CALL_LIMIT, call!(self.client.release_task(request))).await;
+        let answer = ask(CALL_LIMIT, call!(self.client.release_task(request) for by)).await;
         Ok(with_reason(answer)?.into_inner().hold)
     }
 
@@ -175,7 +177,7 @@ impl TaskChangeClient {
         };
         let answer = ask(
             CALL_LIMIT,
-            call!(self.client.decide_terraform_state(request)),
+            call!(self.client.decide_terraform_state(request) for by),
         )
         .await;
         let state = with_reason(answer)?.into_inner().state;
@@ -190,7 +192,7 @@ impl TaskChangeClient {
         let request = proto::PlanTaskDestructionRequest {
             name: name.to_owned(),
         };
-        let answer = change(call!(self.client.plan_task_destruction(request))).await?;
+        let answer = change(call!(self.client.plan_task_destruction(request) for by)).await?;
         Ok(answer.plan)
     }
 
@@ -208,10 +210,10 @@ impl TaskChangeClient {
         let lost = AtomicBool::new(false);
         let answer = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
-            let request = proto::DeleteTaskRequest {
+            let request = self.by.request(proto::DeleteTaskRequest {
                 name: name.to_owned(),
                 mode: mode.into(),
-            };
+            });
             let lost = &lost;
             async move {
                 let answer = client.delete_task(request).await;

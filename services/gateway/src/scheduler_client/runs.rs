@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
+use super::on_behalf::OnBehalf;
 use super::{CALL_LIMIT, CallError, ask, present};
 use crate::request::parameters::RunsQuery;
 
@@ -69,13 +70,18 @@ impl RunClient {
     }
 
     /// Cancels a run, and gives it as it is then. Made once: a call that was lost may have arrived, and a second one
-    /// would be refused as such.
-    pub(crate) async fn cancel(&self, id: &str, force: bool) -> Result<proto::Run, CallError> {
+    /// would be refused as such. `by` is for the audit records.
+    pub(crate) async fn cancel(
+        &self,
+        id: &str,
+        force: bool,
+        by: &OnBehalf,
+    ) -> Result<proto::Run, CallError> {
         let mut client = self.runs.clone();
-        let request = proto::CancelRunRequest {
+        let request = by.request(proto::CancelRunRequest {
             run_id: id.to_owned(),
             force,
-        };
+        });
         let answer = timeout(CALL_LIMIT, client.cancel_run(request)).await;
         let answer = answer
             .unwrap_or_else(|_elapsed| Err(Status::deadline_exceeded("no answer in time")))

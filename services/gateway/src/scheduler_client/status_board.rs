@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use cts_core::TaskStatus;
+use cts_core::access::TaskPatterns;
 use cts_proto::json::{LocalTime, in_local_time};
+use cts_proto::task::v1::TaskState;
 use cts_rpc::ConversionError;
 
 use crate::model::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
@@ -84,6 +86,12 @@ impl StatusBoard {
             .join(|| async move { inner.look(page).await.map_err(Arc::new) })
             .await
     }
+
+    /// The body of an answer about these tasks only, made for this request.
+    pub(crate) async fn page_of(&self, page: Page, tasks: &TaskPatterns) -> Answer {
+        let body = self.0.made(page, Some(tasks)).await;
+        body.map(Bytes::from).map_err(Arc::new)
+    }
 }
 
 impl Inner {
@@ -98,7 +106,7 @@ impl Inner {
                 return Ok(body.clone());
             }
         }
-        let body = Bytes::from(self.made(page).await?);
+        let body = Bytes::from(self.made(page, None).await?);
         let mut kept = self.kept.lock();
         if kept.version != version {
             *kept = Kept {
@@ -110,17 +118,22 @@ impl Inner {
         Ok(body)
     }
 
-    async fn made(&self, page: Page) -> Result<Vec<u8>, CallError> {
+    /// Of these tasks only, or of all.
+    async fn made(&self, page: Page, tasks: Option<&TaskPatterns>) -> Result<Vec<u8>, CallError> {
+        let shown = |mut states: Vec<TaskState>| {
+            states.retain(|state| tasks.is_none_or(|tasks| tasks.matches(&state.task_name)));
+            states
+        };
         match page {
             Page::Overall => {
-                let states = self.questions.states(None, false).await?;
+                let states = shown(self.questions.states(None, false).await?);
                 Ok(json::line(&OverallStatusAnswer::count(&states)?))
             }
             Page::Statuses {
                 status,
                 include_events,
             } => {
-                let states = self.questions.states(status, include_events).await?;
+                let states = shown(self.questions.states(status, include_events).await?);
                 let answer: TaskStatusesAnswer<'_> = states
                     .iter()
                     .map(TaskStatusAnswer::new)

@@ -27,15 +27,26 @@ impl Clients {
     /// Each proxy appends the address that it sees to the ones that it received, so the last address that
     /// does not belong to a trusted proxy can be believed.
     pub(crate) fn of(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
+        client_key(self.stranger(peer, headers)?)
+    }
+
+    /// The address of the client, for records: that of the last proxy, if this names none.
+    pub(crate) fn address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let client = self.stranger(peer, headers).unwrap_or(peer);
+        client.to_canonical()
+    }
+
+    /// The last address that does not belong to a trusted proxy.
+    fn stranger(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
         if !self.is_trusted(peer) {
-            return client_key(peer);
+            return Some(peer);
         }
         let forwarded = forwarded(headers).unwrap_or_else(|| x_forwarded(headers));
         let stranger = forwarded
             .into_iter()
             .rev()
             .find(|address| address.is_none_or(|address| !self.is_trusted(address)));
-        client_key(stranger??)
+        stranger?
     }
 
     fn is_trusted(&self, address: IpAddr) -> bool {

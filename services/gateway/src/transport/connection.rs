@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::middleware::map_response;
 use axum::{Extension, Router};
+use cts_access::Principal;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -26,10 +27,20 @@ use crate::transport::timed_stream::TimedStream;
 pub(crate) struct Connection {
     /// The other end.
     pub(crate) peer: SocketAddr,
+    /// The owner of the certificate that it has shown.
+    pub(crate) certificate: Option<Arc<Principal>>,
     /// Notified when a request is being answered, so that no limit of time holds during the answer.
     pub(crate) activity: Activity,
     /// Cancelled when answers that have no end of their own must end.
     pub(crate) closing: CancellationToken,
+}
+
+/// The other end of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    /// The owner of the certificate that it has shown.
+    pub(crate) certificate: Option<Arc<Principal>>,
 }
 
 /// Protocol of a connection.
@@ -52,7 +63,7 @@ pub(crate) struct Times {
 /// progress is still answered, no further one is taken.
 pub(crate) async fn serve_connection<S>(
     stream: S,
-    peer: SocketAddr,
+    peer: Peer,
     protocol: Protocol,
     times: Times,
     app: Router,
@@ -72,8 +83,10 @@ pub(crate) async fn serve_connection<S>(
     };
     let offers = Arc::clone(activity.offers());
     let stream = TokioIo::new(TimedStream::new(stream, activity.clone(), patience()));
+    let remote_ip = peer.address.ip();
     let known = Connection {
-        peer,
+        peer: peer.address,
+        certificate: peer.certificate,
         activity,
         closing: closing.clone(),
     };
@@ -104,7 +117,7 @@ pub(crate) async fn serve_connection<S>(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(remote_ip = %peer.ip(), error = ?error.to_string(), "connection cut off");
+        tracing::debug!(%remote_ip, error = ?error.to_string(), "connection cut off");
     }
 }
 
@@ -157,7 +170,10 @@ mod tests {
             .fallback(|| async { "done" })
             .layer(from_fn(track));
         let (client, server) = tokio::io::duplex(4096);
-        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let peer = Peer {
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            certificate: None,
+        };
         connections.spawn(serve_connection(
             server,
             peer,

@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
@@ -10,19 +11,21 @@ use cts_listen::{
     Accepted, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection, RejectedConnection,
     WarnThrottle,
 };
+use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_tls::ServerTls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
-use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
 
+use crate::access::Access;
 use crate::app;
 use crate::options::{Deps, Options};
 use crate::transport::browsers::Listened;
-use crate::transport::connection::{Protocol, Times, serve_connection};
+use crate::transport::connection::{Peer, Protocol, Times, serve_connection};
 use crate::transport::rejection::{Rejections, refuse};
-use crate::transport::tls_acceptor::TlsAcceptor;
+use crate::transport::tls_acceptor::{OpenedConnection as TlsConnection, TlsAcceptor};
 
 /// How long requests in progress may go on after the shutdown (docs/rest.md#transport).
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
@@ -34,6 +37,8 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub struct Gateway {
     app: Router,
+    access: Arc<Access>,
+    schedulers: AccessServiceClient<Channel>,
     limiter: ClientLimiter,
     times: Times,
     tls: Option<ServerTls>,
@@ -42,13 +47,16 @@ pub struct Gateway {
 impl Gateway {
     /// Puts the API together. Nothing is called before the first request.
     pub fn new(options: Options, deps: Deps) -> Self {
+        let access = Arc::new(Access::new(options.access.clone()));
         Self {
+            schedulers: deps.access.clone(),
             limiter: ClientLimiter::new(options.limits.connections),
             times: Times {
                 request: options.limits.request_time,
                 rate: options.limits.answer_rate,
             },
-            app: app::router(options, deps),
+            app: app::router(options, deps, Arc::clone(&access)),
+            access,
             tls: None,
         }
     }
@@ -76,16 +84,14 @@ impl Gateway {
             tls: self.tls.is_some(),
         };
         let tls_acceptor = self.tls.map(TlsAcceptor::new);
-        let following = async {
-            match &tls_acceptor {
-                Some(tls_acceptor) => {
-                    tls_acceptor
-                        .follow_files(shutdown.clone().cancelled_owned())
-                        .await;
-                }
-                None => shutdown.cancelled().await,
+        let following_files = async {
+            if let Some(tls_acceptor) = &tls_acceptor {
+                let shutdown = shutdown.clone().cancelled_owned();
+                tls_acceptor.follow_files(shutdown).await;
             }
         };
+        let following_access = self.access.follow(self.schedulers.clone(), &shutdown);
+        let following = async { tokio::join!(following_files, following_access) };
         let acceptor = Acceptor {
             app: self.app.layer(Extension(listened)),
             times: self.times,
@@ -94,23 +100,28 @@ impl Gateway {
             failures: WarnThrottle::default(),
             connections: JoinSet::new(),
             closing: shutdown.child_token(),
+            access: Arc::clone(&self.access),
         };
         let opening = opening(tls_acceptor.clone());
         let limited = LimitedListener::new(listener, self.limiter, HANDSHAKE_LIMIT, opening);
-        let accepting = acceptor.accept(limited, &shutdown);
-        // Following ends with the shutdown, accepting after it or when the listener is broken.
-        tokio::pin!(accepting);
-        tokio::select! {
-            outcome = &mut accepting => outcome,
-            () = following => accepting.await,
-        }
+        // Accepting ends after the shutdown, or when the listener is broken. The last refused requests are recorded then.
+        let end = CancellationToken::new();
+        let accepting = async {
+            let outcome = acceptor.accept(limited, &shutdown).await;
+            end.cancel();
+            outcome
+        };
+        let recording = self.access.record_refusals(self.schedulers.clone(), &end);
+        let following = end.run_until_cancelled(following);
+        let (outcome, (), _ended) = tokio::join!(accepting, recording, following);
+        outcome
     }
 }
 
 /// A connection as it may be served.
 enum Opened {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>, Protocol),
+    Tls(Box<TlsConnection>),
 }
 
 fn opening(tls_acceptor: Option<TlsAcceptor>) -> OpenConnection<Opened> {
@@ -120,8 +131,8 @@ fn opening(tls_acceptor: Option<TlsAcceptor>) -> OpenConnection<Opened> {
     Box::new(move |stream| {
         let tls_acceptor = tls_acceptor.clone();
         Box::pin(async {
-            let (stream, protocol) = tls_acceptor.admit(stream).await?;
-            Ok(Opened::Tls(Box::new(stream), protocol))
+            let connection = tls_acceptor.admit(stream).await?;
+            Ok(Opened::Tls(Box::new(connection)))
         })
     })
 }
@@ -136,6 +147,7 @@ struct Acceptor {
     failures: WarnThrottle,
     connections: JoinSet<()>,
     closing: CancellationToken,
+    access: Arc<Access>,
 }
 
 impl Acceptor {
@@ -181,13 +193,25 @@ impl Acceptor {
             permit,
         } = admitted;
         let (times, app, closing) = (self.times, self.app.clone(), self.closing.clone());
+        let access = Arc::clone(&self.access);
         self.connections.spawn(async move {
+            let mut peer = Peer {
+                address: peer,
+                certificate: None,
+            };
             match stream {
                 Opened::Plain(stream) => {
                     serve_connection(stream, peer, Protocol::Http1, times, app, closing).await;
                 }
-                Opened::Tls(stream, protocol) => {
-                    serve_connection(*stream, peer, protocol, times, app, closing).await;
+                Opened::Tls(connection) => {
+                    let TlsConnection {
+                        stream,
+                        protocol,
+                        certificate,
+                    } = *connection;
+                    let holder = certificate.map(|certificate| access.holder(&certificate));
+                    peer.certificate = holder.map(Arc::new);
+                    serve_connection(stream, peer, protocol, times, app, closing).await;
                 }
             }
             drop(permit);

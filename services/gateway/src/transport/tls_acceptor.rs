@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use cts_tls::ServerTls;
+use cts_tls::{PeerCertificate, ServerTls};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -35,8 +35,13 @@ pub(crate) struct TlsAcceptor {
     tls: ServerTls,
 }
 
-/// A connection over TLS, and what is spoken on it.
-pub(crate) type OpenedConnection = (TlsStream<TcpStream>, Protocol);
+/// A connection over TLS.
+pub(crate) struct OpenedConnection {
+    pub(crate) stream: TlsStream<TcpStream>,
+    pub(crate) protocol: Protocol,
+    /// The certificate that the client has shown, if it was asked for one.
+    pub(crate) certificate: Option<PeerCertificate>,
+}
 
 impl TlsAcceptor {
     pub(crate) fn new(tls: ServerTls) -> Self {
@@ -67,11 +72,18 @@ impl TlsAcceptor {
                 return Err(error);
             }
         };
-        let protocol = match stream.get_ref().1.alpn_protocol() {
+        let session = stream.get_ref().1;
+        let protocol = match session.alpn_protocol() {
             Some(b"h2") => Protocol::Http2,
             _ => Protocol::Http1,
         };
-        Ok((stream, protocol))
+        let certificates = session.peer_certificates().unwrap_or_default();
+        let certificate = certificates.first().map(PeerCertificate::read);
+        Ok(OpenedConnection {
+            stream,
+            protocol,
+            certificate,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::stage::Answer;
 
-static DOCUMENT: LazyLock<Value> =
+pub(crate) static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../openapi.json")).unwrap());
 
 /// Fails if `answer` belongs to an operation of the document that does not describe it.

@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod access;
+mod access_service;
 mod answers;
 mod browsers;
+mod certificates;
 mod changes;
 mod cluster;
 mod cluster_status;

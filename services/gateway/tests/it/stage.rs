@@ -6,8 +6,12 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use chrono::FixedOffset;
-use cts_gateway::{Browsers, Deps, Gateway, Limits, Mode, Options};
+use cts_access::Issuers;
+use cts_core::SystemClock;
+use cts_gateway::{AccessOptions, Browsers, Deps, Gateway, Limits, Mode, Options};
 use cts_listen::ClientLimit;
+use cts_proto::access::v1::access_service_client::AccessServiceClient;
+use cts_proto::access::v1::access_service_server::AccessServiceServer;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -29,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 use uuid::Uuid;
 
+use crate::access_service::MemoryAccess;
 use crate::cluster::MemoryCluster;
 use crate::logs::MemoryLogs;
 use crate::runs::MemoryRuns;
@@ -57,6 +62,9 @@ pub(crate) struct Scene {
     pub(crate) cluster: MemoryCluster,
     pub(crate) runs: MemoryRuns,
     pub(crate) logs: MemoryLogs,
+    pub(crate) access: MemoryAccess,
+    /// Whether each request needs a credential.
+    pub(crate) require_auth: bool,
     pub(crate) mode: Mode,
     pub(crate) tls: Option<ServerTls>,
     /// Limits of the gateway, if not the usual ones.
@@ -105,10 +113,17 @@ impl Stage {
     async fn set_with_scheduler_on(scene: Scene, runtime: &Handle) -> Self {
         let (listener, channel) = memory_transport();
         let endpoints = Endpoints::new()
-            .with(TaskServiceServer::new(scene.tasks))
-            .with(ClusterServiceServer::new(scene.cluster))
-            .with(RunServiceServer::new(scene.runs))
-            .with(LogServiceServer::new(scene.logs));
+            .with(TaskServiceServer::with_interceptor(
+                scene.tasks.clone(),
+                scene.access.noting_callers(),
+            ))
+            .with(ClusterServiceServer::new(scene.cluster.clone()))
+            .with(RunServiceServer::with_interceptor(
+                scene.runs.clone(),
+                scene.access.noting_callers(),
+            ))
+            .with(LogServiceServer::new(scene.logs.clone()))
+            .with(AccessServiceServer::new(scene.access.clone()));
         let mut services = JoinSet::new();
         let serving = async move {
             endpoints
@@ -117,8 +132,7 @@ impl Stage {
                 .unwrap();
         };
         services.spawn_on(serving, runtime);
-        let limits = scene.limits.unwrap_or(LIMITS);
-        Self::in_front_of(channel, services, scene.mode, scene.tls, limits).await
+        Self::in_front_of(channel, services, scene).await
     }
 
     /// The answer to a request whose scheduler dies when the request has arrived. A request that takes too
@@ -153,16 +167,11 @@ impl Stage {
     /// A gateway whose scheduler is elsewhere, and gone.
     pub(crate) async fn start_alone() -> Self {
         let (_gone, channel) = memory_transport();
-        Self::in_front_of(channel, JoinSet::new(), Mode::Transparent, None, LIMITS).await
+        Self::in_front_of(channel, JoinSet::new(), Scene::default()).await
     }
 
-    async fn in_front_of(
-        channel: Channel,
-        services: JoinSet<()>,
-        mode: Mode,
-        tls: Option<ServerTls>,
-        limits: Limits,
-    ) -> Self {
+    /// A gateway whose calls go over this channel.
+    pub(crate) async fn in_front_of(channel: Channel, services: JoinSet<()>, scene: Scene) -> Self {
         log::install();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -170,22 +179,29 @@ impl Stage {
         let options = Options {
             request_id: Arc::new(|| Uuid::parse_str(REQUEST_ID).unwrap()),
             local_time: Arc::new(|at| at.with_timezone(&FixedOffset::east_opt(3600).unwrap())),
-            mode,
-            limits,
+            mode: scene.mode,
+            limits: scene.limits.unwrap_or(LIMITS),
             trusted_proxies: vec![IpNet::from(PROXY)],
             browsers: Browsers {
                 hosts: ["cts.example", "a"].map(str::to_owned).into(),
                 origins: vec!["https://ops.example".to_owned()],
+            },
+            access: AccessOptions {
+                required: scene.require_auth,
+                domain: Some("cts.example".to_owned()),
+                issuers: Issuers::new(Vec::new()).unwrap(),
+                clock: Arc::new(SystemClock),
             },
         };
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
             runs: RunServiceClient::new(channel.clone()),
-            logs: LogServiceClient::new(channel),
+            logs: LogServiceClient::new(channel.clone()),
+            access: AccessServiceClient::new(channel),
         };
         let mut serving = Gateway::new(options, deps);
-        if let Some(tls) = tls {
+        if let Some(tls) = scene.tls {
             serving = serving.with_tls(tls);
         }
         let mut gateway = JoinSet::new();

@@ -21,21 +21,26 @@ use crate::tasks::three_tasks;
 const SOON: Duration = Duration::from_secs(20);
 
 /// A client that trusts this authority.
-fn trusting(authority: &Authority) -> ClientBuilder {
+pub(crate) fn trusting(authority: &Authority) -> ClientBuilder {
     let trusted = Certificate::from_pem(authority.pem().as_bytes()).unwrap();
     Client::builder().tls_certs_only([trusted]).timeout(SOON)
 }
 
 fn identity(authority: &Authority) -> Identity {
-    let (cert, key) = authority.issue(&["127.0.0.1"]);
+    named(authority, &["127.0.0.1"])
+}
+
+/// A certificate with these names.
+pub(crate) fn named(authority: &Authority, names: &[&str]) -> Identity {
+    let (cert, key) = authority.issue(names);
     Identity::from_pem(format!("{cert}{key}").as_bytes()).unwrap()
 }
 
 /// An API with TLS, and the files that it reads.
-struct Guarded {
+pub(crate) struct Guarded {
     folder: TempDir,
     tls: ServerTls,
-    stage: Stage,
+    pub(crate) stage: Stage,
 }
 
 impl Guarded {
@@ -47,20 +52,31 @@ impl Guarded {
         authority: &Authority,
         clients: impl FnOnce(&TempDir) -> Option<Authorities>,
     ) -> Self {
+        let scene = Scene {
+            tasks: three_tasks(),
+            ..Scene::default()
+        };
+        Self::set(authority, scene, clients).await
+    }
+
+    pub(crate) async fn set(
+        authority: &Authority,
+        scene: Scene,
+        clients: impl FnOnce(&TempDir) -> Option<Authorities>,
+    ) -> Self {
         let folder = TempDir::new().unwrap();
         write_identity(&folder, authority);
         let clients = clients(&folder);
         let tls = ServerTls::load(files(&folder, clients)).await.unwrap();
         let stage = Stage::set(Scene {
-            tasks: three_tasks(),
             tls: Some(tls.clone()),
-            ..Scene::default()
+            ..scene
         })
         .await;
         Self { folder, tls, stage }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.stage.address)
     }
 
@@ -83,7 +99,7 @@ impl Guarded {
     }
 }
 
-fn path(folder: &TempDir, name: &str) -> PathBuf {
+pub(crate) fn path(folder: &TempDir, name: &str) -> PathBuf {
     folder.path().join(name)
 }
 

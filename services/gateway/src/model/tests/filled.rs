@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cts_proto::access::v1::{AuditRecord, ListAuditRecordsResponse};
 use cts_proto::cluster::v1::{
     ConfigurationInForce, GetConfigurationResponse, MemberConfiguration, TaskDifference,
     TaskDifferenceKind, WorkerDifference,
@@ -98,6 +99,26 @@ pub(super) fn configuration() -> GetConfigurationResponse {
             id: "w-1".into(),
             host: "w".into(),
             blocks: vec!["provider aws.east".into()],
+        }],
+    }
+}
+
+pub(super) fn audit() -> ListAuditRecordsResponse {
+    ListAuditRecordsResponse {
+        records: vec![AuditRecord {
+            number: 7,
+            time: Some(at(0, 500_000_000)),
+            caller_kind: "user".into(),
+            caller: "alice".into(),
+            issuer: "https://login.example".into(),
+            address: "10.0.0.1".into(),
+            action: "task.update".into(),
+            target: "edge".into(),
+            arguments: BTreeMap::from([("enabled".into(), "true".into())]),
+            outcome: "refused".into(),
+            reason: "it is <active>".into(),
+            request_id: RUN.into(),
+            count: 2,
         }],
     }
 }

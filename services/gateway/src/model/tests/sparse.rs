@@ -1,5 +1,6 @@
 //! Messages whose parts are empty.
 
+use cts_proto::access::v1::{AuditRecord, ListAuditRecordsResponse};
 use cts_proto::cluster::v1::{
     ConfigurationInForce, GetConfigurationResponse, MemberConfiguration, TaskDifference,
     WorkerDifference,
@@ -13,6 +14,12 @@ use cts_proto::task::v1::{
 };
 
 use super::filled::at;
+
+pub(super) fn audit() -> ListAuditRecordsResponse {
+    ListAuditRecordsResponse {
+        records: vec![AuditRecord::default()],
+    }
+}
 
 pub(super) fn members() -> GetConfigurationResponse {
     GetConfigurationResponse {

@@ -45,6 +45,7 @@ fn number(route: &Route) -> Option<u8> {
         Route::CancelRun(_) => 22,
         Route::TerraformState(_) => 23,
         Route::DecideState(_) => 24,
+        Route::Audit => 25,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -64,7 +65,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..25).collect());
+    assert_eq!(routes, (0..26).collect());
 }
 
 #[test]
@@ -104,6 +105,10 @@ fn references_lead_somewhere_and_nothing_is_left_over() {
         assert!(DOCUMENT.pointer(pointer).is_some(), "{reference}");
     }
     for (kind, components) in DOCUMENT["components"].as_object().unwrap() {
+        // Named by `security`, without a reference.
+        if kind == "securitySchemes" {
+            continue;
+        }
         for name in components.as_object().unwrap().keys() {
             let reference = format!("#/components/{kind}/{name}");
             assert!(found.contains(&reference.as_str()), "{reference}");

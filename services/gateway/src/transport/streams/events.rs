@@ -12,6 +12,7 @@ use cts_proto::run::v1::FollowRunsResponse;
 use futures::StreamExt as _;
 use futures::stream::{once, unfold};
 
+use crate::access::visitor::Visitor;
 use crate::problem::Problem;
 use crate::request::parameters;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
@@ -29,11 +30,15 @@ const COME_BACK_AFTER: Duration = Duration::from_secs(1);
 pub(crate) async fn events(
     events: &RunEvents,
     query: Option<&str>,
+    visitor: Visitor,
     answer: Answer,
     local_time: LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
     let task = parameters::events(query)?;
+    if !task.is_empty() {
+        visitor.may_name(&task)?;
+    }
     let following = events
         .follow()
         .await
@@ -45,6 +50,7 @@ pub(crate) async fn events(
     let follower = Follower {
         following,
         task,
+        visitor,
         answer: answer.endless(),
         id,
     };
@@ -67,11 +73,16 @@ struct Follower {
     following: Following,
     /// Only runs of this task, unless it is empty.
     task: String,
+    visitor: Visitor,
     answer: Answer,
     id: RequestId,
 }
 
 impl Follower {
+    fn is_for(&self, task: &str) -> bool {
+        (self.task.is_empty() || self.task == task) && self.visitor.sees(task)
+    }
+
     async fn next(&mut self) -> Option<Arc<FollowRunsResponse>> {
         loop {
             let change = tokio::select! {
@@ -85,9 +96,7 @@ impl Follower {
                 change = self.following.next() => change,
             };
             match change {
-                Ok(change) if self.task.is_empty() || self.task == change.task_name => {
-                    return Some(change);
-                }
+                Ok(change) if self.is_for(&change.task_name) => return Some(change),
                 Ok(_of_another_task) => {}
                 Err(End::Over) => return None,
                 Err(End::Behind(lost)) => {

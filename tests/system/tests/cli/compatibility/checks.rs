@@ -375,6 +375,13 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
         )],
     ),
     (
+        "every client that can connect",
+        &[Test(
+            "services/gateway/tests/it/access.rs",
+            "every_operation_needs_its_role",
+        )],
+    ),
+    (
         "request bodies have no limit",
         &[Test(
             "services/gateway/tests/it/hostile.rs",

@@ -1,0 +1,39 @@
+//! From the block `security` to the settings of access (docs/access.md).
+
+use std::sync::Arc;
+
+use cts_access::{IssuerSettings, Issuers};
+use cts_config::{Config, OidcConfig};
+use cts_gateway::AccessOptions;
+use cts_runtime::ProcessEnv;
+
+use crate::failure::Failure;
+
+/// Who may do what over the API.
+pub(crate) fn gateway(config: &Config, process_env: &ProcessEnv) -> Result<AccessOptions, Failure> {
+    let security = &config.security;
+    Ok(AccessOptions {
+        required: security.require_auth,
+        domain: security.domain.clone(),
+        issuers: issuers(config)?,
+        clock: Arc::clone(&process_env.clock),
+    })
+}
+
+/// The issuers whose tokens are accepted. Reads the files with their authorities.
+pub(crate) fn issuers(config: &Config) -> Result<Issuers, Failure> {
+    let settings = config.security.issuers.iter().map(issuer).collect();
+    Issuers::new(settings).map_err(Failure::Issuers)
+}
+
+fn issuer(block: &OidcConfig) -> IssuerSettings {
+    IssuerSettings {
+        issuer: block.issuer.clone(),
+        audience: block.audience.clone(),
+        name_claim: block.name_claim.clone(),
+        role_claim: block.role_claim.clone(),
+        roles: block.roles.clone(),
+        clock_skew: block.clock_skew,
+        ca_cert: block.ca_cert.clone(),
+    }
+}

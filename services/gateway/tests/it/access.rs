@@ -1,0 +1,580 @@
+//! Who may do what (docs/access.md): every operation of the document with every credential.
+
+use std::time::Duration;
+
+use cts_proto::access::v1::{Refusal, Token};
+use cts_proto::run::v1::FollowRunsResponse;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::{Instant, timeout};
+use tonic::Status;
+
+use crate::access_service::{MemoryAccess, expired, limited, token};
+use crate::conformity::DOCUMENT;
+use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
+use crate::stage::{Answer, REQUEST_ID, SOON, Scene, Stage, read_until};
+use crate::tasks::three_tasks;
+
+const READ: &str = "cts_read";
+const OPERATE: &str = "cts_operate";
+const ADMIN: &str = "cts_admin";
+const EXPIRED: &str = "cts_expired";
+/// An admin of the tasks `dns` and `fw-*`.
+const LIMITED: &str = "cts_limited";
+
+const UNAUTHENTICATED: &str = "this request needs a valid token or client certificate";
+const FORBIDDEN: &str =
+    "the credential does not allow this request: its role or its tasks do not include it";
+
+fn tokens() -> [Token; 5] {
+    [
+        token(READ, "read"),
+        token(OPERATE, "operate"),
+        token(ADMIN, "admin"),
+        expired(token(EXPIRED, "admin")),
+        limited(token(LIMITED, "admin"), &["dns", "fw-*"]),
+    ]
+}
+
+fn scene() -> Scene {
+    Scene {
+        tasks: three_tasks(),
+        access: MemoryAccess::with(tokens()),
+        require_auth: true,
+        ..Scene::default()
+    }
+}
+
+/// A stage whose gateway knows the tokens.
+async fn stage(scene: Scene) -> Stage {
+    let stage = Stage::set(scene).await;
+    let known = async { while ask(&stage, "GET", "/v1/tasks", None).await.status == 503 {} };
+    timeout(SOON, known).await.unwrap();
+    stage
+}
+
+async fn ask(stage: &Stage, method: &str, path: &str, token: Option<&str>) -> Answer {
+    ask_with(stage, method, path, token, "{}").await
+}
+
+async fn ask_with(
+    stage: &Stage,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: &str,
+) -> Answer {
+    ask_from(stage, "192.0.2.1", method, path, token, body).await
+}
+
+/// As a client of the proxy that the gateway trusts.
+async fn ask_from(
+    stage: &Stage,
+    client: &str,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: &str,
+) -> Answer {
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let forwarded = format!("for={client}");
+    let mut headers = vec![
+        ("Content-Type", "application/json"),
+        ("Forwarded", &forwarded),
+    ];
+    headers.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
+    let body = if method == "GET" { "" } else { body };
+    stage
+        .ask_with(method, path, &headers, body.as_bytes())
+        .await
+}
+
+/// The least role of an operation, and whether a token for the task `dns` suffices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Least {
+    Nothing,
+    Read,
+    Operate,
+    Admin,
+}
+
+/// A row for each operation of the document.
+fn row(operation: &str) -> (Least, bool) {
+    use Least::{Admin, Nothing, Operate, Read};
+    match operation {
+        "getHealth" => (Nothing, true),
+        "getOverallStatus" | "getTaskStatuses" | "getTaskStatus" | "getClusterStatus"
+        | "getTasks" | "getTask" | "explainTask" | "getTerraformState" | "getRuns" | "getRun"
+        | "getRunLog" | "followRuns" | "getDocument" | "getDocumentAsYaml" => (Read, true),
+        "getConfiguration" | "getQueue" => (Read, false),
+        "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),
+        "createTask"
+        | "replaceTask"
+        | "deleteTask"
+        | "planTaskDestruction"
+        | "decideTerraformState" => (Admin, true),
+        "getAuditRecords" => (Admin, false),
+        other => panic!("the operation {other} has no row"),
+    }
+}
+
+/// Method, path and id of each operation, about the task `dns` and its run.
+fn operations() -> Vec<(String, String, String)> {
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, operations)| {
+        let path = path.replace("{name}", "dns").replace("{id}", RUN);
+        let operations = operations.as_object().unwrap().iter();
+        operations.filter_map(move |(method, operation)| {
+            let id = operation.get("operationId").and_then(Value::as_str)?;
+            Some((method.to_uppercase(), path.clone(), id.to_owned()))
+        })
+    });
+    operations.collect()
+}
+
+/// The status and message of an answer, of which only the beginning may have come.
+async fn outcome(
+    stage: &Stage,
+    client: &str,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+) -> (u16, String) {
+    let path = match path {
+        // It would not end.
+        "/v1/events" if matches!(token, Some(READ | OPERATE | ADMIN | LIMITED)) => {
+            "/v1/events?task="
+        }
+        path => path,
+    };
+    let answer = ask_from(stage, client, method, path, token, "{}").await;
+    let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let message = body["error"]["message"].as_str().unwrap_or_default();
+    if answer.status == 401 {
+        assert_eq!(answer.header("WWW-Authenticate"), Some("Bearer"));
+    }
+    (answer.status, message.to_owned())
+}
+
+#[tokio::test]
+async fn every_operation_needs_its_role() {
+    let stage = stage(scene()).await;
+    let operations = operations();
+    assert!(operations.len() > 24, "{operations:?}");
+    for (number, (method, path, operation)) in operations.into_iter().enumerate() {
+        // Wrong credentials of one client would be slowed.
+        let client = format!("192.0.2.{number}");
+        let (least, for_some) = row(&operation);
+        for (token, role) in [
+            (None, None),
+            (Some("cts_wrong"), None),
+            (Some(""), None),
+            (Some("eyJhbGciOiJub25lIn0.e30."), None),
+            (Some(EXPIRED), None),
+            (Some(READ), Some(Least::Read)),
+            (Some(OPERATE), Some(Least::Operate)),
+            (Some(ADMIN), Some(Least::Admin)),
+            (Some(LIMITED), for_some.then_some(Least::Admin)),
+        ] {
+            let (status, message) = outcome(&stage, &client, &method, &path, token).await;
+            let what = format!("{operation} with {token:?}: {status} {message}");
+            let is_known = role.is_some() || token == Some(LIMITED);
+            if least == Least::Nothing || role >= Some(least) {
+                assert!(!matches!(status, 401 | 403), "{what}");
+            } else if is_known {
+                assert_eq!((status, message.as_str()), (403, FORBIDDEN), "{what}");
+            } else {
+                assert_eq!((status, message.as_str()), (401, UNAUTHENTICATED), "{what}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn paths_that_do_not_exist_need_a_credential_too() {
+    let stage = stage(scene()).await;
+    for (method, path) in [
+        ("GET", "/v1/nothing"),
+        ("BREW", "/v1/tasks"),
+        ("PUT", "/v1/status"),
+        ("GET", "/"),
+    ] {
+        let nobody = ask(&stage, method, path, None).await;
+        assert_eq!(nobody.status, 401, "{method} {path}");
+        let reader = ask(&stage, method, path, Some(READ)).await;
+        assert!(matches!(reader.status, 404 | 405), "{method} {path}");
+    }
+    let preflight = ask(&stage, "OPTIONS", "/v1/tasks", None).await;
+    assert_eq!(preflight.status, 200);
+}
+
+#[tokio::test]
+async fn without_authentication_everything_is_open_but_the_audit_records() {
+    let stage = Stage::set(Scene {
+        require_auth: false,
+        ..scene()
+    })
+    .await;
+    for (method, path, operation) in operations() {
+        let path = match operation.as_str() {
+            "followRuns" => "/v1/events?task=",
+            _ => &path,
+        };
+        for token in [None, Some("cts_wrong"), Some(READ)] {
+            let answer = ask(&stage, &method, path, token).await;
+            if operation == "getAuditRecords" {
+                assert_eq!(answer.status, 403, "{answer:?}");
+                assert!(answer.body.contains("security.require_auth"), "{answer:?}");
+            } else {
+                assert!(
+                    !matches!(answer.status, 401 | 403),
+                    "{operation}: {answer:?}"
+                );
+            }
+            assert!(answer.is_open_to_all_origins(), "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_limited_token_learns_nothing_of_other_tasks() {
+    let runs = MemoryRuns {
+        others: true,
+        ..MemoryRuns::default()
+    };
+    let stage = stage(Scene {
+        runs: runs.clone(),
+        ..scene()
+    })
+    .await;
+    let body = async |path: &str| ask(&stage, "GET", path, Some(LIMITED)).await.body;
+    for path in [
+        "/v1/tasks",
+        "/v1/status/tasks",
+        "/v1/status/tasks?include=events",
+    ] {
+        let text = body(path).await;
+        assert!(text.contains("dns") && text.contains("fw-sync"), "{text}");
+        assert!(!text.contains("edge-lb"), "{text}");
+    }
+    let counts: Value = serde_json::from_str(&body("/v1/status").await).unwrap();
+    let counts = &counts["task_summary"]["status"];
+    assert_eq!(counts["successful"], 1);
+    assert_eq!(counts["unknown"], 1);
+    assert_eq!(counts["errored"], 0);
+
+    // A task that exists, and one that does not.
+    let mut texts = Vec::new();
+    for name in ["edge-lb", "missing"] {
+        let task = format!(
+            "{{\"task\":{{\"name\":\"{name}\",\"module\":\"./m\",\"condition\":{{\"schedule\":{{\"cron\":\"* * * * *\"}}}},\"providers\":[]}}}}"
+        );
+        let from = format!("{{\"from\":\"{name}\"}}");
+        for (method, path, body) in [
+            ("GET", format!("/v1/tasks/{name}"), "{}"),
+            ("GET", format!("/v1/tasks/{name}/explain"), "{}"),
+            ("GET", format!("/v1/status/tasks/{name}"), "{}"),
+            ("GET", format!("/v1/runs?task={name}"), "{}"),
+            ("GET", format!("/v1/events?task={name}"), "{}"),
+            ("PATCH", format!("/v1/tasks/{name}"), "{\"enabled\":true}"),
+            ("PUT", format!("/v1/tasks/{name}"), &task),
+            ("POST", "/v1/tasks".to_owned(), &task),
+            ("POST", "/v1/tasks?run=inspect".to_owned(), &task),
+            ("POST", "/v1/tasks/dns/state".to_owned(), &from),
+            ("DELETE", format!("/v1/tasks/{name}"), "{}"),
+        ] {
+            let answer = ask_with(&stage, method, &path, Some(LIMITED), body).await;
+            assert_eq!(answer.status, 403, "{method} {path}: {answer:?}");
+            texts.push(answer.body.replace(name, "NAME"));
+        }
+    }
+    let (existing, missing) = texts.split_at(texts.len() / 2);
+    assert_eq!(existing, missing);
+}
+
+#[tokio::test]
+async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
+    const MISSING: &str = "0197a000-0000-7000-8000-000000000009";
+    let runs = MemoryRuns {
+        others: true,
+        ..MemoryRuns::default()
+    };
+    let stage = stage(Scene {
+        runs: runs.clone(),
+        ..scene()
+    })
+    .await;
+    for (method, end) in [("GET", ""), ("GET", "/log"), ("POST", "/cancel")] {
+        let ask = async |run: &str, token| {
+            let path = format!("/v1/runs/{run}{end}");
+            let answer = ask(&stage, method, &path, Some(token)).await;
+            (answer.status, answer.body.replace(run, "RUN"))
+        };
+        assert_eq!(ask(OTHER_RUN, ADMIN).await.0, 200, "{end}");
+        assert_eq!(ask(RUN, LIMITED).await.0, 200, "{end}");
+        let other = ask(OTHER_RUN, LIMITED).await;
+        assert_eq!(other.0, 404, "{end}: {other:?}");
+        assert_eq!(other, ask(MISSING, LIMITED).await, "{end}");
+    }
+    let list = ask(&stage, "GET", "/v1/runs", Some(LIMITED)).await.body;
+    assert!(list.contains(RUN) && !list.contains(OTHER_RUN), "{list}");
+    let list = ask(&stage, "GET", "/v1/runs", Some(READ)).await.body;
+    assert!(list.contains(RUN) && list.contains(OTHER_RUN), "{list}");
+}
+
+#[tokio::test]
+async fn before_the_tokens_are_known_only_health_is_answered() {
+    let access = MemoryAccess::with(tokens());
+    access.send(Err(Status::unavailable("not yet")));
+    let stage = Stage::set(Scene {
+        access: access.clone(),
+        ..scene()
+    })
+    .await;
+    assert_eq!(ask(&stage, "GET", "/v1/health", None).await.status, 200);
+    let early = ask(&stage, "GET", "/v1/tasks", Some(READ)).await;
+    assert_eq!(early.status, 503, "{early:?}");
+    assert!(early.body.contains("the tokens are not known yet"));
+    assert_eq!(early.header("Retry-After"), Some("5"));
+    access.send(Ok(tokens().into()));
+    let known = async { while ask(&stage, "GET", "/v1/tasks", Some(READ)).await.status == 503 {} };
+    timeout(SOON, known).await.unwrap();
+    assert_eq!(
+        ask(&stage, "GET", "/v1/tasks", Some(READ)).await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn tokens_come_and_go_and_stay_while_no_scheduler_sends_them() {
+    let scene = scene();
+    let access = scene.access.clone();
+    let stage = stage(scene).await;
+    let status = async |token| ask(&stage, "GET", "/v1/tasks", Some(token)).await.status;
+    assert_eq!((status(READ).await, status("cts_new").await), (200, 401));
+    access.send(Err(Status::unavailable("the scheduler ends")));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!((status(READ).await, status("cts_new").await), (200, 401));
+    access.send(Ok(vec![token("cts_new", "read")]));
+    let changed = async { while status("cts_new").await != 200 {} };
+    timeout(SOON, changed).await.unwrap();
+    assert_eq!(status(READ).await, 401);
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_answered_ever_more_slowly_and_right_ones_are_not() {
+    let stage = stage(scene()).await;
+    let took = async |token| {
+        let begin = Instant::now();
+        ask(&stage, "GET", "/v1/tasks", token).await;
+        begin.elapsed()
+    };
+    for _ in 0..10 {
+        took(Some("cts_wrong")).await;
+    }
+    let eleventh = took(Some("cts_wrong")).await;
+    assert!(eleventh >= Duration::from_millis(100), "{eleventh:?}");
+    let twelfth = took(Some("cts_wrong")).await;
+    assert!(twelfth >= Duration::from_millis(200), "{twelfth:?}");
+    for token in [Some(READ), None] {
+        let right = took(token).await;
+        assert!(right < Duration::from_millis(100), "{right:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_gateway_waits_for_no_pause() {
+    let mut stage = stage(scene()).await;
+    for _ in 0..15 {
+        ask(&stage, "GET", "/v1/tasks", Some("cts_wrong")).await;
+    }
+    let begin = Instant::now();
+    let shutdown = stage.shutdown.clone();
+    let ending = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        shutdown.cancel();
+    };
+    let (answer, ()) = tokio::join!(ask(&stage, "GET", "/v1/tasks", Some("cts_wrong")), ending);
+    assert_eq!(answer.status, 401);
+    assert!(
+        begin.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begin.elapsed()
+    );
+    let end = timeout(SOON, stage.gateway.join_next()).await;
+    end.unwrap().unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn refusals_are_recorded_in_small_numbers() {
+    let scene = scene();
+    let recorded = scene.access.refusals.clone();
+    let mut stage = stage(scene).await;
+    for _ in 0..150 {
+        ask(&stage, "GET", "/v1/tasks?secret=1", None).await;
+    }
+    stage.shutdown.cancel();
+    stage.gateway.join_next().await.unwrap().unwrap().unwrap();
+    let recorded = recorded.lock().unwrap();
+    let counts: Vec<u32> = recorded.iter().map(|refusal| refusal.count).collect();
+    assert_eq!(counts.len(), 101);
+    assert!(counts[..100].iter().all(|count| *count == 1));
+    assert!(counts[100] >= 50, "{counts:?}");
+    let first = &recorded[0];
+    assert_eq!(first.request, "GET /v1/tasks");
+    assert_eq!(first.reason, "without a credential");
+    let caller = first.caller.as_ref().unwrap();
+    assert_eq!(
+        (caller.kind.as_str(), caller.address.as_str()),
+        ("anonymous", "192.0.2.1")
+    );
+}
+
+#[tokio::test]
+async fn each_refusal_names_its_caller_and_its_reason() {
+    let scene = scene();
+    let recorded = scene.access.refusals.clone();
+    let mut stage = stage(scene).await;
+    ask(&stage, "DELETE", "/v1/tasks/dns", Some(READ)).await;
+    ask(&stage, "GET", "/v1/tasks/edge-lb", Some(LIMITED)).await;
+    ask(&stage, "GET", "/v1/tasks", Some(EXPIRED)).await;
+    let foreign = [("Origin", "http://evil.example")];
+    stage
+        .ask_with("DELETE", "/v1/tasks/dns", &foreign, b"")
+        .await;
+    stage.shutdown.cancel();
+    stage.gateway.join_next().await.unwrap().unwrap().unwrap();
+    let recorded = recorded.lock().unwrap();
+    let shown = recorded.iter().map(|refusal| {
+        let caller = refusal.caller.as_ref().unwrap();
+        let Refusal {
+            request, reason, ..
+        } = refusal;
+        format!("{} {:?}: {request}: {reason}", caller.kind, caller.name)
+    });
+    let shown: Vec<String> = shown.collect();
+    for expected in [
+        "token \"name of read\": DELETE /v1/tasks/dns: the role read does not suffice: admin is needed",
+        "token \"name of admin\": GET /v1/tasks/edge-lb: the credential is not for the task that the request names",
+        "anonymous \"\": GET /v1/tasks: wrong credential: the token of name of admin has expired",
+        "anonymous \"\": DELETE /v1/tasks/dns: a page of 'http://evil.example' may not change anything: if the page is yours, add its origin to security.origins",
+    ] {
+        assert!(
+            shown.iter().any(|line| line == expected),
+            "{expected}\n{shown:#?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_pages_of_known_origins_read_answers() {
+    let stage = stage(scene()).await;
+    let bearer = format!("Bearer {READ}");
+    for (origin, is_known) in [
+        ("https://ops.example", true),
+        ("https://ops.example:444", false),
+        ("http://cts.example", false),
+        ("http://evil.example", false),
+        ("null", false),
+    ] {
+        let headers = [("Origin", origin), ("Authorization", &bearer)];
+        for (method, path) in [
+            ("GET", "/v1/tasks"),
+            ("OPTIONS", "/v1/tasks"),
+            ("GET", "/v1/health"),
+        ] {
+            let answer = stage.ask_with(method, path, &headers, b"").await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            let allowed = answer.header("Access-Control-Allow-Origin");
+            assert_eq!(allowed, is_known.then_some(origin), "{answer:?}");
+            let headers = answer.header("Access-Control-Allow-Headers");
+            assert_eq!(headers, is_known.then_some("Authorization, Content-Type"));
+            assert_eq!(answer.header("Vary"), Some("Origin"));
+        }
+    }
+    let without = ask(&stage, "GET", "/v1/tasks", Some(READ)).await;
+    assert_eq!(without.header("Access-Control-Allow-Origin"), None);
+}
+
+#[tokio::test]
+async fn a_limited_token_follows_its_own_tasks_only() {
+    let scene = scene();
+    let followers = scene.runs.followers.clone();
+    let stage = stage(scene).await;
+    let mut socket = stage.connect().await;
+    let request = format!(
+        "GET /v1/events HTTP/1.1\r\nHost: cts.example\r\nAuthorization: Bearer {LIMITED}\r\n\r\n"
+    );
+    socket.write_all(request.as_bytes()).await.unwrap();
+    read_until(&mut socket, "retry: 1000\n").await;
+    let sender = followers.lock().unwrap()[0].1.clone();
+    for task in ["edge-lb", "dns"] {
+        let change = FollowRunsResponse {
+            task_name: task.to_owned(),
+            run_id: RUN.to_owned(),
+            ..FollowRunsResponse::default()
+        };
+        sender.send(Ok(change)).await.unwrap();
+    }
+    let text = read_until(&mut socket, "dns").await;
+    assert!(!text.contains("edge-lb"), "{text}");
+}
+
+#[tokio::test]
+async fn changes_name_their_caller_to_the_scheduler() {
+    for require_auth in [true, false] {
+        let scene = Scene {
+            require_auth,
+            ..scene()
+        };
+        let callers = scene.access.callers.clone();
+        let stage = stage(scene).await;
+        let task = r#"{"task":{"name":"new","module":"./m","condition":{"schedule":{"cron":"* * * * *"}}}}"#;
+        let replaced = r#"{"revision":1,"task":{"name":"dns","module":"./m","condition":{"schedule":{"cron":"* * * * *"}}}}"#;
+        let cancel = format!("/v1/runs/{RUN}/cancel");
+        for (method, path, body) in [
+            ("POST", "/v1/tasks", task),
+            ("PUT", "/v1/tasks/dns", replaced),
+            ("PATCH", "/v1/tasks/dns", r#"{"enabled":true}"#),
+            ("DELETE", "/v1/tasks/dns", ""),
+            ("POST", "/v1/tasks/dns/release", "{}"),
+            ("POST", "/v1/tasks/dns/destroy-plan", ""),
+            ("POST", "/v1/tasks/dns/state", r#"{"keep":"old"}"#),
+            ("POST", &cancel, "{}"),
+        ] {
+            let answer = ask_with(&stage, method, path, Some(ADMIN), body).await;
+            let caller = callers.lock().unwrap().pop();
+            let caller = caller.unwrap_or_else(|| panic!("{method} {path}: {answer:?}"));
+            let expected = if require_auth {
+                ("token", "name of admin")
+            } else {
+                ("anonymous", "")
+            };
+            assert_eq!((caller.kind.as_str(), caller.name.as_str()), expected);
+            assert_eq!(caller.address, "192.0.2.1");
+            assert_eq!(caller.request_id, REQUEST_ID);
+        }
+        ask(&stage, "GET", "/v1/tasks", Some(ADMIN)).await;
+        assert_eq!(callers.lock().unwrap().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn audit_records_are_read_by_page() {
+    let scene = scene();
+    let lists = scene.access.lists.clone();
+    let stage = stage(scene).await;
+    let answer = ask(&stage, "GET", "/v1/audit?limit=7&before=19", Some(ADMIN)).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(
+        answer.body.contains("\"action\":\"task.delete\""),
+        "{answer:?}"
+    );
+    let list = lists.lock().unwrap().pop().unwrap();
+    assert_eq!((list.limit, list.before), (7, 19));
+    for wrong in ["limit=0", "limit=1001", "before=x", "before=0"] {
+        let path = format!("/v1/audit?{wrong}");
+        let answer = ask(&stage, "GET", &path, Some(ADMIN)).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+    }
+}
