@@ -67,14 +67,19 @@ impl CallContext {
     pub(super) fn from_headers(headers: &http::HeaderMap) -> Option<Self> {
         let bytes = BINARY.decode(headers.get(CALLER_METADATA)?).ok()?;
         let message = proto::Caller::decode(bytes.as_slice()).ok()?;
+        Some(Self::from_wire(&message))
+    }
+
+    /// The caller that a message names.
+    pub fn from_wire(message: &proto::Caller) -> Self {
         // A kind of a later version.
         let kind = message.kind.parse().unwrap_or(CallerKind::Anonymous);
         let address: Option<IpAddr> = message.address.parse().ok();
         let caller = Caller::new(kind, &message.name, address).of_issuer(&message.issuer);
-        Some(Self {
+        Self {
             caller,
-            request_id: message.request_id,
-        })
+            request_id: message.request_id.clone(),
+        }
     }
 }
 

@@ -2,18 +2,23 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use cts_access::{Authenticator, Issuers, TokenTable};
 use cts_config::{Config, SecurityConfig, ServicesConfig};
 use cts_listen::ClientLimiter;
 use cts_rpc::access::AccessRules;
 use cts_rpc::{
     Address, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles, TransportRule,
 };
-use cts_runtime::Tasks;
+use cts_runtime::{ProcessEnv, Tasks};
+use cts_scheduler::{Scheduler, Tokens};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
+use crate::services::access;
 
 /// Where schedulers are by default.
 const SCHEDULER: &str = "127.0.0.1:8560";
@@ -28,8 +33,17 @@ pub(crate) struct Links {
     server: Option<ServerTls>,
     client: Option<ClientTls>,
     access: AccessRules,
+    credentials: Option<Credentials>,
     schedulers: Vec<String>,
     watchers: Vec<String>,
+}
+
+/// Credentials that change while a process runs.
+#[derive(Debug)]
+struct Credentials {
+    issuers: Issuers,
+    tokens: Tokens,
+    table: watch::Sender<Arc<TokenTable>>,
 }
 
 impl Links {
@@ -74,9 +88,48 @@ impl Links {
             server,
             client,
             access: AccessRules::default(),
+            credentials: None,
             schedulers: config.schedulers.clone(),
             watchers: config.watchers.clone(),
         })
+    }
+
+    /// Lets tokens that this scheduler knows be credentials of gRPC calls, where credentials are needed, and records
+    /// refused calls.
+    pub(crate) fn recognise(
+        &mut self,
+        scheduler: &Scheduler,
+        config: &Config,
+        process_env: &ProcessEnv,
+    ) -> Result<(), Failure> {
+        self.access.refusals = Some(scheduler.refusals());
+        if !self.access.require_auth {
+            return Ok(());
+        }
+        let issuers = access::issuers(config)?;
+        let (table, known) = watch::channel(Arc::default());
+        let clock = Arc::clone(&process_env.clock);
+        self.access.authenticator = Some(Authenticator::new(known, issuers.clone(), clock));
+        self.credentials = Some(Credentials {
+            issuers,
+            tokens: scheduler.tokens(),
+            table,
+        });
+        Ok(())
+    }
+
+    /// Keeps the credentials of callers in view, until `shutdown`.
+    pub(crate) fn follow_credentials(&mut self, tasks: &Tasks, shutdown: &CancellationToken) {
+        let Some(credentials) = self.credentials.take() else {
+            return;
+        };
+        let until = shutdown.clone();
+        let following = async move {
+            let issuers = credentials.issuers.follow(until.clone().cancelled_owned());
+            let tokens = credentials.tokens.fill(credentials.table);
+            tokio::join!(issuers, until.run_until_cancelled(tokens));
+        };
+        tasks.spawn("credentials of callers", infallible(following));
     }
 
     /// Keeps the TLS files in view, until `shutdown`.

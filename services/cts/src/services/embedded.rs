@@ -103,7 +103,7 @@ impl Embedded {
             // Without tokens only certificates have roles.
             require_certificates(config)?;
         }
-        let links = Links::checked(config).await?;
+        let mut links = Links::checked(config).await?;
         let shape = if config.database.is_some() && mode != StartMode::Inspect {
             Shape::Cluster
         } else {
@@ -167,6 +167,9 @@ impl Embedded {
             reset_storage,
         )
         .await?;
+        if sockets.grpc.is_some() {
+            links.recognise(&scheduler, config, process_env)?;
+        }
         let gateway = wiring::gateway(config, process_env, gateway_channel, tls)?;
         let limiter = services_limiter(config, process_env);
         Ok(Self {
@@ -213,7 +216,7 @@ impl Embedded {
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Failure> {
         let Self {
             sockets,
-            links,
+            mut links,
             limiter,
             database,
             watcher,
@@ -238,6 +241,7 @@ impl Embedded {
         let between = Tasks::new(scheduling.clone());
         let inside = Tasks::new(inner.clone());
         links.follow_files(&inside, &inner);
+        links.follow_credentials(&inside, &inner);
 
         let watch_endpoints = Endpoints::new().with(watcher.service());
         let schedule_endpoints = scheduler.endpoints(&scheduling);

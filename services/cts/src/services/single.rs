@@ -64,7 +64,7 @@ pub(crate) async fn run_scheduler(
             what: "`cts scheduler`",
         });
     }
-    let links = Links::of_service(config).await?;
+    let mut links = Links::of_service(config).await?;
     let grpc = links.listen(grpc).await?;
     tracing::info!(target: "cli", "initializing controller");
     let opening = Database::open(config, process_env);
@@ -92,6 +92,8 @@ pub(crate) async fn run_scheduler(
         database.close().await;
         return Ok(());
     };
+    links.recognise(&scheduler, config, process_env)?;
+    links.follow_credentials(&inside, &inner);
     links.serve(
         scheduler.endpoints(&shutdown),
         services_limiter(config, process_env),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cts_core::Chain;
-use cts_core::access::{AuditAction, AuditOutcome, AuditRecord, Caller};
-use cts_rpc::convert;
+use cts_core::access::{AuditAction, AuditOutcome, AuditRecord};
+use cts_rpc::access::CallContext;
 use cts_store::Store;
 use tonic::{Code, Request, Status};
 
@@ -12,9 +12,7 @@ use crate::tasks::Refusal;
 
 /// The record of a call, before its outcome is known.
 pub(crate) fn record<T>(request: &Request<T>, action: AuditAction, target: &str) -> AuditRecord {
-    let peer = request.remote_addr().map(|address| address.ip());
-    let (caller, request_id) = convert::caller_of(request.metadata())
-        .unwrap_or_else(|| (Caller::anonymous(peer), String::new()));
+    let CallContext { caller, request_id } = CallContext::from_request(request);
     AuditRecord {
         request_id,
         ..AuditRecord::new(caller, action, target)

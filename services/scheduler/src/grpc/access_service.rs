@@ -3,9 +3,10 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use cts_core::access::{AuditAction, AuditOutcome, AuditRecord, Caller};
+use cts_core::access::{AuditAction, AuditOutcome, AuditRecord};
 use cts_proto::access::v1 as proto;
 use cts_proto::access::v1::access_service_server::AccessService;
+use cts_rpc::access::CallContext;
 use cts_rpc::convert;
 use cts_store::{Store, StoredRecord, StoredToken};
 use futures::{Stream, StreamExt as _};
@@ -91,10 +92,8 @@ fn token_to_wire(token: &StoredToken) -> proto::Token {
 }
 
 fn refusal_from_wire(refusal: proto::Refusal) -> AuditRecord {
-    let message = refusal.caller.unwrap_or_default();
-    let request_id = message.request_id.clone();
-    let caller = convert::caller_from_wire(message);
-    let caller = caller.unwrap_or_else(|| Caller::anonymous(None));
+    let CallContext { caller, request_id } =
+        CallContext::from_wire(&refusal.caller.unwrap_or_default());
     AuditRecord {
         request_id,
         count: refusal.count.max(1),

@@ -11,7 +11,7 @@ use cts_proto::access::v1 as access;
 use cts_proto::run::v1 as run;
 use cts_proto::task::v1 as task;
 use cts_proto::worker::v1 as worker;
-use cts_rpc::convert;
+use cts_rpc::access::{CALLER_METADATA, CallContext};
 use cts_scheduler::{Audit, Options};
 use cts_store::{AccessStore as _, NewStoredToken};
 use serde_json::Value;
@@ -26,8 +26,13 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// A call as a gateway makes it for the token `ci`.
 fn by_ci<T>(message: T) -> Request<T> {
     let caller = Caller::new(CallerKind::Token, "ci", "10.0.0.1".parse().ok());
+    let context = CallContext {
+        caller,
+        request_id: "r-1".to_owned(),
+    };
     let mut request = Request::new(message);
-    convert::set_caller(request.metadata_mut(), &caller, "r-1");
+    let metadata = request.metadata_mut();
+    metadata.insert_bin(CALLER_METADATA, context.to_metadata());
     request
 }
 
