@@ -177,6 +177,8 @@ pub(crate) enum Scenario {
     /// program, while a hundred transactions a second are committed: ten runs that are queued, leased, write
     /// twice and are applied, and fifty heartbeats; `transactions_per_second` is what Postgres counts in that
     /// time. With `--ticking` each task has a schedule that ticks once a second and finds nothing new.
+    /// With `--access auth` each request has a token, and the services have certificates with roles; `--access tls`
+    /// is the same without any check of access.
     ApiStatus(ApiStatusArguments),
     /// Following the logs of runs that write nothing.
     ///

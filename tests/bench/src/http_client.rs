@@ -16,13 +16,20 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    /// A connection for requests of `path`.
-    pub(crate) async fn connect(address: SocketAddr, path: &str) -> Result<Self> {
+    /// A connection for requests of `path`, with a token if there is one.
+    pub(crate) async fn connect(
+        address: SocketAddr,
+        path: &str,
+        token: Option<&str>,
+    ) -> Result<Self> {
         let stream = TcpStream::connect(address).await.context("no connection")?;
         stream.set_nodelay(true)?;
+        let credential = token
+            .map(|token| format!("Authorization: Bearer {token}\r\n"))
+            .unwrap_or_default();
         Ok(Self {
             stream,
-            request: format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"),
+            request: format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{credential}\r\n"),
             buffer: Vec::with_capacity(512 * 1024),
         })
     }

@@ -5,6 +5,7 @@
 //! Ctrl-C. Uses cts from outside only: its command line, its files, its gRPC services. Each scenario is a
 //! module below [`scenario`]; what they share is a [`stage::Stage`].
 
+mod access;
 mod arguments;
 mod bare_loop;
 mod busy;

@@ -29,9 +29,8 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Begins to follow as soon as the server at `HOST:PORT` answers.
-    pub(crate) async fn follow(grpc_address: &str) -> Result<Self> {
-        let channel = cts_rpc::connect(grpc_address)?;
+    /// Begins to follow as soon as the server behind the channel answers.
+    pub(crate) async fn follow(channel: Channel) -> Result<Self> {
         let deadline = Instant::now() + READY_DEADLINE;
         loop {
             let request = FollowRunsRequest::default();

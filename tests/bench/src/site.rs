@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::access::Access;
 use crate::arguments::Modules;
 use crate::cluster::Cluster;
 
@@ -45,6 +46,7 @@ pub(crate) struct Site {
     tasks: Vec<String>,
     api_port: u16,
     cluster: Option<Cluster>,
+    access: Access,
 }
 
 /// So many services, the first of them [`SERVICE`].
@@ -101,7 +103,18 @@ impl Site {
             tasks,
             api_port: settings.api_port,
             cluster: settings.cluster,
+            access: Access::Open,
         })
+    }
+
+    /// The same site, protected like this.
+    pub(crate) fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// How it is protected.
+    pub(crate) const fn access(&self) -> Access {
+        self.access
     }
 
     /// Adds a task on a service of its own; before cts starts.

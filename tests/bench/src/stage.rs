@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::access::Access;
 use crate::arguments::{General, Modules};
 use crate::by_hand::Terraform;
 use crate::clock::Moment;
@@ -43,6 +44,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) modules: Modules,
     /// Absent for the embedded shape.
     pub(crate) cluster: Option<ClusterSettings>,
+    pub(crate) access: Access,
 }
 
 #[derive(Debug)]
@@ -178,7 +180,9 @@ impl Stage {
             cluster,
         };
         let directory = self.work.path().join(plan.name);
-        Site::create(directory, settings, plan.tasks, plan.modules, services)
+        let site = Site::create(directory, settings, plan.tasks, plan.modules, services)?;
+        plan.access.set_up(site.path(), CONFIGURATION)?;
+        Ok(site.with_access(plan.access))
     }
 
     /// Starts cts in the shape of the site, one process of each service in a cluster; returns the moment just
@@ -202,7 +206,8 @@ impl Stage {
             self.launch(site, &Launch::new("cts", &words))?;
             address
         };
-        Ok((before, Runs::follow(&address).await?))
+        let channel = site.access().connect(site.path(), &address).await?;
+        Ok((before, Runs::follow(channel).await?))
     }
 
     /// Makes the tables.
@@ -211,6 +216,27 @@ impl Stage {
             .ended()
             .await
             .context("the database cannot be set up")
+    }
+
+    /// A token with the right to read, where the API demands one.
+    pub(crate) async fn token(&self, site: &Site) -> Result<Option<String>> {
+        if site.access() != Access::Auth {
+            return Ok(None);
+        }
+        let words = [
+            "token",
+            "create",
+            "bench",
+            "-role",
+            "read",
+            "-config-file",
+            CONFIGURATION,
+        ];
+        let launch = Launch::new("token", &words);
+        self.start_process(site, &launch)?.ended().await?;
+        let log = fs::read_to_string(site.path().join("token.log"))?;
+        let token = log.lines().find(|line| line.starts_with("cts_"));
+        Ok(Some(token.context("no token was made")?.to_owned()))
     }
 
     /// Starts one process.

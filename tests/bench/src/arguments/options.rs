@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::access::Access;
+
 #[derive(Debug, Args)]
 pub(crate) struct WatchFanoutArguments {
     /// Number of subscribers.
@@ -64,6 +66,9 @@ pub(crate) struct ChangeToApplyArguments {
     /// Four processes and Postgres instead of one process.
     #[arg(long)]
     pub(crate) cluster: bool,
+    /// How the services and the API are protected.
+    #[arg(long, default_value = "open")]
+    pub(crate) access: Access,
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +91,9 @@ pub(crate) struct ApiStatusArguments {
     /// While each task ticks once a second and finds nothing new.
     #[arg(long, conflicts_with = "busy")]
     pub(crate) ticking: bool,
+    /// How the services and the API are protected.
+    #[arg(long, default_value = "open", conflicts_with = "busy")]
+    pub(crate) access: Access,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use futures::future::try_join_all;
 use tokio::time::sleep;
 
+use crate::access::Access;
 use crate::arguments::{ApiStatusArguments, Modules};
 use crate::busy::{self, Busy};
 use crate::clock::Moment;
@@ -60,6 +61,7 @@ async fn measure(
         tasks: options.tasks,
         modules: Modules::Shared,
         cluster: in_cluster.then(ClusterSettings::default),
+        access: options.access,
     };
     let site = stage.new_site(plan).await?;
     if options.ticking {
@@ -70,7 +72,12 @@ async fn measure(
     runs.first_pass(site.tasks().len()).await?;
     drop(runs);
     sleep(REST).await;
-    let mut clients = clients(&site, options.connections).await?;
+    let token = stage.token(&site).await?;
+    if token.is_some() {
+        // Gateways look for new tokens once a second.
+        sleep(REST).await;
+    }
+    let mut clients = clients(&site, options.connections, token.as_deref()).await?;
     let mut rounds = Vec::new();
     for round in 1..=options.rounds {
         load(&mut clients, WARM_UP).await?;
@@ -96,6 +103,7 @@ async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result
         tasks: options.tasks,
         modules: Modules::Shared,
         cluster: Some(ClusterSettings::default()),
+        access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
     for number in 0..busy::SERVICES {
@@ -118,7 +126,7 @@ async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result
     drop(hands);
     let mut busy = Busy::start(scheduler, watcher)?;
     sleep(REST).await;
-    let mut clients = clients(&site, options.connections).await?;
+    let mut clients = clients(&site, options.connections, None).await?;
     let mut rounds = Vec::new();
     for round in 1..=options.rounds {
         load(&mut clients, WARM_UP).await?;
@@ -140,9 +148,9 @@ async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result
     Ok(crate::report::median_of_rounds(&rounds))
 }
 
-async fn clients(site: &Site, connections: u32) -> Result<Vec<HttpClient>> {
+async fn clients(site: &Site, connections: u32, token: Option<&str>) -> Result<Vec<HttpClient>> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, site.api_port()));
-    let connect = (0..connections).map(|_| HttpClient::connect(address, PATH));
+    let connect = (0..connections).map(|_| HttpClient::connect(address, PATH, token));
     try_join_all(connect).await
 }
 

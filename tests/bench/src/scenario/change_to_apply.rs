@@ -39,6 +39,7 @@ pub(super) async fn run(
         instances,
         rounds,
         cluster,
+        access,
     } = *options;
     let mut version = Version::FIRST;
     for instance in 0..instances {
@@ -51,6 +52,7 @@ pub(super) async fn run(
             tasks: 1,
             modules: Modules::Shared,
             cluster: cluster.then(ClusterSettings::default),
+            access,
         };
         let site = stage.new_site(plan).await?;
         if watched == Watched::Expression {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::access::Access;
 use crate::arguments::Modules;
 use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
@@ -26,6 +27,7 @@ pub(super) async fn run(stage: &mut Stage, tasks: u32, rounds: u32) -> Result<Ve
             session_ttl: SESSION_TTL,
             ..ClusterSettings::default()
         }),
+        access: Access::Open,
     };
     let site = stage.new_site_on(plan, tasks).await?;
     stage.migrate(&site).await?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::access::Access;
 use crate::arguments::{FailoverArguments, Modules};
 use crate::cluster::{Cluster, ClusterSettings};
 use crate::members::Members;
@@ -38,6 +39,7 @@ pub(super) async fn run(stage: &mut Stage, options: &FailoverArguments) -> Resul
             session_ttl,
             ..ClusterSettings::default()
         }),
+        access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
     stage.migrate(&site).await?;
@@ -47,7 +49,7 @@ pub(super) async fn run(stage: &mut Stage, options: &FailoverArguments) -> Resul
         stage.launch(&site, &cluster.scheduler(&site, index)?)?;
     }
     stage.launch(&site, &Cluster::worker())?;
-    let mut runs = Runs::follow(cluster.scheduler_address(0)).await?;
+    let mut runs = Runs::follow(cts_rpc::connect(cluster.scheduler_address(0))?).await?;
     let members = Members::new(runs.channel());
     members.healthy(SCHEDULERS).await?;
     runs.first_pass(1).await?;

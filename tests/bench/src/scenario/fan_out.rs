@@ -3,6 +3,7 @@
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
+use crate::access::Access;
 use crate::arguments::Modules;
 use crate::by_hand::ByHand;
 use crate::clock::Moment;
@@ -31,6 +32,7 @@ pub(super) async fn run(
         tasks,
         modules,
         cluster: None,
+        access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
     say("first pass");

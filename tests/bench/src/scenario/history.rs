@@ -8,6 +8,7 @@ use cts_testkit::History;
 use sqlx::{Connection as _, PgConnection};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
+use crate::access::Access;
 use crate::arguments::{HistoryArguments, Modules};
 use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
@@ -42,6 +43,7 @@ pub(super) async fn run(stage: &mut Stage, options: &HistoryArguments) -> Result
                 runs_kept_for: Some(KEPT_FOR),
                 ..ClusterSettings::default()
             }),
+            access: Access::Open,
         })
         .await?;
     say("first pass");
@@ -75,7 +77,7 @@ pub(super) async fn run(stage: &mut Stage, options: &HistoryArguments) -> Result
     });
     begun.await.context("no run is forgotten")??;
     say("measuring");
-    let mut client = HttpClient::connect(address, PATH).await?;
+    let mut client = HttpClient::connect(address, PATH, None).await?;
     let first = ended(&mut connection).await?;
     let begin = Moment::now();
     let time = Duration::from_secs(options.seconds.into());

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::sleep;
 
+use crate::access::Access;
 use crate::arguments::{IdleArguments, Modules};
 use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
@@ -66,6 +67,7 @@ async fn measure(
         tasks: options.tasks,
         modules: Modules::Shared,
         cluster,
+        access: Access::Open,
     };
     let site = stage.new_site_on(plan, options.services.into()).await?;
     say(&format!("{name}: first pass"));

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
+use crate::access::Access;
 use crate::arguments::{LogFollowArguments, Modules};
 use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
@@ -47,6 +48,7 @@ pub(super) async fn run(stage: &mut Stage, options: &LogFollowArguments) -> Resu
             lease_ttl: LEASE,
             ..ClusterSettings::default()
         }),
+        access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
     stage.migrate(&site).await?;

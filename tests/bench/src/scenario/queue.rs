@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::sleep;
 
+use crate::access::Access;
 use crate::arguments::{Modules, QueueArguments};
 use crate::bare_loop;
 use crate::cluster::ClusterSettings;
@@ -29,6 +30,7 @@ pub(super) async fn run(stage: &mut Stage, options: &QueueArguments) -> Result<V
         tasks: options.tasks,
         modules: Modules::Shared,
         cluster: Some(ClusterSettings::default()),
+        access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
     site.add_task(SINGLE, SINGLE)?;

@@ -7,6 +7,7 @@ use cts_testkit::HcpServer;
 use cts_testkit::hcp::{HcpAccess, HcpSettings, Phase};
 use tokio::time::{Instant, sleep};
 
+use crate::access::Access;
 use crate::arguments::{Modules, RemoteRunsArguments};
 use crate::clock::Moment;
 use crate::cluster::ClusterSettings;
@@ -36,6 +37,7 @@ pub(super) async fn run(stage: &mut Stage, options: &RemoteRunsArguments) -> Res
         tasks: options.runs,
         modules: Modules::Shared,
         cluster: Some(ClusterSettings::default()),
+        access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
     let server = start_server(&site).await?;

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use sqlx::{Connection as _, PgConnection};
 
+use crate::access::Access;
 use crate::arguments::{Modules, SharedInputArguments};
 use crate::cluster::ClusterSettings;
 use crate::hands::Hands;
@@ -26,6 +27,7 @@ pub(super) async fn run(stage: &mut Stage, options: &SharedInputArguments) -> Re
             session_ttl: SESSION_TTL,
             ..ClusterSettings::default()
         }),
+        access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
     stage.migrate(&site).await?;

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use sqlx::{Connection as _, PgConnection};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::access::Access;
 use crate::arguments::{Modules, SoakArguments};
 use crate::cluster::ClusterSettings;
 use crate::report::{Metric, say};
@@ -33,6 +34,7 @@ pub(super) async fn run(stage: &mut Stage, options: &SoakArguments) -> Result<Ve
         tasks: options.tasks,
         modules: Modules::Shared,
         cluster: (!options.embedded).then_some(settings),
+        access: Access::Open,
     };
     let site = stage.new_site_on(plan, options.tasks).await?;
     if options.embedded {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::access::Access;
 use crate::arguments::Modules;
 use crate::by_hand::ByHand;
 use crate::clock::Moment;
@@ -33,6 +34,7 @@ pub(super) async fn run(
             tasks,
             modules,
             cluster: None,
+            access: Access::Open,
         };
         let site = stage.new_site(plan).await?;
         let started_before = stage.shim()?.starts()?.len();

@@ -47,7 +47,7 @@ pub(super) async fn lose(
         let index = (0..SCHEDULERS).find(|index| scheduler_name(*index) == leader);
         let index = index.context("an unknown scheduler leads")?;
         let other = (index + 1) % SCHEDULERS;
-        let mut runs = Runs::follow(cluster.scheduler_address(other)).await?;
+        let mut runs = Runs::follow(cts_rpc::connect(cluster.scheduler_address(other))?).await?;
         let members = Members::new(runs.channel());
         members.healthy(SCHEDULERS).await?;
         // The kills fall at different moments between two renewals.
@@ -77,7 +77,7 @@ pub(super) async fn lose(
         stage.launch(site, &cluster.scheduler(site, index)?)?;
         members.healthy(SCHEDULERS).await?;
         // The scheduler answers.
-        Runs::follow(cluster.scheduler_address(index)).await?;
+        Runs::follow(cts_rpc::connect(cluster.scheduler_address(index))?).await?;
     }
     Ok(takeover)
 }

@@ -26,7 +26,7 @@ pub(super) async fn lose(
     lease_ttl: Duration,
     version: &mut Version,
 ) -> Result<Sample> {
-    let mut runs = Runs::follow(site.cluster()?.scheduler_address(0)).await?;
+    let mut runs = Runs::follow(cts_rpc::connect(site.cluster()?.scheduler_address(0))?).await?;
     let members = Members::new(runs.channel());
     let mut seconds = Sample::default();
     let mut worker = Cluster::worker().name;
