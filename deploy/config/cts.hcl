@@ -22,6 +22,13 @@ buffer_period {
   max = "20s"
 }
 
+# Each request to the API needs a token (`cts token create`) or a certificate with a role. Tasks that the API makes may
+# use modules of these places only. Default: off, and any module.
+security {
+  require_auth   = true
+  module_sources = ["/etc/cts.d/modules/"]
+}
+
 consul {
   # host:port, http://, https:// or unix://. Default: CONSUL_HTTP_ADDR, then localhost:8500.
   address = "localhost:8500"

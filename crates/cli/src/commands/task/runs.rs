@@ -149,6 +149,7 @@ pub(super) fn summary(run: &Run) -> String {
         ("Attempts", run.attempts.to_string()),
     ];
     let optional = [
+        ("Asked by", run.requested_by.clone()),
         ("Waits for", run.waiting_for.clone()),
         (
             "Queued",

@@ -1,0 +1,19 @@
+# What the four services share, beside the tasks: addresses, certificates, and who may call whom.
+services {
+  watchers   = ["127.0.0.1:8561"]
+  schedulers = ["127.0.0.1:8560"]
+
+  # The certificate of each service is in a directory of its own: its `services.tls` is in /etc/cts.d/<service>/tls.hcl.
+}
+
+security {
+  # Clients of the API need a token or a certificate with a role.
+  require_auth = true
+
+  # A service may call only what its role needs: the worker's certificate speaks for no gateway.
+  service_roles = true
+  domain        = "cts.internal"
+
+  # Modules of tasks that the API makes.
+  module_sources = ["/etc/cts.d/modules/"]
+}
