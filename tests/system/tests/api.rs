@@ -15,6 +15,7 @@ mod disconnect;
 mod documentation;
 mod events;
 mod explain;
+mod foreign_page;
 mod guard;
 mod hidden;
 mod hostile;

@@ -57,6 +57,7 @@ async fn failures_of_the_scheduler_have_their_statuses() {
             ("failing", failed, FAILED),
             ("wordy", failed, &"é\n".repeat(40_000)),
             ("refused", failed, refused),
+            ("forbidden", 400, "security says no"),
             ("fresh", failed, incomplete),
             ("broken", 500, INTERNAL),
             ("newer", 500, INTERNAL),
@@ -84,7 +85,6 @@ async fn failures_of_the_scheduler_have_their_statuses() {
             &format!("Error updating task 'failing'. {FAILED}"),
         ),
         ("refused", 500, refused),
-        ("forbidden", 400, "security says no"),
         ("broken", 500, INTERNAL),
     ] {
         let path = format!("/v1/tasks/{name}");
