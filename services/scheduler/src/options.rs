@@ -52,6 +52,9 @@ pub struct Options {
     pub workers: Workers,
     /// Whether workers get the key of the cluster from here; else each process has it in a file.
     pub hands_out_key: bool,
+    /// Whether calls for a run must prove its lease; else only a wrong proof is refused, because workers of the
+    /// version before send none.
+    pub requires_lease_proofs: bool,
 }
 
 /// Which workers take runs. Decides how long settings stay in force that no worker has any more.
@@ -93,6 +96,7 @@ impl Options {
             reset_storage: false,
             workers: Workers::Others,
             hands_out_key: true,
+            requires_lease_proofs: false,
         }
     }
 }

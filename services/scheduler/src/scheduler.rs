@@ -25,6 +25,7 @@ use crate::configuration::OwnConfiguration;
 use crate::configuration::compatibility;
 use crate::grpc::bundle_service::BundleEndpoint;
 use crate::grpc::cluster_service::ClusterEndpoint;
+use crate::grpc::lease_proofs::LeaseProofs;
 use crate::grpc::log_service::LogEndpoint;
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
@@ -51,6 +52,7 @@ pub struct Scheduler {
     leader: Leader,
     task_reader: TaskReader,
     cluster_key: Option<ClusterKey>,
+    proofs: LeaseProofs,
     outgoing: Option<mpsc::Receiver<Hint>>,
     /// Grants on their way, which must not end with the call that requested them.
     grants: TaskTracker,
@@ -106,6 +108,13 @@ impl Scheduler {
             Some(key.map_err(RunError::Prepare)?)
         } else {
             None
+        };
+        let proofs = LeaseProofs {
+            key: store
+                .lease_key(&identities.lease_key())
+                .await
+                .map_err(RunError::Prepare)?,
+            required: options.requires_lease_proofs,
         };
         let started = Instant::now();
         let mut first = join(&*store, &options.member, options.leadership).await?;
@@ -169,6 +178,7 @@ impl Scheduler {
             leader,
             task_reader,
             cluster_key,
+            proofs,
             outgoing,
             grants: TaskTracker::new(),
             health: HealthSwitch::new(),
@@ -197,6 +207,7 @@ impl Scheduler {
             lease: self.options.lease,
             leadership: self.options.leadership,
             clock: Arc::clone(&self.leader.context.clock),
+            proofs: self.proofs.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
@@ -204,6 +215,7 @@ impl Scheduler {
             .with_health(self.health.clone())
             .with(BundleServiceServer::new(BundleEndpoint {
                 store: Arc::clone(store),
+                proofs: self.proofs.clone(),
             }))
             .with(ClusterServiceServer::new(ClusterEndpoint {
                 store: Arc::clone(store),
@@ -215,6 +227,7 @@ impl Scheduler {
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),
                 notifier: Arc::clone(notifier),
+                proofs: self.proofs.clone(),
                 shutdown: shutdown.clone(),
             }))
             .with(RunServiceServer::new(runs.clone()))
