@@ -2,6 +2,7 @@
 //!
 //! How words become options is not clap's business, see `invocation`.
 
+mod certs;
 mod config;
 mod options;
 mod scheduler;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use self::certs::Certs;
 pub use self::config::{Apply, Diff, StoredConfigCommand};
 pub(crate) use self::config::{ConfigCommand, DumpFormat};
 pub use self::options::{ApiAddress, Configuration, LogLines, Output, OutputOption, Schedulers};
@@ -64,6 +66,10 @@ pub(crate) enum Command {
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Make an authority and the certificates of the services, with the names of their roles.
+    #[command(after_help = "Example:\n\n    \
+        $ cts certs -dir certs -domain cts.example -host scheduler=s1.example")]
+    Certs(Certs),
     #[command(flatten)]
     Scheduler(SchedulerCommand),
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! The commands that end by themselves, one file or folder each.
 
+pub(crate) mod certs;
 pub(crate) mod cluster;
 pub(crate) mod config;
 mod scheduler_call;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use cts_config::ConfigError;
 use cts_core::Chain;
 
+use crate::commands::certs::CertsError;
 use crate::exit_code::{EXIT_GENERAL, EXIT_MISSING, EXIT_UNUSABLE};
 use crate::output::say;
 
@@ -32,6 +33,9 @@ pub enum CommandError {
         #[source]
         source: io::Error,
     },
+    /// Certificates cannot be made.
+    #[error(transparent)]
+    Certificates(#[from] CertsError),
     /// The process cannot find out about itself, or cannot write its result.
     #[error("cannot read the process's surroundings")]
     ProcessEnv(#[source] io::Error),
@@ -43,7 +47,9 @@ impl CommandError {
         match self {
             Self::NoConfiguration => EXIT_MISSING,
             Self::Configuration(_) => EXIT_UNUSABLE,
-            Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => EXIT_GENERAL,
+            Self::Call(_) | Self::Path { .. } | Self::Certificates(_) | Self::ProcessEnv(_) => {
+                EXIT_GENERAL
+            }
         }
     }
 
@@ -57,7 +63,11 @@ impl CommandError {
                 }
                 say(&format!("error: {}", Chain(self)));
             }
-            Self::NoConfiguration | Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => {
+            Self::NoConfiguration
+            | Self::Call(_)
+            | Self::Path { .. }
+            | Self::Certificates(_)
+            | Self::ProcessEnv(_) => {
                 say(&format!("error: {}", Chain(self)));
             }
         }

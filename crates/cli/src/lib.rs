@@ -42,7 +42,7 @@ pub use self::invocation::invoked_as::InvokedAs;
 pub use self::output::{print, say};
 
 use self::arguments::{Command, ConfigCommand, DumpFormat};
-use self::commands::{cluster, config, task, workers};
+use self::commands::{certs, cluster, config, task, workers};
 use self::invocation::answer::Answer;
 use self::invocation::{Request, version};
 
@@ -123,6 +123,7 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         Command::Task(command) => wait_for(task::run(command, process_env)),
         Command::Runs(command) => wait_for(task::runs(command, process_env)),
         Command::Import(command) => wait_for(task::import(command, process_env)),
+        Command::Certs(arguments) => certs::run(&arguments, process_env),
         Command::Completion { shell } => completion::print_script(shell),
         Command::Man { page, directory } => manual::run(&page, directory.as_deref(), process_env),
     };

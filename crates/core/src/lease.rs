@@ -46,10 +46,12 @@
 //! time. The state lock of the backend remains as the protection against both.
 
 mod deadlines;
+mod key;
 
 use std::time::Duration;
 
 pub use deadlines::LeaseDeadlines;
+pub use key::LeaseKey;
 
 /// No queued run waits for so long, and no run is leased for so long: a moment that is further away was written while the
 /// keeper's clock was ahead of the one that it has now.

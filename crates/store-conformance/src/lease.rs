@@ -205,6 +205,24 @@ pub async fn a_lease_belongs_to_its_holder<F: Fixture>() {
     assert_eq!(scene.applied(&next).await.status, RunStatus::Succeeded);
 }
 
+pub async fn the_input_of_a_lease_is_read_by_its_holder<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let read = async |holder: &str, epoch| {
+        let holder = WorkerId::new(holder);
+        scene.store().held_input(lease.run, &holder, epoch).await
+    };
+    let is_lost = |answer| matches!(answer, Err(LeaseError::Lost { .. }));
+    let holder = lease.holder.as_str();
+    let input = read(holder, lease.epoch).await;
+    assert_eq!(input.expect("the lease is held"), lease.input);
+    assert!(is_lost(read("another", lease.epoch).await));
+    let next = LeaseEpoch::new(lease.epoch.get() + 1);
+    assert!(is_lost(read(holder, next).await));
+    scene.applied(&lease).await;
+    assert!(is_lost(read(holder, lease.epoch).await));
+}
+
 pub async fn an_old_epoch_is_refused<F: Fixture>() {
     let scene = Scene::<F>::new(&["a"]).await;
     let old = scene.leased("a", "1").await;

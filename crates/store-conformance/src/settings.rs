@@ -1,5 +1,6 @@
 //! Behaviours of settings: which are in force, which workers have them, and which runs need them.
 
+use cts_core::lease::LeaseKey;
 use cts_core::settings::{
     BlockDigests, ClusterKey, SettingsBlocks, SettingsGeneration, SettingsScope,
 };
@@ -95,6 +96,16 @@ pub async fn the_first_key_of_a_cluster_stays<F: Fixture>() {
     assert_eq!(key.expect("a key can be stored"), first);
     scene.restart().await;
     let key = scene.store().cluster_key(&second).await;
+    assert_eq!(key.expect("a key can be read"), first);
+}
+
+pub async fn the_first_key_of_leases_stays<F: Fixture>() {
+    let mut scene = Scene::<F>::unled().await;
+    let [first, second] = [7, 8].map(|byte| LeaseKey::new([byte; 32]));
+    let key = scene.store().lease_key(&first).await;
+    assert_eq!(key.expect("a key can be stored"), first);
+    scene.restart().await;
+    let key = scene.store().lease_key(&second).await;
     assert_eq!(key.expect("a key can be read"), first);
 }
 

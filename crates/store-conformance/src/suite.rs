@@ -35,6 +35,7 @@ macro_rules! store_suite {
                 a_renewal_never_shortens_the_lease,
                 an_expired_lease_is_in_force_again_when_it_is_renewed,
                 a_lease_belongs_to_its_holder,
+                the_input_of_a_lease_is_read_by_its_holder,
                 an_old_epoch_is_refused,
                 a_run_that_was_never_leased_is_refused,
             }
@@ -200,6 +201,7 @@ macro_rules! store_suite {
             }
             settings {
                 the_first_key_of_a_cluster_stays,
+                the_first_key_of_leases_stays,
                 settings_are_read_as_they_were_stored,
                 only_the_leader_changes_settings,
                 what_a_worker_reports_and_has_is_listed,

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use cts_core::lease::LeaseKey;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd, wait_end};
-use cts_core::{LeaseEpoch, RunId, WorkerId};
+use cts_core::{Digest, LeaseEpoch, RunId, WorkerId};
 use cts_store::cancel::order;
+use cts_store::cell::Cell;
 use cts_store::decode::{self, Wait};
 use cts_store::fields::Fields;
 use cts_store::{LeaseError, StoreError};
 use sqlx::error::DatabaseError;
 
-use crate::{Connection, Statement, sql};
+use crate::{Connection, Statement, bytes, sql};
 
 /// A lease: its run, its holder and its epoch.
 pub type Held<'a> = (RunId, &'a WorkerId, LeaseEpoch);
@@ -27,6 +29,43 @@ pub(crate) fn of_lease<'a>(
     (run, holder, epoch): Held<'a>,
 ) -> Statement<'a> {
     sql(operation, text).bind(run).bind(epoch).bind(holder)
+}
+
+/// Stores the proposed key unless there is one, and returns the one that is stored.
+pub async fn key(c: &mut dyn Connection, proposed: &LeaseKey) -> Result<LeaseKey, StoreError> {
+    let stored = sql(
+        "read the key of leases",
+        "-- lease_key: the first one stays
+        INSERT INTO lease_key (key, created_at) VALUES ($1, {now}) ON CONFLICT DO NOTHING",
+    );
+    stored.bind(proposed.expose().as_slice()).execute(c).await?;
+    let key = sql(
+        "read the key of leases",
+        "-- lease_key\nSELECT key AS value FROM lease_key",
+    );
+    let key = key.one(c, bytes).await?;
+    let cell = Cell {
+        table: "lease_key",
+        column: "key",
+        row: "",
+    };
+    LeaseKey::from_slice(&key).map_err(|error| cell.corrupt(error))
+}
+
+/// The input of a leased run.
+pub async fn input(c: &mut dyn Connection, held: Held<'_>) -> Result<Digest, LeaseError> {
+    let input = of_lease(
+        "read a leased run",
+        "-- held_input
+        SELECT id, input_hash FROM runs
+        WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running'",
+        held,
+    )
+    .optional(c, |row| {
+        let row = Fields::new(row, "read a leased run", "runs").keyed_by_id("id")?;
+        row.parse("input_hash")
+    });
+    input.await?.ok_or_else(|| lost(held))
 }
 
 /// Extends a lease, and returns the order to stop its run, if there is one.

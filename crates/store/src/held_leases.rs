@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::lease::LeaseKey;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::state::StateReport;
-use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
+use cts_core::{Digest, LeaseEpoch, LostLease, RunId, WorkerId};
 
 use crate::error::{LeaseError, StoreError};
 
@@ -24,6 +25,17 @@ pub fn recorded_by((run, epoch): (RunId, LeaseEpoch), moved: bool) -> String {
 /// [`Store`](crate::Store) are.
 #[async_trait]
 pub trait HeldLeases {
+    /// Returns the key for the secrets of leases: the stored one, else `proposed`, which is then stored.
+    async fn lease_key(&self, proposed: &LeaseKey) -> Result<LeaseKey, StoreError>;
+
+    /// Returns the input of a leased run.
+    async fn held_input(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+    ) -> Result<Digest, LeaseError>;
+
     /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. The lease never
     /// gets shorter: the answer of an earlier call may be on its way to a holder that relies on it. A lease
     /// that has expired but was not taken back is in force again, because its task has nothing else running.

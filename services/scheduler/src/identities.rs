@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cts_core::lease::LeaseKey;
 use cts_core::settings::ClusterKey;
 use cts_core::{ArchiveId, Digest, EventId, Incarnation, RunId};
 use uuid::Uuid;
@@ -20,6 +21,10 @@ pub trait Identities: Send + Sync + fmt::Debug {
     }
     /// A key that no other cluster has.
     fn cluster_key(&self) -> ClusterKey;
+    /// A key for the secrets of leases that no other cluster has.
+    fn lease_key(&self) -> LeaseKey {
+        LeaseKey::new(*self.cluster_key().expose())
+    }
     /// A random share in `[0, 1)`.
     fn jitter(&self) -> f64;
 }

@@ -53,6 +53,9 @@ pub struct Options {
     pub workers: Workers,
     /// Whether workers get the key of the cluster from here; else each process has it in a file.
     pub hands_out_key: bool,
+    /// Whether calls for a run must prove its lease; else only a wrong proof is refused, because workers of the
+    /// version before send none.
+    pub requires_lease_proofs: bool,
     /// What becomes of the records of calls.
     pub audit: Audit,
 }
@@ -112,6 +115,7 @@ impl Options {
                 kept: u32::MAX,
                 file: None,
             },
+            requires_lease_proofs: false,
         }
     }
 }

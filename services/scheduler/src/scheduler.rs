@@ -31,6 +31,7 @@ use crate::configuration::compatibility;
 use crate::grpc::access_service::AccessEndpoint;
 use crate::grpc::bundle_service::BundleEndpoint;
 use crate::grpc::cluster_service::ClusterEndpoint;
+use crate::grpc::lease_proofs::LeaseProofs;
 use crate::grpc::log_service::LogEndpoint;
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
@@ -59,6 +60,7 @@ pub struct Scheduler {
     cluster_key: Option<ClusterKey>,
     tokens: Tokens,
     refusals: Refusals,
+    proofs: LeaseProofs,
     outgoing: Option<mpsc::Receiver<Hint>>,
     /// Grants on their way, which must not end with the call that requested them.
     grants: TaskTracker,
@@ -114,6 +116,13 @@ impl Scheduler {
             Some(key.map_err(RunError::Prepare)?)
         } else {
             None
+        };
+        let proofs = LeaseProofs {
+            key: store
+                .lease_key(&identities.lease_key())
+                .await
+                .map_err(RunError::Prepare)?,
+            required: options.requires_lease_proofs,
         };
         let started = Instant::now();
         let mut first = join(&*store, &options.member, options.leadership).await?;
@@ -179,6 +188,7 @@ impl Scheduler {
             cluster_key,
             tokens: Tokens::default(),
             refusals: Refusals::default(),
+            proofs,
             outgoing,
             grants: TaskTracker::new(),
             health: HealthSwitch::new(),
@@ -207,6 +217,7 @@ impl Scheduler {
             lease: self.options.lease,
             leadership: self.options.leadership,
             clock: Arc::clone(&self.leader.context.clock),
+            proofs: self.proofs.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
@@ -219,6 +230,7 @@ impl Scheduler {
             }))
             .with(BundleServiceServer::new(BundleEndpoint {
                 store: Arc::clone(store),
+                proofs: self.proofs.clone(),
             }))
             .with(ClusterServiceServer::new(ClusterEndpoint {
                 store: Arc::clone(store),
@@ -230,6 +242,7 @@ impl Scheduler {
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),
                 notifier: Arc::clone(notifier),
+                proofs: self.proofs.clone(),
                 shutdown: shutdown.clone(),
             }))
             .with(RunServiceServer::new(runs.clone()))

@@ -27,6 +27,7 @@ use self::attempt_error::{AttemptError, PLACE_MODULE};
 use self::attempt_report::AttemptReport;
 use self::ended::Ended;
 use self::handlers::{applied_run, prepare_handlers};
+use crate::lease::Lease;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::wait_error::WaitError;
 use crate::options::Driver;
@@ -102,14 +103,18 @@ async fn try_attempt(
         },
     };
     let begun = Instant::now();
-    let mut input: RunInput = step(&order, shared.scheduler.input(&run.lease.input)).await??;
+    let mut input: RunInput = step(&order, shared.scheduler.input(&run.lease)).await??;
     if kind == RunKind::Destroy {
         // Webhooks report applies only. A handler that a provider needs for a change to take effect follows a
         // destruction, too.
         input.definition.file_definition.webhooks.clear();
     }
     // Kept until the end, so that the bundle is not removed during the attempt.
-    let bundle = step(&order, place_module(shared, &mut input.definition)).await??;
+    let bundle = step(
+        &order,
+        place_module(shared, &run.lease, &mut input.definition),
+    )
+    .await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
     let lock = step(&order, shared.lock_directory(&directory)).await?;
@@ -282,12 +287,13 @@ fn step<T>(
 /// Makes the module's source a directory of this machine, if the module comes as a bundle.
 async fn place_module(
     shared: &Shared,
+    lease: &Lease,
     definition: &mut TaskDefinition,
 ) -> Result<Option<UnpackedBundle>, AttemptError> {
     let (Some(bundles), Some(reference)) = (&shared.bundles, &definition.bundle) else {
         return Ok(None);
     };
-    let fetch = || shared.scheduler.bundle(reference.hash);
+    let fetch = || shared.scheduler.bundle(lease, reference.hash);
     let placed = timeout(PLACE_MODULE, bundles.ensure(reference.hash, fetch)).await;
     let bundle = placed.map_err(|_elapsed| AttemptError::SlowBundle)??;
     definition.module_source = bundle.module_source(&reference.module)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::state::StateRecord;
-use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts};
+use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_rpc::{ConversionError, convert};
 use parking_lot::Mutex;
@@ -38,6 +38,8 @@ pub(crate) struct Lease {
     /// The record of the task's state; `None` from a scheduler of an earlier version. A decision that this
     /// version does not know makes the attempt fail.
     pub(crate) state: Result<Option<StateRecord>, ConversionError>,
+    /// Proves in calls that this worker holds the lease; its secret is empty from a scheduler of the version before.
+    pub(crate) proof: proto::LeaseProof,
 }
 
 /// The input of a run, as far as the lease has it.
@@ -63,10 +65,15 @@ pub(crate) struct NamedContent {
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-impl TryFrom<proto::Lease> for Lease {
-    type Error = ConversionError;
-
-    fn try_from(lease: proto::Lease) -> Result<Self, Self::Error> {
+impl Lease {
+    /// A lease that `worker` was granted.
+    pub(crate) fn granted(lease: proto::Lease, worker: &WorkerId) -> Result<Self, ConversionError> {
+        let proof = proto::LeaseProof {
+            run_id: lease.run_id.clone(),
+            epoch: lease.epoch,
+            worker_id: worker.to_string(),
+            secret: lease.secret.clone(),
+        };
         let kind = convert::kind_of_lease(&lease);
         let delivery = if lease.delivery == 0 {
             None
@@ -95,6 +102,7 @@ impl TryFrom<proto::Lease> for Lease {
             },
             delivery,
             state: convert::known_state_from_wire(lease.state),
+            proof,
         })
     }
 }

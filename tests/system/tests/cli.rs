@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod calls;
+mod certs;
 mod compatibility;
 mod completion;
 mod config;

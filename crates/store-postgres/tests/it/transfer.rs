@@ -4,9 +4,10 @@ mod file;
 
 use std::collections::BTreeSet;
 
+use cts_core::lease::LeaseKey;
 use cts_core::runs::{RunKinds, RunStatus};
 use cts_store::transfer::{Export, Import as _, NotEmpty, Table, copy};
-use cts_store::{Claim, Store, StoreError};
+use cts_store::{Claim, HeldLeases as _, Store, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
 use cts_store_conformance::{claim, task};
 use cts_store_postgres::{PostgresImport, check_empty, export};
@@ -87,10 +88,16 @@ async fn a_file_arrives_in_a_database_as_it_is() {
 #[tokio::test]
 async fn the_moved_store_answers_as_the_file_did() {
     let scene = richly_filled::<FileFixture>().await;
+    let stored = scene.store().lease_key(&LeaseKey::new([7; 32])).await;
+    stored.unwrap();
     let url = migrated().await;
     let before = moved(&mut open(scene.fixture()).await, &url).await;
     let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     let file = scene.store();
+    // Without leases that could have secrets, a cluster makes a key of its own.
+    let [was, new] = [7, 8].map(|byte| LeaseKey::new([byte; 32]));
+    assert_eq!(file.lease_key(&new).await.unwrap(), was);
+    assert_eq!(store.lease_key(&new).await.unwrap(), new);
     assert_eq!(store.tasks().await.unwrap(), file.tasks().await.unwrap());
     let (mut is, was) = tokio::try_join!(store.task_states(None), file.task_states(None)).unwrap();
     for (is, was) in is.iter_mut().zip(&was) {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::lease::LeaseKey;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::state::StateReport;
-use cts_core::{LeaseEpoch, LostLease, RunId, WorkerId};
+use cts_core::{Digest, LeaseEpoch, LostLease, RunId, WorkerId};
 use cts_store::{HeldLeases, LeaseError, StoreError};
 
 use super::{SqlStore, read, statement, transaction};
@@ -14,6 +15,19 @@ use crate::{cancel, housekeeping, leases, terraform_states};
 
 #[async_trait]
 impl<D: Database> HeldLeases for SqlStore<D> {
+    async fn lease_key(&self, proposed: &LeaseKey) -> Result<LeaseKey, StoreError> {
+        transaction!(self, Process, c => leases::key(c, proposed))
+    }
+
+    async fn held_input(
+        &self,
+        run: RunId,
+        holder: &WorkerId,
+        epoch: LeaseEpoch,
+    ) -> Result<Digest, LeaseError> {
+        read!(self, c => leases::input(c, (run, holder, epoch)))
+    }
+
     async fn renew(
         &self,
         run: RunId,

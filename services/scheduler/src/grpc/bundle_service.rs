@@ -3,18 +3,42 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use cts_core::{Digest, RunInput};
 use cts_proto::bundle::v1 as proto;
 use cts_proto::bundle::v1::bundle_service_server::BundleService;
 use cts_rpc::CHUNK_BYTES;
-use cts_store::Store;
+use cts_store::{Store, StoredInput};
 use futures::Stream;
 use tonic::{Request, Response, Status};
 
+use crate::grpc::lease_proofs::{Held, LeaseProofs};
+use crate::grpc::run_service::inputs::not_of_lease;
 use crate::grpc::status::OrStatus as _;
 
 #[derive(Debug)]
 pub(crate) struct BundleEndpoint {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) proofs: LeaseProofs,
+}
+
+impl BundleEndpoint {
+    /// Whether the task of a leased run has its module in this bundle.
+    async fn is_of_lease(&self, held: &Held, bundle: Digest) -> Result<bool, Status> {
+        let input = self.store.held_input(held.run, &held.holder, held.epoch);
+        let input = self.store.input(input.await.or_status()?);
+        let head = match input.await.or_status()? {
+            None => return Ok(false),
+            Some(StoredInput::OnePiece(bytes)) => bytes,
+            Some(StoredInput::Contents(contents)) => {
+                let head = self.store.contents(contents.get(..1).unwrap_or_default());
+                let head = head.await.or_status()?.into_iter().next();
+                head.map(|head| head.bytes).unwrap_or_default()
+            }
+        };
+        let definition = RunInput::definition_in(&head);
+        let reference = definition.ok().and_then(|definition| definition.bundle);
+        Ok(reference.is_some_and(|reference| reference.hash == bundle))
+    }
 }
 
 type Parts = Pin<Box<dyn Stream<Item = Result<proto::GetBundleResponse, Status>> + Send>>;
@@ -27,10 +51,16 @@ impl BundleService for BundleEndpoint {
         &self,
         request: Request<proto::GetBundleRequest>,
     ) -> Result<Response<Self::GetBundleStream>, Status> {
-        let hash = request.into_inner().hash;
+        let (metadata, _, request) = request.into_parts();
+        let hash = request.hash;
         let digest = hash
             .parse()
             .map_err(|_no_digest| Status::invalid_argument("not a digest"))?;
+        if let Some(held) = self.proofs.proven(&metadata)?
+            && !self.is_of_lease(&held, digest).await?
+        {
+            return Err(not_of_lease(&held));
+        }
         let bundle = self.store.bundle(digest).await.or_status()?;
         let bundle =
             bundle.ok_or_else(|| Status::not_found(format!("there is no bundle {hash}")))?;

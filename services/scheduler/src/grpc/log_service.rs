@@ -12,9 +12,9 @@ use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::read_ahead::read_ahead;
 use crate::grpc::status::OrStatus as _;
-use crate::grpc::wire::holder;
 use crate::notifier::Notifier;
 use crate::notifier::log_follower::LogFollower;
 
@@ -29,6 +29,7 @@ const PART: u32 = 250;
 pub(crate) struct LogEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notifier: Arc<Notifier>,
+    pub(crate) proofs: LeaseProofs,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -40,11 +41,11 @@ impl LogService for LogEndpoint {
         &self,
         request: Request<Streaming<proto::AppendLogRequest>>,
     ) -> Result<Response<proto::AppendLogResponse>, Status> {
-        let mut batches = request.into_inner();
+        let (metadata, _, mut batches) = request.into_parts();
         while let Some(batch) = batches.message().await? {
-            let run = convert::run_id(&batch.run_id)?;
-            let epoch = convert::lease_epoch(batch.epoch)?;
-            let holder = holder(batch.worker_id)?;
+            let Held { run, holder, epoch } =
+                self.proofs
+                    .held(&metadata, &batch.run_id, batch.worker_id, batch.epoch)?;
             let lines = lines_from_wire(batch.lines);
             self.store
                 .append_log(run, &holder, epoch, lines)

@@ -1,8 +1,9 @@
 //! `cts.run.v1.RunService`: the lease protocol.
 
 mod cancel;
+mod complete;
 mod grant;
-mod inputs;
+pub(crate) mod inputs;
 mod logging;
 mod page;
 mod remote_runs;
@@ -13,12 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::access::AuditAction;
-use cts_core::runs::{AttemptOutcome, RunStatus};
+use cts_core::runs::RunStatus;
 use cts_core::{Clock, RunId};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_rpc::convert;
-use cts_store::{Claim, Completed, Completion, Store, StoreError};
+use cts_store::{Claim, Store, StoreError};
 use futures::Stream;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -30,7 +31,7 @@ use tonic::{Request, Response, Status};
 
 use crate::access::recorder::{note, outcome_of, record};
 use crate::explain::waiting_for;
-use crate::grpc::log_service::{lines_from_wire, storable};
+use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
 use crate::identities::Identities;
@@ -56,6 +57,7 @@ pub(crate) struct RunEndpoint {
     /// Life of a leadership that is not renewed.
     pub(crate) leadership: Duration,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) proofs: LeaseProofs,
     pub(crate) shutdown: CancellationToken,
     /// Grants on their way, which must not end with the call that requested them.
     pub(crate) grants: TaskTracker,
@@ -127,6 +129,7 @@ impl RunService for RunEndpoint {
         // The sender goes without a word only when this process ends.
         let granted = granted.await.unwrap_or(Ok(None)).or_status()?;
         let lease = granted.map(|granted| proto::Lease {
+            secret: self.proofs.secret(&granted.lease),
             run_id: granted.lease.run.to_string(),
             task_name: granted.lease.task.into(),
             epoch: granted.lease.epoch.get(),
@@ -146,7 +149,6 @@ impl RunService for RunEndpoint {
                 granted.at.duration_since(received),
             )),
             state: Some(convert::known_state_to_wire(&granted.lease.state)),
-            secret: Vec::new(),
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }
@@ -155,24 +157,24 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
-        Ok(Response::new(self.input(request.into_inner()).await?))
+        Ok(Response::new(self.input(request).await?))
     }
 
     async fn get_input_contents(
         &self,
         request: Request<proto::GetInputContentsRequest>,
     ) -> Result<Response<Self::GetInputContentsStream>, Status> {
-        Ok(Response::new(self.contents(&request.into_inner())?))
+        Ok(Response::new(self.contents(request).await?))
     }
 
     async fn renew_run(
         &self,
         request: Request<proto::RenewRunRequest>,
     ) -> Result<Response<proto::RenewRunResponse>, Status> {
-        let request = request.into_inner();
-        let run = convert::run_id(&request.run_id)?;
-        let epoch = convert::lease_epoch(request.epoch)?;
-        let holder = holder(request.worker_id)?;
+        let (metadata, _, request) = request.into_parts();
+        let Held { run, holder, epoch } =
+            self.proofs
+                .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         let renewed = self.store.renew(run, &holder, epoch, self.lease).await;
         Ok(Response::new(proto::RenewRunResponse {
             cancel: convert::cancel_order_to_wire(renewed.or_status()?).into(),
@@ -184,21 +186,21 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::SuspendRunRequest>,
     ) -> Result<Response<proto::SuspendRunResponse>, Status> {
-        self.suspend(request.into_inner()).await.map(Response::new)
+        self.suspend(request).await.map(Response::new)
     }
 
     async fn resume_run(
         &self,
         request: Request<proto::ResumeRunRequest>,
     ) -> Result<Response<proto::ResumeRunResponse>, Status> {
-        self.resume(request.into_inner()).await.map(Response::new)
+        self.resume(request).await.map(Response::new)
     }
 
     async fn await_cancel(
         &self,
         request: Request<proto::AwaitCancelRequest>,
     ) -> Result<Response<proto::AwaitCancelResponse>, Status> {
-        let order = self.await_order(request.into_inner());
+        let order = self.await_order(request);
         order.await.map(Response::new)
     }
 
@@ -221,10 +223,10 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::RecordStateRequest>,
     ) -> Result<Response<proto::RecordStateResponse>, Status> {
-        let request = request.into_inner();
-        let run = convert::run_id(&request.run_id)?;
-        let epoch = convert::lease_epoch(request.epoch)?;
-        let holder = holder(request.worker_id)?;
+        let (metadata, _, request) = request.into_parts();
+        let Held { run, holder, epoch } =
+            self.proofs
+                .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         let report = convert::state_report_from_wire(request.report)?;
         let recorded = self.store.record_state(run, &holder, epoch, &report).await;
         let moves = recorded.or_status()?;
@@ -235,7 +237,6 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::RecordRemoteRunRequest>,
     ) -> Result<Response<proto::RecordRemoteRunResponse>, Status> {
-        let request = request.into_inner();
         self.record_remote(request).await.map(Response::new)
     }
 
@@ -243,7 +244,6 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::GetRemoteRunsRequest>,
     ) -> Result<Response<proto::GetRemoteRunsResponse>, Status> {
-        let request = request.into_inner();
         self.remote_runs(request).await.map(Response::new)
     }
 
@@ -251,47 +251,20 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::CompleteRunRequest>,
     ) -> Result<Response<proto::CompleteRunResponse>, Status> {
-        use proto::complete_run_request::Outcome;
-
-        let request = request.into_inner();
-        let outcome = request.outcome.as_ref();
-        let is_final = matches!(outcome, Some(Outcome::Failed(failed)) if failed.is_final);
-        let completion = Completion {
-            is_final,
-            run: convert::run_id(&request.run_id)?,
-            holder: holder(request.worker_id)?,
-            epoch: convert::lease_epoch(request.epoch)?,
-            outcome: storable_outcome(convert::outcome_from_wire(request.outcome)?),
-            event: self.identities.event_id(),
-            retry_run: self.identities.run_id(),
-            jitter: self.identities.jitter(),
-            log: lines_from_wire(request.log),
-            details: request.details.map(convert::details_from_wire),
-            // The attempt has ended even if its worker reports an impossible state.
-            state: request
-                .state
-                .and_then(|state| convert::terraform_state_from_wire(state).ok()),
-        };
-        let completed = self.store.complete(completion.clone()).await.or_status()?;
-        // A pass ends with what its followers see, and the lines of its runs stand before its own.
-        logging::log_failed_apply(&completion, &completed);
-        self.log_end(&completion, &completed);
-        self.tell_end(completion.run, &completed);
-        if completed.tasks_changed {
-            self.notifier.tasks_changed();
-        }
-        if completed.next_due.is_some() {
-            self.notifier.queue_changed();
-        }
-        let status = convert::status_to_wire(completed.status).into();
-        Ok(Response::new(proto::CompleteRunResponse { status }))
+        self.complete(request).await.map(Response::new)
     }
 
     async fn list_lost_leases(
         &self,
         request: Request<proto::ListLostLeasesRequest>,
     ) -> Result<Response<proto::ListLostLeasesResponse>, Status> {
-        let run = convert::run_id(&request.into_inner().run_id)?;
+        let run = convert::run_id(&request.get_ref().run_id)?;
+        let proven = self.proofs.proven(request.metadata())?;
+        if proven.is_some_and(|held| held.run != run) {
+            return Err(Status::permission_denied(format!(
+                "the proof is not of a lease of run {run}"
+            )));
+        }
         let leases = self.store.lost_leases(run).await.or_status()?;
         let leases = leases.iter().map(convert::lost_lease_to_wire).collect();
         Ok(Response::new(proto::ListLostLeasesResponse { leases }))
@@ -376,27 +349,5 @@ impl RunService for RunEndpoint {
         });
         let until_shutdown = futures::StreamExt::take_until(changes, shutdown.cancelled_owned());
         Ok(Response::new(Box::pin(until_shutdown)))
-    }
-}
-
-impl RunEndpoint {
-    /// Announces that an attempt has ended, and its run if that has ended too.
-    fn tell_end(&self, run: RunId, completed: &Completed) {
-        let Completed {
-            task, kind, status, ..
-        } = completed;
-        self.notifier.run_changed(run, task, *kind, *status);
-    }
-}
-
-fn storable_outcome(outcome: AttemptOutcome) -> AttemptOutcome {
-    match outcome {
-        AttemptOutcome::Failed(error) => AttemptOutcome::Failed(storable(error)),
-        // A plan is stored as bytes.
-        AttemptOutcome::Applied
-        | AttemptOutcome::Planned(_)
-        | AttemptOutcome::Checked
-        | AttemptOutcome::Destroyed
-        | AttemptOutcome::Interrupted => outcome,
     }
 }

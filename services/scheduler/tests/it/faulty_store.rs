@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cts_core::access::AuditRecord;
+use cts_core::lease::LeaseKey;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
@@ -124,6 +125,8 @@ faulty! {
 
 faulty! {
     HeldLeases:
+    fn lease_key(&self, proposed: &LeaseKey) -> Result<LeaseKey, StoreError>;
+    fn held_input(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Digest, LeaseError>;
     fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
     fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<Option<CancelOrder>, LeaseError>;
     fn cancel_order(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<CancelOrder>, LeaseError>;

@@ -14,6 +14,7 @@ mod faulty_store;
 mod followed_logs;
 mod hiccups;
 mod housekeeping;
+mod lease_proofs;
 mod leases;
 mod membership;
 mod modes;

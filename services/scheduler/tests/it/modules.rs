@@ -7,7 +7,9 @@ use std::sync::Arc;
 use cts_bundle::{Limits, ModuleRoots, unpack};
 use cts_core::{BundleReference, TaskDefinition, TaskSpec};
 use cts_proto::bundle::v1::GetBundleRequest;
+use cts_proto::run::v1::LeaseProof;
 use cts_proto::task::v1::{RunMode, Task};
+use cts_rpc::access::with_lease_proof;
 use cts_scheduler::{Modules, Options};
 use cts_store::Store as _;
 use cts_store_sqlite::SqliteStore;
@@ -15,7 +17,7 @@ use tempfile::TempDir;
 use tonic::Code;
 
 use crate::calls::{checked, declared, refused};
-use crate::setup::{Setup, bundles, member, store_in, task};
+use crate::setup::{Setup, WORKER, bundles, instance, member, store_in, task};
 
 /// Module directories and the store of a scheduler that is started more than once.
 struct Site {
@@ -130,6 +132,31 @@ async fn workers_can_fetch_the_bundles_of_local_modules() {
     assert_eq!(published.definition.bundle, None);
     assert_eq!(published.definition.module_digest, None);
     assert!(!published.requirement.bundle);
+}
+
+#[tokio::test]
+async fn the_holder_of_a_lease_gets_the_bundle_of_its_task() {
+    let site = Site::new().await;
+    site.write("modules/web/main.tf", "# web");
+    site.write("modules/db/main.tf", "# db");
+    let [web, db] = ["web", "db"].map(|name| site.task(name, &format!("modules/{name}")));
+    let setup = site.start(&[web, db]).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired_by(bundles()).await;
+    let proof = LeaseProof {
+        run_id: lease.run_id.clone(),
+        epoch: lease.epoch,
+        worker_id: WORKER.into(),
+        secret: lease.secret.clone(),
+    };
+    for name in ["web", "db"] {
+        let hash = site.bundle(name).await.hash.to_string();
+        let request = with_lease_proof(GetBundleRequest { hash }, &proof);
+        let answer = setup.bundles.clone().get_bundle(request).await;
+        let refused = answer.err().map(|status| status.code());
+        let expected = (lease.task_name != name).then_some(Code::PermissionDenied);
+        assert_eq!(refused, expected, "{name}");
+    }
 }
 
 #[tokio::test]

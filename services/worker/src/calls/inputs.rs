@@ -7,12 +7,13 @@ use std::time::Duration;
 use cts_core::{Content, Digest, InvalidDigest, RunInput, ThawError};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
+use cts_rpc::access::with_lease_proof;
 use moka::sync::Cache;
 use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::calls::call_timeout::within;
-use crate::lease::{FrozenInput, NamedContent};
+use crate::lease::{Lease, NamedContent};
 
 /// Most bytes of kept contents, with the additional bytes that each of them needs: the next run often needs
 /// the same contents.
@@ -61,11 +62,12 @@ impl Contents {
     pub(crate) async fn input(
         &self,
         runs: &RunServiceClient<Channel>,
-        input: &FrozenInput,
+        lease: &Lease,
     ) -> Result<RunInput, InputError> {
+        let (input, proof) = (&lease.input, &lease.proof);
         let mut named = input.take_contents();
         if named.is_empty() {
-            let asked = match within(TRANSFER, ask(runs, &input.hash)).await? {
+            let asked = match within(TRANSFER, ask(runs, &input.hash, proof)).await? {
                 Asked::OnePiece(bytes) => return Ok(RunInput::from_one_piece(&bytes)?),
                 Asked::Contents(asked) => asked.into_iter(),
             };
@@ -92,7 +94,7 @@ impl Contents {
         missing.sort_unstable();
         missing.dedup();
         for part in missing.chunks(AT_ONCE) {
-            for (hash, bytes) in within(TRANSFER, fetch(runs, part)).await? {
+            for (hash, bytes) in within(TRANSFER, fetch(runs, part, proof)).await? {
                 let hash: Digest = hash.parse()?;
                 contents.insert(hash, self.keep(hash, bytes)?);
             }
@@ -122,10 +124,15 @@ enum Asked {
     Contents(Vec<String>),
 }
 
-async fn ask(runs: &RunServiceClient<Channel>, input_hash: &str) -> Result<Asked, Status> {
+async fn ask(
+    runs: &RunServiceClient<Channel>,
+    input_hash: &str,
+    proof: &proto::LeaseProof,
+) -> Result<Asked, Status> {
     let request = proto::GetRunInputRequest {
         input_hash: input_hash.to_owned(),
     };
+    let request = with_lease_proof(request, proof);
     let mut parts = runs.clone().get_run_input(request).await?.into_inner();
     let mut bytes = Vec::new();
     while let Some(part) = parts.message().await? {
@@ -141,9 +148,11 @@ async fn ask(runs: &RunServiceClient<Channel>, input_hash: &str) -> Result<Asked
 async fn fetch(
     runs: &RunServiceClient<Channel>,
     hashes: &[Digest],
+    proof: &proto::LeaseProof,
 ) -> Result<Vec<(String, Vec<u8>)>, Status> {
     let hashes = hashes.iter().map(Digest::to_string).collect();
     let request = proto::GetInputContentsRequest { hashes };
+    let request = with_lease_proof(request, proof);
     let mut parts = runs.clone().get_input_contents(request).await?.into_inner();
     let mut contents: Vec<(String, Vec<u8>)> = Vec::new();
     while let Some(part) = parts.message().await? {

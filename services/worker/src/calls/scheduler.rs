@@ -16,6 +16,7 @@ use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
+use cts_rpc::access::with_lease_proof;
 use cts_rpc::{ConversionError, convert};
 use cts_terraform::{OutputLine, OutputStream};
 use tokio::time::sleep;
@@ -23,10 +24,10 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::attempt::ended::Ended;
-use crate::calls::RETRIES;
 use crate::calls::call_timeout::within;
 use crate::calls::inputs::{Contents, InputError};
-use crate::lease::{FrozenInput, Lease};
+use crate::calls::{RETRIES, is_worth_another_try};
+use crate::lease::Lease;
 
 /// How long one call for a run, or for the end of a wait, waits at the scheduler.
 const WAIT: Duration = Duration::from_secs(30);
@@ -66,7 +67,8 @@ impl Scheduler {
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
-        let lease = answer.into_inner().lease.map(Lease::try_from);
+        let lease = answer.into_inner().lease;
+        let lease = lease.map(|lease| Lease::granted(lease, &self.worker));
         Ok(lease.transpose()?)
     }
 
@@ -109,13 +111,18 @@ impl Scheduler {
             .into_inner())
     }
 
-    /// The archive of a module bundle.
-    pub(crate) async fn bundle(&self, hash: Digest) -> Result<Vec<u8>, Status> {
+    /// The archive of the bundle in which the module of a leased run is.
+    pub(crate) async fn bundle(&self, lease: &Lease, hash: Digest) -> Result<Vec<u8>, Status> {
         let request = GetBundleRequest {
             hash: hash.to_string(),
         };
         within(TRANSFER, async {
-            let mut parts = self.bundles.clone().get_bundle(request).await?.into_inner();
+            let mut parts = self
+                .bundles
+                .clone()
+                .get_bundle(with_lease_proof(request, &lease.proof))
+                .await?
+                .into_inner();
             let mut bytes = Vec::new();
             while let Some(part) = parts.message().await? {
                 bytes.extend(part.chunk);
@@ -126,8 +133,8 @@ impl Scheduler {
     }
 
     /// The frozen input of a leased run.
-    pub(crate) async fn input(&self, input: &FrozenInput) -> Result<RunInput, InputError> {
-        self.contents.input(&self.runs, input).await
+    pub(crate) async fn input(&self, lease: &Lease) -> Result<RunInput, InputError> {
+        self.contents.input(&self.runs, lease).await
     }
 
     /// The lost leases of the run's task.
@@ -136,7 +143,11 @@ impl Scheduler {
             run_id: lease.run.to_string(),
         };
         let mut runs = self.runs.clone();
-        let response = within(CALL, runs.list_lost_leases(request)).await?;
+        let response = within(
+            CALL,
+            runs.list_lost_leases(with_lease_proof(request, &lease.proof)),
+        )
+        .await?;
         let leases = response.into_inner().leases.into_iter();
         let leases: Result<_, ConversionError> =
             leases.map(convert::lost_lease_from_wire).collect();
@@ -153,7 +164,12 @@ impl Scheduler {
             epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
         };
-        let response = self.runs.clone().renew_run(request).await?.into_inner();
+        let response = self
+            .runs
+            .clone()
+            .renew_run(with_lease_proof(request, &lease.proof))
+            .await?
+            .into_inner();
         let life = convert::duration_from_wire(response.time_to_live.as_ref());
         Ok((life, convert::cancel_order_from_wire(response.cancel)))
     }
@@ -172,7 +188,11 @@ impl Scheduler {
             known: convert::cancel_order_to_wire(known).into(),
         };
         let mut runs = self.runs.clone();
-        let answer = within(WAIT + CALL, runs.await_cancel(request)).await?;
+        let answer = within(
+            WAIT + CALL,
+            runs.await_cancel(with_lease_proof(request, &lease.proof)),
+        )
+        .await?;
         Ok(convert::cancel_order_from_wire(answer.into_inner().order))
     }
 
@@ -198,7 +218,11 @@ impl Scheduler {
             wait: Some(convert::duration_to_wire(wait)),
         };
         let mut runs = self.runs.clone();
-        let answer = within(wait + CALL, runs.suspend_run(request)).await?;
+        let answer = within(
+            wait + CALL,
+            runs.suspend_run(with_lease_proof(request, &lease.proof)),
+        )
+        .await?;
         Ok(convert::wait_end_from_wire(answer.into_inner().end))
     }
 
@@ -211,7 +235,12 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
         };
         let mut runs = self.runs.clone();
-        let answer = within(CALL, runs.resume_run(request)).await?.into_inner();
+        let answer = within(
+            CALL,
+            runs.resume_run(with_lease_proof(request, &lease.proof)),
+        )
+        .await?
+        .into_inner();
         Ok(match convert::wait_end_from_wire(answer.end) {
             Some(end) => Resumed::Ended(end),
             None if answer.goes_on => Resumed::GoesOn,
@@ -232,7 +261,11 @@ impl Scheduler {
             report: Some(convert::state_report_to_wire(report)),
         };
         let mut runs = self.runs.clone();
-        let answer = within(CALL, runs.record_state(request)).await?;
+        let answer = within(
+            CALL,
+            runs.record_state(with_lease_proof(request, &lease.proof)),
+        )
+        .await?;
         Ok(answer.into_inner().moves)
     }
 
@@ -249,7 +282,10 @@ impl Scheduler {
             remote: Some(convert::remote_run_to_wire(remote.clone())),
         };
         let mut runs = self.runs.clone();
-        let recorded = within(CALL, runs.record_remote_run(request));
+        let recorded = within(
+            CALL,
+            runs.record_remote_run(with_lease_proof(request, &lease.proof)),
+        );
         recorded.await.map(drop)
     }
 
@@ -261,7 +297,11 @@ impl Scheduler {
             worker_id: self.worker.to_string(),
         };
         let mut runs = self.runs.clone();
-        let answer = within(CALL, runs.get_remote_runs(request)).await?;
+        let answer = within(
+            CALL,
+            runs.get_remote_runs(with_lease_proof(request, &lease.proof)),
+        )
+        .await?;
         Ok(convert::remote_runs_from_wire(answer.into_inner())?)
     }
 
@@ -296,7 +336,12 @@ impl Scheduler {
         let mut outage = Outage::default();
         loop {
             let mut runs = self.runs.clone();
-            match within(CALL, runs.complete_run(request.clone())).await {
+            match within(
+                CALL,
+                runs.complete_run(with_lease_proof(request.clone(), &lease.proof)),
+            )
+            .await
+            {
                 Err(status) if is_worth_another_try(&status) => {
                     log_failure!(outage, run.id = %lease.run, error = %Chain(&status), "the end of a run cannot be reported yet");
                     sleep(pauses.next_pause()).await;
@@ -326,7 +371,7 @@ impl Scheduler {
             lines: log_to_wire(lines),
         };
         let mut logs = self.logs.clone();
-        let appended = logs.append_log(tokio_stream::once(batch));
+        let appended = logs.append_log(with_lease_proof(tokio_stream::once(batch), &lease.proof));
         within(CALL, appended).await.map(drop)
     }
 }
@@ -341,17 +386,4 @@ fn log_to_wire(lines: Vec<OutputLine>) -> Vec<LogLine> {
         text: line.text,
     };
     lines.into_iter().map(line).collect()
-}
-
-/// Whether another try may succeed: no scheduler was reached, its database did not answer, or the outcome of
-/// the call is not known.
-fn is_worth_another_try(status: &Status) -> bool {
-    matches!(
-        status.code(),
-        Code::Unavailable
-            | Code::Cancelled
-            | Code::DeadlineExceeded
-            | Code::Unknown
-            | Code::Internal
-    )
 }

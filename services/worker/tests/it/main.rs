@@ -18,6 +18,7 @@ mod leases;
 mod outputs;
 mod plans;
 mod played_scheduler;
+mod proofs;
 mod stage;
 mod states;
 mod waits;

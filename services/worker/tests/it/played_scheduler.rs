@@ -15,9 +15,10 @@ use cts_proto::run::v1::record_state_request::Report;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::worker::v1 as worker;
 use cts_proto::worker::v1::worker_service_server::WorkerServiceServer;
+use cts_rpc::access::lease_proof;
 use cts_rpc::{Endpoints, convert};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tonic::Code;
+use tonic::{Code, Request};
 
 /// Longest wait of a test.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -84,6 +85,10 @@ pub(crate) struct Conduct {
     pub(crate) known: Option<run::KnownState>,
     /// Reports about the state of the task.
     pub(crate) recorded: Vec<Report>,
+    /// The secret of every lease; empty as a scheduler of the version before.
+    pub(crate) secret: Vec<u8>,
+    /// Calls for runs, each with the proof of its lease.
+    pub(crate) proofs: Vec<(&'static str, Option<run::LeaseProof>)>,
 }
 
 /// Cheap to clone; clones are the same scheduler.
@@ -144,7 +149,10 @@ impl Strings {
     }
 
     fn lease(&self, kind: run::RunKind, input: run::Lease) {
-        let (life, state) = self.conduct(|conduct| (conduct.life, conduct.known.clone()));
+        let (life, state, secret) = self.conduct(|conduct| {
+            let (known, secret) = (conduct.known.clone(), conduct.secret.clone());
+            (conduct.life, known, secret)
+        });
         let lease = run::Lease {
             run_id: "00000000-0000-7000-8000-000000000001".into(),
             task_name: "edge".into(),
@@ -154,6 +162,7 @@ impl Strings {
             time_to_live: Some(convert::duration_to_wire(life)),
             kind: kind.into(),
             state,
+            secret,
             ..input
         };
         self.leases.send(lease).unwrap();
@@ -267,6 +276,12 @@ impl PlayedScheduler {
 
     fn conduct<T>(&self, change: impl FnOnce(&mut Conduct) -> T) -> T {
         change(&mut self.conduct.lock().unwrap())
+    }
+
+    /// Notes a call for a run.
+    fn note<T>(&self, call: &'static str, request: &Request<T>) {
+        let proof = lease_proof(request.metadata()).unwrap();
+        self.conduct(|conduct| conduct.proofs.push((call, proof)));
     }
 
     fn keep(&self, lines: Vec<log::LogLine>) {

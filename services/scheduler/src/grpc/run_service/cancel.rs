@@ -8,10 +8,10 @@ use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{CancelError, CancelState, Store, StoreError};
 use tokio::time::{Instant, sleep_until};
-use tonic::Status;
+use tonic::{Request, Status};
 
-use super::waits::lease;
 use super::{LONGEST_WAIT, RunEndpoint};
+use crate::grpc::lease_proofs::Held;
 use crate::grpc::status::{OrStatus as _, store_failure};
 
 /// Longest time between two looks at the store, for orders that no hint announces.
@@ -24,12 +24,19 @@ impl RunEndpoint {
     /// Waits until the run of a lease has another order than the one the caller has, or the time is up.
     pub(super) async fn await_order(
         &self,
-        request: proto::AwaitCancelRequest,
+        request: Request<proto::AwaitCancelRequest>,
     ) -> Result<proto::AwaitCancelResponse, Status> {
+        let (metadata, _, request) = request.into_parts();
         let wait = convert::duration_from_wire(request.wait.as_ref()).min(LONGEST_WAIT);
         let deadline = Instant::now() + wait;
         let known = convert::cancel_order_from_wire(request.known);
-        let (run, worker, epoch) = lease(&request.run_id, request.worker_id, request.epoch)?;
+        let Held {
+            run,
+            holder: worker,
+            epoch,
+        } = self
+            .proofs
+            .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         loop {
             let mut woken = std::pin::pin!(self.notifier.cancels.notified());
             woken.as_mut().enable();

@@ -5,9 +5,10 @@ use cts_proto::run::v1 as proto;
 use cts_rpc::CHUNK_BYTES;
 use cts_store::StoredInput;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use tonic::Status;
+use tonic::{Request, Status};
 
 use super::{Parts, RunEndpoint};
+use crate::grpc::lease_proofs::Held;
 use crate::grpc::read_ahead::read_ahead;
 use crate::grpc::status::OrStatus as _;
 
@@ -17,9 +18,15 @@ const MOST_CONTENTS: usize = 1024;
 impl RunEndpoint {
     pub(super) async fn input(
         &self,
-        request: proto::GetRunInputRequest,
+        request: Request<proto::GetRunInputRequest>,
     ) -> Result<Parts<proto::GetRunInputResponse>, Status> {
-        let hash = digest(&request.input_hash)?;
+        let hash = digest(&request.get_ref().input_hash)?;
+        if let Some(held) = self.proofs.proven(request.metadata())? {
+            let input = self.store.held_input(held.run, &held.holder, held.epoch);
+            if input.await.or_status()? != hash {
+                return Err(not_of_lease(&held));
+            }
+        }
         let input = self.store.input(hash).await.or_status()?;
         let bytes = match input {
             None => return Err(Status::not_found(format!("there is no input {hash}"))),
@@ -42,10 +49,11 @@ impl RunEndpoint {
         Ok(Box::pin(stream::iter(parts.collect::<Vec<_>>())))
     }
 
-    pub(super) fn contents(
+    pub(super) async fn contents(
         &self,
-        request: &proto::GetInputContentsRequest,
+        request: Request<proto::GetInputContentsRequest>,
     ) -> Result<Parts<proto::GetInputContentsResponse>, Status> {
+        let (metadata, _, request) = request.into_parts();
         if request.hashes.len() > MOST_CONTENTS {
             return Err(Status::invalid_argument(format!(
                 "more than {MOST_CONTENTS} contents"
@@ -56,6 +64,15 @@ impl RunEndpoint {
             .iter()
             .map(|hash| digest(hash))
             .collect::<Result<_, _>>()?;
+        if let Some(held) = self.proofs.proven(&metadata)? {
+            let input = self.store.held_input(held.run, &held.holder, held.epoch);
+            let stored = self.store.input(input.await.or_status()?);
+            match stored.await.or_status()? {
+                Some(StoredInput::Contents(contents))
+                    if hashes.iter().all(|hash| contents.contains(hash)) => {}
+                _ => return Err(not_of_lease(&held)),
+            }
+        }
         let endpoint = self.clone();
         // One at a time: each may be large.
         let contents = stream::iter(hashes).then(move |hash| {
@@ -87,6 +104,11 @@ impl RunEndpoint {
         let content = found.into_iter().next();
         content.ok_or_else(|| Status::not_found(format!("there is no content {hash}")))
     }
+}
+
+/// The lease is for another input.
+pub(crate) fn not_of_lease(held: &Held) -> Status {
+    Status::permission_denied(format!("this is not of the input of run {}", held.run))
 }
 
 fn digest(hash: &str) -> Result<Digest, Status> {

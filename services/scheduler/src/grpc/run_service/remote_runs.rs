@@ -2,20 +2,21 @@
 
 use cts_proto::run::v1 as proto;
 use cts_rpc::{ConversionError, convert};
-use tonic::Status;
+use tonic::{Request, Status};
 
 use super::RunEndpoint;
+use crate::grpc::lease_proofs::Held;
 use crate::grpc::status::OrStatus as _;
-use crate::grpc::wire::holder;
 
 impl RunEndpoint {
     pub(super) async fn record_remote(
         &self,
-        request: proto::RecordRemoteRunRequest,
+        request: Request<proto::RecordRemoteRunRequest>,
     ) -> Result<proto::RecordRemoteRunResponse, Status> {
-        let run = convert::run_id(&request.run_id)?;
-        let epoch = convert::lease_epoch(request.epoch)?;
-        let holder = holder(request.worker_id)?;
+        let (metadata, _, request) = request.into_parts();
+        let Held { run, holder, epoch } =
+            self.proofs
+                .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         let remote = request.remote.ok_or(ConversionError::Missing {
             field: "RecordRemoteRunRequest.remote",
         })?;
@@ -27,11 +28,12 @@ impl RunEndpoint {
 
     pub(super) async fn remote_runs(
         &self,
-        request: proto::GetRemoteRunsRequest,
+        request: Request<proto::GetRemoteRunsRequest>,
     ) -> Result<proto::GetRemoteRunsResponse, Status> {
-        let run = convert::run_id(&request.run_id)?;
-        let epoch = convert::lease_epoch(request.epoch)?;
-        let holder = holder(request.worker_id)?;
+        let (metadata, _, request) = request.into_parts();
+        let Held { run, holder, epoch } =
+            self.proofs
+                .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         let runs = self.store.remote_runs(run, &holder, epoch).await;
         Ok(convert::remote_runs_to_wire(runs.or_status()?))
     }

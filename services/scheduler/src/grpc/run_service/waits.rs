@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use cts_core::runs::{Resumed, shortened};
-use cts_core::{LeaseEpoch, RunId, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
 use tokio::time::{Instant, sleep, sleep_until};
-use tonic::Status;
+use tonic::{Request, Status};
 
 use super::{LONGEST_WAIT, RunEndpoint};
+use crate::grpc::lease_proofs::Held;
 use crate::grpc::log_service::storable;
 use crate::grpc::status::OrStatus as _;
-use crate::grpc::wire::holder;
 
 /// Bytes that are kept of the reason why a run waits.
 const REASON_BYTES: usize = 1024;
@@ -27,11 +26,18 @@ impl RunEndpoint {
     /// Notes that a run waits, and waits with it until it is to give up or the time is up.
     pub(super) async fn suspend(
         &self,
-        request: proto::SuspendRunRequest,
+        request: Request<proto::SuspendRunRequest>,
     ) -> Result<proto::SuspendRunResponse, Status> {
+        let (metadata, _, request) = request.into_parts();
         let wait = convert::duration_from_wire(request.wait.as_ref()).min(LONGEST_WAIT);
         let deadline = Instant::now() + wait;
-        let (run, worker, epoch) = lease(&request.run_id, request.worker_id, request.epoch)?;
+        let Held {
+            run,
+            holder: worker,
+            epoch,
+        } = self
+            .proofs
+            .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         let waiting_for = shortened(&storable(request.waiting_for), REASON_BYTES);
         if !waiting_for.is_empty() {
             let number = request.number;
@@ -63,9 +69,16 @@ impl RunEndpoint {
     /// Lets a run go on, if it may.
     pub(super) async fn resume(
         &self,
-        request: proto::ResumeRunRequest,
+        request: Request<proto::ResumeRunRequest>,
     ) -> Result<proto::ResumeRunResponse, Status> {
-        let (run, worker, epoch) = lease(&request.run_id, request.worker_id, request.epoch)?;
+        let (metadata, _, request) = request.into_parts();
+        let Held {
+            run,
+            holder: worker,
+            epoch,
+        } = self
+            .proofs
+            .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         let resumed = self.store.resume(run, &worker, epoch, request.number);
         let resumed = resumed.await.or_status()?;
         let end = match resumed {
@@ -77,13 +90,4 @@ impl RunEndpoint {
             end: end.into(),
         })
     }
-}
-
-pub(super) fn lease(
-    run: &str,
-    worker: String,
-    epoch: u64,
-) -> Result<(RunId, WorkerId, LeaseEpoch), Status> {
-    let run = convert::run_id(run)?;
-    Ok((run, holder(worker)?, convert::lease_epoch(epoch)?))
 }

@@ -21,8 +21,9 @@ use super::{DATABASE_SECONDS, PlayedScheduler};
 impl RunService for PlayedScheduler {
     async fn list_lost_leases(
         &self,
-        _request: Request<run::ListLostLeasesRequest>,
+        request: Request<run::ListLostLeasesRequest>,
     ) -> Result<Response<run::ListLostLeasesResponse>, Status> {
+        self.note("list_lost_leases", &request);
         Err(Status::unimplemented("a scheduler of an earlier version"))
     }
 
@@ -30,6 +31,7 @@ impl RunService for PlayedScheduler {
         &self,
         request: Request<run::AwaitCancelRequest>,
     ) -> Result<Response<run::AwaitCancelResponse>, Status> {
+        self.note("await_cancel", &request);
         let request = request.into_inner();
         let conduct = || self.conduct.lock().unwrap();
         if conduct().knows_no_cancels {
@@ -51,6 +53,7 @@ impl RunService for PlayedScheduler {
         &self,
         request: Request<run::RecordStateRequest>,
     ) -> Result<Response<run::RecordStateResponse>, Status> {
+        self.note("record_state", &request);
         let report = request.into_inner().report.unwrap();
         self.conduct(|conduct| {
             let earlier = Status::unimplemented("a scheduler of an earlier version");
@@ -95,6 +98,7 @@ impl RunService for PlayedScheduler {
         &self,
         request: Request<run::SuspendRunRequest>,
     ) -> Result<Response<run::SuspendRunResponse>, Status> {
+        self.note("suspend_run", &request);
         let request = request.into_inner();
         let conduct = || self.conduct.lock().unwrap();
         if !request.waiting_for.is_empty() {
@@ -114,8 +118,9 @@ impl RunService for PlayedScheduler {
 
     async fn resume_run(
         &self,
-        _request: Request<run::ResumeRunRequest>,
+        request: Request<run::ResumeRunRequest>,
     ) -> Result<Response<run::ResumeRunResponse>, Status> {
+        self.note("resume_run", &request);
         let mut conduct = self.conduct.lock().unwrap();
         conduct.asked_to_resume += 1;
         let goes_on = !conduct.group_busy && conduct.wait_end == run::WaitEnd::Unspecified;
@@ -146,8 +151,9 @@ impl RunService for PlayedScheduler {
 
     async fn get_run_input(
         &self,
-        _request: Request<run::GetRunInputRequest>,
+        request: Request<run::GetRunInputRequest>,
     ) -> Result<Response<Self::GetRunInputStream>, Status> {
+        self.note("get_run_input", &request);
         let (holds, content_hashes, chunk) = self.conduct(|conduct| {
             conduct.asked_for_inputs += 1;
             let named = conduct.names.clone();
@@ -167,6 +173,7 @@ impl RunService for PlayedScheduler {
         &self,
         request: Request<run::GetInputContentsRequest>,
     ) -> Result<Response<Self::GetInputContentsStream>, Status> {
+        self.note("get_input_contents", &request);
         let hashes = request.into_inner().hashes;
         let parts: Vec<_> = self.conduct(|conduct| {
             conduct.fetched.extend(hashes.clone());
@@ -185,8 +192,9 @@ impl RunService for PlayedScheduler {
 
     async fn renew_run(
         &self,
-        _request: Request<run::RenewRunRequest>,
+        request: Request<run::RenewRunRequest>,
     ) -> Result<Response<run::RenewRunResponse>, Status> {
+        self.note("renew_run", &request);
         let (life, cancel) = self.conduct(|conduct| {
             if let Some(code) = conduct.renewals {
                 return Err(Status::new(code, "not renewed"));
@@ -205,6 +213,7 @@ impl RunService for PlayedScheduler {
         &self,
         request: Request<run::CompleteRunRequest>,
     ) -> Result<Response<run::CompleteRunResponse>, Status> {
+        self.note("complete_run", &request);
         let request = request.into_inner();
         self.conduct(|conduct| match conduct.reports {
             Some(code) => {
@@ -236,6 +245,7 @@ impl LogService for PlayedScheduler {
         &self,
         request: Request<Streaming<log::AppendLogRequest>>,
     ) -> Result<Response<log::AppendLogResponse>, Status> {
+        self.note("append_log", &request);
         if self.conduct(|conduct| conduct.holds_logs) {
             return std::future::pending().await;
         }

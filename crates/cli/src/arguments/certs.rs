@@ -1,0 +1,34 @@
+//! The arguments of `cts certs`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::options::{OutputOption, path};
+
+/// `cts certs`.
+#[derive(Debug, Args)]
+pub(crate) struct Certs {
+    /// Directory of the files; it is made if it does not exist. Required.
+    #[arg(long, value_name = "DIRECTORY", value_parser = path(), value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Domain of the names ROLE.DOMAIN in the certificates, such as cts.example. Required.
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) domain: String,
+    /// Make a certificate of this role only: watcher, scheduler, worker, gateway, operator, read, operate or admin;
+    /// may be given several times. Default: the first five.
+    #[arg(long = "role", value_name = "ROLE", value_delimiter = ',')]
+    pub(crate) roles: Vec<String>,
+    /// A further name or IP address in the certificate of a role; may be given several times.
+    #[arg(long = "host", value_name = "ROLE=NAME")]
+    pub(crate) hosts: Vec<String>,
+    /// Days for which the certificates are valid.
+    #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u16).range(1..=3650))]
+    pub(crate) days: u16,
+    /// Replace certificates that exist. An authority is never replaced.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How the result is printed.
+    #[command(flatten)]
+    pub(crate) output: OutputOption,
+}

@@ -1,0 +1,119 @@
+//! `cts certs`: an authority for the services, and a certificate for each role (docs/access.md#services).
+
+mod authority;
+mod error;
+mod files;
+mod names;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use cts_runtime::ProcessEnv;
+use serde_json::json;
+
+use self::authority::{Authority, Issued};
+pub(crate) use self::error::CertsError;
+use self::files::{Kind, Pair, write};
+use self::names::Named;
+use crate::arguments::Certs;
+use crate::error::CommandError;
+use crate::output::print;
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(arguments: &Certs, process_env: &ProcessEnv) -> Result<u8, CommandError> {
+    let made = make(arguments, process_env)?;
+    let document = || made.document();
+    print(&arguments.output.output.text(|| made.text(), document))?;
+    Ok(0)
+}
+
+/// Files that were made.
+struct Made {
+    authority: Pair,
+    is_new: bool,
+    certificates: Vec<(Named, Pair)>,
+    expires: DateTime<Utc>,
+}
+
+fn make(arguments: &Certs, process_env: &ProcessEnv) -> Result<Made, CertsError> {
+    let all = names::of_roles(&arguments.domain, &arguments.roles, &arguments.hosts)?;
+    let directory = process_env.current_dir.join(&arguments.dir);
+    let pairs: Vec<Pair> = all
+        .iter()
+        .map(|named| Pair::of(&directory, &named.role))
+        .collect();
+    if !arguments.force {
+        let existing = pairs.iter().flat_map(Pair::existing).collect::<Vec<_>>();
+        if !existing.is_empty() {
+            return Err(CertsError::Exist(existing));
+        }
+    }
+    files::make_directory(&directory)?;
+    let now = process_env.clock.now();
+    let authority_files = Pair::of(&directory, "ca");
+    let (authority, is_new) = match authority_files.existing().as_slice() {
+        [] => {
+            let (authority, issued) = Authority::new(now)?;
+            store(&authority_files, &issued)?;
+            (authority, true)
+        }
+        [one] => return Err(CertsError::HalfAuthority(one.clone())),
+        _ => (Authority::read(&authority_files)?, false),
+    };
+    let expires = now + TimeDelta::days(arguments.days.into());
+    for (named, pair) in all.iter().zip(&pairs) {
+        store(pair, &authority.issue(named, now, expires)?)?;
+    }
+    Ok(Made {
+        authority: authority_files,
+        is_new,
+        certificates: all.into_iter().zip(pairs).collect(),
+        expires,
+    })
+}
+
+/// Services read the key again when they find a new certificate, so the key comes first.
+fn store(pair: &Pair, issued: &Issued) -> Result<(), CertsError> {
+    write(&pair.key, &issued.key, Kind::Key)?;
+    write(&pair.certificate, &issued.certificate, Kind::Certificate)
+}
+
+impl Made {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let authority = self.authority.certificate.display();
+        if self.is_new {
+            let key = self.authority.key.display();
+            text += &format!("{authority}: an authority; keep {key} away from the services\n");
+        } else {
+            text += &format!("{authority}: the authority, as it was\n");
+        }
+        for (named, pair) in &self.certificates {
+            let names = named.names.join(", ");
+            text += &format!("{}: {names}\n", pair.certificate.display());
+        }
+        text += &format!(
+            "The certificates end on {}.\n",
+            self.expires.format("%Y-%m-%d")
+        );
+        text
+    }
+
+    fn document(&self) -> serde_json::Value {
+        let certificates = self.certificates.iter().map(|(named, pair)| {
+            json!({
+                "role": named.role,
+                "certificate": pair.certificate,
+                "key": pair.key,
+                "names": named.names,
+                "expires": self.expires.format("%Y-%m-%d").to_string(),
+            })
+        });
+        json!({
+            "authority": {
+                "certificate": self.authority.certificate,
+                "key": self.authority.key,
+                "new": self.is_new,
+            },
+            "certificates": certificates.collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Why no certificates are made.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Certificates cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CertsError {
+    /// Files are in the way.
+    #[error(
+        "nothing is made, because these files exist: {}; -force replaces them",
+        .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    Exist(Vec<PathBuf>),
+    /// The directory has one of the two files of an authority.
+    #[error("{} is one half of an authority: its certificate is ca.pem, its key ca-key.pem; bring the other half here, or use another directory", .0.display())]
+    HalfAuthority(PathBuf),
+    /// A certificate cannot be made for a domain or a host.
+    #[error("{0:?} is no DNS name such as cts.example")]
+    Name(String),
+    /// A role does not exist.
+    #[error(
+        "{0:?} is no role: use watcher, scheduler, worker, gateway, operator, read, operate or admin"
+    )]
+    Role(String),
+    /// A host comes without its role.
+    #[error("-host {0:?} is not of the form ROLE=NAME")]
+    Host(String),
+    /// The certificate of a role that is not made would have the host.
+    #[error("-host {host:?} is for the role {role}, of which no certificate is made")]
+    OtherRole {
+        /// As given.
+        host: String,
+        /// Its role.
+        role: String,
+    },
+    /// A file cannot be used.
+    #[error("cannot use {}", path.display())]
+    Path {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The files of the authority are no authority.
+    #[error("{} and its key are no authority", path.display())]
+    Authority {
+        /// The certificate.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: rcgen::Error,
+    },
+    /// The certificate cannot be made.
+    #[error("a certificate cannot be made")]
+    Make(#[source] rcgen::Error),
+}

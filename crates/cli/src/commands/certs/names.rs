@@ -1,0 +1,157 @@
+//! The names in the certificates.
+
+use std::net::IpAddr;
+
+use cts_core::access::{Role, ServiceRole};
+
+use super::error::CertsError;
+
+/// Most bytes of a DNS name.
+const LONGEST: usize = 253;
+
+/// Most bytes between two dots of it.
+const LONGEST_LABEL: usize = 63;
+
+/// A role with the names in its certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) role: String,
+    /// DNS names and IP addresses.
+    pub(super) names: Vec<String>,
+}
+
+/// The names for these roles, or for all of the services. Hosts are of the form `ROLE=NAME`.
+pub(super) fn of_roles(
+    domain: &str,
+    roles: &[String],
+    hosts: &[String],
+) -> Result<Vec<Named>, CertsError> {
+    if !is_dns_name(domain) {
+        return Err(CertsError::Name(domain.to_owned()));
+    }
+    let usual = ServiceRole::ALL.map(|role| role.as_str().to_owned());
+    let roles = if roles.is_empty() { &usual } else { roles };
+    let mut all: Vec<Named> = Vec::new();
+    for role in roles {
+        if role.parse::<ServiceRole>().is_err() && role.parse::<Role>().is_err() {
+            return Err(CertsError::Role(role.clone()));
+        }
+        if all.iter().any(|named| named.role == *role) {
+            continue;
+        }
+        all.push(Named {
+            role: role.clone(),
+            names: vec![
+                format!("{role}.{domain}"),
+                "localhost".to_owned(),
+                "127.0.0.1".to_owned(),
+            ],
+        });
+    }
+    for host in hosts {
+        let (role, name) = host
+            .split_once('=')
+            .ok_or_else(|| CertsError::Host(host.clone()))?;
+        if name.parse::<IpAddr>().is_err() && !is_dns_name(name) {
+            return Err(CertsError::Name(name.to_owned()));
+        }
+        let named = all.iter_mut().find(|named| named.role == role);
+        let named = named.ok_or_else(|| CertsError::OtherRole {
+            host: host.clone(),
+            role: role.to_owned(),
+        })?;
+        named.names.push(name.to_owned());
+    }
+    Ok(all)
+}
+
+fn is_dns_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let letters = label
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        letters
+            && (1..=LONGEST_LABEL).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= LONGEST && name.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(domain: &str, roles: &[&str], hosts: &[&str]) -> Result<Vec<Named>, String> {
+        let owned = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
+        of_roles(domain, &owned(roles), &owned(hosts)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_role_has_its_own_name_and_its_hosts() {
+        let all = of(
+            "cts.example",
+            &[],
+            &["worker=w1.example", "worker=10.0.0.7"],
+        )
+        .unwrap();
+        let roles: Vec<&str> = all.iter().map(|named| named.role.as_str()).collect();
+        assert_eq!(
+            roles,
+            ["watcher", "scheduler", "worker", "gateway", "operator"]
+        );
+        assert_eq!(
+            all[2].names,
+            [
+                "worker.cts.example",
+                "localhost",
+                "127.0.0.1",
+                "w1.example",
+                "10.0.0.7"
+            ]
+        );
+        let some = of("x", &["admin", "gateway", "admin"], &[]).unwrap();
+        assert_eq!(some.len(), 2);
+        assert_eq!(some[0].names[0], "admin.x");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (domain, role, host, part) in [
+            (
+                "*.example",
+                "worker",
+                "worker=w",
+                "\"*.example\" is no DNS name",
+            ),
+            ("", "worker", "worker=w", "\"\" is no DNS name"),
+            ("cts.example", "boss", "worker=w", "\"boss\" is no role"),
+            (
+                "cts.example",
+                "worker",
+                "w1.example",
+                "not of the form ROLE=NAME",
+            ),
+            (
+                "cts.example",
+                "worker",
+                "worker=a b",
+                "\"a b\" is no DNS name",
+            ),
+            (
+                "cts.example",
+                "worker",
+                "gateway=g",
+                "no certificate is made",
+            ),
+        ] {
+            let error = of(domain, &[role], &[host]).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

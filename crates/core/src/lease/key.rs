@@ -1,0 +1,68 @@
+//! The secrets of leases (docs/access.md#leases).
+
+use subtle::ConstantTimeEq as _;
+
+use crate::identity::{LeaseEpoch, RunId, WorkerId};
+use crate::settings::{ClusterKey, InvalidKey};
+
+/// The key from which the schedulers of a cluster make the secrets of leases: 32 random bytes. `Debug` shows only its
+/// id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseKey(ClusterKey);
+
+impl LeaseKey {
+    /// The key with these bytes.
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(ClusterKey::new(bytes))
+    }
+
+    /// The key that these bytes are.
+    ///
+    /// # Errors
+    /// If they are not 32.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, InvalidKey> {
+        ClusterKey::from_slice(bytes).map(Self)
+    }
+
+    /// Its bytes, for where it is kept.
+    pub const fn expose(&self) -> &[u8; 32] {
+        self.0.expose()
+    }
+
+    /// The secret of a lease. Every scheduler can make it, so none is stored.
+    pub fn secret(&self, run: RunId, epoch: LeaseEpoch, holder: &WorkerId) -> [u8; 32] {
+        let (run, epoch) = (run.as_uuid(), epoch.get().to_be_bytes());
+        let holder = holder.as_str();
+        let parts = [&b"lease"[..], run.as_bytes(), &epoch, holder.as_bytes()];
+        *self.0.digest(parts).as_bytes()
+    }
+
+    /// Whether this is the secret of the lease. Takes the same time for every wrong one.
+    pub fn proves(&self, run: RunId, epoch: LeaseEpoch, holder: &WorkerId, secret: &[u8]) -> bool {
+        self.secret(run, epoch, holder).ct_eq(secret).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_that_of_one_lease_only() {
+        let key = LeaseKey::new([7; 32]);
+        let run = |number| RunId::from_uuid(Uuid::from_u128(number));
+        let epoch = |number| LeaseEpoch::new(number);
+        let worker = |name: &str| WorkerId::new(name);
+        let secret = key.secret(run(1), epoch(1), &worker("w"));
+        assert!(key.proves(run(1), epoch(1), &worker("w"), &secret));
+        assert!(!key.proves(run(2), epoch(1), &worker("w"), &secret));
+        assert!(!key.proves(run(1), epoch(2), &worker("w"), &secret));
+        assert!(!key.proves(run(1), epoch(1), &worker("v"), &secret));
+        assert!(!key.proves(run(1), epoch(1), &worker("w"), &secret[1..]));
+        assert!(!key.proves(run(1), epoch(1), &worker("w"), &[]));
+        let other = LeaseKey::new([8; 32]);
+        assert!(!other.proves(run(1), epoch(1), &worker("w"), &secret));
+    }
+}
