@@ -23,7 +23,7 @@ pub use self::services::{
 };
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
 pub(crate) use self::task::{
-    Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
+    Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
     RunsCommand, State, TaskCommand,
 };
 
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     /// Look at the runs of a running cts, and cancel them.
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// List the records of calls that changed something or were refused, newest first.
+    Audit(Audit),
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),

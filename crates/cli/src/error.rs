@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use cts_api_client::TokenError;
 use cts_config::ConfigError;
 use cts_core::Chain;
 
@@ -23,6 +24,9 @@ pub enum CommandError {
     /// A scheduler did not do what was asked.
     #[error("{0}")]
     Call(String),
+    /// The token cannot be used.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// A file or directory cannot be used.
     #[error("cannot use {}", path.display())]
     Path {
@@ -43,7 +47,9 @@ impl CommandError {
         match self {
             Self::NoConfiguration => EXIT_MISSING,
             Self::Configuration(_) => EXIT_UNUSABLE,
-            Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => EXIT_GENERAL,
+            Self::Call(_) | Self::Token(_) | Self::Path { .. } | Self::ProcessEnv(_) => {
+                EXIT_GENERAL
+            }
         }
     }
 
@@ -57,7 +63,11 @@ impl CommandError {
                 }
                 say(&format!("error: {}", Chain(self)));
             }
-            Self::NoConfiguration | Self::Call(_) | Self::Path { .. } | Self::ProcessEnv(_) => {
+            Self::NoConfiguration
+            | Self::Call(_)
+            | Self::Token(_)
+            | Self::Path { .. }
+            | Self::ProcessEnv(_) => {
                 say(&format!("error: {}", Chain(self)));
             }
         }
