@@ -1,6 +1,8 @@
 //! Tokens of OIDC issuers (docs/access.md#oidc).
 
 mod claims;
+mod documents;
+mod key_set;
 mod keys;
 
 use std::collections::BTreeMap;
@@ -9,15 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::access::{CallerKind, Role, TaskPatterns};
+use cts_core::access::{CallerKind, LONGEST_NAME, Role, TaskPatterns};
+use cts_core::excerpt;
+use futures::future::join_all;
 use jsonwebtoken::dangerous::insecure_decode_claims;
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Validation, decode, decode_header};
 use moka::sync::Cache;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use self::claims::{moment, role, text};
-pub use self::keys::IssuerError;
+pub use self::documents::IssuerError;
 use self::keys::Keys;
 use crate::authenticator::Denied;
 use crate::principal::Principal;
@@ -61,19 +65,12 @@ struct Issuer {
     keys: Keys,
 }
 
-/// A token that was found good, with the set of keys that it was found good with.
+/// A token that was found good, with the version of the keys that it was found good with.
 #[derive(Debug)]
 struct Verified {
     principal: Arc<Principal>,
-    begins: Option<DateTime<Utc>>,
     issuer: usize,
-    keys: u64,
-}
-
-/// Enough to find the issuer.
-#[derive(Deserialize)]
-struct Origin {
-    iss: String,
+    version: u64,
 }
 
 impl Issuers {
@@ -97,24 +94,18 @@ impl Issuers {
         self.all.is_empty()
     }
 
-    /// Reads the keys of all issuers now and every five minutes, until `shutdown` is over. An issuer that cannot be
-    /// read is logged once, and its last keys stay in use for a day.
+    /// Reads the keys of all issuers now and every five minutes, until `shutdown` is over. Tokens wait for the first
+    /// reading. An issuer that cannot be read is logged once, and its last keys stay in use for a day.
     pub async fn follow(&self, shutdown: impl Future<Output = ()>) {
-        let following = async {
-            loop {
-                for issuer in self.all.iter() {
-                    issuer.keys.refresh().await;
-                }
-                tokio::time::sleep(keys::REFRESHED_EVERY).await;
-            }
-        };
+        let issuers = self.all.iter();
+        let following = join_all(issuers.map(|issuer| issuer.keys.follow(&issuer.settings.issuer)));
         tokio::select! {
             () = shutdown => {}
-            () = following => {}
+            _ = following => {}
         }
     }
 
-    /// The user of a token. What is cheap is checked first, the signature last.
+    /// The user of a token. Nothing of the token is in an error before its signature is verified.
     pub(crate) async fn verify(
         &self,
         token: &str,
@@ -124,63 +115,71 @@ impl Issuers {
             return Err(Denied::Unknown);
         }
         let hash = TokenHash::of(token);
-        if let Some(verified) = self.verified.get(&hash) {
-            let issuer = &self.all[verified.issuer];
-            if verified.keys == issuer.keys.version() && !verified.principal.is_expired(now) {
-                return match verified.begins {
-                    Some(begins) if begins > now => Err(denied("the token is not valid yet")),
-                    _ => Ok(Arc::clone(&verified.principal)),
-                };
+        if let Some(verified) = self.remembered(hash) {
+            if verified.principal.is_expired(now) {
+                return Err(Denied::Expired(verified.principal.name.clone()));
             }
-            self.verified.invalidate(&hash);
+            return Ok(Arc::clone(&verified.principal));
         }
         let header = decode_header(token).map_err(|_no_token| Denied::Unknown)?;
-        let origin: Origin = insecure_decode_claims(token).map_err(|_no_token| Denied::Unknown)?;
-        let place = self
-            .all
-            .iter()
-            .position(|issuer| issuer.settings.issuer == origin.iss);
-        let Some(place) = place else {
-            return Err(denied("the issuer of the token is not known"));
-        };
-        let issuer = &self.all[place];
         let claims: Map<String, Value> =
             insecure_decode_claims(token).map_err(|_no_token| Denied::Unknown)?;
-        let (begins, expires_at) = issuer.times(&claims, now)?;
-        let key = issuer.keys.find(header.kid.as_deref(), header.alg).await;
-        let (key, version) = key.map_err(|error| denied(&error.to_string()))?;
-        let claims = decode::<Map<String, Value>>(token, &key, &issuer.validation(header.alg));
-        let claims = claims.map_err(|error| denied(&error.to_string()))?.claims;
-        let principal = Arc::new(issuer.principal(&claims, expires_at));
+        let name = claims.get("iss").and_then(Value::as_str);
+        let mut issuers = self.all.iter();
+        let place = issuers.position(|issuer| Some(issuer.settings.issuer.as_str()) == name);
+        let place = place.ok_or_else(|| denied("the issuer of the token is not known"))?;
+        let issuer = &self.all[place];
+        if header.crit.is_some() {
+            return Err(denied("the token has a critical header"));
+        }
+        let expires_at = issuer.end(&claims, now)?;
+        let found = issuer.keys.find(header.kid.as_deref(), header.alg).await;
+        let found = found.map_err(|error| denied(&error.to_string()))?;
+        let decoded =
+            decode::<Map<String, Value>>(token, &found.key, &issuer.validation(header.alg));
+        let claims = decoded.map_err(|error| wrong(error.kind()))?.claims;
+        let principal = Arc::new(issuer.principal(&claims, expires_at)?);
         let verified = Verified {
             principal: Arc::clone(&principal),
-            begins,
             issuer: place,
-            keys: version,
+            version: found.version,
         };
         self.verified.insert(hash, Arc::new(verified));
         Ok(principal)
     }
+
+    /// A token that was found good with the present keys.
+    fn remembered(&self, hash: TokenHash) -> Option<Arc<Verified>> {
+        let verified = self.verified.get(&hash)?;
+        let keys = &self.all[verified.issuer].keys;
+        if keys.is_current(verified.version) {
+            return Some(verified);
+        }
+        self.verified.invalidate(&hash);
+        None
+    }
 }
 
 impl Issuer {
-    /// When the token begins and ends, with the allowed difference of clocks.
-    fn times(
+    /// When the token ends, with the allowed difference of clocks.
+    fn end(
         &self,
         claims: &Map<String, Value>,
         now: DateTime<Utc>,
-    ) -> Result<(Option<DateTime<Utc>>, DateTime<Utc>), Denied> {
+    ) -> Result<DateTime<Utc>, Denied> {
         let skew = self.settings.clock_skew;
         let end = moment(claims, "exp").ok_or_else(|| denied("the token has no `exp`"))? + skew;
         if end <= now {
-            let name = text(claims, &self.settings.name_claim).unwrap_or_default();
-            return Err(Denied::Expired(name.to_owned()));
+            return Err(denied("the token has expired"));
         }
-        let begin = moment(claims, "nbf").map(|begin| begin - skew);
-        if begin.is_some_and(|begin| begin > now) {
-            return Err(denied("the token is not valid yet"));
+        if claims.contains_key("nbf") {
+            let begin = moment(claims, "nbf");
+            let begin = begin.ok_or_else(|| denied("`nbf` of the token is no time"))?;
+            if begin - skew > now {
+                return Err(denied("the token is not valid yet"));
+            }
         }
-        Ok((begin, end))
+        Ok(end)
     }
 
     /// Times are checked with the clock of the program.
@@ -193,18 +192,32 @@ impl Issuer {
         validation
     }
 
-    fn principal(&self, claims: &Map<String, Value>, expires_at: DateTime<Utc>) -> Principal {
+    fn principal(
+        &self,
+        claims: &Map<String, Value>,
+        expires_at: DateTime<Utc>,
+    ) -> Result<Principal, Denied> {
         let settings = &self.settings;
         let name = text(claims, &settings.name_claim).or_else(|| text(claims, "sub"));
-        Principal {
+        let name = name.ok_or_else(|| denied("the token names no user"))?;
+        Ok(Principal {
             kind: CallerKind::User,
-            name: name.unwrap_or("?").to_owned(),
+            name: excerpt(name, LONGEST_NAME),
             issuer: settings.issuer.clone(),
             role: role(claims, &settings.role_claim, &settings.roles),
             tasks: TaskPatterns::default(),
             expires_at: Some(expires_at),
-        }
+        })
     }
+}
+
+fn wrong(problem: &ErrorKind) -> Denied {
+    denied(match problem {
+        ErrorKind::InvalidSignature => "the signature of the token is wrong",
+        ErrorKind::InvalidAudience => "the token is for another audience",
+        ErrorKind::MissingRequiredClaim(claim) if claim == "aud" => "the token has no `aud`",
+        _ => "the token is malformed",
+    })
 }
 
 fn denied(reason: &str) -> Denied {

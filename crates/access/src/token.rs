@@ -1,6 +1,7 @@
 //! Static tokens: 256 random bits behind a prefix (docs/access.md#tokens).
 
 use std::fmt;
+use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -31,9 +32,10 @@ impl NewToken {
     ///
     /// # Errors
     /// If the system has none.
-    pub fn random() -> Result<Self, getrandom::Error> {
+    pub fn random() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
-        getrandom::fill(&mut bytes)?;
+        let filled = getrandom::fill(&mut bytes);
+        filled.map_err(|error| io::Error::other(error.to_string()))?;
         let text = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));
         let secret = SecretString::from(text);
         let hash = TokenHash::of(secret.expose_secret());

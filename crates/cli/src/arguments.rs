@@ -8,6 +8,7 @@ mod scheduler;
 mod services;
 mod stores;
 mod task;
+mod token;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,7 @@ pub(crate) use self::task::{
     Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
     RunsCommand, State, TaskCommand,
 };
+pub use self::token::{CreateToken, TokenCommand};
 
 /// Watches a Consul catalog and runs Terraform modules when the services they depend on change.
 #[derive(Debug, Parser)]

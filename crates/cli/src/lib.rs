@@ -28,11 +28,12 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
 pub use self::arguments::{
-    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, Diff, Gateway, LogLines,
-    Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace, Schedulers,
-    ServiceCommand, ServiceOptions, Start, StoreCommand, StorePlace, StoredConfigCommand, Watcher,
-    Worker, WorkersCommand,
+    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, CreateToken, Diff, Gateway,
+    LogLines, Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace,
+    Schedulers, ServiceCommand, ServiceOptions, Start, StoreCommand, StorePlace,
+    StoredConfigCommand, TokenCommand, Watcher, Worker, WorkersCommand,
 };
+pub use self::commands::task::table::table;
 pub use self::commands::task::{confirm, on_one_line};
 pub use self::configuration::load;
 pub use self::error::CommandError;

@@ -1,5 +1,6 @@
 //! Tasks: `task` blocks of files, task files of the command line, and tasks of the API.
 
+pub(crate) mod allowed_sources;
 pub(crate) mod checks;
 pub(crate) mod cloud_workspace;
 pub(crate) mod condition;
@@ -10,6 +11,7 @@ pub(crate) mod file;
 pub(crate) mod file_keys;
 pub(crate) mod module_input;
 pub(crate) mod module_source;
+pub(crate) mod pinned;
 pub(crate) mod query;
 pub(crate) mod raw;
 pub(crate) mod references;

@@ -23,6 +23,7 @@ mod providers;
 mod published;
 mod reports;
 mod secrets;
+mod security;
 mod service_blocks;
 mod services;
 mod task_files;

@@ -31,6 +31,7 @@ use crate::decode::tree::Part;
 use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
 use crate::tasks::decoder::TaskDecoder;
+use crate::tasks::pinned::RequiredPins;
 use crate::tasks::references::{check_webhooks, refuse_shared_commits, warn_of_unknown_providers};
 
 const DEFAULT_PORT: u16 = 8558;
@@ -117,6 +118,13 @@ pub(crate) fn decode(
     }
     if in_cloud {
         decoder.run_in_cloud();
+    }
+    if security.strict {
+        let required = match &terraform_cloud {
+            Some(cloud) => &cloud.required_providers,
+            None => &driver.required_providers,
+        };
+        decoder.require_pins(RequiredPins::new(required));
     }
     decoder.declare_services(top.repeated("service"));
     for block in top.repeated("task") {

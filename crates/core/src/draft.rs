@@ -47,10 +47,16 @@ pub struct TaskDraft {
     pub on_delete: Option<OnDelete>,
 }
 
-/// All problems of a declared task, for its author.
+/// A declared task is refused; the texts are for its author.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .0.join("; "))]
-pub struct InvalidDraft(pub Vec<String>);
+pub enum InvalidDraft {
+    /// All problems of the declaration.
+    #[error("{}", .0.join("; "))]
+    Problems(Vec<String>),
+    /// The configuration does not allow such tasks.
+    #[error("{}", .0.join("; "))]
+    NotAllowed(Vec<String>),
+}
 
 /// A buffer period as declared over the API, where times may be negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

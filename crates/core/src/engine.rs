@@ -31,6 +31,14 @@ impl EngineKind {
         }
     }
 
+    /// The registry of modules and providers without a host in their address.
+    pub const fn registry(self) -> &'static str {
+        match self {
+            Self::Terraform => "registry.terraform.io",
+            Self::OpenTofu => "registry.opentofu.org",
+        }
+    }
+
     /// File name of the executable.
     pub const fn executable(self) -> &'static str {
         match self {

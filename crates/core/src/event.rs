@@ -33,6 +33,8 @@ pub struct Event {
     pub resources: Option<ResourceCounts>,
     /// Address of the remote run of the last attempt, if it had one.
     pub remote_url: Option<String>,
+    /// Who asked for the run, for people; `None` if a change of data did.
+    pub requested_by: Option<String>,
     /// Settings at the time of the run.
     pub config: EventConfig,
 }

@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tonic::transport::server::Connected;
 
+use crate::access::ConnectedPeer;
+
 /// Length of the bytes with which every client of HTTP/2 begins. After them the client is probed for signs of
 /// life.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
@@ -23,6 +25,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct Connection<S, G = ClientPermit> {
     stream: S,
     _guard: G,
+    peer: ConnectedPeer,
     /// There until the client of a server has begun.
     awaited: Option<Awaited>,
 }
@@ -39,15 +42,20 @@ impl<S, G> Connection<S, G> {
         Self {
             stream,
             _guard: guard,
+            peer: ConnectedPeer {
+                address: None,
+                identity: None,
+            },
             awaited: None,
         }
     }
 
     /// A connection of a client, whose time begins now.
-    pub(crate) fn incoming(stream: S, guard: G) -> Self {
+    pub(crate) fn incoming(stream: S, guard: G, peer: ConnectedPeer) -> Self {
         Self {
             stream,
             _guard: guard,
+            peer,
             awaited: Some(Awaited {
                 bytes: PREFACE,
                 limit: Box::pin(sleep(LIMIT)),
@@ -56,11 +64,11 @@ impl<S, G> Connection<S, G> {
     }
 }
 
-impl<S: Connected, G> Connected for Connection<S, G> {
-    type ConnectInfo = S::ConnectInfo;
+impl<S, G> Connected for Connection<S, G> {
+    type ConnectInfo = ConnectedPeer;
 
     fn connect_info(&self) -> Self::ConnectInfo {
-        self.stream.connect_info()
+        self.peer.clone()
     }
 }
 
@@ -139,7 +147,11 @@ mod tests {
         let (client, server) = duplex(64);
         (
             client,
-            Connection::incoming(server, limiter.acquire(None).unwrap()),
+            Connection::incoming(
+                server,
+                limiter.acquire(None).unwrap(),
+                ConnectedPeer::default(),
+            ),
         )
     }
 

@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_listen::{Accepted, ClientLimiter, LimitedListener, OpenedConnection, WarnThrottle};
@@ -11,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::access::{ConnectedPeer, Identified};
 use crate::connection::Connection;
 
 /// Time for one handshake.
@@ -22,44 +24,41 @@ pub(crate) fn plain_connections(
     limiter: ClientLimiter,
 ) -> impl Stream<Item = io::Result<Connection<TcpStream>>> {
     let open = Box::new(|stream| Box::pin(ready(Ok(stream))) as _);
-    connections(LimitedListener::new(
-        listener,
-        limiter,
-        HANDSHAKE_LIMIT,
-        open,
-    ))
+    let listener = LimitedListener::new(listener, limiter, HANDSHAKE_LIMIT, open);
+    connections(listener, None)
 }
 
 /// Connections once their handshakes are done. A slow handshake delays no other.
-/// Each uses the certificate that `tls` holds when it comes in.
+/// Each uses the certificate that `tls` holds when it comes in. Names in the certificate of its client give roles
+/// below `domain` only.
 pub(crate) fn tls_connections(
     listener: TcpListener,
     limiter: ClientLimiter,
     tls: ServerTls,
+    domain: Option<String>,
 ) -> impl Stream<Item = io::Result<Connection<TlsStream<TcpStream>>>> {
     let open =
         Box::new(move |stream| Box::pin(TlsAcceptor::from(tls.current()).accept(stream)) as _);
-    connections(LimitedListener::new(
-        listener,
-        limiter,
-        HANDSHAKE_LIMIT,
-        open,
-    ))
+    let listener = LimitedListener::new(listener, limiter, HANDSHAKE_LIMIT, open);
+    connections(listener, domain)
 }
 
 struct Incoming<S> {
     listener: LimitedListener<S>,
+    domain: Option<String>,
     refusals: WarnThrottle,
     failures: WarnThrottle,
 }
 
 /// Dropping the stream closes the listener and gives up handshakes. The stream ends with an error if the
 /// listener is broken.
-fn connections<S: Send + 'static>(
+fn connections<S: Identified + Send + 'static>(
     listener: LimitedListener<S>,
+    domain: Option<String>,
 ) -> impl Stream<Item = io::Result<Connection<S>>> {
     let incoming = Incoming {
         listener,
+        domain,
         refusals: WarnThrottle::default(),
         failures: WarnThrottle::default(),
     };
@@ -72,12 +71,21 @@ fn connections<S: Send + 'static>(
     })
 }
 
-impl<S: Send + 'static> Incoming<S> {
+impl<S: Identified + Send + 'static> Incoming<S> {
     async fn next(&mut self) -> io::Result<Connection<S>> {
         loop {
             match self.listener.next().await? {
-                Accepted::Opened(OpenedConnection { stream, permit, .. }) => {
-                    return Ok(Connection::incoming(stream, permit));
+                Accepted::Opened(OpenedConnection {
+                    stream,
+                    permit,
+                    peer,
+                }) => {
+                    let identity = stream.identity(self.domain.as_deref());
+                    let peer = ConnectedPeer {
+                        address: Some(peer),
+                        identity: identity.map(Arc::new),
+                    };
+                    return Ok(Connection::incoming(stream, permit, peer));
                 }
                 Accepted::Rejected(refused) => {
                     let (client, why) = (refused.peer, refused.why);

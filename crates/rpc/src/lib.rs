@@ -6,6 +6,7 @@
 //! with [`Endpoints`] for a server, and with [`Peers`] or [`memory_transport`] for a client.
 #![warn(missing_docs)]
 
+pub mod access;
 mod address;
 mod chunk;
 mod client;

@@ -19,6 +19,7 @@ use tonic::transport::server::Connected;
 use tonic_health::server::HealthReporter;
 use tower::Service;
 
+use crate::access::{AccessLayer, AccessRules};
 use crate::health::{HealthSwitch, set_all};
 use crate::incoming::{plain_connections, tls_connections};
 use crate::memory::MemoryListener;
@@ -38,6 +39,7 @@ pub struct Endpoints {
     routes: RoutesBuilder,
     names: Vec<&'static str>,
     health: HealthSwitch,
+    access: AccessRules,
 }
 
 impl Endpoints {
@@ -76,6 +78,13 @@ impl Endpoints {
         self
     }
 
+    /// Sets the rules of network listeners. In-memory callers are parts of this process and may call everything.
+    #[must_use]
+    pub fn with_access(mut self, access: AccessRules) -> Self {
+        self.access = access;
+        self
+    }
+
     /// Serves one in-memory listener until `shutdown` is over; calls in progress are finished.
     pub async fn serve_memory(
         self,
@@ -84,7 +93,8 @@ impl Endpoints {
     ) -> Result<(), tonic::transport::Error> {
         // The server ends with `shutdown` alone, and not with its last client.
         let incoming = listener.into_stream().chain(stream::pending());
-        self.serve(Server::builder(), incoming, shutdown).await
+        self.serve(Server::builder(), AccessLayer::memory(), incoming, shutdown)
+            .await
     }
 
     /// Serves one bound socket in plain text until `shutdown` is over; calls in progress are finished,
@@ -97,7 +107,9 @@ impl Endpoints {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let incoming = plain_connections(listener, limiter);
-        self.serve(network_server(), incoming, shutdown).await
+        let access = AccessLayer::network(self.access.clone());
+        self.serve(network_server(), access, incoming, shutdown)
+            .await
     }
 
     /// As [`Endpoints::serve_tcp`], with TLS only. Each connection uses the certificate that `tls`
@@ -109,13 +121,16 @@ impl Endpoints {
         tls: ServerTls,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
-        let incoming = tls_connections(listener, limiter, tls);
-        self.serve(network_server(), incoming, shutdown).await
+        let incoming = tls_connections(listener, limiter, tls, self.access.domain.clone());
+        let access = AccessLayer::network(self.access.clone());
+        self.serve(network_server(), access, incoming, shutdown)
+            .await
     }
 
     async fn serve<IO>(
         self,
-        mut server: Server,
+        server: Server,
+        access: AccessLayer,
         incoming: impl Stream<Item = io::Result<IO>>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error>
@@ -137,6 +152,7 @@ impl Endpoints {
             }
         };
         let serving = server
+            .layer(access)
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming, until);
         tokio::select! {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cts_store::Store;
 
+pub mod access;
 pub mod applied_inputs;
 pub mod archives;
 pub mod bundles;

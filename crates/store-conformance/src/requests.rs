@@ -49,6 +49,7 @@ pub async fn requests_come_oldest_first<F: Fixture>() {
             kind,
             requested_at: requested_at.expect("the request is there"),
             refused: None,
+            requested_by: None,
         });
         scene.advance(seconds(1));
     }

@@ -72,6 +72,15 @@ macro_rules! store_suite {
                 a_check_that_was_cancelled_or_lost_says_so,
                 a_check_without_a_key_is_not_kept,
             }
+            access {
+                a_change_and_its_record_are_one,
+                every_change_of_a_caller_is_recorded,
+                runs_and_events_name_who_asked_for_them,
+                a_destruction_that_waits_names_who_asked_for_it,
+                records_come_in_their_order_page_by_page,
+                refused_requests_drive_out_no_other_record,
+                tokens_have_one_name_each,
+            }
             ticks {
                 a_tick_that_finds_what_is_applied_is_an_event_without_a_run,
                 a_tick_that_runs_something_or_comes_while_it_runs_is_no_event,

@@ -7,6 +7,7 @@ use cts_core::{Digest, Requirement};
 use futures::TryStreamExt as _;
 
 use super::Fixture;
+use super::access;
 use super::configurations::configuration;
 use super::details::details;
 use super::remote_runs::remote_run;
@@ -16,7 +17,7 @@ use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, RunRow, Table, TaskRow, TickEventRow,
 };
-use cts_store::{EnqueueRequest, Lease, LogLine, LogStream};
+use cts_store::{EnqueueRequest, Lease, LogLine, LogStream, StoredRecord, StoredToken};
 
 /// Everything that an export gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Contents {
     pub tick_events: Vec<TickEventRow>,
     pub log_lines: Vec<LogLineRow>,
     pub bundles: Vec<BundleRow>,
+    pub tokens: Vec<StoredToken>,
+    pub audit_records: Vec<StoredRecord>,
 }
 
 impl Contents {
@@ -49,6 +52,8 @@ impl Contents {
             tick_events: export.tick_events().try_collect().await.expect(READ),
             log_lines: export.log_lines().try_collect().await.expect(READ),
             bundles: export.bundles().try_collect().await.expect(READ),
+            tokens: export.tokens().try_collect().await.expect(READ),
+            audit_records: export.audit_records().try_collect().await.expect(READ),
         };
         let counts = export.counts().await.expect("rows can be counted");
         assert_eq!(counts, contents.counts());
@@ -69,6 +74,8 @@ impl Contents {
             (Table::TickEvents, self.tick_events.len()),
             (Table::LogLines, self.log_lines.len()),
             (Table::Bundles, self.bundles.len()),
+            (Table::Tokens, self.tokens.len()),
+            (Table::AuditRecords, self.audit_records.len()),
         ] {
             counts.add(table, rows as u64);
         }
@@ -92,6 +99,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
     specs[7].file_settings.retry_failed = false;
     specs.extend(["deleted", "changed", "guarded", "stateful"].map(spec));
     let scene = Scene::<F>::configured(&specs).await;
+    access::filled(&scene).await;
 
     // A failed run with a retry that waits, and texts that are hard to store.
     let lease = scene.leased("été", "{\"null\":\"\\u0000\"}").await;

@@ -64,11 +64,11 @@ async fn applied(
             WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $6 AND r.status IS NOT DISTINCT FROM 'running'
               AND r.kind = 'apply' AND r.task_name = task.name
             RETURNING r.id, r.task_name, r.incarnation, r.input_hash, r.started_at, r.finished_at,
-                      task.event_config
+                      r.requested_by, task.event_config
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                config, summary)
-            SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config, $7
+                                config, summary, requested_by)
+            SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config, $7, requested_by
             FROM closed
         ), last_applied AS (
             UPDATE tasks t
@@ -138,6 +138,7 @@ async fn applied(
             error: None,
             resources: completion.resources(),
             remote_url: completion.remote_url(),
+            requested_by: None,
             config,
         }),
         task,

@@ -51,10 +51,11 @@ async fn queue(
         "queue a run that destroys",
         "-- delete_task, plan_destruction: the run; index runs_task
         INSERT INTO runs (id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash,
-                          status, due_at, created_at, updated_at, settings)
+                          status, due_at, created_at, updated_at, settings, requested_by)
         SELECT $2, t.name, t.incarnation, $3, $4, $5, $5, a.input_hash, 'queued', {now}, {now}, {now},
                coalesce((SELECT s.successor FROM settings_successors s WHERE s.number = a.settings),
-                        a.settings)
+                        a.settings),
+               CASE WHEN NOT $5 THEN t.destroy_requested_by END
         FROM tasks t
         JOIN runs a ON a.id = (
             SELECT r.id FROM runs r

@@ -14,8 +14,8 @@ pub async fn store(c: &mut dyn Connection, event: &Event) -> Result<(), StoreErr
         "store an event",
         "-- complete, cancel_run: the event
         INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config,
-                            incarnation, summary)
-        SELECT $1, $2, id, $4, $5, $6, $7, $8, incarnation, summary FROM runs WHERE id = $3",
+                            incarnation, summary, requested_by)
+        SELECT $1, $2, id, $4, $5, $6, $7, $8, incarnation, summary, requested_by FROM runs WHERE id = $3",
     )
     .bind(event.id)
     .bind(&event.task_name)
@@ -51,7 +51,7 @@ pub async fn states(
             "-- task_states: each task once per event, without events once; index events_task
         SELECT t.name, t.enabled, t.event_config, t.held, t.last_check,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
-               e.config, e.summary
+               e.config, e.summary, e.requested_by
         FROM tasks t
         LEFT JOIN {events}
         WHERE t.phase IN ('ready', 'deleting')
@@ -74,7 +74,7 @@ pub async fn state(
         "-- task_state: once per event, without events once; index events_task
         SELECT t.name, t.enabled, t.event_config, t.held, t.last_check,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
-               e.config, e.summary
+               e.config, e.summary, e.requested_by
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name AND e.incarnation = t.incarnation
         WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')

@@ -10,7 +10,7 @@ use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, Rows, RunRow, Table, TaskRow, TickEventRow,
 };
-use cts_store::{Archive, ArchivedRow, StoreError, decode};
+use cts_store::{Archive, ArchivedRow, StoreError, StoredRecord, StoredToken, decode};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
@@ -136,6 +136,14 @@ impl Export for SqlExport {
     fn bundles(&mut self) -> Rows<'_, BundleRow> {
         self.rows(BUNDLES, decode::bundle_row)
     }
+
+    fn tokens(&mut self) -> Rows<'_, StoredToken> {
+        self.rows(TOKENS, decode::stored_token)
+    }
+
+    fn audit_records(&mut self) -> Rows<'_, StoredRecord> {
+        self.rows(AUDIT_RECORDS, decode::audit_record)
+    }
 }
 
 /// Operation of errors about rows.
@@ -150,7 +158,9 @@ const COUNTS: &str = "-- export: counts
            (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM events) AS events,
            (SELECT count(*) FROM tick_events k JOIN tasks t ON t.name = k.task_name
             WHERE t.phase = 'ready') AS tick_events,
-           (SELECT count(*) FROM log_lines) AS log_lines, (SELECT count(*) FROM bundles) AS bundles";
+           (SELECT count(*) FROM log_lines) AS log_lines, (SELECT count(*) FROM bundles) AS bundles,
+           (SELECT count(*) FROM access_tokens) AS access_tokens,
+           (SELECT count(*) FROM audit_records) AS audit_records";
 
 const TASKS: &str = "-- export: tasks
     SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input, cancelled_input, applied_instances, released_instances, held,
@@ -184,7 +194,7 @@ const RUNS: &str = "-- export: runs; index runs_one_queued
            CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
            CASE WHEN lost THEN {greatest}(attempts - 1, 0) ELSE attempts END AS attempts,
            CASE WHEN pointless THEN updated_at ELSE finished_at END AS finished_at,
-           errors, epoch, due_at, started_at, created_at, updated_at
+           errors, epoch, due_at, started_at, created_at, updated_at, requested_by
     FROM (SELECT r.*, r.status = 'running' AS lost,
                  r.status IN ('queued', 'running') AND t.name IS NULL
                  OR r.status = 'running' AND r.withdrawn
@@ -200,7 +210,7 @@ const RUNS: &str = "-- export: runs; index runs_one_queued
 
 const EVENTS: &str = "-- export: events
     SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config,
-           summary
+           summary, requested_by
     FROM events ORDER BY position";
 
 const TICK_EVENTS: &str = "-- export: events of ticks
@@ -213,6 +223,14 @@ const LOG_LINES: &str = "-- export: log lines
 
 const BUNDLES: &str = "-- export: bundles
     SELECT hash, content, created_at, used_at FROM bundles ORDER BY hash";
+
+const TOKENS: &str = "-- export: tokens
+    SELECT name, sha256, role, tasks, created_at, created_by, expires_at FROM access_tokens ORDER BY name";
+
+const AUDIT_RECORDS: &str = "-- export: audit records
+    SELECT number, recorded_at, caller_kind, caller, issuer, address, action, target, arguments, outcome,
+           reason, request_id, calls
+    FROM audit_records ORDER BY number";
 
 /// A content that moves.
 fn content(row: &dyn Columns) -> Result<ContentRow, StoreError> {

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod archive;
+pub mod audit;
 pub mod bundles;
 pub mod cancel;
 pub mod changes;
@@ -37,6 +38,7 @@ mod store;
 pub mod tasks;
 pub mod terraform_states;
 pub mod tick_events;
+pub mod tokens;
 mod value;
 pub mod workers;
 

@@ -105,7 +105,7 @@ pub async fn open(c: &mut dyn Connection) -> Result<Vec<RunRequest>, StoreError>
     sql(
         "read the requests",
         "-- requests
-        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests
+        SELECT run_id, task_name, kind, requested_at, requested_by, refused, refused_code FROM run_requests
         WHERE refused IS NULL ORDER BY requested_at, run_id",
     )
     .all(c, decode::run_request)
@@ -117,7 +117,7 @@ pub async fn one(c: &mut dyn Connection, run: RunId) -> Result<Option<RunRequest
     sql(
         "read a request",
         "-- request
-        SELECT run_id, task_name, kind, requested_at, refused, refused_code FROM run_requests WHERE run_id = $1",
+        SELECT run_id, task_name, kind, requested_at, requested_by, refused, refused_code FROM run_requests WHERE run_id = $1",
     )
     .bind(run)
     .optional(c, decode::run_request)

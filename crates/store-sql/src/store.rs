@@ -1,5 +1,6 @@
 //! The store over a database: one call of it for each method.
 
+mod access;
 mod calls;
 mod configurations;
 mod held_leases;
@@ -8,9 +9,11 @@ mod remote_runs;
 mod settings;
 mod workers;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::access::AuditRecord;
 use cts_core::{JournalPart, LeaderEpoch};
 use cts_store::{Continuity, LeaderError, Settlement, StoreError, Timeline, Vouched};
 
@@ -21,28 +24,35 @@ pub(crate) const TRIES: u32 = 5;
 
 /// A store in a database. Cheap to clone; clones share the connections.
 #[derive(Debug, Clone)]
-pub struct SqlStore<D>(D);
+pub struct SqlStore<D> {
+    database: D,
+    /// The call that the changes of this handle are made for, and recorded as.
+    record: Option<Arc<AuditRecord>>,
+}
 
 impl<D: Database> SqlStore<D> {
     /// A store in this database.
     pub fn new(database: D) -> Self {
-        Self(database)
+        Self {
+            database,
+            record: None,
+        }
     }
 
     /// Closes the connections, after the calls in progress.
     pub async fn close(&self) {
-        self.0.close().await;
+        self.database.close().await;
     }
 }
 
 #[async_trait]
 impl<D: Database> Continuity for SqlStore<D> {
     async fn timeline(&self) -> Result<Timeline, StoreError> {
-        self.0.timeline().await
+        self.database.timeline().await
     }
 
     async fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError> {
-        self.0.vouch(part).await
+        self.database.vouch(part).await
     }
 
     async fn settle(
@@ -50,7 +60,7 @@ impl<D: Database> Continuity for SqlStore<D> {
         leader: LeaderEpoch,
         lease: Duration,
     ) -> Result<Settlement, LeaderError> {
-        self.0.settle(leader, lease).await
+        self.database.settle(leader, lease).await
     }
 }
 
@@ -87,14 +97,14 @@ macro_rules! call {
 /// Statements that only read.
 macro_rules! read {
     ($store:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.0, Read, Process, Short, $c => $work)
+        $crate::store::call!($store.database, Read, Process, Short, $c => $work)
     };
 }
 
 /// One statement that writes.
 macro_rules! statement {
     ($store:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.0, Statement, Process, Short, $c => $work)
+        $crate::store::call!($store.database, Statement, Process, Short, $c => $work)
     };
 }
 
@@ -104,14 +114,37 @@ macro_rules! transaction {
         $crate::store::transaction!($store, $durability, Short, $c => $work)
     };
     ($store:ident, $durability:ident, $length:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.0, Transaction, $durability, $length, $c => $work)
+        $crate::store::call!($store.database, Transaction, $durability, $length, $c => $work)
     };
     ($store:ident, $durability:ident, $length:ident, $leader:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.0, Transaction, $durability, $length, $c => async {
+        $crate::store::call!($store.database, Transaction, $durability, $length, $c => async {
             $crate::leadership::fence($c, $leader).await?;
             Ok::<_, cts_store::LeaderError>($work.await?)
         })
     };
 }
 
-pub(crate) use {call, read, statement, transaction};
+/// A change that a caller asks for: the transaction also writes the record of the call, and notes the caller at the
+/// run of this id, if the change has one.
+macro_rules! change {
+    ($store:ident, $length:ident, $run:expr, $c:ident => $work:expr) => {
+        $crate::store::change!($store, $length, $run, if |_| true, $c => $work)
+    };
+    ($store:ident, $length:ident, $run:expr, if $is_made:expr, $c:ident => $work:expr) => {
+        $crate::store::transaction!($store, PowerCut, $length, $c => async {
+            match $work.await {
+                Ok(done) => {
+                    let is_made = $crate::audit::holds(&done, $is_made);
+                    let record = $store.record.as_deref().filter(|_| is_made);
+                    match $crate::audit::note($c, record, $run).await {
+                        Ok(()) => Ok(done),
+                        Err(error) => Err(error.into()),
+                    }
+                }
+                Err(error) => Err(error),
+            }
+        })
+    };
+}
+
+pub(crate) use {call, change, read, statement, transaction};

@@ -124,6 +124,7 @@ mod tests {
             error: None,
             resources: None,
             remote_url: None,
+            requested_by: None,
             config: EventConfig {
                 providers: Vec::new(),
                 services: Vec::new(),

@@ -32,6 +32,9 @@ CREATE TABLE audit_records (
     calls       INTEGER NOT NULL                     -- calls that the record stands for
 ) STRICT, WITHOUT ROWID;
 
+-- Refused requests have a share of the table, so that they do not drive out the other records.
+CREATE INDEX audit_requests ON audit_records (number) WHERE action = 'request';
+
 CREATE TABLE lease_key (
     singleton  INTEGER NOT NULL DEFAULT 1 PRIMARY KEY CHECK (singleton),
     key        BLOB    NOT NULL,
@@ -41,3 +44,5 @@ CREATE TABLE lease_key (
 -- The caller that asked for a run, as a text; NULL: a change of data did, or the caller is not known.
 ALTER TABLE run_requests ADD COLUMN requested_by TEXT;
 ALTER TABLE runs ADD COLUMN requested_by TEXT;
+ALTER TABLE events ADD COLUMN requested_by TEXT;  -- as in runs
+ALTER TABLE tasks ADD COLUMN destroy_requested_by TEXT;  -- that of the run that destroys the task

@@ -65,9 +65,6 @@ async fn enqueue(
         }
     }
     if let Some(new) = plan.inserts {
-        if new.requested {
-            remove_request(connection, request.run).await?;
-        }
         let run = NewRun {
             id: request.run,
             task,
@@ -78,6 +75,9 @@ async fn enqueue(
             settings: request.input.settings.map(stored),
         };
         insert_run(connection, run, now).await?;
+        if new.requested {
+            remove_request(connection, request.run).await?;
+        }
     }
     if plan.replaces {
         replace(connection, plan.answer.queued, request, now).await?;
@@ -158,8 +158,9 @@ pub(crate) async fn insert_run(
     sqlx::query(
         "-- insert_run
         INSERT INTO runs (id, task_name, incarnation, kind, no_retry, requested, input_hash, status,
-                          due_at, created_at, updated_at, settings)
-        SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7, ?8
+                          due_at, created_at, updated_at, settings, requested_by)
+        SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7, ?8,
+               CASE WHEN ?4 THEN (SELECT requested_by FROM run_requests WHERE run_id = ?1) END
         FROM tasks WHERE name = ?2",
     )
     .bind(run.id.to_string())

@@ -267,6 +267,8 @@ impl Attempt {
             error: (!success).then(|| failure_text(&self.errors, self.attempts)),
             resources: completion.resources(),
             remote_url: completion.remote_url(),
+            // Stored from the row of the run.
+            requested_by: None,
             config: self.event_config.clone(),
         }
     }

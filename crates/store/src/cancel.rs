@@ -230,6 +230,8 @@ impl CancelSituation {
                     error: Some(failure_text(&errors, 0)),
                     resources: None,
                     remote_url: None,
+                    // Stored from the row of the run.
+                    requested_by: None,
                     config: event_config.unwrap_or_else(no_config),
                 });
                 CancelWrites::Withdraw {

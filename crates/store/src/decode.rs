@@ -1,5 +1,6 @@
 //! Values from rows with the columns of their tables, whatever the database. For implementations.
 
+mod access;
 mod moved;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use cts_core::{
 };
 use serde::Deserialize;
 
+pub use self::access::{audit_record, stored_token};
 pub use self::moved::{
     bundle_row, configuration_row, deleted_task_row, event_row, log_line_row, run_row, task_row,
 };
@@ -72,6 +74,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
         due_at: row.time("due_at")?,
         started_at: row.time_if_any("started_at")?,
         finished_at: row.time_if_any("finished_at")?,
+        requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
     })
 }
 
@@ -339,6 +342,7 @@ pub fn run_request(row: &dyn Columns) -> Result<RunRequest, StoreError> {
         task: row.parse("task_name")?,
         kind: row.run_kind("kind")?,
         requested_at: row.time("requested_at")?,
+        requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
         refused: refused(&row)?,
     })
 }
@@ -358,6 +362,7 @@ pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
         error: row.text_if_any("error")?.map(str::to_owned),
         resources: summary.resources,
         remote_url: summary.remote_url,
+        requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
         config,
     })
 }
@@ -375,6 +380,7 @@ pub fn tick_event(row: &dyn Columns) -> Result<Event, StoreError> {
         error: None,
         resources: None,
         remote_url: None,
+        requested_by: None,
         config: row.json("config")?,
     })
 }

@@ -5,6 +5,7 @@
 //! `cts-store-conformance`, which defines the behaviour: a second implementation runs it unchanged.
 #![warn(missing_docs)]
 
+mod access_store;
 mod archive;
 pub mod attempt;
 pub mod cancel;
@@ -31,6 +32,7 @@ mod task;
 pub mod transfer;
 mod worker_store;
 
+pub use access_store::{AccessStore, NewStoredToken, StoredRecord, StoredToken};
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{

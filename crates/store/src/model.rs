@@ -259,6 +259,8 @@ pub struct RunRecord {
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+    /// Who asked for it, for people; `None` if a change of data did.
+    pub requested_by: Option<String>,
 }
 
 impl RunRecord {

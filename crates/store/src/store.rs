@@ -1,15 +1,18 @@
 //! The trait.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::access::AuditRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
     TaskName, TaskSpec, TaskStatus, WorkerId,
 };
 
+use crate::access_store::AccessStore;
 use crate::archive::{Archive, ArchivedRow};
 use crate::cancel::{CancelState, CancelledRun};
 use crate::cluster::{Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns};
@@ -48,10 +51,18 @@ pub trait Store:
     + Housekeeping
     + SettingsStore
     + Continuity
+    + AccessStore
     + Send
     + Sync
     + fmt::Debug
 {
+    /// The store for one call of a client: each change that it makes is one transaction with this record of the call,
+    /// and the run that the change asks for names the caller. Changes are [`Store::create_task`],
+    /// [`Store::change_task`], [`Store::delete_task`], [`Store::plan_destruction`], [`Store::release_task`],
+    /// [`Store::decide_terraform_state`], [`Store::cancel_run`], [`WorkerStore::drain_worker`],
+    /// [`ConfigurationStore::put_in_force`], [`AccessStore::create_token`] and [`AccessStore::revoke_token`].
+    fn recording(&self, record: AuditRecord) -> Arc<dyn Store>;
+
     /// Makes this incarnation of `member` the leader if there is no leader, if the leader's lease has expired, or if
     /// it leads already, which then extends its lease to `time_to_live` from now. Also notes that it lives, and so
     /// that schedulers serve.

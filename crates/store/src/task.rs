@@ -63,6 +63,8 @@ pub struct RunRequest {
     pub kind: RunKind,
     /// When it was asked for.
     pub requested_at: DateTime<Utc>,
+    /// Who asked for it, for people, if that is known.
+    pub requested_by: Option<String>,
     /// Reason why no such run will follow; `None` while the request is open.
     pub refused: Option<Refused>,
 }

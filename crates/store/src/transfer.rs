@@ -1,7 +1,7 @@
 //! Moving everything that a store keeps for good into another, empty one.
 //!
 //! Tasks, the API's deletions of configured tasks, the configuration in force, inputs with their contents,
-//! runs, events, log lines and bundles move, completely and in their order, with unchanged ids, epochs and
+//! runs, events, log lines, bundles, tokens and audit records move, completely and in their order, with unchanged ids, epochs and
 //! times. Tasks that are being created or deleted do not move, nor do their rows, nor requests: their waiters
 //! are gone. The leader, replicas and workers do not move either: after a move there are none. So a running
 //! run arrives as if its lease had been taken back: queued, with the attempt that was cut off not counted, or
@@ -22,6 +22,7 @@ pub use self::row::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, InputRow, LogLineRow,
     RunRow, TaskRow, TickEventRow,
 };
+use crate::access_store::{StoredRecord, StoredToken};
 use crate::error::StoreError;
 
 /// Rows of one table in the order in which an [`Import`] takes them.
@@ -56,11 +57,15 @@ pub enum Table {
     LogLines,
     /// Module bundles.
     Bundles,
+    /// Tokens of the API.
+    Tokens,
+    /// Audit records, in their order.
+    AuditRecords,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Tasks,
         Self::DeletedTasks,
         Self::Configurations,
@@ -71,6 +76,8 @@ impl Table {
         Self::TickEvents,
         Self::LogLines,
         Self::Bundles,
+        Self::Tokens,
+        Self::AuditRecords,
     ];
 
     /// The name of the table.
@@ -86,6 +93,8 @@ impl Table {
             Self::TickEvents => "tick_events",
             Self::LogLines => "log_lines",
             Self::Bundles => "bundles",
+            Self::Tokens => "access_tokens",
+            Self::AuditRecords => "audit_records",
         }
     }
 }
@@ -98,7 +107,7 @@ impl fmt::Display for Table {
 
 /// How many rows of each table, in the order of [`Table::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts([u64; 10]);
+pub struct Counts([u64; 12]);
 
 impl Counts {
     /// The rows of one table.
@@ -157,6 +166,12 @@ pub trait Export: Send {
 
     /// Bundles by hash.
     fn bundles(&mut self) -> Rows<'_, BundleRow>;
+
+    /// Tokens by name.
+    fn tokens(&mut self) -> Rows<'_, StoredToken>;
+
+    /// Audit records by number.
+    fn audit_records(&mut self) -> Rows<'_, StoredRecord>;
 }
 
 /// One transaction on an empty store. Unless it is committed nothing has happened, however it ends.
@@ -192,6 +207,12 @@ pub trait Import: Send {
     /// Adds bundles; existing ones stay as they are.
     async fn bundles(&mut self, rows: Vec<BundleRow>) -> Result<(), StoreError>;
 
+    /// Adds tokens.
+    async fn tokens(&mut self, rows: Vec<StoredToken>) -> Result<(), StoreError>;
+
+    /// Adds audit records; later records of the store come after them.
+    async fn audit_records(&mut self, rows: Vec<StoredRecord>) -> Result<(), StoreError>;
+
     /// Makes all of it last.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
@@ -226,6 +247,8 @@ pub async fn copy(
         TickEvents tick_events,
         LogLines log_lines,
         Bundles bundles,
+        Tokens tokens,
+        AuditRecords audit_records,
     }
     Ok(counts)
 }
@@ -278,6 +301,6 @@ mod tests {
             counts.add(table, number);
         }
         let numbers = Table::ALL.map(|table| counts.of(table));
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     }
 }

@@ -1,6 +1,6 @@
 //! Shared tools for the tests of several crates: a real Consul, a real Postgres, a PgBouncer, a real Vault, an
 //! emulator of S3, a stub of HCP Terraform, a stub of newer Consuls, a clock that stands still, polling with a deadline, free ports, an
-//! HTTP server with a script, a release site, a TCP proxy that breaks connections, certificates, a long
+//! HTTP server with a script, an OIDC issuer, a release site, a TCP proxy that breaks connections, certificates, a long
 //! history, and where the outside programs are; and tasks and instances to change.
 //!
 //! A dev-dependency only. Panics if a test cannot go on, and says what to do about it. Start with
@@ -21,6 +21,7 @@ pub mod hcp;
 mod history;
 mod limited_disk;
 mod object_store;
+mod oidc;
 mod openssl;
 mod ports;
 mod postgres;
@@ -41,12 +42,13 @@ pub use hcp::HcpServer;
 pub use history::History;
 pub use limited_disk::LimitedDisk;
 pub use object_store::ObjectStore;
+pub use oidc::{IssuerDocument, IssuerFault, OidcIssuer, SigningKey, SigningKeyKind, hmac_token};
 pub use openssl::{KeyKind, Openssl};
 pub use ports::free_port;
 pub use postgres::{PgBouncer, Postgres, PostgresSettings};
 pub use programs::{
-    consul_path, moto_path, pgbouncer_path, postgres_path, restapi_path, terraform_path, tofu_path,
-    vault_path,
+    chromium_path, consul_path, moto_path, pgbouncer_path, postgres_path, restapi_path,
+    terraform_path, tofu_path, vault_path,
 };
 pub use proxy::{Link, TcpProxy};
 pub use release_site::{

@@ -140,7 +140,7 @@ impl Openssl {
         clippy::disallowed_methods,
         reason = "it takes milliseconds, and tests need the files before anything else"
     )]
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("openssl");
         command.args(arguments).current_dir(self.path());
         command
@@ -161,6 +161,11 @@ fn new_key(kind: KeyKind) -> &'static [&'static str] {
 }
 
 fn run(command: &mut Command) {
+    output(command);
+}
+
+/// Runs the command to its end and returns what it prints.
+pub(crate) fn output(command: &mut Command) -> Vec<u8> {
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("cannot run openssl: {error}: run scripts/setup"));
@@ -169,4 +174,5 @@ fn run(command: &mut Command) {
         "{command:?}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
+    output.stdout
 }

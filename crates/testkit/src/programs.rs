@@ -22,6 +22,11 @@ pub fn moto_path() -> PathBuf {
     find("CTS_TEST_MOTO", "moto_server")
 }
 
+/// The Chromium to test with: `CTS_TEST_CHROMIUM`, else `chromium` on `PATH`.
+pub fn chromium_path() -> PathBuf {
+    find("CTS_TEST_CHROMIUM", "chromium")
+}
+
 /// The Vault to test with (`crates/testkit/vault`): `CTS_TEST_VAULT`, else `cts-test-vault` on `PATH`.
 pub fn vault_path() -> PathBuf {
     find("CTS_TEST_VAULT", "cts-test-vault")

@@ -2,6 +2,8 @@
 
 pub(crate) mod archive;
 pub(crate) mod configuration;
+pub(crate) mod local_caller;
 pub(crate) mod migrate;
 pub(crate) mod pass;
 pub(crate) mod scheduler;
+pub(crate) mod token;

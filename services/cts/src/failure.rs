@@ -28,6 +28,9 @@ pub enum Failure {
     /// The key of the cluster cannot be read.
     #[error(transparent)]
     Key(#[from] KeyFileError),
+    /// Settings are not safe, and `security.strict` refuses that.
+    #[error("security.strict = true refuses settings that are not safe: {}", .0.join("; "))]
+    NotSafe(Vec<String>),
     /// The command line cannot be used, or its configuration.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -68,6 +71,14 @@ pub enum Failure {
     NoDatabase {
         /// The command that was started.
         what: &'static str,
+    },
+    /// Callers cannot be told apart.
+    #[error(
+        "{keys} = true needs the certificates of callers: configure services.tls, with verify_incoming = true"
+    )]
+    NoCertificates {
+        /// The keys that need them.
+        keys: &'static str,
     },
     /// The files of `services.tls` cannot be used.
     #[error("services.tls cannot be used")]
@@ -200,7 +211,9 @@ impl Failure {
         match self {
             Self::Command(_) => "error building configuration",
             Self::Key(_)
+            | Self::NotSafe(_)
             | Self::LocalBackend(_)
+            | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
             | Self::UnknownTask { .. }
             | Self::RemoteSettings(_)
@@ -240,8 +253,10 @@ impl Failure {
             Self::ConsulSettings(_)
             | Self::VaultSettings(_)
             | Self::Key(_)
+            | Self::NotSafe(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)
+            | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
             | Self::Tls(_)
             | Self::ApiTls(_)

@@ -156,7 +156,7 @@ async fn run(
     tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
-    unsafe_settings::warn(&command, &config, process_env, readable);
+    unsafe_settings::check(&command, &config, process_env, readable)?;
     warn_of_overridden_buffers(&command, &config);
 
     let stop = CancellationToken::new();

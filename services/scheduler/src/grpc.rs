@@ -1,5 +1,6 @@
 //! The gRPC services of a replica, one file each: the requests of callers, workers and gateways.
 
+pub(crate) mod access_service;
 pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;
 pub(crate) mod log_service;

@@ -12,10 +12,12 @@
 //! * `tasks`: creating, changing and deleting tasks;
 //! * `configuration`: which task blocks are in force;
 //! * `grpc`: the services that others call;
+//! * `access`: tokens, and the records of calls;
 //! * `notifier`: hints that something has changed, in this process and between replicas;
 //! * `explain`: why a task ran, or waits.
 #![warn(missing_docs)]
 
+mod access;
 mod configuration;
 mod explain;
 mod grpc;
@@ -30,9 +32,10 @@ mod scheduler;
 mod tasks;
 mod watch;
 
+pub use access::tokens::Tokens;
 pub use identities::{Identities, RandomIdentities};
 pub use leader::mode::Mode;
-pub use options::{Dependencies, NextTick, Options, RunError, Sharing, Workers};
+pub use options::{Audit, Dependencies, NextTick, Options, RunError, Sharing, Workers};
 pub use scheduler::Scheduler;
 pub use tasks::disabled_checks::DisabledChecks;
 pub use tasks::modules::{Modules, NamedBy};

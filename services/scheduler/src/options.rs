@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,19 @@ pub struct Options {
     pub workers: Workers,
     /// Whether workers get the key of the cluster from here; else each process has it in a file.
     pub hands_out_key: bool,
+    /// What becomes of the records of calls.
+    pub audit: Audit,
+}
+
+/// How long records of calls are kept, and where else they go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audit {
+    /// Their life.
+    pub kept_for: Duration,
+    /// Their largest number.
+    pub kept: u32,
+    /// A file that gets each of them as a line.
+    pub file: Option<PathBuf>,
 }
 
 /// Which workers take runs. Decides how long settings stay in force that no worker has any more.
@@ -93,6 +107,11 @@ impl Options {
             reset_storage: false,
             workers: Workers::Others,
             hands_out_key: true,
+            audit: Audit {
+                kept_for: Duration::MAX,
+                kept: u32::MAX,
+                file: None,
+            },
         }
     }
 }

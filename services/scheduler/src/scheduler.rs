@@ -4,8 +4,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use cts_access::Refusals;
 use cts_core::Verdict;
 use cts_core::settings::ClusterKey;
+use cts_proto::access::v1::access_service_server::AccessServiceServer;
 use cts_proto::bundle::v1::bundle_service_server::BundleServiceServer;
 use cts_proto::cluster::v1::cluster_service_server::ClusterServiceServer;
 use cts_proto::log::v1::log_service_server::LogServiceServer;
@@ -20,9 +22,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::access::refusals::IntoStore;
+use crate::access::tokens::Tokens;
+use crate::access::{audit_file, retention};
 use crate::configuration;
 use crate::configuration::OwnConfiguration;
 use crate::configuration::compatibility;
+use crate::grpc::access_service::AccessEndpoint;
 use crate::grpc::bundle_service::BundleEndpoint;
 use crate::grpc::cluster_service::ClusterEndpoint;
 use crate::grpc::log_service::LogEndpoint;
@@ -51,6 +57,8 @@ pub struct Scheduler {
     leader: Leader,
     task_reader: TaskReader,
     cluster_key: Option<ClusterKey>,
+    tokens: Tokens,
+    refusals: Refusals,
     outgoing: Option<mpsc::Receiver<Hint>>,
     /// Grants on their way, which must not end with the call that requested them.
     grants: TaskTracker,
@@ -169,6 +177,8 @@ impl Scheduler {
             leader,
             task_reader,
             cluster_key,
+            tokens: Tokens::default(),
+            refusals: Refusals::default(),
             outgoing,
             grants: TaskTracker::new(),
             health: HealthSwitch::new(),
@@ -202,6 +212,11 @@ impl Scheduler {
         };
         Endpoints::new()
             .with_health(self.health.clone())
+            .with(AccessServiceServer::new(AccessEndpoint {
+                store: Arc::clone(store),
+                tokens: self.tokens.clone(),
+                shutdown: shutdown.clone(),
+            }))
             .with(BundleServiceServer::new(BundleEndpoint {
                 store: Arc::clone(store),
             }))
@@ -231,6 +246,16 @@ impl Scheduler {
                 runs,
                 cluster_key: self.cluster_key.clone(),
             }))
+    }
+
+    /// The tokens of the store; they are read while this runs.
+    pub fn tokens(&self) -> Tokens {
+        self.tokens.clone()
+    }
+
+    /// Takes calls that are refused, and records them while this runs.
+    pub fn refusals(&self) -> Refusals {
+        self.refusals.clone()
     }
 
     /// A way to make disabled tasks ready in a pass.
@@ -266,6 +291,8 @@ impl Scheduler {
         let Self {
             options,
             leader,
+            tokens,
+            refusals,
             outgoing,
             grants,
             health,
@@ -291,6 +318,9 @@ impl Scheduler {
             started,
             health,
         };
+        let audit = options.audit;
+        let recording = shutdown.clone().cancelled_owned();
+        let recorded = refusals.run(IntoStore(Arc::clone(&store)), recording);
         let own = leader.own.clone();
         let begin = move |term| -> crate::leader::election::LeaderTasks {
             JoinSet::from_iter([leader.clone().serve(term)])
@@ -299,6 +329,13 @@ impl Scheduler {
             tokio::join!(
                 queue_watch::watch(Arc::clone(&store), Arc::clone(&notifier), unschedulable),
                 log_follower::watch(Arc::clone(&store), Arc::clone(&notifier)),
+                tokens.watch(Arc::clone(&store)),
+                retention::keep(Arc::clone(&store), audit.kept_for, audit.kept),
+                async {
+                    if let Some(file) = audit.file {
+                        audit_file::follow(Arc::clone(&store), file).await;
+                    }
+                },
                 hints::listen(Arc::clone(&store), Arc::clone(&notifier)),
                 async {
                     if let Some(outgoing) = outgoing {
@@ -318,7 +355,7 @@ impl Scheduler {
             )
         };
         let electing = election.run(first, begin, shutdown.clone());
-        tokio::join!(electing, shutdown.run_until_cancelled(beside));
+        tokio::join!(electing, recorded, shutdown.run_until_cancelled(beside));
         grants.close();
         grants.wait().await;
         Ok(())

@@ -66,6 +66,17 @@ pub(crate) enum Run {
     Inspect,
 }
 
+impl Run {
+    /// The word for records.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Now => "now",
+            Self::Inspect => "inspect",
+        }
+    }
+}
+
 /// Outcome of a call on a task.
 #[derive(Debug)]
 pub(crate) struct Done {
@@ -227,7 +238,7 @@ impl TaskCommands {
         });
         let reading = reading.await;
         let spec = match reading {
-            Ok(spec) => spec.map_err(|invalid| Refusal::Invalid(invalid.to_string()))?,
+            Ok(spec) => spec.map_err(|invalid| Refusal::of_draft(&invalid))?,
             Err(broken) => return Err(Refusal::Broken(broken.to_string())),
         };
         let packed = self

@@ -6,7 +6,10 @@ use chrono::{DateTime, Utc};
 use cts_core::access::Role;
 use serde_json::{Map, Value};
 
-/// A claim with seconds since 1970.
+/// Claims whose text is a list with blanks (RFC 6749, RFC 8693).
+const BLANK_SEPARATED: [&str; 2] = ["scope", "scp"];
+
+/// A claim with seconds since 1970; `None` if it is missing or something else.
 pub(super) fn moment(claims: &Map<String, Value>, name: &str) -> Option<DateTime<Utc>> {
     let seconds = claims.get(name)?.as_f64()?;
     if !(0.0..1e11).contains(&seconds) {
@@ -29,20 +32,27 @@ pub(super) fn role(
     name: &str,
     roles: &BTreeMap<String, Role>,
 ) -> Option<Role> {
-    let of = |value: &Value| roles.get(value.as_str()?).copied();
+    let of = |text: &str| roles.get(text).copied();
     match found(claims, name)? {
-        Value::Array(values) => values.iter().filter_map(of).max(),
-        value => of(value),
+        Value::Array(values) => values.iter().filter_map(Value::as_str).filter_map(of).max(),
+        Value::String(text) if BLANK_SEPARATED.contains(&name) => {
+            text.split(' ').filter_map(of).max()
+        }
+        Value::String(text) => of(text),
+        _ => None,
     }
 }
 
-/// The claim with this name, else at this path with dots.
+/// The claim with this name, else at this path. Dots may also be part of a name in the path.
 fn found<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     if let Some(value) = claims.get(name) {
         return Some(value);
     }
-    let (first, rest) = name.split_once('.')?;
-    found(claims.get(first)?.as_object()?, rest)
+    let mut paths = name.match_indices('.').filter_map(|(dot, _)| {
+        let inner = claims.get(&name[..dot])?.as_object()?;
+        found(inner, &name[dot + 1..])
+    });
+    paths.next()
 }
 
 #[cfg(test)]
@@ -57,7 +67,10 @@ mod tests {
             "group": "ops",
             "groups": ["x", "ops", "platform", 1],
             "realm": {"roles": ["ops"]},
+            "resource_access": {"cts.example": {"roles": ["platform"]}},
             "https://cts.example/roles": ["platform"],
+            "scope": "openid ops",
+            "department": "not ops",
         });
         let claims = claims.as_object().unwrap();
         let roles = [("ops", Role::Operate), ("platform", Role::Admin)];
@@ -67,7 +80,11 @@ mod tests {
             ("groups", Some(Role::Admin)),
             ("realm.roles", Some(Role::Operate)),
             ("https://cts.example/roles", Some(Role::Admin)),
+            ("resource_access.cts.example.roles", Some(Role::Admin)),
+            ("scope", Some(Role::Operate)),
+            ("department", None),
             ("realm", None),
+            ("group.ops", None),
             ("other", None),
         ] {
             assert_eq!(role(claims, name, &roles), expected, "{name}");

@@ -1,225 +1,167 @@
-//! The public keys of an issuer: found by discovery, read again when they turn.
+//! The present keys of an issuer: read again every few minutes, and when a token names an unknown key.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cts_core::{Chain, Outage};
-use cts_tls::{Authorities, ClientFiles, TlsError};
-use jsonwebtoken::jwk::{AlgorithmParameters, JwkSet, PublicKeyUse};
-use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
-use parking_lot::RwLock;
-use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use jsonwebtoken::{Algorithm, DecodingKey};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::IssuerSettings;
+use super::documents::{Documents, IssuerError, READ_LIMIT};
+use super::key_set::KeySet;
 
-/// Pause between readings of the keys.
-pub(super) const REFRESHED_EVERY: Duration = Duration::from_mins(5);
+/// Pause between readings.
+const READ_EVERY: Duration = Duration::from_mins(5);
 
-/// A key that is not known is looked for no more often.
+/// Pause after a reading that has failed.
+const TRIED_EVERY: Duration = Duration::from_secs(30);
+
+/// Pause between readings for unknown keys: tokens can name any.
 const LOOKED_EVERY: Duration = Duration::from_secs(10);
 
 /// Keys of an issuer that cannot be read any more.
 const KEPT_FOR: Duration = Duration::from_hours(24);
 
-/// Time for one answer.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-
-/// Bytes of one answer.
-const LONGEST_ANSWER: usize = 1 << 20;
-
-/// An issuer cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum IssuerError {
-    /// Its settings.
-    #[error("the issuer {0:?} cannot be used")]
-    Settings(String, #[source] TlsError),
-    /// The HTTP client.
-    #[error("an issuer cannot be asked")]
-    Client(#[source] reqwest::Error),
-    /// It does not answer.
-    #[error("the issuer does not answer")]
-    Unreachable(#[from] reqwest::Error),
-    /// It answers something else.
-    #[error("the issuer answers with {0}")]
-    Answer(String),
-    /// None of its keys fits.
-    #[error("the issuer has no such key")]
-    NoKey,
-}
-
-/// The keys of one issuer.
+/// The keys of one issuer. [`Keys::follow`] reads them; callers wait for it, so that a caller that goes away
+/// interrupts no reading.
 #[derive(Debug)]
 pub(super) struct Keys {
-    client: Client,
-    issuer: String,
-    current: RwLock<Option<Current>>,
-    /// Increases with each other set of keys.
-    version: AtomicU64,
-    asking: Mutex<Asking>,
+    documents: Documents,
+    state: watch::Sender<State>,
+    wanted: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    current: Option<Current>,
+    /// End of the last reading.
+    tried: Option<Instant>,
 }
 
 #[derive(Debug)]
 struct Current {
-    set: JwkSet,
+    set: KeySet,
+    /// Increases with each other set.
+    version: u64,
     read: Instant,
 }
 
-#[derive(Debug, Default)]
-struct Asking {
-    last: Option<Instant>,
-    outage: Outage,
-}
-
-/// The part of the discovery document that matters.
-#[derive(Deserialize)]
-struct Discovery {
-    issuer: String,
-    jwks_uri: String,
+/// A key, and the version of the set that has it.
+pub(super) struct FoundKey {
+    pub(super) key: Arc<DecodingKey>,
+    pub(super) version: u64,
 }
 
 impl Keys {
     pub(super) fn new(settings: &IssuerSettings) -> Result<Self, IssuerError> {
-        let files = ClientFiles {
-            authorities: settings.ca_cert.clone().map(Authorities::File),
-            ..ClientFiles::default()
-        };
-        let tls = files.read_now(&["h2", "http/1.1"]);
-        let tls = tls.map_err(|source| IssuerError::Settings(settings.issuer.clone(), source))?;
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(Policy::none())
-            .timeout(ANSWER_LIMIT)
-            .build()
-            .map_err(IssuerError::Client)?;
         Ok(Self {
-            client,
-            issuer: settings.issuer.clone(),
-            current: RwLock::new(None),
-            version: AtomicU64::new(0),
-            asking: Mutex::new(Asking::default()),
+            documents: Documents::new(settings)?,
+            state: watch::Sender::default(),
+            wanted: Notify::new(),
         })
     }
 
-    /// Number of the present set of keys.
-    pub(super) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+    /// Whether the set with this version is in use.
+    pub(super) fn is_current(&self, version: u64) -> bool {
+        let state = self.state.borrow();
+        state.usable().is_some_and(|set| set.version == version)
     }
 
-    /// The key with this id that makes such signatures, and the number of the set that it is in. A key that is not
-    /// known is asked for, but not all the time.
+    /// The key with this id that makes such signatures. Waits for a reading if the key is unknown, unless the last
+    /// reading is only seconds ago.
     pub(super) async fn find(
         &self,
         id: Option<&str>,
         algorithm: Algorithm,
-    ) -> Result<(Arc<DecodingKey>, u64), IssuerError> {
-        if let Some(found) = self.known(id, algorithm) {
-            return Ok(found);
-        }
-        let mut asking = self.asking.lock().await;
-        // Another call may have asked meanwhile.
-        if let Some(found) = self.known(id, algorithm) {
-            return Ok(found);
-        }
-        if asking
-            .last
-            .is_none_or(|last| last.elapsed() >= LOOKED_EVERY)
+    ) -> Result<FoundKey, IssuerError> {
+        let mut state = self.state.subscribe();
         {
-            self.ask(&mut asking).await?;
+            let state = state.borrow_and_update();
+            if let Some(found) = state.find(id, algorithm) {
+                return Ok(found);
+            }
+            // Without an id every wrong token would cause a reading.
+            let is_wanted = id.is_some() || state.current.is_none();
+            if !is_wanted || state.tried.is_some_and(|at| at.elapsed() < LOOKED_EVERY) {
+                return Err(IssuerError::NoKey);
+            }
         }
-        self.known(id, algorithm).ok_or(IssuerError::NoKey)
+        self.wanted.notify_waiters();
+        // Without a reading in time, the key stays unknown.
+        let _read = timeout(READ_LIMIT, state.changed()).await;
+        let state = self.state.borrow();
+        state.find(id, algorithm).ok_or(IssuerError::NoKey)
     }
 
-    /// Reads the keys again.
-    pub(super) async fn refresh(&self) {
-        let mut asking = self.asking.lock().await;
-        // Logged there.
-        let _asked = self.ask(&mut asking).await;
-    }
-
-    fn known(&self, id: Option<&str>, algorithm: Algorithm) -> Option<(Arc<DecodingKey>, u64)> {
-        let current = self.current.read();
-        let current = current.as_ref()?;
-        if current.read.elapsed() > KEPT_FOR {
-            return None;
+    /// Reads the keys for ever.
+    pub(super) async fn follow(&self, issuer: &str) {
+        let mut outage = Outage::default();
+        loop {
+            let read = self.documents.read_keys().await;
+            let pause = if read.is_ok() {
+                READ_EVERY
+            } else {
+                TRIED_EVERY
+            };
+            match &read {
+                Ok(set) if set.is_empty() => {
+                    if outage.fails_with("") {
+                        tracing::warn!(target: "access", issuer, "the issuer has no keys for signatures, its tokens are refused");
+                    }
+                }
+                Ok(_) => {
+                    if outage.works() {
+                        tracing::info!(target: "access", issuer, "the keys of the issuer are read again");
+                    }
+                }
+                Err(error) => {
+                    let error = Chain(error).to_string();
+                    if outage.fails_with(&error) {
+                        tracing::warn!(target: "access", issuer, error, "the keys of the issuer cannot be read, trying again");
+                    }
+                }
+            }
+            let tried = Instant::now();
+            self.state.send_modify(|state| state.take(read.ok(), tried));
+            let mut wanted = std::pin::pin!(self.wanted.notified());
+            wanted.as_mut().enable();
+            sleep_until(tried + LOOKED_EVERY).await;
+            let _wanted = timeout_at(tried + pause, wanted).await;
         }
-        let mut keys = current.set.keys.iter().filter(|key| {
-            let is_shared = matches!(key.algorithm, AlgorithmParameters::OctetKey(_));
-            let signs = !matches!(key.common.public_key_use, Some(PublicKeyUse::Encryption));
-            let is_meant = id.is_none() || key.common.key_id.as_deref() == id;
-            !is_shared && signs && is_meant
+    }
+}
+
+impl State {
+    fn take(&mut self, read: Option<KeySet>, tried: Instant) {
+        self.tried = Some(tried);
+        let Some(set) = read else {
+            return;
+        };
+        let version = match &self.current {
+            None => 0,
+            Some(current) if current.set.equals(&set) => current.version,
+            Some(current) => current.version + 1,
+        };
+        self.current = Some(Current {
+            set,
+            version,
+            read: tried,
         });
-        let fitting = keys.find_map(|key| {
-            let key = DecodingKey::from_jwk(key).ok()?;
-            let family = key.family();
-            let fits = family != AlgorithmFamily::Hmac && family.algorithms().contains(&algorithm);
-            fits.then(|| Arc::new(key))
-        });
-        Some((fitting?, self.version()))
     }
 
-    async fn ask(&self, asking: &mut Asking) -> Result<(), IssuerError> {
-        asking.last = Some(Instant::now());
-        match self.read().await {
-            Ok(set) => {
-                if asking.outage.works() {
-                    tracing::info!(target: "access", issuer = self.issuer, "the keys of the issuer are read again");
-                }
-                let mut current = self.current.write();
-                if current.as_ref().is_none_or(|current| current.set != set) {
-                    self.version.fetch_add(1, Ordering::AcqRel);
-                }
-                *current = Some(Current {
-                    set,
-                    read: Instant::now(),
-                });
-                Ok(())
-            }
-            Err(error) => {
-                let text = Chain(&error).to_string();
-                if asking.outage.fails_with(&text) {
-                    tracing::warn!(target: "access", issuer = self.issuer, error = %text, "the keys of an issuer cannot be read, trying again");
-                }
-                Err(error)
-            }
-        }
+    fn usable(&self) -> Option<&Current> {
+        let current = self.current.as_ref()?;
+        (current.read.elapsed() <= KEPT_FOR).then_some(current)
     }
 
-    async fn read(&self) -> Result<JwkSet, IssuerError> {
-        let base = self.issuer.trim_end_matches('/');
-        let discovery = format!("{base}/.well-known/openid-configuration");
-        let discovery: Discovery = self.get(&discovery).await?;
-        if discovery.issuer != self.issuer {
-            let message = format!("the name {:?}", discovery.issuer);
-            return Err(IssuerError::Answer(message));
-        }
-        let is_safe = |url: &Url| url.scheme() == "https" || self.issuer.starts_with("http://");
-        let url = Url::parse(&discovery.jwks_uri).ok().filter(is_safe);
-        let url = url.ok_or_else(|| IssuerError::Answer("no safe URL of its keys".to_owned()))?;
-        let set: JwkSet = self.get(url.as_str()).await?;
-        if set.keys.is_empty() {
-            return Err(IssuerError::Answer("no keys".to_owned()));
-        }
-        Ok(set)
-    }
-
-    async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, IssuerError> {
-        let mut answer = self.client.get(url).send().await?;
-        if !answer.status().is_success() {
-            return Err(IssuerError::Answer(answer.status().to_string()));
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await? {
-            body.extend_from_slice(&chunk);
-            if body.len() > LONGEST_ANSWER {
-                return Err(IssuerError::Answer("more than 1 MiB".to_owned()));
-            }
-        }
-        serde_json::from_slice(&body).map_err(|error| IssuerError::Answer(error.to_string()))
+    fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<FoundKey> {
+        let current = self.usable()?;
+        let key = current.set.find(id, algorithm)?;
+        Some(FoundKey {
+            key: Arc::clone(key),
+            version: current.version,
+        })
     }
 }

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::options::{Configuration, OutputOption};
+use super::token::TokenCommand;
 
 /// A command that uses a store.
 #[derive(Debug, Subcommand)]
@@ -12,6 +13,9 @@ pub enum StoreCommand {
     /// Read what `-reset-storage` has removed.
     #[command(subcommand)]
     Archive(ArchiveCommand),
+    /// Make, list and revoke tokens for the API, in the database itself.
+    #[command(subcommand)]
+    Token(TokenCommand),
 }
 
 /// `cts migrate`.

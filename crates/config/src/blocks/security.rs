@@ -17,7 +17,9 @@ use self::names::{decode_names, host, origin};
 pub use self::oidc::OidcConfig;
 use self::oidc::decode_issuers;
 use crate::decode::block::Block;
+use crate::decode::coerce;
 use crate::decode::token_file::read_token;
+use crate::tasks::allowed_sources::AllowedSources;
 
 /// Two while one takes the place of the other.
 const MOST_KEYS: usize = 2;
@@ -86,11 +88,7 @@ impl SecurityConfig {
 
 /// The file is read where it is needed: a configuration may be checked elsewhere.
 pub(crate) fn decode_security(mut block: Block<'_>, current_dir: &Path) -> SecurityConfig {
-    let module_sources = block
-        .has("module_sources")
-        .then(|| block.items("module_sources"));
-    let module_sources =
-        module_sources.map(|sources| sources.into_iter().map(|source| source.value).collect());
+    let module_sources = decode_sources(&mut block);
     let domain = block.filled_text("domain").map(|domain| domain.value);
     let security = SecurityConfig {
         key_file: block.path("key_file", current_dir),
@@ -116,6 +114,27 @@ pub(crate) fn decode_security(mut block: Block<'_>, current_dir: &Path) -> Secur
     };
     block.finish();
     security
+}
+
+/// Any sources without the key; none with an empty list.
+fn decode_sources(block: &mut Block<'_>) -> Option<Vec<String>> {
+    const KEY: &str = "module_sources";
+    if !block.has(KEY) {
+        return None;
+    }
+    let mut sources = Vec::new();
+    for source in block.items(KEY) {
+        if let Err(problem) = AllowedSources::check_entry(&source.value) {
+            let message = format!(
+                "{} in `{}` is no beginning of a source: {problem}",
+                coerce::quoted(&source.value),
+                block.path_of(KEY)
+            );
+            block.sink().error(&source.place, message);
+        }
+        sources.push(source.value);
+    }
+    Some(sources)
 }
 
 fn read_keys(path: &Path) -> Result<Vec<ClusterKey>, KeyFileProblem> {

@@ -160,7 +160,7 @@ fn security(security: &SecurityConfig) -> Body {
         None => body.note("module_sources: tasks of the API may use any module"),
     }
     for issuer in &security.issuers {
-        body.block("oidc", oidc(issuer));
+        body.repeated("oidc", None, oidc(issuer));
     }
     body.block("audit", audit(&security.audit));
     body

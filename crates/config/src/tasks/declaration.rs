@@ -16,8 +16,10 @@ use cts_core::{
 use serde_json::Value;
 
 use crate::config::Config;
+use crate::tasks::allowed_sources::AllowedSources;
 use crate::tasks::checks;
 use crate::tasks::module_source::{NoModule, ResolvedModule, resolve_of_api};
+use crate::tasks::pinned::RequiredPins;
 use crate::tasks::variables::evaluate_text;
 
 /// The settings that tasks of the API get from the configuration.
@@ -29,6 +31,10 @@ pub struct DeclaredTasks {
     working_dirs: Vec<PathBuf>,
     roots: ModuleRoots,
     buffer_period: BufferPeriod,
+    /// `security.module_sources`.
+    allowed: Option<AllowedSources>,
+    /// With `security.strict`.
+    pins: Option<RequiredPins>,
 }
 
 impl DeclaredTasks {
@@ -38,17 +44,30 @@ impl DeclaredTasks {
             Some(&config.working_dir),
             config.worker.working_dir.as_ref(),
         ];
+        let security = &config.security;
+        let allowed = security.module_sources.as_ref();
+        let registry = config.driver.engine.registry();
         Self {
             current_dir: current_dir.to_owned(),
             working_dirs: working_dirs.into_iter().flatten().cloned().collect(),
             roots: config.module_roots.clone(),
             buffer_period: config.buffer_period,
+            allowed: allowed.map(|entries| AllowedSources::new(entries, current_dir, registry)),
+            pins: security
+                .strict
+                .then(|| RequiredPins::new(config.required_providers())),
         }
     }
 
     /// Checks a task and gives it the settings that it inherits. Reads the files of a local module. `now` is
     /// for schedules that are over. The error contains all problems of the task.
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
+        if let Some(allowed) = &self.allowed
+            && let Err(reason) = allowed.check(&draft.module)
+        {
+            let message = format!("`module` is refused by security.module_sources: {reason}");
+            return Err(InvalidDraft::NotAllowed(vec![message]));
+        }
         let mut faults = Errors::default();
         let name = TaskName::new(draft.name.as_str());
         let name = faults.of(name.map_err(|error| format!("invalid task name: {error}")));
@@ -65,7 +84,7 @@ impl DeclaredTasks {
         let outputs = outputs(&draft.outputs, &mut faults);
         check_workspace(draft, &mut faults);
         let (Some(name), Some(resolved), true) = (name, module, faults.0.is_empty()) else {
-            return Err(InvalidDraft(faults.0));
+            return Err(InvalidDraft::Problems(faults.0));
         };
         let spec = TaskSpec {
             definition: TaskDefinition {
@@ -99,10 +118,16 @@ impl DeclaredTasks {
             .filter_map(|name| Some(definition.variable_problem(name)?.to_string()))
             .collect();
         problems.extend(resolved.missing_variables(definition));
+        let pins = self.pins.as_ref();
+        let unpinned = pins.map_or_else(Vec::new, |pins| pins.problems(definition));
+        if !unpinned.is_empty() {
+            problems.splice(0..0, unpinned);
+            return Err(InvalidDraft::NotAllowed(problems));
+        }
         if problems.is_empty() {
             Ok(spec)
         } else {
-            Err(InvalidDraft(problems))
+            Err(InvalidDraft::Problems(problems))
         }
     }
 

@@ -20,6 +20,7 @@ use crate::tasks::checks;
 use crate::tasks::condition::GivenCondition;
 use crate::tasks::file_keys::FileKeys;
 use crate::tasks::module_source::ModuleSources;
+use crate::tasks::pinned::RequiredPins;
 use crate::tasks::raw::RawTask;
 use crate::tasks::service_block::ServiceBlocks;
 use crate::tasks::variables::VariableFiles;
@@ -44,6 +45,8 @@ pub(crate) struct TaskDecoder<'a> {
     services: ServiceBlocks,
     /// Whether the driver is `terraform-cloud`.
     in_cloud: bool,
+    /// With `security.strict`.
+    pins: Option<RequiredPins>,
     modules: ModuleSources<'a>,
     files: VariableFiles<'a>,
     names: HashMap<String, SourceLocation>,
@@ -66,6 +69,7 @@ impl<'a> TaskDecoder<'a> {
             buffer_period,
             services: ServiceBlocks::default(),
             in_cloud: false,
+            pins: None,
             modules: ModuleSources::new(context.current_dir, working_dirs, roots, sink),
             files: VariableFiles::new(context.current_dir, sink),
             names: HashMap::new(),
@@ -83,6 +87,11 @@ impl<'a> TaskDecoder<'a> {
     /// Tasks may have settings for the driver `terraform-cloud`.
     pub(crate) fn run_in_cloud(&mut self) {
         self.in_cloud = true;
+    }
+
+    /// Modules and providers must have exact versions.
+    pub(crate) fn require_pins(&mut self, pins: RequiredPins) {
+        self.pins = Some(pins);
     }
 
     /// The deprecated `service` blocks, to which tasks may refer.
@@ -204,6 +213,7 @@ impl<'a> TaskDecoder<'a> {
             on_delete: written.on_delete.unwrap_or_default(),
         };
         self.warn_of_useless_limit(&written.file_keys, &spec.definition);
+        self.check_pins(&spec.definition, &module.place, providers);
         self.modules
             .require_variables(&resolved, &spec.definition, &module.place);
         for (name, place) in &places {
@@ -212,6 +222,25 @@ impl<'a> TaskDecoder<'a> {
             }
         }
         Some(spec)
+    }
+
+    fn check_pins(
+        &self,
+        task: &TaskDefinition,
+        module: &SourceLocation,
+        providers: &[Located<ProviderId>],
+    ) {
+        let Some(pins) = &self.pins else {
+            return;
+        };
+        if let Some(problem) = pins.module_problem(task) {
+            self.sink.error(module, problem);
+        }
+        for id in providers {
+            if let Some(problem) = pins.provider_problem(task, &id.value) {
+                self.sink.error(&id.place, problem);
+            }
+        }
     }
 
     fn warn_of_useless_limit(&self, keys: &FileKeys, definition: &TaskDefinition) {

@@ -214,10 +214,14 @@ fn lacks_dot(current_dir: &Path, written: &str) -> Option<String> {
 }
 
 /// The directory of a local module.
-fn local_path(current_dir: &Path, written: &str) -> Option<PathBuf> {
+pub(crate) fn local_path(current_dir: &Path, written: &str) -> Option<PathBuf> {
+    is_local(written).then(|| clean(&current_dir.join(written)))
+}
+
+/// Whether the source is a directory.
+pub(crate) fn is_local(written: &str) -> bool {
     let relative = written.starts_with("./") || written.starts_with("../");
-    let local = relative || Path::new(written).is_absolute();
-    local.then(|| clean(&current_dir.join(written)))
+    relative || Path::new(written).is_absolute()
 }
 
 /// Refuses what Terraform could make nothing of.

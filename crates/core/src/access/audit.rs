@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::access::caller::Caller;
+use crate::access::roles::UnknownWord;
 use crate::excerpt::excerpt;
 use crate::hidden::{HIDDEN, is_secret_name, without_secrets};
 
@@ -157,11 +158,11 @@ impl AuditAction {
 }
 
 impl FromStr for AuditAction {
-    type Err = ();
+    type Err = UnknownWord;
 
-    fn from_str(text: &str) -> Result<Self, ()> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         let found = Self::ALL.into_iter().find(|action| action.as_str() == text);
-        found.ok_or(())
+        found.ok_or_else(|| UnknownWord(text.to_owned()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use crate::access::roles::UnknownWord;
 use crate::excerpt::excerpt;
 
 /// Most bytes of a name that is stored.
@@ -47,11 +48,11 @@ impl CallerKind {
 }
 
 impl FromStr for CallerKind {
-    type Err = ();
+    type Err = UnknownWord;
 
-    fn from_str(text: &str) -> Result<Self, ()> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
-        found.ok_or(())
+        found.ok_or_else(|| UnknownWord(text.to_owned()))
     }
 }
 

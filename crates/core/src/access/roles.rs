@@ -39,6 +39,11 @@ pub enum ServiceRole {
 #[error("{0:?} is no role: use one of {known}", known = .1)]
 pub struct UnknownRole(String, String);
 
+/// The text is none of the known words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not known")]
+pub struct UnknownWord(pub(crate) String);
+
 impl Role {
     /// All of them, the one with the fewest rights first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Operate, Self::Admin];

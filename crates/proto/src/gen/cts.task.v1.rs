@@ -1131,6 +1131,7 @@ pub mod task_service_client {
     ///
     /// reason           code                 meaning
     /// invalid          INVALID_ARGUMENT     the task or the request is refused
+    /// not_allowed      INVALID_ARGUMENT     the configuration does not allow such a task (security)
     /// exists           ALREADY_EXISTS       a task of that name exists, or is being deleted
     /// unknown          NOT_FOUND            no task has that name
     /// busy             FAILED_PRECONDITION  a run of the task is in progress or due
@@ -1732,6 +1733,7 @@ pub mod task_service_server {
     ///
     /// reason           code                 meaning
     /// invalid          INVALID_ARGUMENT     the task or the request is refused
+    /// not_allowed      INVALID_ARGUMENT     the configuration does not allow such a task (security)
     /// exists           ALREADY_EXISTS       a task of that name exists, or is being deleted
     /// unknown          NOT_FOUND            no task has that name
     /// busy             FAILED_PRECONDITION  a run of the task is in progress or due

@@ -114,6 +114,6 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         source: event.config.source,
         resources: event.resources.map(counts_to_wire),
         remote_url: event.remote_url.unwrap_or_default(),
-        requested_by: String::new(),
+        requested_by: event.requested_by.unwrap_or_default(),
     }
 }

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
+mod access;
+mod access_stage;
 mod crowds;
 mod folder;
 mod peers;
+mod reflected;
 mod rig;
 mod tls;
 mod tls_reload;

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cts_listen::{ClientLimit, ClientLimiter};
+use cts_rpc::access::ConnectedPeer;
 use cts_rpc::{Address, ClientTls, Endpoints, HealthSwitch, Peer, Peers, ProbeTimes, ServerTls};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -18,7 +19,6 @@ use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::transport::Channel;
-use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
 use tower::{Service, ServiceExt as _};
 
 /// More than anything here takes when it works.
@@ -44,8 +44,9 @@ impl Service<http::Request<Body>> for Who {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let shown = request
             .extensions()
-            .get::<TlsConnectInfo<TcpConnectInfo>>()
-            .and_then(TlsConnectInfo::peer_certs);
+            .get::<ConnectedPeer>()
+            .and_then(|peer| peer.identity.as_ref())
+            .map(|identity| identity.certificate.clone());
         let mut hash = DefaultHasher::new();
         shown.hash(&mut hash);
         let response = http::Response::builder()

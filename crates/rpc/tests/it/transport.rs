@@ -1,41 +1,13 @@
 //! Servers over the in-memory transport and over TCP behave the same.
 
-use std::collections::BTreeSet;
-
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::{Endpoints, connect, memory_transport};
 use tokio::sync::oneshot;
-use tokio_stream::StreamExt as _;
 use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
-use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
-use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
-use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
-use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
 
-async fn services(channel: Channel) -> BTreeSet<String> {
-    let request = ServerReflectionRequest {
-        host: String::new(),
-        message_request: Some(MessageRequest::ListServices(String::new())),
-    };
-    let mut answers = ServerReflectionClient::new(channel)
-        .server_reflection_info(tokio_stream::once(request))
-        .await
-        .unwrap()
-        .into_inner();
-    match answers.next().await.unwrap().unwrap() {
-        ServerReflectionResponse {
-            message_response: Some(MessageResponse::ListServicesResponse(list)),
-            ..
-        } => list
-            .service
-            .into_iter()
-            .map(|service| service.name)
-            .collect(),
-        other => panic!("{other:?}"),
-    }
-}
+use crate::reflected::services;
 
 async fn check(channel: Channel) {
     let health = HealthClient::new(channel.clone())
@@ -49,7 +21,7 @@ async fn check(channel: Channel) {
         "grpc.health.v1.Health",
         "grpc.reflection.v1.ServerReflection",
     ];
-    assert_eq!(services(channel).await, expected.map(String::from).into());
+    assert_eq!(services(&channel).await, expected.map(String::from).into());
 }
 
 #[tokio::test]

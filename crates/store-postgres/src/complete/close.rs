@@ -28,11 +28,11 @@ pub(super) async fn succeed(
             SET status = 'succeeded', finished_at = $3, updated_at = $3, summary = $6, findings = $7,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
-            RETURNING id, task_name, incarnation, input_hash, started_at
+            RETURNING id, task_name, incarnation, input_hash, started_at, requested_by
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                config, summary)
-            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5, $6 FROM closed
+                                config, summary, requested_by)
+            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5, $6, requested_by FROM closed
         ), last_applied AS (
             UPDATE tasks t
             SET last_applied = closed.input_hash, tried_input = closed.input_hash,
@@ -111,11 +111,11 @@ pub(super) async fn give_up(
                 summary = $11, findings = $12,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
-            RETURNING id, task_name, incarnation, input_hash, started_at, settings
+            RETURNING id, task_name, incarnation, input_hash, started_at, settings, requested_by
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                error, config, summary)
-            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7, $11 FROM closed
+                                error, config, summary, requested_by)
+            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7, $11, requested_by FROM closed
         ), counted AS (
             UPDATE tasks t
             SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,

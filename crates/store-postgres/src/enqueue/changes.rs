@@ -114,9 +114,11 @@ impl<'a> Changes<'a> {
                     WHERE a.run_id = n.id AND n.requested
                 )
                 INSERT INTO runs (id, task_name, incarnation, input_hash, kind, no_retry, requested,
-                                  status, due_at, created_at, updated_at, settings)
+                                  status, due_at, created_at, updated_at, settings, requested_by)
                 SELECT n.id, n.task, t.incarnation, n.input, n.kind, n.requested, n.requested, 'queued',
-                       least(n.place, $6), $6, $6, n.settings
+                       least(n.place, $6), $6, $6, n.settings,
+                       CASE WHEN n.requested THEN
+                           (SELECT q.requested_by FROM run_requests q WHERE q.run_id = n.id) END
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
                             $7::BIGINT[], $8::BIGINT[])
                     AS n (id, task, input, kind, requested, place, settings)

@@ -10,7 +10,7 @@ use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, DeletedTaskRow, EventRow, Import, InputRow,
     LogLineRow, RunRow, TaskRow, TickEventRow,
 };
-use cts_store::{StoreError, StoredInput, stored_kind, stored_serial};
+use cts_store::{StoreError, StoredInput, StoredRecord, StoredToken, stored_kind, stored_serial};
 use sqlx::PgConnection;
 
 use self::columns::{column, encode, json, stored_incarnation, without_null};
@@ -263,13 +263,13 @@ impl Import for PostgresImport {
             INSERT INTO runs (id, task_name, input_hash, status, attempts, errors, epoch, due_at,
                               started_at, finished_at, created_at, updated_at, kind, no_retry,
                               changes_present, plan_encoding, plan, requested,
-                              incarnation, summary, findings, destroys, remote_run)
+                              incarnation, summary, findings, destroys, remote_run, requested_by)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                                  $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
                                  $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
                                  $18::BOOLEAN[], $19::BIGINT[], $20::TEXT[], $21::TEXT[],
-                                 $22::TEXT[], $23::TEXT[])",
+                                 $22::TEXT[], $23::TEXT[], $24::TEXT[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -294,6 +294,9 @@ impl Import for PostgresImport {
         .bind(findings)
         .bind(column(&rows, |row| stored_kind(row.kind).1))
         .bind(remotes)
+        .bind(column(&rows, |row| {
+            row.requested_by.as_deref().map(without_null)
+        }))
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;
@@ -320,10 +323,10 @@ impl Import for PostgresImport {
         sqlx::query(
             "-- import: events
             INSERT INTO events (position, id, task_name, run_id, success, start_time, end_time,
-                                error, config, incarnation, summary)
+                                error, config, incarnation, summary, requested_by)
             SELECT * FROM unnest($1::BIGINT[], $2::UUID[], $3::TEXT[], $4::UUID[], $5::BOOLEAN[],
                                  $6::BIGINT[], $7::BIGINT[], $8::TEXT[], $9::TEXT[],
-                                 $10::BIGINT[], $11::TEXT[])",
+                                 $10::BIGINT[], $11::TEXT[], $12::TEXT[])",
         )
         .bind(column(&rows, |row| row.position))
         .bind(column(&rows, |row| row.event.id.as_uuid()))
@@ -338,6 +341,9 @@ impl Import for PostgresImport {
         .bind(configs)
         .bind(column(&rows, |row| stored_incarnation(row.incarnation)))
         .bind(summaries)
+        .bind(column(&rows, |row| {
+            row.event.requested_by.as_deref().map(without_null)
+        }))
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;
@@ -404,6 +410,73 @@ impl Import for PostgresImport {
         Ok(())
     }
 
+    async fn tokens(&mut self, rows: Vec<StoredToken>) -> Result<(), StoreError> {
+        let tasks = rows.iter().map(|row| encoded(OPERATION, &row.tasks));
+        let tasks = tasks.collect::<Result<Vec<_>, _>>()?;
+        sqlx::query(
+            "-- import: tokens
+            INSERT INTO access_tokens (name, sha256, role, tasks, created_at, created_by, expires_at)
+            SELECT * FROM unnest($1::TEXT[], $2::BYTEA[], $3::TEXT[], $4::TEXT[], $5::BIGINT[],
+                                 $6::TEXT[], $7::BIGINT[])",
+        )
+        .bind(column(&rows, |row| row.name.as_str()))
+        .bind(column(&rows, |row| row.sha256.as_slice()))
+        .bind(column(&rows, |row| row.role.as_str()))
+        .bind(tasks)
+        .bind(column(&rows, |row| row.created_at.timestamp_micros()))
+        .bind(column(&rows, |row| without_null(&row.created_by)))
+        .bind(column(&rows, |row| {
+            row.expires_at.map(|end| end.timestamp_micros())
+        }))
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
+    async fn audit_records(&mut self, rows: Vec<StoredRecord>) -> Result<(), StoreError> {
+        let arguments = rows
+            .iter()
+            .map(|row| encoded(OPERATION, &row.record.arguments))
+            .collect::<Result<Vec<_>, _>>()?;
+        let addresses = column(&rows, |row| {
+            row.record.caller.address.map(|address| address.to_string())
+        });
+        let addresses: Vec<String> = addresses
+            .into_iter()
+            .map(Option::unwrap_or_default)
+            .collect();
+        sqlx::query(
+            "-- import: audit records
+            INSERT INTO audit_records (number, recorded_at, caller_kind, caller, issuer, address, action,
+                                       target, arguments, outcome, reason, request_id, calls)
+            SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[],
+                                 $6::TEXT[], $7::TEXT[], $8::TEXT[], $9::TEXT[], $10::TEXT[],
+                                 $11::TEXT[], $12::TEXT[], $13::BIGINT[])",
+        )
+        .bind(column(&rows, |row| {
+            i64::try_from(row.number).unwrap_or(i64::MAX)
+        }))
+        .bind(column(&rows, |row| row.at.timestamp_micros()))
+        .bind(column(&rows, |row| row.record.caller.kind.as_str()))
+        .bind(column(&rows, |row| without_null(&row.record.caller.name)))
+        .bind(column(&rows, |row| without_null(&row.record.caller.issuer)))
+        .bind(addresses)
+        .bind(column(&rows, |row| row.record.action.as_str()))
+        .bind(column(&rows, |row| without_null(&row.record.target)))
+        .bind(arguments)
+        .bind(column(&rows, |row| row.record.outcome.as_str()))
+        .bind(column(&rows, |row| {
+            without_null(row.record.outcome.reason())
+        }))
+        .bind(column(&rows, |row| without_null(&row.record.request_id)))
+        .bind(column(&rows, |row| i64::from(row.record.count)))
+        .execute(&mut self.connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        Ok(())
+    }
+
     async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         for statement in [
             "-- import: later events come behind these
@@ -412,6 +485,9 @@ impl Import for PostgresImport {
             "-- import: later tasks are others than these
             SELECT setval('task_incarnations', greatest(
                 1, (SELECT max(incarnation) FROM tasks), (SELECT max(incarnation) FROM runs)))",
+            "-- import: later records come behind these
+            UPDATE audit_head SET number = greatest(
+                number, (SELECT coalesce(max(number), 0) FROM audit_records))",
             "ANALYZE tasks, inputs, runs, events, log_lines",
             "COMMIT",
         ] {

@@ -1,8 +1,10 @@
 //! The implementation of the trait: one transaction per method.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cts_core::access::AuditRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
@@ -16,7 +18,7 @@ use cts_store::{
     StoredInput, StoredTask, TaskChange, TaskError, TaskState, TaskVersion, WaitingRuns,
 };
 
-use super::{SqlStore, read, statement, transaction};
+use super::{SqlStore, change, read, statement, transaction};
 use crate::database::Database;
 use crate::release_all::release_all;
 use crate::{
@@ -26,17 +28,24 @@ use crate::{
 
 #[async_trait]
 impl<D: Database> Store for SqlStore<D> {
+    fn recording(&self, record: AuditRecord) -> Arc<dyn Store> {
+        Arc::new(Self {
+            record: Some(Arc::new(record)),
+            ..self.clone()
+        })
+    }
+
     async fn lead(
         &self,
         member: &Member,
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError> {
-        self.0.lead(member, epoch, time_to_live).await
+        self.database.lead(member, epoch, time_to_live).await
     }
 
     async fn resign(&self, member: &Member) -> Result<(), StoreError> {
-        self.0.resign(member).await
+        self.database.resign(member).await
     }
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
@@ -68,7 +77,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn create_task(&self, task: &NewTask) -> Result<(), TaskError> {
-        transaction!(self, PowerCut, c => changes::create(c, task))
+        change!(self, Short, Some(task.run), c => changes::create(c, task))
     }
 
     async fn change_task(
@@ -76,15 +85,20 @@ impl<D: Database> Store for SqlStore<D> {
         name: &TaskName,
         change: &TaskChange,
     ) -> Result<StoredTask, TaskError> {
-        transaction!(self, PowerCut, c => changes::change(c, name, change))
+        let run = change.request.map(|(run, _)| run);
+        change!(self, Short, run, c => changes::change(c, name, change))
     }
 
     async fn delete_task(&self, name: &TaskName, deletion: Deletion) -> Result<bool, TaskError> {
-        transaction!(self, PowerCut, c => changes::delete(c, name, deletion))
+        let run = match deletion {
+            Deletion::AsTaskSays { run } => Some(run),
+            Deletion::Retain => None,
+        };
+        change!(self, Short, run, c => changes::delete(c, name, deletion))
     }
 
     async fn plan_destruction(&self, name: &TaskName, run: RunId) -> Result<bool, TaskError> {
-        transaction!(self, PowerCut, c => destruction::plan(c, name, run))
+        change!(self, Short, Some(run), c => destruction::plan(c, name, run))
     }
 
     async fn release_task(
@@ -92,7 +106,7 @@ impl<D: Database> Store for SqlStore<D> {
         name: &TaskName,
         seen: Option<&[Loss]>,
     ) -> Result<Option<Blocked>, TaskError> {
-        transaction!(self, PowerCut, c => shrink_limits::release(c, name, seen))
+        change!(self, Short, None, c => shrink_limits::release(c, name, seen))
     }
 
     async fn terraform_state(&self, name: &TaskName) -> Result<Option<StateRecord>, StoreError> {
@@ -105,7 +119,7 @@ impl<D: Database> Store for SqlStore<D> {
         decision: &StateDecision,
         run: RunId,
     ) -> Result<StateRecord, TaskError> {
-        transaction!(self, PowerCut, c => terraform_states::decide(c, name, decision, run))
+        change!(self, Short, Some(run), c => terraform_states::decide(c, name, decision, run))
     }
 
     async fn drop_draft(&self, name: &TaskName, run: RunId) -> Result<(), StoreError> {
@@ -134,7 +148,7 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         archive: ArchiveId,
     ) -> Result<PendingDeletions, LeaderError> {
-        self.0.reset_tasks(leader, archive).await
+        self.database.reset_tasks(leader, archive).await
     }
 
     async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
@@ -167,7 +181,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn version(&self) -> Result<String, StoreError> {
-        self.0.version().await
+        self.database.version().await
     }
 
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
@@ -183,11 +197,11 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError> {
-        self.0.enqueue(leader, requests).await
+        self.database.enqueue(leader, requests).await
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
-        self.0.acquire(claim).await
+        self.database.acquire(claim).await
     }
 
     async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError> {
@@ -203,7 +217,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
-        self.0.complete(completion).await
+        self.database.complete(completion).await
     }
 
     async fn cancel_run(
@@ -212,7 +226,7 @@ impl<D: Database> Store for SqlStore<D> {
         force: bool,
         event: EventId,
     ) -> Result<CancelledRun, CancelError> {
-        transaction!(self, PowerCut, c => cancel::cancel(c, run, (force, event)))
+        change!(self, Short, None, c => cancel::cancel(c, run, (force, event)))
     }
 
     async fn cancel_state(&self, run: RunId) -> Result<Option<CancelState>, StoreError> {
@@ -224,7 +238,7 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
-        self.0.reap(leader, each).await
+        self.database.reap(leader, each).await
     }
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
@@ -283,7 +297,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
-        self.0.prune(retention).await
+        self.database.prune(retention).await
     }
 
     async fn append_log(
@@ -293,7 +307,7 @@ impl<D: Database> Store for SqlStore<D> {
         epoch: LeaseEpoch,
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError> {
-        self.0.append_log(run, holder, epoch, lines).await
+        self.database.append_log(run, holder, epoch, lines).await
     }
 
     async fn read_log(
@@ -310,10 +324,10 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
-        self.0.publish(hints).await
+        self.database.publish(hints).await
     }
 
     async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
-        self.0.listen().await
+        self.database.listen().await
     }
 }

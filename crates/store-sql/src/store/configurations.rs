@@ -9,7 +9,7 @@ use cts_store::{
     Member, MemberConfiguration, Registered, StoreError,
 };
 
-use super::{SqlStore, read, transaction};
+use super::{SqlStore, change, read, transaction};
 use crate::configurations;
 use crate::database::Database;
 
@@ -35,7 +35,7 @@ impl<D: Database> ConfigurationStore for SqlStore<D> {
     }
 
     async fn put_in_force(&self, wanted: &AppliedConfiguration) -> Result<Option<u64>, StoreError> {
-        transaction!(self, PowerCut, Long, c => configurations::apply(c, wanted))
+        change!(self, Long, None, if |number: &Option<u64>| number.is_some(), c => configurations::apply(c, wanted))
     }
 
     async fn configuration_in_force(&self) -> Result<Option<ConfigurationInForce>, StoreError> {

@@ -26,10 +26,10 @@ impl<D: Database> Housekeeping for SqlStore<D> {
     }
 
     async fn log_space(&self) -> Result<u64, StoreError> {
-        self.0.log_space().await
+        self.database.log_space().await
     }
 
     async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
-        self.0.remove_logs(bytes).await
+        self.database.remove_logs(bytes).await
     }
 }

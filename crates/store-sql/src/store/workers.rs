@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use cts_core::{WorkerId, WorkerRecord};
 use cts_store::{StoreError, WorkerState, WorkerStore};
 
-use super::{SqlStore, read, statement};
+use super::{SqlStore, change, read, statement};
 use crate::database::Database;
 use crate::workers;
 
@@ -17,7 +17,7 @@ impl<D: Database> WorkerStore for SqlStore<D> {
     }
 
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {
-        statement!(self, c => workers::drain(c, worker))
+        change!(self, Short, None, if |known| *known, c => workers::drain(c, worker))
     }
 
     async fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@ use cts_core::{
     TaskCheck, TaskName, TaskOrigin, TaskRemoteRun, TaskSpec,
 };
 
+use crate::access_store::{StoredRecord, StoredToken};
 use crate::contents::StoredInput;
 use crate::model::LogLine;
 
@@ -145,6 +146,8 @@ pub struct RunRow {
     pub created_at: i64,
     /// When it was changed last.
     pub updated_at: i64,
+    /// Who asked for it, for people.
+    pub requested_by: Option<String>,
 }
 
 /// An event.
@@ -251,6 +254,20 @@ fn details_size(details: &RunDetails) -> usize {
 impl EventRow {
     pub(super) fn size(&self) -> usize {
         2 * SMALL + self.event.error.as_ref().map_or(0, String::len)
+    }
+}
+
+impl StoredToken {
+    #[expect(clippy::unused_self, reason = "as for the other rows")]
+    pub(super) const fn size(&self) -> usize {
+        2 * SMALL
+    }
+}
+
+impl StoredRecord {
+    #[expect(clippy::unused_self, reason = "as for the other rows")]
+    pub(super) const fn size(&self) -> usize {
+        4 * SMALL
     }
 }
 

@@ -3,8 +3,9 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-use cts_config::ServicesConfig;
+use cts_config::{Config, SecurityConfig, ServicesConfig};
 use cts_listen::ClientLimiter;
+use cts_rpc::access::AccessRules;
 use cts_rpc::{
     Address, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles, TransportRule,
 };
@@ -26,11 +27,27 @@ pub(crate) struct Links {
     rule: TransportRule,
     server: Option<ServerTls>,
     client: Option<ClientTls>,
+    access: AccessRules,
     schedulers: Vec<String>,
     watchers: Vec<String>,
 }
 
 impl Links {
+    /// The links of one service alone. Without certificates it could not tell its callers apart.
+    pub(crate) async fn of_service(config: &Config) -> Result<Self, Failure> {
+        require_certificates(config)?;
+        Self::checked(config).await
+    }
+
+    /// The links of a process with all services, which checks its callers as the configuration says.
+    pub(crate) async fn checked(config: &Config) -> Result<Self, Failure> {
+        let links = Self::new(&config.services).await?;
+        Ok(Self {
+            access: access_rules(&config.security),
+            ..links
+        })
+    }
+
     /// Reads the TLS files that the configuration names.
     pub(crate) async fn new(config: &ServicesConfig) -> Result<Self, Failure> {
         let rule = TransportRule {
@@ -56,6 +73,7 @@ impl Links {
             rule,
             server,
             client,
+            access: AccessRules::default(),
             schedulers: config.schedulers.clone(),
             watchers: config.watchers.clone(),
         })
@@ -126,6 +144,7 @@ impl Links {
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) {
+        let endpoints = endpoints.with_access(self.access.clone());
         let until = shutdown.clone().cancelled_owned();
         match self.server.clone() {
             Some(tls) => {
@@ -137,6 +156,32 @@ impl Links {
                 endpoints.serve_tcp(listener, limiter, until),
             ),
         }
+    }
+}
+
+/// Refuses to go on if callers are to be told apart and show no certificates.
+pub(crate) fn require_certificates(config: &Config) -> Result<(), Failure> {
+    let security = &config.security;
+    let keys = match (security.require_auth, security.service_roles) {
+        (false, false) => return Ok(()),
+        (true, false) => "security.require_auth",
+        (false, true) => "security.service_roles",
+        (true, true) => "security.require_auth and security.service_roles",
+    };
+    let tls = config.services.tls.as_ref();
+    if tls.is_some_and(|tls| tls.verify_incoming) {
+        return Ok(());
+    }
+    Err(Failure::NoCertificates { keys })
+}
+
+fn access_rules(security: &SecurityConfig) -> AccessRules {
+    AccessRules {
+        service_roles: security.service_roles,
+        require_auth: security.require_auth,
+        domain: security.domain.clone(),
+        authenticator: None,
+        refusals: None,
     }
 }
 

@@ -18,7 +18,7 @@ use tonic::transport::Channel;
 
 use crate::failure::Failure;
 use crate::services::client_limits::services_limiter;
-use crate::services::connections::{Links, infallible};
+use crate::services::connections::{Links, infallible, require_certificates};
 use crate::services::database::Database;
 use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
@@ -99,7 +99,11 @@ impl Embedded {
             reset_storage,
         } = options;
         wiring::log_controller_setup(mode.as_str());
-        let links = Links::new(&config.services).await?;
+        if sockets.grpc.is_some() && !config.security.require_auth {
+            // Without tokens only certificates have roles.
+            require_certificates(config)?;
+        }
+        let links = Links::checked(config).await?;
         let shape = if config.database.is_some() && mode != StartMode::Inspect {
             Shape::Cluster
         } else {

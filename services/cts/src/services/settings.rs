@@ -16,7 +16,7 @@ use cts_core::{Incarnation, REMOTE_DRIVER, TaskSpec};
 use cts_gateway::{Gateway, Mode};
 use cts_handlers::WebhookSettings;
 use cts_runtime::{LogFormat, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
-use cts_scheduler::{Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
+use cts_scheduler::{Audit, Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
 use cts_tls::{Authorities, ClientFiles, IdentityFiles, ServerFiles};
 use cts_vault::VaultSettings;
@@ -187,6 +187,12 @@ pub(crate) fn scheduler(
         options.cluster_name = Some(cluster.cluster_name.clone());
     }
     options.settings = common_settings(config, &options);
+    let audit = &config.security.audit;
+    options.audit = Audit {
+        kept_for: audit.kept_for,
+        kept: audit.kept,
+        file: audit.file.clone(),
+    };
     options.hands_out_key = config.security.key_file.is_none();
     // A pass waits for its own worker.
     options.workers = match (shape, mode) {

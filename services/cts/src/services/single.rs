@@ -27,7 +27,7 @@ pub(crate) async fn run_watcher(
     grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let links = Links::new(&config.services).await?;
+    let links = Links::of_service(config).await?;
     let grpc = links.listen(grpc).await?;
     let Some(consul) = unless_ended(&shutdown, consul_client(config)).await? else {
         return Ok(());
@@ -64,7 +64,7 @@ pub(crate) async fn run_scheduler(
             what: "`cts scheduler`",
         });
     }
-    let links = Links::new(&config.services).await?;
+    let links = Links::of_service(config).await?;
     let grpc = links.listen(grpc).await?;
     tracing::info!(target: "cli", "initializing controller");
     let opening = Database::open(config, process_env);
@@ -125,7 +125,7 @@ pub(crate) async fn run_worker(
 ) -> Result<(), Failure> {
     config.require_shared_backend()?;
     config.require_reachable_backend()?;
-    let links = Links::new(&config.services).await?;
+    let links = Links::of_service(config).await?;
     let grpc = links.listen(grpc).await?;
     let working_dir = working_dir.map_or_else(
         || settings::worker_directory(config),
@@ -199,7 +199,7 @@ pub(crate) async fn run_gateway(
     grpc: SocketAddr,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let links = Links::new(&config.services).await?;
+    let links = Links::of_service(config).await?;
     let tls = wiring::api_tls(config).await?;
     let entry = CatalogEntry::new(config, wiring::unasked_consul_client(config)?);
     let grpc = links.listen(grpc).await?;

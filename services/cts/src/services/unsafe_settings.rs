@@ -10,16 +10,19 @@ use cts_config::Config;
 use cts_core::LogLevel;
 use cts_runtime::ProcessEnv;
 
+use crate::failure::Failure;
+
 /// May be read by everybody on the machine.
 const READABLE_BY_OTHERS: u32 = 0o004;
 
-/// Logs one warning for each thing that is not safe. `readable` holds those found before the log began.
-pub(crate) fn warn(
+/// Logs one warning for each thing that is not safe; with `security.strict` they are one failure. `readable` holds
+/// those found before the log began.
+pub(crate) fn check(
     command: &ServiceCommand,
     config: &Config,
     process_env: &ProcessEnv,
     readable: Vec<String>,
-) {
+) -> Result<(), Failure> {
     let files = command.options().configuration.paths.iter();
     let files = files.map(|path| process_env.current_dir.join(path));
     let mut found = readable;
@@ -31,9 +34,13 @@ pub(crate) fn warn(
                 .to_owned(),
         );
     }
+    if config.security.strict && !found.is_empty() {
+        return Err(Failure::NotSafe(found));
+    }
     for text in found {
         tracing::warn!(target: "cli", "not safe: {text}");
     }
+    Ok(())
 }
 
 /// Resources that a service uses.
@@ -44,6 +51,8 @@ struct Uses {
     database: bool,
     terraform: bool,
     services: bool,
+    /// Other processes can call the service by gRPC.
+    grpc: bool,
     /// The service offers the API beyond this machine.
     open_api: bool,
 }
@@ -57,6 +66,7 @@ impl Uses {
                 once,
                 inspect,
                 inspect_task,
+                grpc_address,
                 ..
             }) => Self {
                 consul: true,
@@ -64,6 +74,7 @@ impl Uses {
                 database: true,
                 terraform: true,
                 services: false,
+                grpc: grpc_address.is_some(),
                 open_api: !once
                     && !inspect
                     && inspect_task.is_empty()
@@ -72,11 +83,13 @@ impl Uses {
             ServiceCommand::Watcher(_) => Self {
                 consul: true,
                 services: true,
+                grpc: true,
                 ..nothing
             },
             ServiceCommand::Scheduler(_) => Self {
                 database: true,
                 services: true,
+                grpc: true,
                 ..nothing
             },
             ServiceCommand::Worker(_) => Self {
@@ -84,10 +97,12 @@ impl Uses {
                 vault: true,
                 terraform: true,
                 services: true,
+                grpc: true,
                 ..nothing
             },
             ServiceCommand::Gateway(Gateway { api, .. }) => Self {
                 services: true,
+                grpc: true,
                 open_api: is_reachable(api.bind_address),
                 ..nothing
             },
@@ -131,10 +146,14 @@ fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
         uses.services && config.services.plaintext && config.services.tls.is_none(),
         "services talk in plain text over the network (services.plaintext): anybody on the way can give orders; configure services.tls",
     );
+    say(
+        uses.grpc && config.services.tls.is_some() && !config.security.service_roles,
+        "every certificate of the services' authority may call every gRPC method: name the roles in the certificates, and set security.service_roles = true",
+    );
     let asks_for_certificates = config.tls.as_ref().is_some_and(|tls| tls.verify_incoming);
     say(
-        uses.open_api && !asks_for_certificates,
-        "everybody who reaches the API can change and delete tasks: bind it to 127.0.0.1 (-bind-address), or ask for certificates (tls with verify_incoming)",
+        uses.open_api && !asks_for_certificates && !config.security.require_auth,
+        "everybody who reaches the API can change and delete tasks: bind it to 127.0.0.1 (-bind-address), require tokens (security.require_auth), or ask for certificates (tls with verify_incoming)",
     );
     say(
         uses.terraform && config.driver.persist_log && config.log_level <= LogLevel::Debug,
@@ -213,6 +232,7 @@ mod tests {
         database: true,
         terraform: true,
         services: true,
+        grpc: true,
         open_api: true,
     };
 
@@ -242,6 +262,17 @@ mod tests {
             of_settings(bound, &config("port = 8558")),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn an_api_that_requires_credentials_is_safe() {
+        for (text, count) in [
+            ("security { require_auth = true }", 0),
+            ("security { require_auth = false }", 1),
+            ("security { service_roles = true }", 1),
+        ] {
+            assert_eq!(of_settings(ALL, &config(text)).len(), count, "{text}");
+        }
     }
 
     #[test]

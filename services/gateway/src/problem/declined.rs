@@ -51,6 +51,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
     match (change, reason) {
         (Change::Create(mode), _) => match (reason, mode) {
             (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
+            (Reason::NotAllowed, _) => answer(StatusCode::BAD_REQUEST),
             // Any failure of an inspection counts as the client's (docs/compatibility.md#api).
             (_, RunMode::Inspect) => answer(StatusCode::BAD_REQUEST),
             (_, RunMode::Later | RunMode::Now) => answer(StatusCode::INTERNAL_SERVER_ERROR),
@@ -72,7 +73,7 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
         (Change::Replace, _) => match reason {
             Reason::Busy | Reason::Deleting => busy(name),
             Reason::Revision | Reason::Exists | Reason::Unknown => answer(StatusCode::CONFLICT),
-            Reason::Invalid => answer(StatusCode::BAD_REQUEST),
+            Reason::Invalid | Reason::NotAllowed => answer(StatusCode::BAD_REQUEST),
             Reason::RunFailed | Reason::NotInitialized => answer(StatusCode::UNPROCESSABLE_ENTITY),
             Reason::LostMore | Reason::NoConflict | Reason::StillThere => {
                 answer(StatusCode::INTERNAL_SERVER_ERROR)

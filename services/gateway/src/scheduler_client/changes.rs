@@ -35,6 +35,7 @@ pub(crate) enum ChangeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
     Invalid,
+    NotAllowed,
     Exists,
     Unknown,
     Busy,
@@ -55,6 +56,7 @@ impl Reason {
         Some(
             match status.metadata().get(Self::METADATA)?.to_str().ok()? {
                 "invalid" => Self::Invalid,
+                "not_allowed" => Self::NotAllowed,
                 "exists" => Self::Exists,
                 "unknown" => Self::Unknown,
                 "busy" => Self::Busy,

@@ -84,6 +84,7 @@ async fn failures_of_the_scheduler_have_their_statuses() {
             &format!("Error updating task 'failing'. {FAILED}"),
         ),
         ("refused", 500, refused),
+        ("forbidden", 400, "security says no"),
         ("broken", 500, INTERNAL),
     ] {
         let path = format!("/v1/tasks/{name}");
@@ -94,6 +95,7 @@ async fn failures_of_the_scheduler_have_their_statuses() {
         ("busy", 409, &active("busy")),
         ("leaving", 409, &active("leaving")),
         ("refused", 400, refused),
+        ("forbidden", 400, "security says no"),
         ("failing", 422, FAILED),
         ("fresh", 422, incomplete),
         ("broken", 500, INTERNAL),

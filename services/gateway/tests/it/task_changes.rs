@@ -45,6 +45,7 @@ fn fate(name: &str) -> Result<(), Status> {
             "the data was not complete in time",
         ),
         "refused" => declined(Code::InvalidArgument, "invalid", "the name is no name"),
+        "forbidden" => declined(Code::InvalidArgument, "not_allowed", "security says no"),
         "broken" => Status::internal("database at 10.0.0.7 said no"),
         "newer" => declined(Code::Unknown, "made_up_later", "inner text"),
         "away" => Status::unavailable("the database is away"),

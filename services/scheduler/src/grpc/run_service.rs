@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::access::AuditAction;
 use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_core::{Clock, RunId};
 use cts_proto::run::v1 as proto;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
+use crate::access::recorder::{note, outcome_of, record};
 use crate::explain::waiting_for;
 use crate::grpc::log_service::{lines_from_wire, storable};
 use crate::grpc::status::OrStatus as _;
@@ -204,8 +206,15 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::CancelRunRequest>,
     ) -> Result<Response<proto::CancelRunResponse>, Status> {
+        let record = record(&request, AuditAction::CancelRun, &request.get_ref().run_id);
         let request = request.into_inner();
-        self.cancel(&request).await.map(Response::new)
+        let record = record.with("force", request.force);
+        let recording = self.store.recording(record.clone());
+        let cancelled = self.cancel(&*recording, &request).await;
+        if let Err(status) = &cancelled {
+            note(&self.store, record, outcome_of(status)).await;
+        }
+        cancelled.map(Response::new)
     }
 
     async fn record_state(

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::access::{AuditAction, AuditRecord};
+use cts_core::state::StateDecision;
 use cts_core::{Clock, TaskName};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_server::TaskService;
@@ -15,6 +17,7 @@ use tokio_stream::StreamExt as _;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
+use crate::access::recorder::{note, record};
 use crate::explain::explain;
 use crate::grpc::status::OrStatus as _;
 use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task};
@@ -102,12 +105,15 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::CreateTaskRequest>,
     ) -> Result<Response<proto::CreateTaskResponse>, Status> {
+        let name = &request.get_ref().task.as_ref();
+        let name = name.map(|task| task.name.clone()).unwrap_or_default();
+        let record = record(&request, AuditAction::CreateTask, &name);
         let request = request.into_inner();
         let run = run_of(request.run_mode)?;
         let draft = draft(request.task)?;
-        let work = self.work.clone();
+        let record = with_draft(record, &draft).with("run", run.as_str());
         let Done { task, plan } = self
-            .run_detached(async move { work.create(draft, run).await })
+            .recorded(record, async move |work| work.create(draft, run).await)
             .await?;
         Ok(Response::new(proto::CreateTaskResponse {
             task: Some(task_to_wire(&task)),
@@ -119,12 +125,20 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::UpdateTaskRequest>,
     ) -> Result<Response<proto::UpdateTaskResponse>, Status> {
+        let record = record(&request, AuditAction::UpdateTask, &request.get_ref().name);
         let request = request.into_inner();
         let run = run_of(request.run_mode)?;
         let name = known_name(&request.name)?;
-        let work = self.work.clone();
+        let enabled = request.enabled;
+        let record = record.with("run", run.as_str());
+        let record = match enabled {
+            Some(enabled) => record.with("enabled", enabled),
+            None => record,
+        };
         let Done { task, plan } = self
-            .run_detached(async move { work.update(&name, request.enabled, run).await })
+            .recorded(record, async move |work| {
+                work.update(&name, enabled, run).await
+            })
             .await?;
         Ok(Response::new(proto::UpdateTaskResponse {
             task: Some(task_to_wire(&task)),
@@ -136,13 +150,18 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::ReplaceTaskRequest>,
     ) -> Result<Response<proto::ReplaceTaskResponse>, Status> {
+        let record = record(&request, AuditAction::ReplaceTask, &request.get_ref().name);
         let request = request.into_inner();
         let run = run_of(request.run_mode)?;
         let name = known_name(&request.name)?;
         let draft = draft(request.task)?;
-        let (work, revision) = (self.work.clone(), request.revision);
+        let revision = request.revision;
+        let record = with_draft(record, &draft).with("run", run.as_str());
+        let record = record.with("revision", revision);
         let Done { task, .. } = self
-            .run_detached(async move { work.replace(&name, draft, revision, run).await })
+            .recorded(record, async move |work| {
+                work.replace(&name, draft, revision, run).await
+            })
             .await?;
         Ok(Response::new(proto::ReplaceTaskResponse {
             task: Some(task_to_wire(&task)),
@@ -153,11 +172,12 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::DeleteTaskRequest>,
     ) -> Result<Response<proto::DeleteTaskResponse>, Status> {
+        let record = record(&request, AuditAction::DeleteTask, &request.get_ref().name);
         let request = request.into_inner();
         let name = known_name(&request.name)?;
         let mode = mode_of(request.mode)?;
-        let work = self.work.clone();
-        self.run_detached(async move { work.delete(&name, mode).await })
+        let record = record.with("infrastructure", mode.as_str());
+        self.recorded(record, async move |work| work.delete(&name, mode).await)
             .await?;
         Ok(Response::new(proto::DeleteTaskResponse {}))
     }
@@ -167,9 +187,9 @@ impl TaskService for TaskEndpoint {
         request: Request<proto::PlanTaskDestructionRequest>,
     ) -> Result<Response<proto::PlanTaskDestructionResponse>, Status> {
         let name = known_name(&request.get_ref().name)?;
-        let work = self.work.clone();
+        let record = record(&request, AuditAction::PlanDestruction, name.as_str());
         let plan = self
-            .run_detached(async move { work.plan_destruction(&name).await })
+            .recorded(record, async move |work| work.plan_destruction(&name).await)
             .await?;
         Ok(Response::new(proto::PlanTaskDestructionResponse {
             plan: plan.map(convert::plan_to_wire),
@@ -180,13 +200,18 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::ReleaseTaskRequest>,
     ) -> Result<Response<proto::ReleaseTaskResponse>, Status> {
+        let record = record(&request, AuditAction::ReleaseTask, &request.get_ref().name);
         let request = request.into_inner();
         let name = known_name(&request.name)?;
         let seen = request.seen.map(|seen| {
             let losses = seen.losses.into_iter();
             losses.map(convert::loss_from_wire).collect::<Vec<_>>()
         });
-        let held = self.work.release(&name, seen.as_deref()).await?;
+        let held = self
+            .recorded(record, async move |work| {
+                work.release(&name, seen.as_deref()).await
+            })
+            .await?;
         Ok(Response::new(proto::ReleaseTaskResponse {
             hold: held.map(convert::hold_to_wire),
         }))
@@ -208,10 +233,19 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::DecideTerraformStateRequest>,
     ) -> Result<Response<proto::DecideTerraformStateResponse>, Status> {
+        let record = record(&request, AuditAction::DecideState, &request.get_ref().name);
         let request = request.into_inner();
         let name = known_name(&request.name)?;
         let decision = convert::state_decision_from_wire(request.decision)?;
-        let record = self.work.decide_state(&name, &decision).await?;
+        let record = match &decision {
+            StateDecision::Keep(keep) => record.with("keep", keep.as_str()),
+            StateDecision::From(earlier) => record.with("from", earlier),
+        };
+        let record = self
+            .recorded(record, async move |work| {
+                work.decide_state(&name, &decision).await
+            })
+            .await?;
         Ok(Response::new(proto::DecideTerraformStateResponse {
             state: Some(convert::state_record_to_wire(record)),
         }))
@@ -233,6 +267,30 @@ impl TaskService for TaskEndpoint {
 }
 
 impl TaskEndpoint {
+    /// Does the work of a call to its end, also if the caller goes away first, with a record of the call.
+    async fn recorded<T: Send + 'static, F>(
+        &self,
+        record: AuditRecord,
+        work: impl FnOnce(TaskCommands) -> F,
+    ) -> Result<T, Status>
+    where
+        F: Future<Output = Result<T, Refusal>> + Send + 'static,
+    {
+        let recording = TaskCommands {
+            store: self.store.recording(record.clone()),
+            ..self.work.clone()
+        };
+        let (working, store) = (work(recording), Arc::clone(&self.store));
+        self.run_detached(async move {
+            let done = working.await;
+            if let Err(refusal) = &done {
+                note(&store, record, refusal.outcome()).await;
+            }
+            done
+        })
+        .await
+    }
+
     /// Runs a future to its end, also if the caller goes away first.
     async fn run_detached<T: Send + 'static>(
         &self,
@@ -279,6 +337,17 @@ fn draft(task: Option<proto::Task>) -> Result<cts_core::TaskDraft, Status> {
     let invalid = |message: String| Status::from(Refusal::Invalid(message));
     let task = task.ok_or_else(|| invalid("a task is needed".to_owned()))?;
     convert::draft_from_wire(task).map_err(|error| invalid(error.to_string()))
+}
+
+/// The record of a declaration. Values of variables may be secret.
+fn with_draft(record: AuditRecord, draft: &cts_core::TaskDraft) -> AuditRecord {
+    let variables: Vec<&str> = draft.variables.keys().map(String::as_str).collect();
+    record
+        .with("module", &draft.module)
+        .with("version", &draft.version)
+        .with("enabled", draft.enabled)
+        .with("providers", draft.providers.join(", "))
+        .with("variables", variables.join(", "))
 }
 
 /// A text that cannot be a name names no task.

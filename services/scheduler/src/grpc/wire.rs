@@ -29,7 +29,7 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
         task_name: record.task.into(),
         waiting_for: record.waiting_for.unwrap_or_default(),
         remote_run: record.remote_run.map(convert::remote_run_to_wire),
-        requested_by: String::new(),
+        requested_by: record.requested_by.unwrap_or_default(),
     }
 }
 
@@ -59,6 +59,7 @@ pub(crate) fn requested_to_wire(request: RunRequest) -> proto::Run {
         queued_at: Some(convert::timestamp_to_wire(request.requested_at)),
         task_name: request.task.into(),
         waiting_for: waiting_for.to_owned(),
+        requested_by: request.requested_by.unwrap_or_default(),
         ..proto::Run::default()
     }
 }

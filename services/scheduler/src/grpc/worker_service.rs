@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::access::AuditAction;
 use cts_core::runs::RunKind;
 use cts_core::settings::ClusterKey;
 use cts_core::{Chain, JournalPart, WorkerId, WorkerRecord, requests_per_minute};
@@ -12,6 +13,7 @@ use cts_rpc::convert;
 use cts_store::{Store, StoreError, TaskChange};
 use tonic::{Request, Response, Status};
 
+use crate::access::recorder::{note, outcome_of, record};
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::status::OrStatus as _;
 use crate::leader::settings::other_settings;
@@ -158,13 +160,24 @@ impl WorkerService for WorkerEndpoint {
         &self,
         request: Request<proto::DrainWorkerRequest>,
     ) -> Result<Response<proto::DrainWorkerResponse>, Status> {
+        let record = record(
+            &request,
+            AuditAction::DrainWorker,
+            &request.get_ref().worker_id,
+        );
         let id = WorkerId::new(request.into_inner().worker_id);
-        let known = self.store.drain_worker(&id).await;
-        if !known.or_status()? {
-            return Err(Status::not_found(format!(
+        let recording = self.store.recording(record.clone());
+        let known = recording.drain_worker(&id).await.or_status();
+        let drained = known.and_then(|known| match known {
+            true => Ok(()),
+            false => Err(Status::not_found(format!(
                 "there is no worker {:?}",
                 id.as_str()
-            )));
+            ))),
+        });
+        if let Err(status) = drained {
+            note(&self.store, record, outcome_of(&status)).await;
+            return Err(status);
         }
         tracing::info!(worker.id = %id, "a worker is to drain");
         self.notifier.drains(&id);

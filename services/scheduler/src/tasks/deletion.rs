@@ -19,6 +19,17 @@ pub(crate) enum DeletionMode {
     Retain,
 }
 
+impl DeletionMode {
+    /// The word for records.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::RetainUnlessDestroying => "retain unless destroying",
+            Self::AsDeclared => "as declared",
+            Self::Retain => "retain",
+        }
+    }
+}
+
 impl TaskCommands {
     /// Deletes a task as soon as it is not running, and its infrastructure is destroyed if that is wanted.
     pub(crate) async fn delete(&self, name: &TaskName, mode: DeletionMode) -> Result<(), Refusal> {

@@ -1,6 +1,6 @@
 //! Why a request about a task is refused, and the status that callers get.
 
-use cts_core::{Chain, Loss, TaskName};
+use cts_core::{Chain, InvalidDraft, Loss, TaskName};
 use cts_store::{Refused, RefusedCode, StoreError, TaskError};
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Code, Status};
@@ -29,6 +29,8 @@ const OMITTED: &str = "\n[the middle is left out here; the run has all of it]\n"
 pub(crate) enum Refusal {
     #[error("{0}")]
     Invalid(String),
+    #[error("{0}")]
+    NotAllowed(String),
     #[error("task with name {0} already exists")]
     Exists(TaskName),
     #[error("there is no task '{0}'")]
@@ -76,6 +78,15 @@ impl Refusal {
         }
     }
 
+    /// Why a declaration is refused.
+    pub(super) fn of_draft(invalid: &InvalidDraft) -> Self {
+        let message = invalid.to_string();
+        match invalid {
+            InvalidDraft::Problems(_) => Self::Invalid(message),
+            InvalidDraft::NotAllowed(_) => Self::NotAllowed(message),
+        }
+    }
+
     /// Why no run happened.
     pub(super) fn of_request(refused: Refused) -> Self {
         match refused.code {
@@ -87,6 +98,7 @@ impl Refusal {
     const fn kind(&self) -> Option<(Code, &'static str)> {
         Some(match self {
             Self::Invalid(_) => (Code::InvalidArgument, "invalid"),
+            Self::NotAllowed(_) => (Code::InvalidArgument, "not_allowed"),
             Self::Exists(_) => (Code::AlreadyExists, "exists"),
             Self::Unknown(_) => (Code::NotFound, "unknown"),
             Self::Busy(_) => (Code::FailedPrecondition, "busy"),

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cts_core::access::AuditRecord;
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
@@ -13,15 +14,15 @@ use cts_core::{
     WorkerRecord,
 };
 use cts_store::{
-    AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState, CancelledRun, Claim,
-    Completed, Completion, Configuration, ConfigurationInForce, ConfigurationStore, Continuity,
-    Deletion, EnqueueRequest, Enqueued, ExpiredLeases, HeldLeases, Hint, HintStream, Housekeeping,
-    LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member,
-    MemberConfiguration, MemberState, NewTask, PendingDeletions, QueueDepth, Refused, Registered,
-    RemoteRunStore, RemovedLogs, Requeued, Retention, RunFilter, RunRecord, RunRequest,
-    SettingsChange, SettingsStore, Settlement, Store, StoreError, StoredInput, StoredTask,
-    TaskChange, TaskError, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns,
-    WorkerState, WorkerStore,
+    AccessStore, AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState,
+    CancelledRun, Claim, Completed, Completion, Configuration, ConfigurationInForce,
+    ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, HeldLeases,
+    Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError,
+    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken, NewTask,
+    PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs, Requeued,
+    Retention, RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement, Store,
+    StoreError, StoredInput, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError,
+    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -36,19 +37,19 @@ pub(crate) enum Fault {
     Silence,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FaultyStore {
-    inner: Arc<SqliteStore>,
-    faults: Mutex<HashMap<&'static str, VecDeque<Fault>>>,
-    calls: Mutex<HashMap<&'static str, usize>>,
+    inner: Arc<dyn Store>,
+    faults: Arc<Mutex<HashMap<&'static str, VecDeque<Fault>>>>,
+    calls: Arc<Mutex<HashMap<&'static str, usize>>>,
 }
 
 impl FaultyStore {
     pub(crate) fn over(inner: Arc<SqliteStore>) -> Arc<Self> {
         Arc::new(Self {
             inner,
-            faults: Mutex::default(),
-            calls: Mutex::default(),
+            faults: Arc::default(),
+            calls: Arc::default(),
         })
     }
 
@@ -97,9 +98,11 @@ fn failure() -> StoreError {
 }
 
 macro_rules! faulty {
-    ($trait:ident: $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> Result<$answer:ty, $error:ty>;)*) => {
+    ($trait:ident $(with $extra:item)*: $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> Result<$answer:ty, $error:ty>;)*) => {
         #[tonic::async_trait]
         impl $trait for FaultyStore {
+            $($extra)*
+
             $(async fn $name(&self $(, $argument: $type)*) -> Result<$answer, $error> {
                 let fault = self.begin(stringify!($name)).await?;
                 let answer = self.inner.$name($($argument),*).await;
@@ -171,7 +174,23 @@ faulty! {
 }
 
 faulty! {
-    Store:
+    AccessStore:
+    fn audit(&self, records: &[AuditRecord]) -> Result<(), StoreError>;
+    fn audit_records(&self, before: Option<u64>, limit: u32) -> Result<Vec<StoredRecord>, StoreError>;
+    fn audit_records_after(&self, after: u64, limit: u32) -> Result<Vec<StoredRecord>, StoreError>;
+    fn prune_audit(&self, kept_for: Duration, kept: u32) -> Result<u64, StoreError>;
+    fn create_token(&self, token: &NewStoredToken) -> Result<bool, StoreError>;
+    fn revoke_token(&self, name: &str) -> Result<bool, StoreError>;
+    fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
+}
+
+faulty! {
+    Store with fn recording(&self, record: AuditRecord) -> Arc<dyn Store> {
+        Arc::new(Self {
+            inner: self.inner.recording(record),
+            ..self.clone()
+        })
+    }:
     fn lead(&self, member: &Member, epoch: Option<LeaderEpoch>, time_to_live: Duration) -> Result<Leadership, StoreError>;
     fn resign(&self, member: &Member) -> Result<(), StoreError>;
     fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError>;

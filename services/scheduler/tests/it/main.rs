@@ -1,6 +1,7 @@
 //! The scheduler, called through its gRPC clients, with a real SQLite store and a watcher that the test plays.
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod audit;
 mod calls;
 mod configurations;
 mod creations;

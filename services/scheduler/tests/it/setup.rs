@@ -9,6 +9,7 @@ use cts_core::{
     Capabilities, DEFAULT_DRIVER, Engine, InvalidDraft, RunInput, ServiceInstance, SystemClock,
     TaskDraft, TaskSpec,
 };
+use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
@@ -45,6 +46,7 @@ pub(crate) struct Setup {
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) cluster: ClusterServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
+    pub(crate) access: AccessServiceClient<Channel>,
     pub(crate) watcher: PlayedWatcher,
     pub(crate) requests: RunRequests,
     pub(crate) checks: DisabledChecks,
@@ -121,7 +123,8 @@ impl Setup {
             logs: LogServiceClient::new(channel.clone()),
             bundles: BundleServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
-            workers: WorkerServiceClient::new(channel),
+            workers: WorkerServiceClient::new(channel.clone()),
+            access: AccessServiceClient::new(channel),
             watcher,
             requests,
             checks,
@@ -262,7 +265,9 @@ impl Setup {
 /// Like the configuration would, in short.
 fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
     if draft.module == "refused" {
-        return Err(InvalidDraft(vec!["the module is refused".to_owned()]));
+        return Err(InvalidDraft::Problems(vec![
+            "the module is refused".to_owned(),
+        ]));
     }
     let mut spec = task(&draft.name);
     spec.enabled = draft.enabled;

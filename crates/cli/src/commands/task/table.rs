@@ -6,7 +6,7 @@ use super::ui::on_one_line;
 const GAP: usize = 2;
 
 /// The rows below `header`, each column as wide as its widest cell. Control characters are escaped.
-pub(crate) fn table<const COLUMNS: usize>(
+pub fn table<const COLUMNS: usize>(
     header: [&str; COLUMNS],
     rows: impl IntoIterator<Item = [String; COLUMNS]>,
 ) -> String {

@@ -34,10 +34,22 @@ pub struct OidcConfig {
 }
 
 pub(crate) fn decode_issuers(blocks: Vec<Block<'_>>, current_dir: &Path) -> Vec<OidcConfig> {
-    let issuers = blocks.into_iter();
+    let mut issuers: Vec<OidcConfig> = Vec::new();
+    for block in blocks {
+        let (sink, place) = (block.sink(), block.place().cloned());
+        let Some(issuer) = decode_issuer(block, current_dir) else {
+            continue;
+        };
+        let mut others = issuers.iter();
+        if let Some(place) = place
+            && others.any(|other| other.issuer == issuer.issuer)
+        {
+            let message = format!("more than one `oidc` block for {:?}", issuer.issuer);
+            sink.error(&place, message);
+        }
+        issuers.push(issuer);
+    }
     issuers
-        .filter_map(|block| decode_issuer(block, current_dir))
-        .collect()
 }
 
 fn decode_issuer(mut block: Block<'_>, current_dir: &Path) -> Option<OidcConfig> {
@@ -56,20 +68,25 @@ fn decode_issuer(mut block: Block<'_>, current_dir: &Path) -> Option<OidcConfig>
         block.sink().error(&issuer.place, message);
     }
     let audience = block.items("audience");
+    if let Some(empty) = audience.iter().find(|audience| audience.value.is_empty()) {
+        let message = "`audience` of an `oidc` block has an empty text";
+        block.sink().error(&empty.place, message);
+    }
     if audience.is_empty() {
         block.missing("an `oidc` block needs `audience`: tokens for others must not be accepted");
     }
+    let written = block.text_map("roles");
+    if written.is_empty() {
+        block.missing("an `oidc` block needs `roles`: values of the claim and the role of each");
+    }
     let mut roles = BTreeMap::new();
-    for (value, role) in block.text_map("roles") {
+    for (value, role) in written {
         match role.value.parse::<Role>() {
             Ok(role) => {
                 roles.insert(value, role);
             }
             Err(error) => block.sink().error(&role.place, error.to_string()),
         }
-    }
-    if roles.is_empty() {
-        block.missing("an `oidc` block needs `roles`: values of the claim and the role of each");
     }
     let mut text = |name: &'static str, default: &str| {
         let written = block.filled_text(name);
@@ -101,5 +118,6 @@ fn is_issuer(text: &str) -> bool {
     };
     let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     let is_safe = url.scheme() == "https" || (url.scheme() == "http" && is_local);
-    is_safe && url.query().is_none() && url.fragment().is_none() && url.username().is_empty()
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    is_safe && !has_user && url.query().is_none() && url.fragment().is_none()
 }

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use cts_cli::{Apply, CommandError, confirm, load, print, say};
 use cts_config::Config;
+use cts_core::access::{AuditAction, AuditRecord};
 use cts_core::{ConfigurationFingerprint, TaskSpec};
 use cts_runtime::ProcessEnv;
 use cts_scheduler::NamedBy;
 use cts_store::{AppliedConfiguration, ConfigurationInForce, Store};
 
 use super::diff::{Comparison, compare, not_encoded, place, text};
+use crate::commands::local_caller::local_caller;
 use crate::commands::migrate::Source;
 use crate::failure::Failure;
 use crate::services::settings::{Shape, declared};
@@ -89,7 +91,15 @@ async fn put_in_force(
     if let Some(completed) = completed {
         require_modules(&config.tasks, &completed.tasks)?;
     }
-    let decided = store.put_in_force(&wanted).await?;
+    let record = AuditRecord::new(
+        local_caller(process_env),
+        AuditAction::ApplyConfiguration,
+        "",
+    );
+    let record = record
+        .with("prune", apply.prune)
+        .with("tasks", wanted.configuration.tasks.len());
+    let decided = store.recording(record).put_in_force(&wanted).await?;
     let Some(number) = decided else {
         return Err(Failure::Call(
             "another configuration has taken effect since the tasks were compared; nothing is changed"

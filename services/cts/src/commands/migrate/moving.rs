@@ -141,7 +141,7 @@ mod tests {
         let text = table(&[], &counts, false);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..2], ["schema is up to date", "moved"]);
-        assert_eq!(lines.len(), 12);
+        assert_eq!(lines.len(), 14);
         assert_eq!(lines[7], "  runs                       100000");
         assert!(table(&[], &counts, true).contains("would move"));
     }
@@ -160,7 +160,7 @@ mod tests {
             "schema": { "pending": [{ "version": 7, "description": "initial" }] },
             "rows": {
                 "tasks": 0, "deleted_tasks": 0, "configuration_in_force": 0, "contents": 0, "inputs": 0,
-                "runs": 0, "events": 0, "tick_events": 0, "log_lines": 3, "bundles": 0,
+                "runs": 0, "events": 0, "tick_events": 0, "log_lines": 3, "bundles": 0, "access_tokens": 0, "audit_records": 0,
             },
         });
         assert_eq!(shown, expected);

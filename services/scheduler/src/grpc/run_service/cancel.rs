@@ -6,7 +6,7 @@ use cts_core::RunId;
 use cts_core::runs::RunStatus;
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
-use cts_store::{CancelError, CancelState, StoreError};
+use cts_store::{CancelError, CancelState, Store, StoreError};
 use tokio::time::{Instant, sleep_until};
 use tonic::Status;
 
@@ -48,16 +48,15 @@ impl RunEndpoint {
         }
     }
 
-    /// Cancels a run, and returns it as it is afterwards.
+    /// Cancels a run in this store, and returns it as it is afterwards.
     pub(super) async fn cancel(
         &self,
+        store: &dyn Store,
         request: &proto::CancelRunRequest,
     ) -> Result<proto::CancelRunResponse, Status> {
         let run = convert::run_id(&request.run_id)?;
         let force = request.force;
-        let cancelled = self
-            .store
-            .cancel_run(run, force, self.identities.event_id());
+        let cancelled = store.cancel_run(run, force, self.identities.event_id());
         let cancelled = cancelled.await.map_err(|error| match error {
             CancelError::Unknown => Status::not_found(format!("there is no run {run}")),
             CancelError::Refused(refusal) => Status::failed_precondition(refusal.to_string()),

@@ -114,6 +114,7 @@ mod tests {
             due_at: DateTime::UNIX_EPOCH,
             started_at: None,
             finished_at: None,
+            requested_by: None,
         }
     }
 

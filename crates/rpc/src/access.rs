@@ -1,0 +1,16 @@
+//! Who may call which method of a listener, and who calls (docs/access.md#services).
+
+mod caller;
+mod check;
+mod layer;
+mod lease;
+mod peer;
+mod table;
+
+pub use caller::{CALLER_METADATA, CallContext};
+pub use check::AccessRules;
+pub(crate) use layer::AccessLayer;
+pub use lease::{LEASE_METADATA, lease_proof, with_lease_proof};
+pub(crate) use peer::Identified;
+pub use peer::{ConnectedPeer, PeerIdentity};
+pub use table::{METHODS, Method, Rule, rule_of};

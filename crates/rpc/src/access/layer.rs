@@ -1,0 +1,200 @@
+//! Checks each call before its handler sees it, and tells the handler who calls.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use cts_core::access::{Caller, CallerKind};
+use cts_listen::WarnThrottle;
+use futures::future::{BoxFuture, Either};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Request, Response};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service, ServiceExt as _};
+
+use super::caller::CallContext;
+use super::check::{AccessRules, Verdict, judge_token, method, no_credential};
+use super::peer::ConnectedPeer;
+
+/// The checks of one listener.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessLayer(Arc<Checks>);
+
+#[derive(Debug)]
+enum Checks {
+    /// Callers are parts of this process.
+    Memory,
+    Network {
+        rules: AccessRules,
+        warnings: WarnThrottle,
+    },
+}
+
+impl AccessLayer {
+    /// For callers within this process: nothing is refused.
+    pub(crate) fn memory() -> Self {
+        Self(Arc::new(Checks::Memory))
+    }
+
+    /// For callers over a network.
+    pub(crate) fn network(rules: AccessRules) -> Self {
+        Self(Arc::new(Checks::Network {
+            rules,
+            warnings: WarnThrottle::default(),
+        }))
+    }
+}
+
+impl<S> Layer<S> for AccessLayer {
+    type Service = AccessService<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        AccessService {
+            inner,
+            checks: Arc::clone(&self.0),
+        }
+    }
+}
+
+/// A service whose calls are checked.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessService<S> {
+    inner: S,
+    checks: Arc<Checks>,
+}
+
+impl<S> Service<Request<Body>> for AccessService<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Either<S::Future, BoxFuture<'static, Result<Response<Body>, S::Error>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let Checks::Network { rules, .. } = &*self.checks else {
+            let context = CallContext::from_headers(request.headers())
+                .unwrap_or_else(|| CallContext::of(Caller::anonymous(None)));
+            request.extensions_mut().insert(context);
+            return Either::Left(self.inner.call(request));
+        };
+        let peer = request.extensions().get::<ConnectedPeer>().cloned();
+        let peer = peer.unwrap_or_default();
+        let token = bearer(request.headers());
+        let path = request.uri().path();
+        match rules.judge(path, peer.identity.as_deref(), token.is_some()) {
+            Verdict::Admitted => {
+                let context = context(rules, &peer, request.headers());
+                request.extensions_mut().insert(context);
+                Either::Left(self.inner.call(request))
+            }
+            Verdict::Refused(status) => {
+                self.checks.note(path, certified(&peer), &status);
+                Either::Right(Box::pin(async move { Ok(status.into_http()) }))
+            }
+            Verdict::Token(rule) => {
+                let (checks, inner) = (Arc::clone(&self.checks), self.inner.clone());
+                let address = address(&peer);
+                let token = token.unwrap_or_default().to_owned();
+                Either::Right(Box::pin(async move {
+                    let path = request.uri().path();
+                    let judged = checks.recognise(path, &token, address).await;
+                    let judged = judged.and_then(|(caller, principal)| {
+                        match judge_token(path, rule, &principal) {
+                            Ok(()) => Ok(caller),
+                            Err(status) => Err((caller, status)),
+                        }
+                    });
+                    match judged {
+                        Ok(caller) => {
+                            request.extensions_mut().insert(CallContext::of(caller));
+                            inner.oneshot(request).await
+                        }
+                        Err((caller, status)) => {
+                            checks.note(path, caller, &status);
+                            Ok(status.into_http())
+                        }
+                    }
+                }))
+            }
+        }
+    }
+}
+
+impl Checks {
+    /// The owner of a token. A wrong one is answered after a pause that grows.
+    async fn recognise(
+        &self,
+        path: &str,
+        token: &str,
+        address: Option<IpAddr>,
+    ) -> Result<(Caller, Arc<cts_access::Principal>), (Caller, Status)> {
+        let refused = || (Caller::anonymous(address), no_credential(method(path)));
+        let Self::Network { rules, .. } = self else {
+            return Err(refused());
+        };
+        let Some(authenticator) = &rules.authenticator else {
+            return Err(refused());
+        };
+        match authenticator.bearer(token).await {
+            Ok(principal) => Ok((principal.caller(address), principal)),
+            Err(denied) => {
+                tracing::debug!(client = ?address, "a token is refused: {denied}");
+                tokio::time::sleep(authenticator.failed(address)).await;
+                Err(refused())
+            }
+        }
+    }
+
+    /// Logs and records a refused call.
+    fn note(&self, path: &str, caller: Caller, status: &Status) {
+        let Self::Network { rules, warnings } = self else {
+            return;
+        };
+        let reason = status.message();
+        if warnings.is_due() {
+            tracing::warn!(%caller, client = ?caller.address, "a gRPC call is refused: {reason}");
+        } else {
+            tracing::debug!(%caller, client = ?caller.address, "a gRPC call is refused: {reason}");
+        }
+        if let Some(refusals) = &rules.refusals {
+            refusals.note(caller, method(path), reason, "");
+        }
+    }
+}
+
+/// Who makes an admitted call.
+fn context(rules: &AccessRules, peer: &ConnectedPeer, headers: &HeaderMap) -> CallContext {
+    let named = rules
+        .believes(peer.identity.as_deref())
+        .then(|| CallContext::from_headers(headers))
+        .flatten();
+    named.unwrap_or_else(|| CallContext::of(certified(peer)))
+}
+
+/// The caller that the certificate of a connection names.
+fn certified(peer: &ConnectedPeer) -> Caller {
+    let address = address(peer);
+    match &peer.identity {
+        Some(identity) => Caller::new(CallerKind::Certificate, &identity.name, address),
+        None => Caller::anonymous(address),
+    }
+}
+
+fn address(peer: &ConnectedPeer) -> Option<IpAddr> {
+    peer.address.map(|address| address.ip().to_canonical())
+}
+
+/// The token of `authorization: Bearer …`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}

@@ -1,0 +1,200 @@
+//! `cts token`: tokens for the API, in the database itself (docs/access.md#tokens).
+
+use std::sync::Arc;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use cts_access::NewToken;
+use cts_cli::{CreateToken, Output, StorePlace, TokenCommand, load, print, say, table};
+use cts_core::access::{AuditAction, AuditRecord, TaskPatterns};
+use cts_runtime::ProcessEnv;
+use cts_store::{NewStoredToken, Store, StoredToken};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use crate::commands::local_caller::local_caller;
+use crate::commands::migrate::{Source, source};
+use crate::failure::Failure;
+
+/// Runs the command and returns the exit code. May be run while cts works.
+pub(crate) async fn run(command: TokenCommand, process_env: &ProcessEnv) -> Result<u8, Failure> {
+    let place = match &command {
+        TokenCommand::Create(CreateToken { place, .. })
+        | TokenCommand::List { place, .. }
+        | TokenCommand::Revoke { place, .. } => place,
+    };
+    match existing(place, process_env)? {
+        Source::File(path) => {
+            let store = cts_store_sqlite::attach(&path, Arc::clone(&process_env.clock)).await?;
+            let done = carry_out(&store, command, process_env).await;
+            store.close().await;
+            done
+        }
+        Source::Server(settings) => {
+            let store = cts_store_postgres::connect(&settings).await?;
+            let done = carry_out(&store, command, process_env).await;
+            store.close().await;
+            done
+        }
+    }
+}
+
+/// The store that is named, or else that of the configuration. A file must be there.
+fn existing(place: &StorePlace, process_env: &ProcessEnv) -> Result<Source, Failure> {
+    let configured = if place.configuration.paths.is_empty() {
+        None
+    } else {
+        Some(Source::configured(&load(
+            &place.configuration,
+            process_env,
+        )?))
+    };
+    source(place.store.as_deref(), configured, process_env)?.existing()
+}
+
+async fn carry_out(
+    store: &dyn Store,
+    command: TokenCommand,
+    process_env: &ProcessEnv,
+) -> Result<u8, Failure> {
+    match command {
+        TokenCommand::Create(create) => self::create(store, &create, process_env).await,
+        TokenCommand::List { output, .. } => {
+            let tokens = store.tokens().await?;
+            let now = process_env.clock.now();
+            let text = output
+                .output
+                .text(|| listing(&tokens, now), || document(&tokens));
+            print(&text)?;
+            Ok(0)
+        }
+        TokenCommand::Revoke { name, .. } => {
+            let caller = local_caller(process_env);
+            let record = AuditRecord::new(caller, AuditAction::RevokeToken, &name);
+            if !store.recording(record).revoke_token(&name).await? {
+                return Err(Failure::Call(format!(
+                    "there is no token {name:?}; `cts token list` shows them"
+                )));
+            }
+            say(&format!(
+                "The token {name:?} is revoked. Gateways refuse it within some seconds."
+            ));
+            Ok(0)
+        }
+    }
+}
+
+async fn create(
+    store: &dyn Store,
+    create: &CreateToken,
+    process_env: &ProcessEnv,
+) -> Result<u8, Failure> {
+    let CreateToken {
+        name, role, tasks, ..
+    } = create;
+    TaskPatterns::new(tasks.clone()).map_err(|error| Failure::Call(error.to_string()))?;
+    let token = NewToken::random().map_err(Failure::ProcessEnv)?;
+    let caller = local_caller(process_env);
+    let new = NewStoredToken {
+        name: name.clone(),
+        sha256: token.hash.0,
+        role: *role,
+        tasks: tasks.clone(),
+        created_by: caller.to_string(),
+        life: create.expires,
+    };
+    let end = create
+        .expires
+        .map_or_else(|| "never".to_owned(), |life| format!("{}s", life.as_secs()));
+    let record = AuditRecord::new(caller, AuditAction::CreateToken, name)
+        .with("role", role)
+        .with("tasks", tasks.join(", "))
+        .with("expires", end);
+    if !store.recording(record).create_token(&new).await? {
+        return Err(Failure::Call(format!(
+            "there is a token {name:?} already: use another name, and revoke the old token when no client uses it any more"
+        )));
+    }
+    let stored = store.tokens().await?;
+    let stored = stored.iter().find(|stored| stored.name == *name);
+    let expires_at = stored.and_then(|stored| stored.expires_at);
+    let secret = token.secret.expose_secret();
+    match create.output.output {
+        Output::Table => {
+            print(&format!("{secret}\n"))?;
+            say(&notice(create, expires_at));
+        }
+        Output::Json => {
+            let document = json!({
+                "token": secret,
+                "name": name,
+                "role": role,
+                "tasks": tasks,
+                "expires_at": expires_at.map(shown),
+            });
+            print(&format!("{document:#}\n"))?;
+        }
+    }
+    Ok(0)
+}
+
+fn notice(create: &CreateToken, expires_at: Option<DateTime<Utc>>) -> String {
+    let tasks = if create.tasks.is_empty() {
+        "all tasks".to_owned()
+    } else {
+        format!("tasks {}", create.tasks.join(", "))
+    };
+    let end = expires_at.map_or_else(
+        || "It does not expire.".to_owned(),
+        |end| format!("It expires at {}.", shown(end)),
+    );
+    format!(
+        "The token {:?} has the role {} for {tasks}. {end} It is not shown again.",
+        create.name, create.role
+    )
+}
+
+fn shown(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+fn listing(tokens: &[StoredToken], now: DateTime<Utc>) -> String {
+    if tokens.is_empty() {
+        return "there are no tokens\n".to_owned();
+    }
+    let rows = tokens.iter().map(|token| {
+        let tasks = if token.tasks.is_empty() {
+            "all".to_owned()
+        } else {
+            token.tasks.join(", ")
+        };
+        let end = match token.expires_at {
+            None => "never".to_owned(),
+            Some(end) if end <= now => format!("expired {}", shown(end)),
+            Some(end) => shown(end),
+        };
+        [
+            token.name.clone(),
+            token.role.to_string(),
+            tasks,
+            end,
+            shown(token.created_at),
+            token.created_by.clone(),
+        ]
+    });
+    let header = ["NAME", "ROLE", "TASKS", "EXPIRES", "CREATED", "BY"];
+    table(header, rows)
+}
+
+fn document(tokens: &[StoredToken]) -> Value {
+    let tokens = tokens.iter().map(|token| {
+        json!({
+            "name": token.name,
+            "role": token.role,
+            "tasks": token.tasks,
+            "expires_at": token.expires_at.map(shown),
+            "created_at": shown(token.created_at),
+            "created_by": token.created_by,
+        })
+    });
+    json!({ "tokens": tokens.collect::<Vec<_>>() })
+}

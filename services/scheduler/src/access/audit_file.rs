@@ -1,0 +1,131 @@
+//! Records as lines of JSON in a file (docs/access.md#audit).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::SecondsFormat;
+use cts_core::{Chain, Outage};
+use cts_store::{Store, StoreError, StoredRecord};
+use serde_json::{Value, json};
+use tokio::fs::{File, OpenOptions};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _, SeekFrom};
+use tokio::time::sleep;
+
+/// Pause between looks at the store.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Records that are written at once.
+const PAGE: u32 = 500;
+
+/// Bytes at the end of the file in which its last whole line is looked for.
+const TAIL: u64 = 256 * 1024;
+
+/// Mode of the file.
+const MODE: u32 = 0o600;
+
+#[derive(Debug, thiserror::Error)]
+enum FileError {
+    #[error("the store does not answer")]
+    Store(#[from] StoreError),
+    #[error("the file cannot be written")]
+    File(#[from] io::Error),
+}
+
+/// Appends each record to the file, in order. After a restart it goes on behind the last whole line; a line that was
+/// cut off is written anew. A file that is moved away is begun again, with the next record.
+pub(crate) async fn follow(store: Arc<dyn Store>, path: PathBuf) {
+    let mut outage = Outage::default();
+    let mut last = None;
+    loop {
+        match append(&*store, &path, &mut last).await {
+            Ok(()) => {
+                if outage.works() {
+                    tracing::info!(target: "access", file = %path.display(), "audit records are written to the file again");
+                }
+            }
+            Err(error) => {
+                let text = Chain(&error).to_string();
+                if outage.fails_with(&text) {
+                    tracing::error!(target: "access", file = %path.display(), error = text, "audit records cannot be written to the file, trying again; they stay in the database");
+                }
+            }
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn append(store: &dyn Store, path: &Path, last: &mut Option<u64>) -> Result<(), FileError> {
+    loop {
+        let after = match *last {
+            Some(last) => last,
+            None => written(path).await?,
+        };
+        let records = store.audit_records_after(after, PAGE).await?;
+        let Some(newest) = records.last().map(|record| record.number) else {
+            *last = Some(after);
+            return Ok(());
+        };
+        let mut lines = String::new();
+        for record in &records {
+            lines.push_str(&line(record).to_string());
+            lines.push('\n');
+        }
+        // After a failure the end of the file is read again.
+        *last = None;
+        let mut file = open(path).await?;
+        file.write_all(lines.as_bytes()).await?;
+        file.sync_data().await?;
+        *last = Some(newest);
+    }
+}
+
+async fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).read(true).mode(MODE);
+    options.open(path).await
+}
+
+/// Number of the last record in the file, 0 without one. What follows its last whole line is cut off.
+async fn written(path: &Path) -> io::Result<u64> {
+    let mut file = open(path).await?;
+    let length = file.metadata().await?.len();
+    let from = length.saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from)).await?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).await?;
+    let whole = tail
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    if whole < tail.len() {
+        file.set_len(from + whole as u64).await?;
+    }
+    let lines = tail[..whole].split(|byte| *byte == b'\n').rev();
+    let mut numbers = lines.filter_map(|line| {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        line.get("number")?.as_u64()
+    });
+    Ok(numbers.next().unwrap_or(0))
+}
+
+/// The members are those of the answers of the API.
+fn line(stored: &StoredRecord) -> Value {
+    let record = &stored.record;
+    json!({
+        "number": stored.number,
+        "time": stored.at.to_rfc3339_opts(SecondsFormat::Micros, true),
+        "caller_kind": record.caller.kind.as_str(),
+        "caller": record.caller.name,
+        "issuer": record.caller.issuer,
+        "address": record.caller.address,
+        "action": record.action.as_str(),
+        "target": record.target,
+        "arguments": record.arguments,
+        "outcome": record.outcome.as_str(),
+        "reason": record.outcome.reason(),
+        "request_id": record.request_id,
+        "count": record.count,
+    })
+}
