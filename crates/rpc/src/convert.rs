@@ -16,7 +16,7 @@ mod task;
 mod view;
 mod worker;
 
-pub use access::{caller_from_wire, caller_of, set_caller};
+pub use access::{caller_from_wire, caller_of, caller_to_wire, set_caller};
 pub use cts_proto::time::{
     duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire,
 };

@@ -10,7 +10,14 @@ const CALLER: &str = "cts-caller-bin";
 
 /// Names the caller, and the request that the call is made for.
 pub fn set_caller(metadata: &mut MetadataMap, caller: &Caller, request_id: &str) {
-    let message = proto::Caller {
+    let message = caller_to_wire(caller, request_id);
+    let value = MetadataValue::from_bytes(&message.encode_to_vec());
+    metadata.insert_bin(CALLER, value);
+}
+
+/// A caller, and the request that it makes.
+pub fn caller_to_wire(caller: &Caller, request_id: &str) -> proto::Caller {
+    proto::Caller {
         kind: caller.kind.as_str().to_owned(),
         name: caller.name.clone(),
         issuer: caller.issuer.clone(),
@@ -19,9 +26,7 @@ pub fn set_caller(metadata: &mut MetadataMap, caller: &Caller, request_id: &str)
             .map(|address| address.to_string())
             .unwrap_or_default(),
         request_id: request_id.to_owned(),
-    };
-    let value = MetadataValue::from_bytes(&message.encode_to_vec());
-    metadata.insert_bin(CALLER, value);
+    }
 }
 
 /// The caller that the metadata names, with the id of its request; `None` without one that can be read. Whoever calls
