@@ -44,7 +44,7 @@ pub(crate) async fn send(
     url: Url,
     body: Body,
 ) -> Result<Answer, CallError> {
-    let mut request = api.client.request(method, url);
+    let mut request = api.request(method, url);
     request = match body {
         Body::None => request,
         Body::Json(text) => request.header(CONTENT_TYPE, JSON).body(text),
@@ -59,7 +59,7 @@ pub(crate) async fn send(
 
 /// A successful answer whose body comes bit by bit.
 pub(crate) async fn open(api: &ApiClient, url: Url) -> Result<Response, CallError> {
-    let response = response(api, api.client.get(url)).await?;
+    let response = response(api, api.request(Method::GET, url)).await?;
     if response.status().is_success() {
         return Ok(response);
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::Loss;
-use reqwest::{Client, Method, StatusCode, Url, redirect};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_rustls::rustls::ClientConfig;
@@ -21,6 +22,7 @@ use crate::model::{
 };
 use crate::settings::ClientSettings;
 use crate::tls;
+use crate::token::TokenSource;
 
 /// Time for a connection to be made. An answer may take any time: it comes after Terraform's work.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -38,6 +40,7 @@ pub struct ApiClient {
     pub(crate) client: Client,
     pub(crate) address: Address,
     pub(crate) tls: Arc<ClientConfig>,
+    token: Option<HeaderValue>,
 }
 
 impl ApiClient {
@@ -46,27 +49,35 @@ impl ApiClient {
     ///
     /// # Errors
     ///
-    /// A file or the address cannot be used.
+    /// A file, the address or the token cannot be used.
     pub fn new(settings: &ClientSettings) -> Result<Self, SetupError> {
         let tls = tls::files(&settings.tls)?.read_now(&["h2", "http/1.1"])?;
         let address = Address::parse(&settings.address, settings.port)?;
+        let token = settings.token.as_ref().map(TokenSource::read);
+        let token = token.transpose()?.and_then(|token| token.header());
         let builder = Client::builder()
             .no_proxy()
             .connect_timeout(CONNECT)
             .tcp_keepalive(KEEP_ALIVE)
-            .redirect(redirects())
+            .redirect(redirects(token.is_some()))
             .tls_backend_preconfigured(tls.clone());
         let client = builder.build().map_err(SetupError::Build)?;
         Ok(Self {
             client,
             address,
             tls: Arc::new(tls),
+            token,
         })
     }
 
     /// The address of the API, for display: without user name and password.
     pub fn address(&self) -> String {
         self.address.to_string()
+    }
+
+    /// Whether requests carry a token.
+    pub fn sends_token(&self) -> bool {
+        self.token.is_some()
     }
 
     /// Whether requests leave this machine without TLS.
@@ -305,6 +316,16 @@ impl ApiClient {
         self.send(Method::POST, url, Body::Json(body)).await
     }
 
+    /// A request with the token, if there is one.
+    pub(crate) fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        let request = self.client.request(method, url);
+        match &self.token {
+            // Takes the place of a user name and password in the address.
+            Some(token) => request.headers(HeaderMap::from_iter([(AUTHORIZATION, token.clone())])),
+            None => request,
+        }
+    }
+
     pub(crate) async fn get<T: DeserializeOwned>(&self, url: Url) -> Result<T, CallError> {
         self.send(Method::GET, url, Body::None).await?.decode()
     }
@@ -331,14 +352,16 @@ impl ApiClient {
 }
 
 /// A redirection that keeps method and body is followed. Any other would turn a change into a question, whose answer
-/// would be taken for success.
-fn redirects() -> redirect::Policy {
-    redirect::Policy::custom(|attempt| {
+/// would be taken for success. A token must not leave TLS; the HTTP library takes it away towards another host.
+fn redirects(with_token: bool) -> redirect::Policy {
+    redirect::Policy::custom(move |attempt| {
         let keeps_the_request = matches!(
             attempt.status(),
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
         );
-        if !keeps_the_request {
+        let was_secure = attempt.previous().last().map(Url::scheme) == Some("https");
+        let leaves_tls = was_secure && attempt.url().scheme() != "https";
+        if !keeps_the_request || (with_token && leaves_tls) {
             attempt.stop()
         } else if attempt.previous().len() > 10 {
             attempt.error("too many redirections")

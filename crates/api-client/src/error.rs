@@ -7,9 +7,15 @@ use cts_tls::{TlsError, answers_in_plain_text, causes, go_words};
 use tokio_rustls::rustls;
 
 use crate::address::AddressError;
+use crate::token::TokenError;
 
 /// Longest body of an answer that is shown to a person, in characters.
 const BODY_SHOWN: usize = 2_000;
+
+const NO_CREDENTIAL: &str =
+    "give a valid token with -token-file or CTS_TOKEN, or a client certificate with a role";
+
+const NO_RIGHT: &str = "name another token with -token-file or CTS_TOKEN: one with the role that this needs, and for this task";
 
 /// A client cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +36,9 @@ pub enum SetupError {
     /// The address cannot be used.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// The token cannot be used.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// The HTTP library refuses the settings.
     #[error("cannot set up the HTTP client")]
     Build(#[source] reqwest::Error),
@@ -180,8 +189,11 @@ impl CallError {
 
     /// Advice that may help, if the cause is a usual mistake.
     pub fn hint(&self) -> Option<&'static str> {
-        let Self::Transport { secure, source, .. } = self else {
-            return None;
+        let (secure, source) = match self {
+            Self::Transport { secure, source, .. } => (secure, source),
+            Self::Refused(Refusal { status: 401, .. }) => return Some(NO_CREDENTIAL),
+            Self::Refused(Refusal { status: 403, .. }) => return Some(NO_RIGHT),
+            _ => return None,
         };
         if *secure {
             return answers_in_plain_text(source).then_some(

@@ -8,6 +8,7 @@
 
 mod address;
 mod alert;
+mod audit;
 mod call;
 mod client;
 mod error;
@@ -15,13 +16,16 @@ mod model;
 mod runs;
 mod settings;
 mod tls;
+mod token;
 
 pub use address::AddressError;
+pub use audit::AuditQuery;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
-    BufferPeriod, CreatedTask, Event, EventError, Hold, InspectedTask, Inspection, KnownState, Run,
-    RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
+    AuditRecord, BufferPeriod, CreatedTask, Event, EventError, Hold, InspectedTask, Inspection,
+    KnownState, Run, RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};
-pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings};
+pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, token_source};
+pub use token::{Token, TokenError, TokenSource};

@@ -8,6 +8,7 @@ mod sent;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, FixedOffset};
+pub use cts_proto::access::v1::AuditRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -218,6 +219,11 @@ pub(crate) struct ErrorAnswer {
 pub struct RunPage {
     /// The runs, newest first.
     pub runs: Vec<Run>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct AuditPage {
+    pub(crate) records: Vec<AuditRecord>,
 }
 
 #[derive(Debug, Deserialize)]

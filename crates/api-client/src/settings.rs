@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cts_core::go::parse_bool;
+
+use crate::token::TokenSource;
 
 const DEFAULT_ADDRESS: &str = "http://localhost:8558";
 const ADDRESS: &str = "CTS_ADDRESS";
@@ -13,6 +15,7 @@ const CA_PATH: &str = "CTS_CAPATH";
 const CLIENT_CERT: &str = "CTS_CLIENT_CERT";
 const CLIENT_KEY: &str = "CTS_CLIENT_KEY";
 const SSL_VERIFY: &str = "CTS_SSL_VERIFY";
+const TOKEN: &str = "CTS_TOKEN";
 
 /// The caller's options. Absent ones come from the environment, and then from defaults.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +35,8 @@ pub struct ClientOptions {
     pub client_key: Option<PathBuf>,
     /// Whether the server's certificate is checked.
     pub ssl_verify: Option<bool>,
+    /// File with the token.
+    pub token_file: Option<PathBuf>,
 }
 
 /// How the API is reached. Nothing in it has been checked yet.
@@ -43,6 +48,8 @@ pub struct ClientSettings {
     pub port: Option<u16>,
     /// TLS, read whatever the address is.
     pub tls: TlsSettings,
+    /// The token that requests carry.
+    pub token: Option<TokenSource>,
 }
 
 /// TLS towards the API. Certificate and key are of use only together.
@@ -67,6 +74,7 @@ impl Default for ClientSettings {
             address: DEFAULT_ADDRESS.to_owned(),
             port: None,
             tls: TlsSettings::default(),
+            token: None,
         }
     }
 }
@@ -160,9 +168,22 @@ impl ClientSettings {
             let address = from_environment.unwrap_or_else(|| DEFAULT_ADDRESS.to_owned());
             (address, options.port)
         };
-        let settings = Self { address, port, tls };
+        let settings = Self {
+            address,
+            port,
+            tls,
+            token: token_source(options.token_file.as_deref(), environment),
+        };
         (settings, warnings)
     }
+}
+
+/// Where the token comes from: the file of an option, else `CTS_TOKEN`.
+pub fn token_source(
+    file: Option<&Path>,
+    environment: &BTreeMap<String, String>,
+) -> Option<TokenSource> {
+    TokenSource::of(file, environment.get(TOKEN).map(String::as_str))
 }
 
 #[cfg(test)]
@@ -193,6 +214,7 @@ mod tests {
             ("CTS_CLIENT_CERT", "env-cert.pem"),
             ("CTS_CLIENT_KEY", "env-key.pem"),
             ("CTS_SSL_VERIFY", "F"),
+            ("CTS_TOKEN", "cts_env"),
         ]);
         let (from_environment, warnings) =
             ClientSettings::resolve(&ClientOptions::default(), &variables);
@@ -206,6 +228,7 @@ mod tests {
                 client_key: Some("env-key.pem".into()),
                 verify: false,
             },
+            token: TokenSource::of(None, Some("cts_env")),
         };
         assert_eq!(from_environment, expected);
         assert_eq!(warnings, []);
@@ -216,6 +239,7 @@ mod tests {
             // Empty is not given.
             client_key: Some(PathBuf::new()),
             ssl_verify: Some(true),
+            token_file: Some("token".into()),
             ..ClientOptions::default()
         };
         let (settings, _) = ClientSettings::resolve(&options, &variables);
@@ -223,6 +247,7 @@ mod tests {
         assert_eq!(settings.tls.client_cert, Some("cert.pem".into()));
         assert_eq!(settings.tls.client_key, Some("env-key.pem".into()));
         assert!(settings.tls.verify);
+        assert_eq!(settings.token, Some(TokenSource::File("token".into())));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use self::services::{
 };
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
 pub(crate) use self::task::{
-    Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
+    Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
     RunsCommand, State, TaskCommand,
 };
 pub use self::token::{CreateToken, TokenCommand};
@@ -63,6 +63,8 @@ pub(crate) enum Command {
     /// Look at the runs of a running cts, and cancel them.
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// List the records of calls that changed something or were refused, newest first.
+    Audit(Audit),
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),

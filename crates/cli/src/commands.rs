@@ -3,6 +3,6 @@
 pub(crate) mod certs;
 pub(crate) mod cluster;
 pub(crate) mod config;
-mod scheduler_call;
+pub(crate) mod scheduler_call;
 pub(crate) mod task;
 pub(crate) mod workers;

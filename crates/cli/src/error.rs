@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use cts_api_client::TokenError;
 use cts_config::ConfigError;
 use cts_core::Chain;
 
@@ -24,6 +25,9 @@ pub enum CommandError {
     /// A scheduler did not do what was asked.
     #[error("{0}")]
     Call(String),
+    /// The token cannot be used.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// A file or directory cannot be used.
     #[error("cannot use {}", path.display())]
     Path {
@@ -47,9 +51,11 @@ impl CommandError {
         match self {
             Self::NoConfiguration => EXIT_MISSING,
             Self::Configuration(_) => EXIT_UNUSABLE,
-            Self::Call(_) | Self::Path { .. } | Self::Certificates(_) | Self::ProcessEnv(_) => {
-                EXIT_GENERAL
-            }
+            Self::Call(_)
+            | Self::Token(_)
+            | Self::Path { .. }
+            | Self::Certificates(_)
+            | Self::ProcessEnv(_) => EXIT_GENERAL,
         }
     }
 
@@ -65,6 +71,7 @@ impl CommandError {
             }
             Self::NoConfiguration
             | Self::Call(_)
+            | Self::Token(_)
             | Self::Path { .. }
             | Self::Certificates(_)
             | Self::ProcessEnv(_) => {

@@ -42,6 +42,7 @@ pub use self::invocation::invoked_as::InvokedAs;
 pub use self::output::{print, say};
 
 use self::arguments::{Command, ConfigCommand, DumpFormat};
+use self::commands::scheduler_call::SchedulerCalls;
 use self::commands::{certs, cluster, config, task, workers};
 use self::invocation::answer::Answer;
 use self::invocation::{Request, version};
@@ -122,6 +123,7 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         }
         Command::Task(command) => wait_for(task::run(command, process_env)),
         Command::Runs(command) => wait_for(task::runs(command, process_env)),
+        Command::Audit(command) => wait_for(task::audit(command, process_env)),
         Command::Import(command) => wait_for(task::import(command, process_env)),
         Command::Certs(arguments) => certs::run(&arguments, process_env),
         Command::Completion { shell } => completion::print_script(shell),
@@ -135,11 +137,14 @@ fn wait_for(running: impl Future<Output = u8>) -> Result<u8, CommandError> {
     Ok(runtime.block_on(running))
 }
 
-/// Runs a command of [`Outcome::Scheduler`].
+/// Runs a command of [`Outcome::Scheduler`]. Its calls carry the token that its options or the environment name.
 pub async fn call_scheduler(
     command: &SchedulerCommand,
     scheduler: &Channel,
+    process_env: &ProcessEnv,
 ) -> Result<(), CommandError> {
+    let scheduler = SchedulerCalls::new(scheduler, command.place(), process_env)?;
+    let scheduler = &scheduler;
     match command {
         SchedulerCommand::Workers(WorkersCommand::List { output, .. }) => {
             workers::list(scheduler, output.output).await

@@ -10,8 +10,11 @@ use clap::Command;
 /// Name of the original program.
 pub(crate) const NAME: &str = "consul-terraform-sync";
 
+/// An option that the original lacks: it is accepted, and stands in no help.
+const TOKEN_FILE: &str = "token-file";
+
 /// How a running instance is reached.
-const CLIENT: [&str; 7] = [
+const CLIENT: [&str; 8] = [
     "ca-cert",
     "ca-path",
     "client-cert",
@@ -19,6 +22,7 @@ const CLIENT: [&str; 7] = [
     "http-addr",
     "port",
     "ssl-verify",
+    TOKEN_FILE,
 ];
 
 const START: [&str; 8] = [

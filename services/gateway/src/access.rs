@@ -3,6 +3,7 @@
 //! `requirement` has the role that each route needs, `visitor` the caller of one request. The schedulers send the static
 //! tokens (`tokens`) and record refused requests (`refusals`).
 
+pub(crate) mod credential;
 mod refusals;
 mod requirement;
 mod tokens;
@@ -20,6 +21,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
+use self::credential::Credential;
 use self::refusals::{FailureLog, RefusedRequests};
 use self::requirement::{Requirement, requirement};
 use self::tokens::Tokens;
@@ -131,6 +133,14 @@ impl Access {
             () = connection.closing.cancelled() => {}
         }
         Err(Problem::unauthenticated(&reason(&denied)))
+    }
+
+    /// The credential of a request that was identified, for an answer that goes on.
+    pub(crate) fn credential(&self, headers: &HeaderMap) -> Credential {
+        match bearer(headers) {
+            Some(Ok(token)) if self.required => Credential::of(self.authenticator.clone(), token),
+            _ => Credential::lasting(),
+        }
     }
 
     /// Refuses a request for which the caller has no right. Handlers refuse the tasks that only they know.

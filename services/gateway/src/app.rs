@@ -248,7 +248,8 @@ impl App {
     fn stream(&self, request: &ApiRequest) -> Result<Answer, Problem> {
         let permit = self.streams.acquire(self.client(request));
         let permit = permit.map_err(|why| Problem::crowded(why, "logs and events"))?;
-        Ok(Answer::new(&request.connection, permit))
+        let credential = self.access.credential(&request.head.headers);
+        Ok(Answer::new(&request.connection, permit, credential))
     }
 
     fn client(&self, request: &ApiRequest) -> Option<IpAddr> {
@@ -313,7 +314,7 @@ impl App {
 impl ApiRequest {
     /// The client, for the schedulers.
     fn on_behalf(&self) -> OnBehalf {
-        OnBehalf::of(&self.visitor.caller(self.address), self.id)
+        OnBehalf::of(self.visitor.caller(self.address), self.id)
     }
 
     async fn received(self) -> (HeaderMap, Received) {

@@ -3,6 +3,7 @@
 //! chooses the shape.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod access;
 mod commands;
 mod conditions;
 mod config_apply;

@@ -1,5 +1,6 @@
 //! Requests as the client sends them.
 
+use cts_api_client::{ApiClient, AuditQuery, ClientSettings, TokenSource};
 use cts_testkit::ScriptedAnswer::{Json, Redirect};
 use cts_testkit::ScriptedHttp;
 use serde_json::{Map, Value, json};
@@ -150,4 +151,71 @@ async fn a_redirection_that_changes_the_request_is_not_followed() {
     );
     assert_eq!(refused, expected);
     assert_eq!(server.lines(), ["DELETE /v1/tasks/web"]);
+}
+
+/// A client with this token.
+fn with_token(server: &ScriptedHttp, address: &str) -> ApiClient {
+    let settings = ClientSettings {
+        address: address.replace("SERVER", &server.address().to_string()),
+        token: TokenSource::of(None, Some("cts_secret")),
+        ..ClientSettings::default()
+    };
+    ApiClient::new(&settings).unwrap()
+}
+
+#[tokio::test]
+async fn every_request_carries_the_token_and_nothing_shows_it() {
+    for address in ["http://SERVER", "http://me:password@SERVER"] {
+        let records = json!({"records": [], "request_id": "71a5b3b0"});
+        let server = ScriptedHttp::start([Json(200, records), Json(404, json!({}))]).await;
+        let client = with_token(&server, address);
+        client.audit_records(AuditQuery::default()).await.unwrap();
+        client.follow_log("r", 0).await.unwrap_err();
+        for request in server.requests() {
+            assert_eq!(request.header("authorization"), Some("Bearer cts_secret"));
+        }
+        let shown = format!("{client:?}");
+        assert!(!shown.contains("cts_secret"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_does_not_follow_a_redirection_to_another_host() {
+    let target = ScriptedHttp::start([Json(200, json!({}))]).await;
+    let to = format!("http://{}/v1/tasks/web", target.address());
+    let server = ScriptedHttp::start([Redirect(307, to)]).await;
+    let client = with_token(&server, "http://SERVER");
+    client.disable_task("web").await.unwrap();
+    let headers = |server: &ScriptedHttp| {
+        let request = server.requests().remove(0);
+        request.header("authorization").map(str::to_owned)
+    };
+    assert_eq!(headers(&server).as_deref(), Some("Bearer cts_secret"));
+    assert_eq!(headers(&target), None);
+}
+
+#[tokio::test]
+async fn a_refused_credential_is_told_with_the_options_that_name_one() {
+    for status in [401, 403] {
+        let error = json!({"error": {"message": "no"}, "request_id": "71a5b3b0"});
+        let server = ScriptedHttp::start([Json(status, error)]).await;
+        let refused = client(&server).tasks().await.unwrap_err();
+        let hint = refused.hint().unwrap();
+        assert!(
+            hint.contains("-token-file") && hint.contains("CTS_TOKEN"),
+            "{hint}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn audit_records_are_asked_for_by_page() {
+    let server = ScriptedHttp::start([Json(200, json!({"records": [{"number": 7}]}))]).await;
+    let query = AuditQuery {
+        limit: Some(5),
+        before: Some(9),
+    };
+    let records = client(&server).audit_records(query).await.unwrap();
+    assert_eq!(records[0].number, 7);
+    assert_eq!(server.lines(), ["GET /v1/audit?limit=5&before=9"]);
 }

@@ -44,6 +44,7 @@ fn settings(server: &ScriptedHttp, tls: TlsSettings) -> ClientSettings {
         address: format!("https://localhost:{}", server.address().port()),
         port: None,
         tls,
+        token: None,
     }
 }
 
@@ -178,6 +179,7 @@ async fn files_are_read_before_the_address_is_looked_at() {
             address: "nonsense".into(),
             port: None,
             tls,
+            ..ClientSettings::default()
         };
         ApiClient::new(&settings).unwrap_err()
     };

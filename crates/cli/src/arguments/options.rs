@@ -100,6 +100,10 @@ pub(crate) struct ClientOptions {
     /// Whether the server's certificate is verified. Environment: `CTS_SSL_VERIFY`; else true.
     #[arg(long, value_name = "BOOL")]
     pub(crate) ssl_verify: Option<bool>,
+    /// File whose first line is the token of requests; only its owner may read it. Environment: `CTS_TOKEN`, the token
+    /// itself.
+    #[arg(long, value_name = "FILE", value_parser = path())]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 impl From<&ClientOptions> for cts_api_client::ClientOptions {
@@ -112,6 +116,7 @@ impl From<&ClientOptions> for cts_api_client::ClientOptions {
             client_cert: options.client_cert.clone(),
             client_key: options.client_key.clone(),
             ssl_verify: options.ssl_verify,
+            token_file: options.token_file.clone(),
         }
     }
 }
@@ -147,6 +152,9 @@ pub(crate) struct SourceOptions {
     /// Whether its certificate is verified; true if not given.
     #[arg(long, value_name = "BOOL")]
     pub(crate) from_ssl_verify: Option<bool>,
+    /// File whose first line is the token for it.
+    #[arg(long, value_name = "FILE", value_parser = path())]
+    pub(crate) from_token_file: Option<PathBuf>,
 }
 
 impl From<&SourceOptions> for cts_api_client::ClientOptions {
@@ -159,6 +167,7 @@ impl From<&SourceOptions> for cts_api_client::ClientOptions {
             client_cert: options.from_client_cert.clone(),
             client_key: options.from_client_key.clone(),
             ssl_verify: options.from_ssl_verify,
+            token_file: options.from_token_file.clone(),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The commands that call a scheduler.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
-use super::options::{Configuration, OutputOption, Schedulers};
+use super::options::{Configuration, OutputOption, Schedulers, path};
 
 /// A command that calls a scheduler.
 #[derive(Debug, Subcommand)]
@@ -36,6 +38,10 @@ pub struct SchedulerPlace {
     /// Schedulers that count before those of the configuration.
     #[command(flatten)]
     pub schedulers: Schedulers,
+    /// File whose first line is the token of calls; only its owner may read it. Environment: `CTS_TOKEN`, the token
+    /// itself.
+    #[arg(long, value_name = "FILE", value_parser = path())]
+    pub token_file: Option<PathBuf>,
 }
 
 /// `cts workers`.

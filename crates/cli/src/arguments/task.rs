@@ -194,6 +194,19 @@ pub(crate) enum RunsCommand {
     Cancel(Cancel),
 }
 
+/// `cts audit`.
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// No more records than so many, at most 1000.
+    #[arg(long, value_name = "NUMBER", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
+    /// Only records before the one of this number.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) before: Option<u64>,
+}
+
 /// `cts runs list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListRuns {

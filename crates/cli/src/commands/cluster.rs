@@ -7,10 +7,9 @@ use cts_proto::cluster::v1::{
 };
 use cts_rpc::convert::timestamp_from_wire;
 use serde_json::{Value, json};
-use tonic::transport::Channel;
 
 use crate::arguments::Output;
-use crate::commands::scheduler_call::answered;
+use crate::commands::scheduler_call::{SchedulerCalls, answered};
 use crate::commands::task::table as columns;
 use crate::error::CommandError;
 use crate::output::print;
@@ -19,10 +18,10 @@ use crate::output::print;
 const NAMED: usize = 5;
 
 /// Runs `cts cluster status`.
-pub(crate) async fn status(scheduler: &Channel, output: Output) -> Result<(), CommandError> {
+pub(crate) async fn status(scheduler: &SchedulerCalls, output: Output) -> Result<(), CommandError> {
     let answer = answered(async {
-        ClusterServiceClient::new(scheduler.clone())
-            .get_configuration(GetConfigurationRequest {})
+        ClusterServiceClient::new(scheduler.channel())
+            .get_configuration(scheduler.request(GetConfigurationRequest {}))
             .await
     });
     let configuration = answer.await?.into_inner();

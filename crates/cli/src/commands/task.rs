@@ -1,9 +1,10 @@
-//! `cts task`, `cts runs` and `cts import`: tasks and runs of a running cts, through its API.
+//! `cts task`, `cts runs`, `cts audit` and `cts import`: tasks, runs and records of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, under whatever name the program was
 //! invoked (docs/cli.md#cts-task). `list`, `show`, `events`, `release`, `state` and `run` are cts-only, and
 //! so is `cts runs`: their result alone is on standard output, everything else on standard error.
 
+mod audit;
 mod cancel;
 mod create;
 mod delete;
@@ -39,7 +40,7 @@ pub use self::ui::on_one_line;
 
 use self::session::{ExitStatus, Session, Style};
 use self::ui::{Input, Stream, Ui};
-use crate::arguments::{Import, RunsCommand, TaskCommand};
+use crate::arguments::{Audit, Import, RunsCommand, TaskCommand};
 use crate::exit_code::EXIT_INTERRUPTED;
 
 /// Runs `cts task` and returns the exit code (docs/cli.md#exit-codes). Prints everything itself.
@@ -66,6 +67,14 @@ pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
             RunsCommand::Cancel(options) => cancel::run(&mut session, &options).await,
         },
     )
+    .await
+}
+
+/// Runs `cts audit` and returns the exit code. Prints everything itself.
+pub(crate) async fn audit(command: Audit, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, Style::Ours, async |mut session| {
+        audit::run(&mut session, &command).await
+    })
     .await
 }
 

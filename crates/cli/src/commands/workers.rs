@@ -8,10 +8,9 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{DrainWorkerRequest, ListWorkersRequest, WorkerState};
 use cts_rpc::convert;
 use serde_json::{Value, json};
-use tonic::transport::Channel;
 
 use crate::arguments::Output;
-use crate::commands::scheduler_call::answered;
+use crate::commands::scheduler_call::{SchedulerCalls, answered};
 use crate::commands::task::table as columns;
 use crate::error::CommandError;
 use crate::output::print;
@@ -20,12 +19,12 @@ use crate::output::print;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Runs `cts workers list`.
-pub(crate) async fn list(scheduler: &Channel, output: Output) -> Result<(), CommandError> {
+pub(crate) async fn list(scheduler: &SchedulerCalls, output: Output) -> Result<(), CommandError> {
     let (workers, queue) = tokio::try_join!(
         workers(scheduler),
         answered(async {
-            RunServiceClient::new(scheduler.clone())
-                .get_queue(GetQueueRequest {})
+            RunServiceClient::new(scheduler.channel())
+                .get_queue(scheduler.request(GetQueueRequest {}))
                 .await
         })
     )?;
@@ -35,7 +34,7 @@ pub(crate) async fn list(scheduler: &Channel, output: Output) -> Result<(), Comm
 
 /// Runs `cts workers drain`.
 pub(crate) async fn drain(
-    scheduler: &Channel,
+    scheduler: &SchedulerCalls,
     beginnings: &[String],
     wait: bool,
 ) -> Result<(), CommandError> {
@@ -49,8 +48,8 @@ pub(crate) async fn drain(
             worker_id: id.clone(),
         };
         answered(async {
-            WorkerServiceClient::new(scheduler.clone())
-                .drain_worker(request)
+            WorkerServiceClient::new(scheduler.channel())
+                .drain_worker(scheduler.request(request))
                 .await
         })
         .await?;
@@ -106,10 +105,10 @@ fn id_of(state: &WorkerState) -> &str {
         .map_or("", |worker| worker.id.as_str())
 }
 
-async fn workers(scheduler: &Channel) -> Result<Vec<WorkerState>, CommandError> {
+async fn workers(scheduler: &SchedulerCalls) -> Result<Vec<WorkerState>, CommandError> {
     let answer = answered(async {
-        WorkerServiceClient::new(scheduler.clone())
-            .list_workers(ListWorkersRequest {})
+        WorkerServiceClient::new(scheduler.channel())
+            .list_workers(scheduler.request(ListWorkersRequest {}))
             .await
     });
     Ok(answer.await?.into_inner().workers)

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use cts_runtime::ProcessEnv;
 
 use self::line::Line;
-use super::SHELL_FILES;
+use super::{SHELL_FILES, TOKEN_FILE};
 use crate::invocation::answer::Answer;
 use crate::invocation::definitions::{Definitions, Leaf, is_boolean};
 use crate::invocation::invoked_as::InvokedAs;
@@ -99,7 +99,7 @@ fn options<'a>(leaf: &Leaf<'a>) -> Vec<&'a str> {
         path => {
             let spellings = leaf.spellings().into_iter();
             let names = spellings.map(|spelling| spelling.name);
-            let names = names.filter(|name| *name != "deprecated-start-up");
+            let names = names.filter(|name| !["deprecated-start-up", TOKEN_FILE].contains(name));
             let is_start = matches!(path, ["start"]);
             names.chain(shell_files.filter(|_| is_start)).collect()
         }
@@ -111,7 +111,7 @@ fn value(option: &str) -> Wanted {
     match option {
         "config-file" | "task-file" => Wanted::Files(files::Kind::Configuration),
         "config-dir" | "ca-path" => Wanted::Files(files::Kind::Directory),
-        "ca-cert" | "client-cert" | "client-key" => Wanted::Files(files::Kind::Any),
+        "ca-cert" | "client-cert" | "client-key" | TOKEN_FILE => Wanted::Files(files::Kind::Any),
         _ => Wanted::Words(Vec::new()),
     }
 }

@@ -45,13 +45,18 @@ impl CallContext {
 
     /// The value of [`CALLER_METADATA`].
     pub fn to_metadata(&self) -> BinaryMetadataValue {
+        MetadataValue::from_bytes(&self.to_wire().encode_to_vec())
+    }
+
+    /// The message that names the caller.
+    pub fn to_wire(&self) -> proto::Caller {
         let Caller {
             kind,
             name,
             issuer,
             address,
         } = &self.caller;
-        let message = proto::Caller {
+        proto::Caller {
             kind: kind.as_str().to_owned(),
             name: name.clone(),
             issuer: issuer.clone(),
@@ -59,8 +64,7 @@ impl CallContext {
                 .map(|address| address.to_string())
                 .unwrap_or_default(),
             request_id: self.request_id.clone(),
-        };
-        MetadataValue::from_bytes(&message.encode_to_vec())
+        }
     }
 
     /// The caller that the headers of a call name; `None` if there is none or it cannot be read.

@@ -21,7 +21,7 @@ pub(crate) async fn run(
     let scheduler = links
         .schedulers(&place.schedulers.schedulers, &tasks, &end)?
         .channel();
-    let result = call_scheduler(&command, &scheduler).await;
+    let result = call_scheduler(&command, &scheduler, process_env).await;
     end.cancel();
     tasks.wait().await?;
     result?;

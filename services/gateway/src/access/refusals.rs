@@ -8,13 +8,13 @@ use cts_core::Chain;
 use cts_core::access::{AuditRecord, Caller};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::{RecordRefusalsRequest, Refusal};
+use cts_rpc::access::CallContext;
 use http::{Method, Uri};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use crate::scheduler_client::on_behalf::caller_to_wire;
 use crate::transport::request_log::RequestId;
 
 /// Longest time for a scheduler to record a batch; the end of a gateway waits for it, too.
@@ -81,8 +81,12 @@ impl RefusalSink for Schedulers {
 }
 
 fn refusal(record: &AuditRecord) -> Refusal {
+    let context = CallContext {
+        caller: record.caller.clone(),
+        request_id: record.request_id.clone(),
+    };
     Refusal {
-        caller: Some(caller_to_wire(&record.caller, &record.request_id)),
+        caller: Some(context.to_wire()),
         request: record.target.clone(),
         reason: record.outcome.reason().to_owned(),
         count: record.count,

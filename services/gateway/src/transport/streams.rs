@@ -1,5 +1,5 @@
 //! Answers that go on: events of runs, and logs of runs that are followed. They end with their source, with
-//! the client or with the gateway. A log that ends with the gateway is broken off, so that a part of it does not look
+//! the client, with its credential or with the gateway. A log that ends with the gateway is broken off, so that a part of it does not look
 //! complete. Events just end.
 //!
 //! A client that has gone looks like one that has closed its half of the connection. One that follows gets what there
@@ -15,6 +15,7 @@ use std::future::pending;
 
 use cts_listen::ClientPermit;
 
+use crate::access::credential::Credential;
 use crate::transport::activity::{Answering, Endless};
 use crate::transport::connection::Connection;
 
@@ -26,16 +27,22 @@ pub(crate) struct Answer {
     /// Present while the answer has no end of its own. An answer with an end is a request in progress, which
     /// the gateway lets finish.
     endless: Option<Endless>,
+    credential: Credential,
     _permit: ClientPermit,
 }
 
 impl Answer {
     /// With an end of its own, on a connection.
-    pub(crate) fn new(connection: &Connection, permit: ClientPermit) -> Self {
+    pub(crate) fn new(
+        connection: &Connection,
+        permit: ClientPermit,
+        credential: Credential,
+    ) -> Self {
         Self {
             _answering: connection.activity.answering(),
             endless: None,
             connection: connection.clone(),
+            credential,
             _permit: permit,
         }
     }
@@ -46,21 +53,27 @@ impl Answer {
         self
     }
 
-    /// The gateway ends, and an answer without an end must end with it.
-    async fn gateway_closes(&self) {
-        match &self.endless {
-            Some(_) => self.connection.closing.cancelled().await,
-            None => pending().await,
+    /// Returns when an answer without an end must end before its source.
+    async fn stops(&mut self) -> Stop {
+        let Some(endless) = &self.endless else {
+            return pending().await;
+        };
+        tokio::select! {
+            biased;
+            () = self.connection.closing.cancelled() => Stop::Here,
+            () = self.credential.lapses() => Stop::Here,
+            () = endless.peer_closed() => Stop::ByClient,
         }
     }
+}
 
-    /// The client of an answer without an end sends no more: it has gone, or has closed its half.
-    async fn client_closed(&self) {
-        match &self.endless {
-            Some(endless) => endless.peer_closed().await,
-            None => pending().await,
-        }
-    }
+/// Why an answer without an end ends.
+#[derive(Debug, Clone, Copy)]
+enum Stop {
+    /// The gateway ends, or the credential of the client.
+    Here,
+    /// The client sends no more: it has gone, or has closed its half.
+    ByClient,
 }
 
 /// Waits once: hyper writes what it has while a body waits, and drops it when the body fails.

@@ -1,18 +1,17 @@
 //! Who may do what (docs/access.md): every operation of the document with every credential.
 
-use std::time::Duration;
+mod known_tokens;
+mod limited;
+mod refused;
 
-use cts_proto::access::v1::{Refusal, Token};
-use cts_proto::run::v1::FollowRunsResponse;
+use cts_proto::access::v1::Token;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt as _;
-use tokio::time::{Instant, timeout};
-use tonic::Status;
+use tokio::time::timeout;
 
 use crate::access_service::{MemoryAccess, expired, limited, token};
 use crate::conformity::DOCUMENT;
-use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
-use crate::stage::{Answer, REQUEST_ID, SOON, Scene, Stage, read_until};
+use crate::runs::RUN;
+use crate::stage::{Answer, REQUEST_ID, SOON, Scene, Stage};
 use crate::tasks::three_tasks;
 
 const READ: &str = "cts_read";
@@ -237,236 +236,6 @@ async fn without_authentication_everything_is_open_but_the_audit_records() {
 }
 
 #[tokio::test]
-async fn a_limited_token_learns_nothing_of_other_tasks() {
-    let runs = MemoryRuns {
-        others: true,
-        ..MemoryRuns::default()
-    };
-    let stage = stage(Scene {
-        runs: runs.clone(),
-        ..scene()
-    })
-    .await;
-    let body = async |path: &str| ask(&stage, "GET", path, Some(LIMITED)).await.body;
-    for path in [
-        "/v1/tasks",
-        "/v1/status/tasks",
-        "/v1/status/tasks?include=events",
-    ] {
-        let text = body(path).await;
-        assert!(text.contains("dns") && text.contains("fw-sync"), "{text}");
-        assert!(!text.contains("edge-lb"), "{text}");
-    }
-    let counts: Value = serde_json::from_str(&body("/v1/status").await).unwrap();
-    let counts = &counts["task_summary"]["status"];
-    assert_eq!(counts["successful"], 1);
-    assert_eq!(counts["unknown"], 1);
-    assert_eq!(counts["errored"], 0);
-
-    // A task that exists, and one that does not.
-    let mut texts = Vec::new();
-    for name in ["edge-lb", "missing"] {
-        let task = format!(
-            "{{\"task\":{{\"name\":\"{name}\",\"module\":\"./m\",\"condition\":{{\"schedule\":{{\"cron\":\"* * * * *\"}}}},\"providers\":[]}}}}"
-        );
-        let from = format!("{{\"from\":\"{name}\"}}");
-        for (method, path, body) in [
-            ("GET", format!("/v1/tasks/{name}"), "{}"),
-            ("GET", format!("/v1/tasks/{name}/explain"), "{}"),
-            ("GET", format!("/v1/status/tasks/{name}"), "{}"),
-            ("GET", format!("/v1/runs?task={name}"), "{}"),
-            ("GET", format!("/v1/events?task={name}"), "{}"),
-            ("PATCH", format!("/v1/tasks/{name}"), "{\"enabled\":true}"),
-            ("PUT", format!("/v1/tasks/{name}"), &task),
-            ("POST", "/v1/tasks".to_owned(), &task),
-            ("POST", "/v1/tasks?run=inspect".to_owned(), &task),
-            ("POST", "/v1/tasks/dns/state".to_owned(), &from),
-            ("DELETE", format!("/v1/tasks/{name}"), "{}"),
-        ] {
-            let answer = ask_with(&stage, method, &path, Some(LIMITED), body).await;
-            assert_eq!(answer.status, 403, "{method} {path}: {answer:?}");
-            texts.push(answer.body.replace(name, "NAME"));
-        }
-    }
-    let (existing, missing) = texts.split_at(texts.len() / 2);
-    assert_eq!(existing, missing);
-}
-
-#[tokio::test]
-async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
-    const MISSING: &str = "0197a000-0000-7000-8000-000000000009";
-    let runs = MemoryRuns {
-        others: true,
-        ..MemoryRuns::default()
-    };
-    let stage = stage(Scene {
-        runs: runs.clone(),
-        ..scene()
-    })
-    .await;
-    for (method, end) in [("GET", ""), ("GET", "/log"), ("POST", "/cancel")] {
-        let ask = async |run: &str, token| {
-            let path = format!("/v1/runs/{run}{end}");
-            let answer = ask(&stage, method, &path, Some(token)).await;
-            (answer.status, answer.body.replace(run, "RUN"))
-        };
-        assert_eq!(ask(OTHER_RUN, ADMIN).await.0, 200, "{end}");
-        assert_eq!(ask(RUN, LIMITED).await.0, 200, "{end}");
-        let other = ask(OTHER_RUN, LIMITED).await;
-        assert_eq!(other.0, 404, "{end}: {other:?}");
-        assert_eq!(other, ask(MISSING, LIMITED).await, "{end}");
-    }
-    let list = ask(&stage, "GET", "/v1/runs", Some(LIMITED)).await.body;
-    assert!(list.contains(RUN) && !list.contains(OTHER_RUN), "{list}");
-    let list = ask(&stage, "GET", "/v1/runs", Some(READ)).await.body;
-    assert!(list.contains(RUN) && list.contains(OTHER_RUN), "{list}");
-}
-
-#[tokio::test]
-async fn before_the_tokens_are_known_only_health_is_answered() {
-    let access = MemoryAccess::with(tokens());
-    access.send(Err(Status::unavailable("not yet")));
-    let stage = Stage::set(Scene {
-        access: access.clone(),
-        ..scene()
-    })
-    .await;
-    assert_eq!(ask(&stage, "GET", "/v1/health", None).await.status, 200);
-    let early = ask(&stage, "GET", "/v1/tasks", Some(READ)).await;
-    assert_eq!(early.status, 503, "{early:?}");
-    assert!(early.body.contains("the tokens are not known yet"));
-    assert_eq!(early.header("Retry-After"), Some("5"));
-    access.send(Ok(tokens().into()));
-    let known = async { while ask(&stage, "GET", "/v1/tasks", Some(READ)).await.status == 503 {} };
-    timeout(SOON, known).await.unwrap();
-    assert_eq!(
-        ask(&stage, "GET", "/v1/tasks", Some(READ)).await.status,
-        200
-    );
-}
-
-#[tokio::test]
-async fn tokens_come_and_go_and_stay_while_no_scheduler_sends_them() {
-    let scene = scene();
-    let access = scene.access.clone();
-    let stage = stage(scene).await;
-    let status = async |token| ask(&stage, "GET", "/v1/tasks", Some(token)).await.status;
-    assert_eq!((status(READ).await, status("cts_new").await), (200, 401));
-    access.send(Err(Status::unavailable("the scheduler ends")));
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!((status(READ).await, status("cts_new").await), (200, 401));
-    access.send(Ok(vec![token("cts_new", "read")]));
-    let changed = async { while status("cts_new").await != 200 {} };
-    timeout(SOON, changed).await.unwrap();
-    assert_eq!(status(READ).await, 401);
-}
-
-#[tokio::test]
-async fn wrong_credentials_are_answered_ever_more_slowly_and_right_ones_are_not() {
-    let stage = stage(scene()).await;
-    let took = async |token| {
-        let begin = Instant::now();
-        ask(&stage, "GET", "/v1/tasks", token).await;
-        begin.elapsed()
-    };
-    for _ in 0..10 {
-        took(Some("cts_wrong")).await;
-    }
-    let eleventh = took(Some("cts_wrong")).await;
-    assert!(eleventh >= Duration::from_millis(100), "{eleventh:?}");
-    let twelfth = took(Some("cts_wrong")).await;
-    assert!(twelfth >= Duration::from_millis(200), "{twelfth:?}");
-    for token in [Some(READ), None] {
-        let right = took(token).await;
-        assert!(right < Duration::from_millis(100), "{right:?}");
-    }
-}
-
-#[tokio::test]
-async fn the_end_of_the_gateway_waits_for_no_pause() {
-    let mut stage = stage(scene()).await;
-    for _ in 0..15 {
-        ask(&stage, "GET", "/v1/tasks", Some("cts_wrong")).await;
-    }
-    let begin = Instant::now();
-    let shutdown = stage.shutdown.clone();
-    let ending = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        shutdown.cancel();
-    };
-    let (answer, ()) = tokio::join!(ask(&stage, "GET", "/v1/tasks", Some("cts_wrong")), ending);
-    assert_eq!(answer.status, 401);
-    assert!(
-        begin.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        begin.elapsed()
-    );
-    let end = timeout(SOON, stage.gateway.join_next()).await;
-    end.unwrap().unwrap().unwrap().unwrap();
-}
-
-#[tokio::test]
-async fn refusals_are_recorded_in_small_numbers() {
-    let scene = scene();
-    let recorded = scene.access.refusals.clone();
-    let mut stage = stage(scene).await;
-    for _ in 0..150 {
-        ask(&stage, "GET", "/v1/tasks?secret=1", None).await;
-    }
-    stage.shutdown.cancel();
-    stage.gateway.join_next().await.unwrap().unwrap().unwrap();
-    let recorded = recorded.lock().unwrap();
-    let counts: Vec<u32> = recorded.iter().map(|refusal| refusal.count).collect();
-    assert_eq!(counts.len(), 101);
-    assert!(counts[..100].iter().all(|count| *count == 1));
-    assert!(counts[100] >= 50, "{counts:?}");
-    let first = &recorded[0];
-    assert_eq!(first.request, "GET /v1/tasks");
-    assert_eq!(first.reason, "without a credential");
-    let caller = first.caller.as_ref().unwrap();
-    assert_eq!(
-        (caller.kind.as_str(), caller.address.as_str()),
-        ("anonymous", "192.0.2.1")
-    );
-}
-
-#[tokio::test]
-async fn each_refusal_names_its_caller_and_its_reason() {
-    let scene = scene();
-    let recorded = scene.access.refusals.clone();
-    let mut stage = stage(scene).await;
-    ask(&stage, "DELETE", "/v1/tasks/dns", Some(READ)).await;
-    ask(&stage, "GET", "/v1/tasks/edge-lb", Some(LIMITED)).await;
-    ask(&stage, "GET", "/v1/tasks", Some(EXPIRED)).await;
-    let foreign = [("Origin", "http://evil.example")];
-    stage
-        .ask_with("DELETE", "/v1/tasks/dns", &foreign, b"")
-        .await;
-    stage.shutdown.cancel();
-    stage.gateway.join_next().await.unwrap().unwrap().unwrap();
-    let recorded = recorded.lock().unwrap();
-    let shown = recorded.iter().map(|refusal| {
-        let caller = refusal.caller.as_ref().unwrap();
-        let Refusal {
-            request, reason, ..
-        } = refusal;
-        format!("{} {:?}: {request}: {reason}", caller.kind, caller.name)
-    });
-    let shown: Vec<String> = shown.collect();
-    for expected in [
-        "token \"name of read\": DELETE /v1/tasks/dns: the role read does not suffice: admin is needed",
-        "token \"name of admin\": GET /v1/tasks/edge-lb: the credential is not for the task that the request names",
-        "anonymous \"\": GET /v1/tasks: wrong credential: the token of name of admin has expired",
-        "anonymous \"\": DELETE /v1/tasks/dns: a page of 'http://evil.example' may not change anything: if the page is yours, add its origin to security.origins",
-    ] {
-        assert!(
-            shown.iter().any(|line| line == expected),
-            "{expected}\n{shown:#?}"
-        );
-    }
-}
-
-#[tokio::test]
 async fn only_pages_of_known_origins_read_answers() {
     let stage = stage(scene()).await;
     let bearer = format!("Bearer {READ}");
@@ -494,30 +263,6 @@ async fn only_pages_of_known_origins_read_answers() {
     }
     let without = ask(&stage, "GET", "/v1/tasks", Some(READ)).await;
     assert_eq!(without.header("Access-Control-Allow-Origin"), None);
-}
-
-#[tokio::test]
-async fn a_limited_token_follows_its_own_tasks_only() {
-    let scene = scene();
-    let followers = scene.runs.followers.clone();
-    let stage = stage(scene).await;
-    let mut socket = stage.connect().await;
-    let request = format!(
-        "GET /v1/events HTTP/1.1\r\nHost: cts.example\r\nAuthorization: Bearer {LIMITED}\r\n\r\n"
-    );
-    socket.write_all(request.as_bytes()).await.unwrap();
-    read_until(&mut socket, "retry: 1000\n").await;
-    let sender = followers.lock().unwrap()[0].1.clone();
-    for task in ["edge-lb", "dns"] {
-        let change = FollowRunsResponse {
-            task_name: task.to_owned(),
-            run_id: RUN.to_owned(),
-            ..FollowRunsResponse::default()
-        };
-        sender.send(Ok(change)).await.unwrap();
-    }
-    let text = read_until(&mut socket, "dns").await;
-    assert!(!text.contains("edge-lb"), "{text}");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use self::compare::differences;
 use self::report::{Imported, Outcome, Report};
-use super::session::{ExitStatus, Session};
+use super::session::{ExitStatus, PLAIN_TOKEN, Session};
 use super::ui::on_one_line;
 use crate::arguments::{Import, SourceOptions};
 
@@ -23,6 +23,9 @@ pub(super) async fn run(session: &mut Session<'_>, import: &Import) -> Result<()
         session.ui.warning(
             "the tasks come from another host over plain HTTP: whoever is on the way can read and change them",
         );
+    }
+    if source.sends_token() && source.is_plain_over_network() {
+        session.ui.warning(PLAIN_TOKEN);
     }
     let wanted = tasks(session, &source, "read the tasks to import").await?;
     let present = tasks(session, &here, "read the tasks that are here already").await?;

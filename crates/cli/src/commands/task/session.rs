@@ -19,6 +19,9 @@ const OURS: &str = "cts";
 
 const LIST_HINT: &str = "`cts task list` shows the tasks that there are";
 
+/// For a token that goes over the network.
+pub(super) const PLAIN_TOKEN: &str = "Warning: the token goes to another host over plain HTTP, where it can be read on the way: use an address that begins with https://";
+
 /// A command has failed and has shown its error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExitStatus(u8);
@@ -87,10 +90,14 @@ impl Session<'_> {
         for warning in warnings {
             self.ui.warning(&warning.to_string());
         }
-        ApiClient::new(&settings).map_err(|error| {
+        let client = ApiClient::new(&settings).map_err(|error| {
             let detail = Chain(&error).to_string();
             self.fail("Error: unable to create client", &detail)
-        })
+        })?;
+        if client.sends_token() && client.is_plain_over_network() {
+            self.ui.warning(PLAIN_TOKEN);
+        }
+        Ok(client)
     }
 
     /// Reports a failure; there need not be a detail.

@@ -3,7 +3,7 @@
 use clap::Command;
 
 use crate::invocation::definitions::{Leaf, is_boolean};
-use crate::original::default;
+use crate::original::{TOKEN_FILE, default};
 
 /// Columns of a help text.
 const WIDTH: usize = 80;
@@ -35,7 +35,7 @@ pub(super) fn commands(group: &Command) -> String {
 pub(super) fn options(leaf: &Leaf<'_>, more: &[(&str, &str)]) -> String {
     let spellings = leaf.spellings().into_iter();
     let mut options: Vec<(&str, &str, String)> = spellings
-        .filter(|spelling| spelling.name != "client-type")
+        .filter(|spelling| !["client-type", TOKEN_FILE].contains(&spelling.name))
         .map(|spelling| {
             let help = spelling.option.get_help().map(ToString::to_string);
             let default = match default(spelling.name) {

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::request::parameters;
 use crate::scheduler_client::run_events::{End, Following, RunEvents};
 use crate::transport::request_log::RequestId;
-use crate::transport::streams::{Answer, let_hyper_write};
+use crate::transport::streams::{Answer, Stop, let_hyper_write};
 
 /// Interval of signs of life: proxies between gateway and client may close a silent connection.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -87,12 +87,13 @@ impl Follower {
         loop {
             let change = tokio::select! {
                 biased;
-                () = self.answer.gateway_closes() => {
-                    tracing::debug!(request_id = %self.id, "events end with the gateway");
-                    let_hyper_write().await;
+                stop = self.answer.stops() => {
+                    if let Stop::Here = stop {
+                        tracing::debug!(request_id = %self.id, "events end with the gateway or with their token");
+                        let_hyper_write().await;
+                    }
                     return None;
                 }
-                () = self.answer.client_closed() => return None,
                 change = self.following.next() => change,
             };
             match change {

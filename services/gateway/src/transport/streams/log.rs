@@ -15,7 +15,7 @@ use crate::request::parameters::{self, LogFormat};
 use crate::scheduler_client::RunClient;
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
-use crate::transport::streams::{Answer, let_hyper_write};
+use crate::transport::streams::{Answer, Stop, let_hyper_write};
 
 /// The log of the run `run`.
 pub(crate) async fn log(
@@ -129,15 +129,17 @@ impl Log {
         };
         let message = tokio::select! {
             biased;
-            () = self.answer.gateway_closes() => {
+            stop = self.answer.stops() => {
+                if let Stop::ByClient = stop {
+                    return Part::NoLongerFollowed;
+                }
                 // One that has ended already is whole.
                 if let Some(Ok(None)) = call.message().now_or_never() {
                     return Part::Over;
                 }
-                tracing::debug!(request_id = %self.id, "a log ends before its run, with the gateway");
+                tracing::debug!(request_id = %self.id, "a log ends before its run, with the gateway or its token");
                 return Part::Failed(Status::unavailable("the gateway ends before the log"));
             }
-            () = self.answer.client_closed() => return Part::NoLongerFollowed,
             message = call.message() => message,
         };
         match message {

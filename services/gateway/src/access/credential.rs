@@ -1,0 +1,50 @@
+//! The credential of an answer that goes on.
+
+use std::future::pending;
+use std::time::Duration;
+
+use cts_access::Authenticator;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+/// Between two checks.
+const CHECKED_EVERY: Duration = Duration::from_secs(10);
+
+/// The token of a client that follows a log or events, if it has one.
+pub(crate) struct Credential(Option<Checked>);
+
+struct Checked {
+    authenticator: Authenticator,
+    token: String,
+    ticks: Interval,
+}
+
+impl Credential {
+    /// Stays good for ever.
+    pub(super) const fn lasting() -> Self {
+        Self(None)
+    }
+
+    /// As good as this token.
+    pub(super) fn of(authenticator: Authenticator, token: &str) -> Self {
+        let mut ticks = interval_at(Instant::now() + CHECKED_EVERY, CHECKED_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self(Some(Checked {
+            authenticator,
+            token: token.to_owned(),
+            ticks,
+        }))
+    }
+
+    /// Returns when the token has ended, or is revoked. Safe to cancel.
+    pub(crate) async fn lapses(&mut self) {
+        let Some(checked) = &mut self.0 else {
+            return pending().await;
+        };
+        loop {
+            checked.ticks.tick().await;
+            if checked.authenticator.bearer(&checked.token).await.is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Tokens that are limited to some tasks (docs/access.md#roles).
+
+use cts_proto::run::v1::FollowRunsResponse;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+
+use super::{ADMIN, LIMITED, READ, ask, ask_with, scene, stage};
+use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
+use crate::stage::{Scene, read_until};
+
+#[tokio::test]
+async fn a_limited_token_learns_nothing_of_other_tasks() {
+    let runs = MemoryRuns {
+        others: true,
+        ..MemoryRuns::default()
+    };
+    let stage = stage(Scene {
+        runs: runs.clone(),
+        ..scene()
+    })
+    .await;
+    let body = async |path: &str| ask(&stage, "GET", path, Some(LIMITED)).await.body;
+    for path in [
+        "/v1/tasks",
+        "/v1/status/tasks",
+        "/v1/status/tasks?include=events",
+    ] {
+        let text = body(path).await;
+        assert!(text.contains("dns") && text.contains("fw-sync"), "{text}");
+        assert!(!text.contains("edge-lb"), "{text}");
+    }
+    let counts: Value = serde_json::from_str(&body("/v1/status").await).unwrap();
+    let counts = &counts["task_summary"]["status"];
+    assert_eq!(counts["successful"], 1);
+    assert_eq!(counts["unknown"], 1);
+    assert_eq!(counts["errored"], 0);
+
+    // A task that exists, and one that does not.
+    let mut texts = Vec::new();
+    for name in ["edge-lb", "missing"] {
+        let task = format!(
+            "{{\"task\":{{\"name\":\"{name}\",\"module\":\"./m\",\"condition\":{{\"schedule\":{{\"cron\":\"* * * * *\"}}}},\"providers\":[]}}}}"
+        );
+        let from = format!("{{\"from\":\"{name}\"}}");
+        for (method, path, body) in [
+            ("GET", format!("/v1/tasks/{name}"), "{}"),
+            ("GET", format!("/v1/tasks/{name}/explain"), "{}"),
+            ("GET", format!("/v1/status/tasks/{name}"), "{}"),
+            ("GET", format!("/v1/runs?task={name}"), "{}"),
+            ("GET", format!("/v1/events?task={name}"), "{}"),
+            ("PATCH", format!("/v1/tasks/{name}"), "{\"enabled\":true}"),
+            ("PUT", format!("/v1/tasks/{name}"), &task),
+            ("POST", "/v1/tasks".to_owned(), &task),
+            ("POST", "/v1/tasks?run=inspect".to_owned(), &task),
+            ("POST", "/v1/tasks/dns/state".to_owned(), &from),
+            ("DELETE", format!("/v1/tasks/{name}"), "{}"),
+        ] {
+            let answer = ask_with(&stage, method, &path, Some(LIMITED), body).await;
+            assert_eq!(answer.status, 403, "{method} {path}: {answer:?}");
+            texts.push(answer.body.replace(name, "NAME"));
+        }
+    }
+    let (existing, missing) = texts.split_at(texts.len() / 2);
+    assert_eq!(existing, missing);
+}
+
+#[tokio::test]
+async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
+    const MISSING: &str = "0197a000-0000-7000-8000-000000000009";
+    let runs = MemoryRuns {
+        others: true,
+        ..MemoryRuns::default()
+    };
+    let stage = stage(Scene {
+        runs: runs.clone(),
+        ..scene()
+    })
+    .await;
+    for (method, end) in [("GET", ""), ("GET", "/log"), ("POST", "/cancel")] {
+        let ask = async |run: &str, token| {
+            let path = format!("/v1/runs/{run}{end}");
+            let answer = ask(&stage, method, &path, Some(token)).await;
+            (answer.status, answer.body.replace(run, "RUN"))
+        };
+        assert_eq!(ask(OTHER_RUN, ADMIN).await.0, 200, "{end}");
+        assert_eq!(ask(RUN, LIMITED).await.0, 200, "{end}");
+        let other = ask(OTHER_RUN, LIMITED).await;
+        assert_eq!(other.0, 404, "{end}: {other:?}");
+        assert_eq!(other, ask(MISSING, LIMITED).await, "{end}");
+    }
+    let list = ask(&stage, "GET", "/v1/runs", Some(LIMITED)).await.body;
+    assert!(list.contains(RUN) && !list.contains(OTHER_RUN), "{list}");
+    let list = ask(&stage, "GET", "/v1/runs", Some(READ)).await.body;
+    assert!(list.contains(RUN) && list.contains(OTHER_RUN), "{list}");
+}
+
+#[tokio::test]
+async fn a_limited_token_follows_its_own_tasks_only() {
+    let scene = scene();
+    let followers = scene.runs.followers.clone();
+    let stage = stage(scene).await;
+    let mut socket = stage.connect().await;
+    let request = format!(
+        "GET /v1/events HTTP/1.1\r\nHost: cts.example\r\nAuthorization: Bearer {LIMITED}\r\n\r\n"
+    );
+    socket.write_all(request.as_bytes()).await.unwrap();
+    read_until(&mut socket, "retry: 1000\n").await;
+    let sender = followers.lock().unwrap()[0].1.clone();
+    for task in ["edge-lb", "dns"] {
+        let change = FollowRunsResponse {
+            task_name: task.to_owned(),
+            run_id: RUN.to_owned(),
+            ..FollowRunsResponse::default()
+        };
+        sender.send(Ok(change)).await.unwrap();
+    }
+    let text = read_until(&mut socket, "dns").await;
+    assert!(!text.contains("edge-lb"), "{text}");
+}
