@@ -56,7 +56,10 @@ async fn a_foreign_page_changes_nothing() {
     // The requests reach the API: the page may read, and simple requests are sent.
     assert_eq!(findings["changes"]["POST plain no-cors"], "sent");
     let plain = findings["changes"]["POST plain cors"].as_str().unwrap();
-    assert!(plain.starts_with("403 ") && plain.contains("security.origins"), "{plain}");
+    assert!(
+        plain.starts_with("403 ") && plain.contains("security.origins"),
+        "{plain}"
+    );
     let tasks = findings["reads"]["/v1/tasks"].as_str().unwrap();
     assert!(tasks.starts_with("200 ") && tasks.contains("lb"), "{tasks}");
     scene.instance.stop().await;
