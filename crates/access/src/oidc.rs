@@ -99,9 +99,14 @@ impl Issuers {
     pub async fn follow(&self, shutdown: impl Future<Output = ()>) {
         let issuers = self.all.iter();
         let following = join_all(issuers.map(|issuer| issuer.keys.follow(&issuer.settings.issuer)));
+        let following = async {
+            following.await;
+            // Without issuers there is nothing to read.
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
             () = shutdown => {}
-            _ = following => {}
+            () = following => {}
         }
     }
 

@@ -43,6 +43,7 @@ pub use report::original::OriginalError;
 pub use report::problem::{Problem, Report, Severity};
 pub use tasks::declaration::DeclaredTasks;
 pub use tasks::file::{TaskFile, TaskFileError, load_task_file};
+pub use tasks::file_keys::file_only_keys;
 
 #[cfg(test)]
 mod tests;

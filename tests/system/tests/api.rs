@@ -33,6 +33,7 @@ mod row;
 mod run_details;
 mod runs;
 mod scene;
+mod security;
 mod served_document;
 mod slow_readers;
 mod stock_client;

@@ -28,7 +28,7 @@ const SHOWN: usize = 200;
 pub enum IssuerError {
     /// Its settings.
     #[error("the issuer {0:?} cannot be used")]
-    Settings(String, #[source] TlsError),
+    Settings(String, #[source] Box<TlsError>),
     /// Its name.
     #[error("the issuer {0:?} is no URL with https:// (http:// only for this machine)")]
     Url(String),
@@ -43,7 +43,7 @@ pub enum IssuerError {
     Slow,
     /// Its answer is not the document.
     #[error("{0} {1}")]
-    Answer(Url, String),
+    Answer(String, String),
     /// None of its keys fits.
     #[error("the issuer has no such key")]
     NoKey,
@@ -80,7 +80,7 @@ impl Documents {
             ..ClientFiles::default()
         };
         let tls = files.read_now(&["h2", "http/1.1"]);
-        let tls = tls.map_err(|source| IssuerError::Settings(issuer.clone(), source))?;
+        let tls = tls.map_err(|source| IssuerError::Settings(issuer.clone(), Box::new(source)))?;
         let mut client = Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
@@ -109,26 +109,23 @@ impl Documents {
 
     async fn discover(&self) -> Result<Url, IssuerError> {
         let discovery: Discovery = self.get(&self.discovery).await?;
-        let refused = |problem: String| Err(IssuerError::Answer(self.discovery.clone(), problem));
+        let refused = |problem: String| IssuerError::Answer(self.discovery.to_string(), problem);
         if discovery.issuer != self.issuer {
             let name = excerpt(&discovery.issuer, SHOWN);
-            return refused(format!("is about the issuer {name:?}"));
+            return Err(refused(format!("is about the issuer {name:?}")));
         }
         let place = Url::parse(&discovery.jwks_uri).ok();
         let is_allowed = |place: &Url| {
             is_safe(place) && (place.scheme() == "https" || self.discovery.scheme() == "http")
         };
-        match place.filter(is_allowed) {
-            Some(place) => Ok(place),
-            None => {
-                let place = excerpt(&discovery.jwks_uri, SHOWN);
-                refused(format!("has a `jwks_uri` that is not safe: {place:?}"))
-            }
-        }
+        place.filter(is_allowed).ok_or_else(|| {
+            let place = excerpt(&discovery.jwks_uri, SHOWN);
+            refused(format!("has a `jwks_uri` that is not safe: {place:?}"))
+        })
     }
 
     async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, IssuerError> {
-        let refused = |problem: String| IssuerError::Answer(url.clone(), problem);
+        let refused = |problem: String| IssuerError::Answer(url.to_string(), problem);
         let mut answer = self.client.get(url.clone()).send().await?;
         if !answer.status().is_success() {
             return Err(refused(format!("answers {}", answer.status())));

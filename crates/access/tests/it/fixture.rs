@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub(crate) const AUDIENCE: &str = "https://cts.example";
-pub(crate) const SKEW: Duration = Duration::from_secs(60);
+pub(crate) const SKEW: Duration = Duration::from_mins(1);
 
 pub(crate) static RSA: LazyLock<SigningKey> =
     LazyLock::new(|| SigningKey::new("rsa", SigningKeyKind::Rsa(2048)));
@@ -79,11 +79,14 @@ impl Given {
     /// Claims of a good token with others in place of some; `null` takes one away.
     pub(crate) fn claims_with(&self, others: Value) -> Value {
         let mut claims = self.claims();
-        for (name, value) in others.as_object().unwrap() {
+        let (Value::Object(claims_of_token), Value::Object(others)) = (&mut claims, others) else {
+            panic!("claims are an object");
+        };
+        for (name, value) in others {
             if value.is_null() {
-                claims.as_object_mut().unwrap().remove(name);
+                claims_of_token.remove(&name);
             } else {
-                claims[name] = value.clone();
+                claims_of_token.insert(name, value);
             }
         }
         claims

@@ -1,4 +1,5 @@
 //! Tokens of a real issuer, whose keys and signatures `openssl` makes.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod documents;
 mod fixture;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cts_access::Issuers;
 use cts_testkit::{IssuerDocument, IssuerFault, OidcIssuer, eventually};
 
 use crate::fixture::{Given, OTHER, P256, pass};
@@ -47,6 +48,16 @@ async fn an_issuer_is_tried_again_without_a_token() {
 }
 
 #[tokio::test]
+async fn without_issuers_nothing_ends_before_the_shutdown() {
+    let issuers = Issuers::new(Vec::new()).unwrap();
+    tokio::time::pause();
+    let day = Duration::from_hours(24);
+    let follows = tokio::time::timeout(day, issuers.follow(std::future::pending())).await;
+    assert!(follows.is_err());
+    issuers.follow(std::future::ready(())).await;
+}
+
+#[tokio::test]
 async fn the_last_keys_stay_for_a_day() {
     let mut given = Given::keys(&[&P256]).await;
     let remembered = P256.token("ES256", &given.claims());
@@ -56,7 +67,7 @@ async fn the_last_keys_stay_for_a_day() {
         .fail(IssuerDocument::Discovery, IssuerFault::Closes);
     // Days of failed readings would take long.
     given.stop_following().await;
-    pass(Duration::from_secs(24 * 3600 - 60)).await;
+    pass(Duration::from_mins(24 * 60 - 1)).await;
     let new = given.claims_with(serde_json::json!({"jti": "new"}));
     let new = P256.token("ES256", &new);
     given.bearer(&new).await.unwrap();

@@ -45,18 +45,16 @@ impl AllowedSources {
 
     /// Whether a task may use the module; the error is the reason.
     pub(crate) fn check(&self, written: &str) -> Result<(), String> {
-        let is_allowed = match local_path(&self.current_dir, written) {
-            Some(path) => {
-                let real = real(&path);
-                let mut directories = self.directories.iter();
-                directories.any(|directory| {
-                    path.starts_with(directory) && real.starts_with(self::real(directory))
-                })
-            }
-            None => {
-                let address = address(written, self.registry)?;
-                self.prefixes.iter().any(|prefix| begins(&address, prefix))
-            }
+        let is_allowed = if let Some(path) = local_path(&self.current_dir, written) {
+            let real = real(&path);
+            let mut directories = self.directories.iter();
+            directories.any(|directory| {
+                path.starts_with(directory) && real.starts_with(self::real(directory))
+            })
+        } else {
+            let address = address(written, self.registry)?;
+            let mut prefixes = self.prefixes.iter();
+            prefixes.any(|prefix| begins(&address, prefix))
         };
         if is_allowed {
             Ok(())

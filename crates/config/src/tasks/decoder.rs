@@ -233,7 +233,7 @@ impl<'a> TaskDecoder<'a> {
         let Some(pins) = &self.pins else {
             return;
         };
-        if let Some(problem) = pins.module_problem(task) {
+        if let Some(problem) = RequiredPins::module_problem(task) {
             self.sink.error(module, problem);
         }
         for id in providers {

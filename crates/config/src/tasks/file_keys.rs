@@ -130,6 +130,12 @@ impl FileKeys {
     }
 }
 
+/// All keys of a task that only files can set.
+pub fn file_only_keys() -> impl Iterator<Item = &'static str> {
+    let others = ["webhooks", "working_dir"];
+    KEYS.into_iter().map(|key| key.name).chain(others)
+}
+
 /// The keys of a task with their values.
 pub(crate) fn shown(spec: &TaskSpec) -> impl Iterator<Item = (&'static str, Value)> {
     KEYS.into_iter().filter_map(|key| {

@@ -21,7 +21,7 @@ impl RequiredPins {
     }
 
     /// The problem with the module of a task. Local modules are pinned by their content.
-    pub(crate) fn module_problem(&self, task: &TaskDefinition) -> Option<String> {
+    pub(crate) fn module_problem(task: &TaskDefinition) -> Option<String> {
         let source = task.module.as_str();
         let query = source.split_once('?').map_or("", |(_, query)| query);
         let problem = if is_local(source) {
@@ -73,7 +73,7 @@ impl RequiredPins {
     pub(crate) fn problems(&self, task: &TaskDefinition) -> Vec<String> {
         let providers = task.providers.iter();
         let providers = providers.filter_map(|id| self.provider_problem(task, id));
-        self.module_problem(task)
+        Self::module_problem(task)
             .into_iter()
             .chain(providers)
             .collect()

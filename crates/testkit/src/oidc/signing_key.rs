@@ -1,5 +1,6 @@
 //! Keys and signatures of an issuer, made with `openssl`.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use base64::Engine as _;
@@ -145,8 +146,10 @@ pub fn hmac_token(secret: &[u8], header: &Value, claims: &Value) -> String {
     let message = message(header, claims);
     let path = openssl.path().join("message");
     fs::write(&path, &message).expect("the directory is writable");
-    let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    let key = format!("hexkey:{digits}");
+    let mut key = "hexkey:".to_owned();
+    for byte in secret {
+        write!(key, "{byte:02x}").expect("texts take everything");
+    }
     let mut command = openssl.command(&["dgst", "-sha256", "-mac", "HMAC", "-binary"]);
     let signature = output(command.args(["-macopt", &key]).arg(path));
     format!("{message}.{}", encode(&signature))

@@ -51,9 +51,8 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
     match (change, reason) {
         (Change::Create(mode), _) => match (reason, mode) {
             (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
-            (Reason::NotAllowed, _) => answer(StatusCode::BAD_REQUEST),
             // Any failure of an inspection counts as the client's (docs/compatibility.md#api).
-            (_, RunMode::Inspect) => answer(StatusCode::BAD_REQUEST),
+            (Reason::NotAllowed, _) | (_, RunMode::Inspect) => answer(StatusCode::BAD_REQUEST),
             (_, RunMode::Later | RunMode::Now) => answer(StatusCode::INTERNAL_SERVER_ERROR),
         },
         (_, Reason::Unknown) => Problem::unknown_task(name),

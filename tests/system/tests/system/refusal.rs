@@ -206,3 +206,32 @@ async fn a_second_process_in_the_same_directory_is_refused() {
     site.wait_for_ids("pool", &["web-1"]).await;
     cts.stop().await;
 }
+
+#[tokio::test]
+async fn strict_mode_lists_everything_that_is_not_safe() {
+    let pool = |module: &str| {
+        format!(
+            "working_dir = \"work\"\nsecurity {{ strict = true }}\nlog_level = \"DEBUG\"\n\
+             driver \"terraform\" {{\n  persist_log = true\n  backend \"local\" {{}}\n}}\n{}",
+            task("pool", module, &["web"], "")
+        )
+    };
+    refused_configuration(
+        &pool("./modules/pool"),
+        &[
+            "security.strict = true refuses settings that are not safe: ",
+            "everybody who reaches the API",
+            "Terraform's trace is kept",
+            "chmod o-r",
+        ],
+    )
+    .await;
+    refused_configuration(
+        &pool("acme/web/any"),
+        &[
+            "the module of task \"pool\" has no exact version: write `version = \"1.2.3\"`",
+            "cts.hcl:10:12",
+        ],
+    )
+    .await;
+}
