@@ -7,7 +7,7 @@ use std::time::Duration;
 use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::Loss;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, redirect};
+use reqwest::{Client, Method, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_rustls::rustls::ClientConfig;
@@ -20,6 +20,7 @@ use crate::model::{
     ReleaseAnswer, StateDecision, Task, TaskAnswer, TaskPlan, TaskStatus, TasksAnswer,
     UpdateAnswer,
 };
+use crate::redirects::redirects;
 use crate::settings::ClientSettings;
 use crate::tls;
 use crate::token::TokenSource;
@@ -349,26 +350,6 @@ impl ApiClient {
     fn task_url(&self, name: &str) -> Result<Url, CallError> {
         Ok(self.address.endpoint(&["tasks", usable(name)?]))
     }
-}
-
-/// A redirection that keeps method and body is followed. Any other would turn a change into a question, whose answer
-/// would be taken for success. A token must not leave TLS; the HTTP library takes it away towards another host.
-fn redirects(with_token: bool) -> redirect::Policy {
-    redirect::Policy::custom(move |attempt| {
-        let keeps_the_request = matches!(
-            attempt.status(),
-            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-        );
-        let was_secure = attempt.previous().last().map(Url::scheme) == Some("https");
-        let leaves_tls = was_secure && attempt.url().scheme() != "https";
-        if !keeps_the_request || (with_token && leaves_tls) {
-            attempt.stop()
-        } else if attempt.previous().len() > 10 {
-            attempt.error("too many redirections")
-        } else {
-            attempt.follow()
-        }
-    })
 }
 
 /// `name`, if it can stand in a path. These cannot: the path would be that of something else.

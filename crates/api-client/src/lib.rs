@@ -13,6 +13,7 @@ mod call;
 mod client;
 mod error;
 mod model;
+mod redirects;
 mod runs;
 mod settings;
 mod tls;

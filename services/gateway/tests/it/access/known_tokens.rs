@@ -70,8 +70,8 @@ async fn followed_events_end_with_their_token() {
     timeout(SOON, revoked).await.unwrap();
     let time = FrozenTime::start();
     time.advance(Duration::from_secs(11)).await;
-    // The end of the answer in chunks.
-    read_until(&mut followers[0], "\r\n0\r\n\r\n").await;
+    // The last chunk.
+    read_until(&mut followers[0], "0\r\n\r\n").await;
     time.advance(Duration::from_secs(5)).await;
     read_until(&mut followers[1], ":\n\n").await;
 }
