@@ -214,3 +214,25 @@ pub(crate) fn documented() -> BTreeMap<String, Documented> {
     };
     rows.map(row).collect()
 }
+
+pub(crate) const LIST: &str = "/cts.task.v1.TaskService/ListTasks";
+pub(crate) const CREATE: &str = "/cts.task.v1.TaskService/CreateTask";
+pub(crate) const ACQUIRE: &str = "/cts.run.v1.RunService/AcquireRun";
+pub(crate) const HEALTH: &str = "/grpc.health.v1.Health/Check";
+pub(crate) const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
+pub(crate) fn named(role: &str) -> String {
+    format!("{role}.{DOMAIN}")
+}
+
+/// Whether the document gives a role, of services or of people, the method.
+pub(crate) fn allows(row: &Documented, role: &str) -> bool {
+    let people = ["read", "operate", "admin"];
+    let rank = |role: &str| people.iter().position(|known| *known == role);
+    let person = rank(role).or((role == "operator").then_some(2));
+    let is_service = row
+        .services
+        .iter()
+        .any(|known| known == role || known == "all");
+    is_service || rank(&row.people).is_some_and(|least| person >= Some(least))
+}

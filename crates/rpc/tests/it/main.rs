@@ -4,6 +4,7 @@
 
 mod access;
 mod access_stage;
+mod access_tokens;
 mod crowds;
 mod folder;
 mod peers;

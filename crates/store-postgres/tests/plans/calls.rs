@@ -196,6 +196,8 @@ impl Calls {
                 .await
                 .unwrap();
             store.wait_end(lease.run, holder.0, holder.1).await.unwrap();
+            let input = store.held_input(lease.run, holder.0, holder.1).await;
+            assert_eq!(input.unwrap(), lease.input);
             let order = store.cancel_order(lease.run, holder.0, holder.1).await;
             assert_eq!(order.unwrap(), None);
             store

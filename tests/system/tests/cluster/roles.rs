@@ -59,7 +59,7 @@ async fn services_with_certificates_of_their_roles_apply_changes() {
     scene.cluster.command(&command).await.assert_code(0);
     let command = ["workers", "list", "-config-file=of-watcher.hcl"];
     let exit = scene.cluster.command(&command).await;
-    exit.assert_code(1).says(["security.service_roles"]);
+    exit.assert_code(11).says(["security.service_roles"]);
 
     let scheduler = scene.cluster.grpc_address(Service::Scheduler, 0);
     let address = scheduler.parse().unwrap();
@@ -90,7 +90,7 @@ async fn services_with_certificates_of_their_roles_apply_changes() {
 async fn a_service_that_cannot_tell_its_callers_apart_does_not_start() {
     let site = Site::new();
     let base = "working_dir = \"work\"\nconsul { address = \"127.0.0.1:1\" }\n\
-                backend \"consul\" {}\n\
+                driver \"terraform\" { backend \"consul\" {} }\n\
                 database { url = \"postgres://cts@127.0.0.1:1/cts\" }\n";
     site.write("cts.hcl", base);
     site.write("roles.hcl", "security { service_roles = true }\n");
