@@ -91,7 +91,7 @@ impl AuditRecord {
 
     /// Adds an argument. Secrets are hidden: by its name, and in URLs of its value.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl ToString) -> Self {
+    pub fn with(mut self, name: &str, value: &(impl ToString + ?Sized)) -> Self {
         if self.arguments.len() < MOST_ARGUMENTS {
             let value = if is_secret_name(name) {
                 HIDDEN.to_owned()
@@ -206,7 +206,7 @@ mod tests {
         let record = AuditRecord::new(caller, AuditAction::CreateTask, "web\n1")
             .with("module", "git::https://user:s3cret@git.example/m")
             .with("api_token", "s3cret")
-            .with("long", "x".repeat(5000));
+            .with("long", &"x".repeat(5000));
         assert_eq!(record.target, "web\\n1");
         let shown = format!("{record:?}");
         assert!(!shown.contains("s3cret"), "{shown}");

@@ -107,8 +107,8 @@ async fn create(
         .map_or_else(|| "never".to_owned(), |life| format!("{}s", life.as_secs()));
     let record = AuditRecord::new(caller, AuditAction::CreateToken, name)
         .with("role", role)
-        .with("tasks", tasks.join(", "))
-        .with("expires", end);
+        .with("tasks", &tasks.join(", "))
+        .with("expires", &end);
     if !store.recording(record).create_token(&new).await? {
         return Err(Failure::Call(format!(
             "there is a token {name:?} already: use another name, and revoke the old token when no client uses it any more"

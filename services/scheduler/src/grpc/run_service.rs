@@ -210,7 +210,7 @@ impl RunService for RunEndpoint {
     ) -> Result<Response<proto::CancelRunResponse>, Status> {
         let record = record(&request, AuditAction::CancelRun, &request.get_ref().run_id);
         let request = request.into_inner();
-        let record = record.with("force", request.force);
+        let record = record.with("force", &request.force);
         let recording = self.store.recording(record.clone());
         let cancelled = self.cancel(&*recording, &request).await;
         if let Err(status) = &cancelled {

@@ -132,7 +132,7 @@ impl TaskService for TaskEndpoint {
         let enabled = request.enabled;
         let record = record.with("run", run.as_str());
         let record = match enabled {
-            Some(enabled) => record.with("enabled", enabled),
+            Some(enabled) => record.with("enabled", &enabled),
             None => record,
         };
         let Done { task, plan } = self
@@ -157,7 +157,7 @@ impl TaskService for TaskEndpoint {
         let draft = draft(request.task)?;
         let revision = request.revision;
         let record = with_draft(record, &draft).with("run", run.as_str());
-        let record = record.with("revision", revision);
+        let record = record.with("revision", &revision);
         let Done { task, .. } = self
             .recorded(record, async move |work| {
                 work.replace(&name, draft, revision, run).await
@@ -345,9 +345,9 @@ fn with_draft(record: AuditRecord, draft: &cts_core::TaskDraft) -> AuditRecord {
     record
         .with("module", &draft.module)
         .with("version", &draft.version)
-        .with("enabled", draft.enabled)
-        .with("providers", draft.providers.join(", "))
-        .with("variables", variables.join(", "))
+        .with("enabled", &draft.enabled)
+        .with("providers", &draft.providers.join(", "))
+        .with("variables", &variables.join(", "))
 }
 
 /// A text that cannot be a name names no task.

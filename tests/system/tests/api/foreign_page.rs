@@ -82,7 +82,6 @@ async fn a_name_that_is_rebound_to_the_loopback_opens_nothing() {
 
 /// Also with the name of the site among the hosts, as if the listener were not on the loopback.
 #[tokio::test]
-#[ignore = "the gateway does not check credentials yet"]
 async fn with_authentication_a_foreign_page_neither_reads_nor_changes_anything() {
     let mut scene = scene().await;
     let before = state(&scene).await;

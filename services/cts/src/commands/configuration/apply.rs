@@ -97,8 +97,8 @@ async fn put_in_force(
         "",
     );
     let record = record
-        .with("prune", apply.prune)
-        .with("tasks", wanted.configuration.tasks.len());
+        .with("prune", &apply.prune)
+        .with("tasks", &wanted.configuration.tasks.len());
     let decided = store.recording(record).put_in_force(&wanted).await?;
     let Some(number) = decided else {
         return Err(Failure::Call(
