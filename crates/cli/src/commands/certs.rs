@@ -78,23 +78,21 @@ fn store(pair: &Pair, issued: &Issued) -> Result<(), CertsError> {
 
 impl Made {
     fn text(&self) -> String {
-        let mut text = String::new();
         let authority = self.authority.certificate.display();
-        if self.is_new {
+        let first = if self.is_new {
             let key = self.authority.key.display();
-            text += &format!("{authority}: an authority; keep {key} away from the services\n");
+            format!("{authority}: an authority; keep {key} away from the services\n")
         } else {
-            text += &format!("{authority}: the authority, as it was\n");
-        }
-        for (named, pair) in &self.certificates {
+            format!("{authority}: the authority, as it was\n")
+        };
+        let certificates = self.certificates.iter().map(|(named, pair)| {
             let names = named.names.join(", ");
-            text += &format!("{}: {names}\n", pair.certificate.display());
-        }
-        text += &format!(
-            "The certificates end on {}.\n",
-            self.expires.format("%Y-%m-%d")
-        );
-        text
+            format!("{}: {names}\n", pair.certificate.display())
+        });
+        let expires = self.expires.format("%Y-%m-%d");
+        let last = format!("The certificates end on {expires}.\n");
+        let lines = std::iter::once(first).chain(certificates);
+        lines.chain([last]).collect()
     }
 
     fn document(&self) -> serde_json::Value {

@@ -17,32 +17,28 @@ use super::caller::CallContext;
 use super::check::{AccessRules, Verdict, judge_token, method, no_credential};
 use super::peer::ConnectedPeer;
 
-/// The checks of one listener.
+/// The checks of one listener; none for callers within this process.
 #[derive(Debug, Clone)]
-pub(crate) struct AccessLayer(Arc<Checks>);
+pub(crate) struct AccessLayer(Option<Arc<Checks>>);
 
 #[derive(Debug)]
-enum Checks {
-    /// Callers are parts of this process.
-    Memory,
-    Network {
-        rules: AccessRules,
-        warnings: WarnThrottle,
-    },
+struct Checks {
+    rules: AccessRules,
+    warnings: WarnThrottle,
 }
 
 impl AccessLayer {
     /// For callers within this process: nothing is refused.
-    pub(crate) fn memory() -> Self {
-        Self(Arc::new(Checks::Memory))
+    pub(crate) const fn memory() -> Self {
+        Self(None)
     }
 
     /// For callers over a network.
     pub(crate) fn network(rules: AccessRules) -> Self {
-        Self(Arc::new(Checks::Network {
+        Self(Some(Arc::new(Checks {
             rules,
             warnings: WarnThrottle::default(),
-        }))
+        })))
     }
 }
 
@@ -52,7 +48,7 @@ impl<S> Layer<S> for AccessLayer {
     fn layer(&self, inner: S) -> Self::Service {
         AccessService {
             inner,
-            checks: Arc::clone(&self.0),
+            checks: self.0.clone(),
         }
     }
 }
@@ -61,7 +57,7 @@ impl<S> Layer<S> for AccessLayer {
 #[derive(Debug, Clone)]
 pub(crate) struct AccessService<S> {
     inner: S,
-    checks: Arc<Checks>,
+    checks: Option<Arc<Checks>>,
 }
 
 impl<S> Service<Request<Body>> for AccessService<S>
@@ -78,7 +74,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let Checks::Network { rules, .. } = &*self.checks else {
+        let Some(checks) = &self.checks else {
             let context = CallContext::from_headers(request.headers())
                 .unwrap_or_else(|| CallContext::of(Caller::anonymous(None)));
             request.extensions_mut().insert(context);
@@ -88,18 +84,21 @@ where
         let peer = peer.unwrap_or_default();
         let token = bearer(request.headers());
         let path = request.uri().path();
-        match rules.judge(path, peer.identity.as_deref(), token.is_some()) {
+        match checks
+            .rules
+            .judge(path, peer.identity.as_deref(), token.is_some())
+        {
             Verdict::Admitted => {
-                let context = context(rules, &peer, request.headers());
+                let context = context(&checks.rules, &peer, request.headers());
                 request.extensions_mut().insert(context);
                 Either::Left(self.inner.call(request))
             }
             Verdict::Refused(status) => {
-                self.checks.note(path, certified(&peer), &status);
+                checks.note(path, certified(&peer), &status);
                 Either::Right(Box::pin(async move { Ok(status.into_http()) }))
             }
             Verdict::Token(rule) => {
-                let (checks, inner) = (Arc::clone(&self.checks), self.inner.clone());
+                let (checks, inner) = (Arc::clone(checks), self.inner.clone());
                 let address = address(&peer);
                 let token = token.unwrap_or_default().to_owned();
                 Either::Right(Box::pin(async move {
@@ -136,10 +135,7 @@ impl Checks {
         address: Option<IpAddr>,
     ) -> Result<(Caller, Arc<cts_access::Principal>), (Caller, Status)> {
         let refused = || (Caller::anonymous(address), no_credential(method(path)));
-        let Self::Network { rules, .. } = self else {
-            return Err(refused());
-        };
-        let Some(authenticator) = &rules.authenticator else {
+        let Some(authenticator) = &self.rules.authenticator else {
             return Err(refused());
         };
         match authenticator.bearer(token).await {
@@ -154,16 +150,13 @@ impl Checks {
 
     /// Logs and records a refused call.
     fn note(&self, path: &str, caller: Caller, status: &Status) {
-        let Self::Network { rules, warnings } = self else {
-            return;
-        };
         let reason = status.message();
-        if warnings.is_due() {
+        if self.warnings.is_due() {
             tracing::warn!(%caller, client = ?caller.address, "a gRPC call is refused: {reason}");
         } else {
             tracing::debug!(%caller, client = ?caller.address, "a gRPC call is refused: {reason}");
         }
-        if let Some(refusals) = &rules.refusals {
+        if let Some(refusals) = &self.rules.refusals {
             refusals.note(caller, method(path), reason, "");
         }
     }

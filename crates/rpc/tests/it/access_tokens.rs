@@ -18,7 +18,7 @@ use crate::access_stage::{
 /// Tokens by name, with the authenticator that knows them.
 struct Tokens {
     authenticator: Authenticator,
-    tokens: Vec<(&'static str, String)>,
+    by_name: Vec<(&'static str, String)>,
     _table: watch::Sender<Arc<TokenTable>>,
 }
 
@@ -45,21 +45,21 @@ impl Tokens {
         ];
         let table = TokenTable::new(all.iter().map(|(_, (entry, _))| entry.clone()));
         let (sender, receiver) = watch::channel(Arc::new(table));
-        let mut tokens: Vec<_> = all.map(|(name, (_, token))| (name, token)).into();
-        tokens.push(("unknown", "cts_nothing".to_owned()));
+        let mut by_name: Vec<_> = all.map(|(name, (_, token))| (name, token)).into();
+        by_name.push(("unknown", "cts_nothing".to_owned()));
         Self {
             authenticator: Authenticator::new(
                 receiver,
                 Issuers::new(Vec::new()).unwrap(),
                 Arc::new(SystemClock),
             ),
-            tokens,
+            by_name,
             _table: sender,
         }
     }
 
     fn get(&self, name: &str) -> String {
-        let found = self.tokens.iter().find(|(known, _)| *known == name);
+        let found = self.by_name.iter().find(|(known, _)| *known == name);
         format!("Bearer {}", found.unwrap().1)
     }
 

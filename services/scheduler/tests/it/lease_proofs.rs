@@ -61,14 +61,13 @@ async fn refused(setup: &Setup, lease: &run::Lease, proof: &run::LeaseProof) -> 
                 epoch,
                 worker_id: worker_id.clone(),
                 $($field: $value,)*
-                ..run::$request::default()
             }))
         };
     }
     make!(runs.renew_run: RenewRunRequest {});
-    make!(runs.suspend_run: SuspendRunRequest { number: 1, waiting_for: "you".into() });
+    make!(runs.suspend_run: SuspendRunRequest { number: 1, waiting_for: "you".into(), wait: None });
     make!(runs.resume_run: ResumeRunRequest { number: 1 });
-    make!(runs.await_cancel: AwaitCancelRequest {});
+    make!(runs.await_cancel: AwaitCancelRequest { wait: None, known: 0 });
     let report = run::record_state_request::Report::Conflict(run::StateConflict::default());
     make!(runs.record_state: RecordStateRequest { report: Some(report) });
     let remote = run::RemoteRun::default();
@@ -94,7 +93,7 @@ async fn refused(setup: &Setup, lease: &run::Lease, proof: &run::LeaseProof) -> 
     };
     make!(logs.append_log(tokio_stream::once(batch)));
     let applied = run::complete_run_request::Outcome::Applied(run::Applied {});
-    make!(runs.complete_run: CompleteRunRequest { outcome: Some(applied) });
+    make!(runs.complete_run: CompleteRunRequest { outcome: Some(applied), log: Vec::new(), details: None, state: None });
     refused
 }
 
