@@ -210,7 +210,7 @@ pub async fn refused_requests_drive_out_no_other_record<F: Fixture>() {
     let store = scene.store();
     let change = call(AuditAction::CancelRun, "r");
     store
-        .audit(&[change.clone()])
+        .audit(std::slice::from_ref(&change))
         .await
         .expect("it can be stored");
     let flood: Vec<_> = (0..30).map(|_| refused(1)).collect();

@@ -280,7 +280,7 @@ impl TaskEndpoint {
             store: self.store.recording(record.clone()),
             ..self.work.clone()
         };
-        let (working, store) = (work(recording), Arc::clone(&self.store));
+        let (working, store) = (Box::pin(work(recording)), Arc::clone(&self.store));
         self.run_detached(async move {
             let done = working.await;
             if let Err(refusal) = &done {

@@ -168,13 +168,8 @@ impl WorkerService for WorkerEndpoint {
         let id = WorkerId::new(request.into_inner().worker_id);
         let recording = self.store.recording(record.clone());
         let known = recording.drain_worker(&id).await.or_status();
-        let drained = known.and_then(|known| match known {
-            true => Ok(()),
-            false => Err(Status::not_found(format!(
-                "there is no worker {:?}",
-                id.as_str()
-            ))),
-        });
+        let unknown = || Status::not_found(format!("there is no worker {:?}", id.as_str()));
+        let drained = known.and_then(|known| known.then_some(()).ok_or_else(unknown));
         if let Err(status) = drained {
             note(&self.store, record, outcome_of(&status)).await;
             return Err(status);
