@@ -51,7 +51,7 @@ pub(crate) async fn run(command: TaskCommand, process_env: &ProcessEnv) -> u8 {
         _ => Style::Ours,
     };
     converse(process_env, style, async |mut session| {
-        task(command, &mut session).await
+        Box::pin(task(command, &mut session)).await
     })
     .await
 }
