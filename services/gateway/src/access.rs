@@ -190,9 +190,12 @@ fn reason(denied: &Denied) -> String {
 mod tests {
     use super::*;
 
+    /// The values of a header, and the token in them.
+    type Case<'a> = (&'a [&'a str], Option<Result<&'a str, ()>>);
+
     #[test]
     fn one_bearer_token_is_read_whatever_the_case_of_its_scheme() {
-        let cases: [(&[&str], Option<Result<&str, ()>>); 9] = [
+        let cases: [Case<'_>; 9] = [
             (&[], None),
             (&["Basic bWU6cHc="], None),
             (&["Bearer"], None),

@@ -4,6 +4,8 @@ mod known_tokens;
 mod limited;
 mod refused;
 
+use std::sync::Arc;
+
 use cts_proto::access::v1::Token;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -272,7 +274,7 @@ async fn changes_name_their_caller_to_the_scheduler() {
             require_auth,
             ..scene()
         };
-        let callers = scene.access.callers.clone();
+        let callers = Arc::clone(&scene.access.callers);
         let stage = stage(scene).await;
         let task = r#"{"task":{"name":"new","module":"./m","condition":{"schedule":{"cron":"* * * * *"}}}}"#;
         let replaced = r#"{"revision":1,"task":{"name":"dns","module":"./m","condition":{"schedule":{"cron":"* * * * *"}}}}"#;
@@ -307,7 +309,7 @@ async fn changes_name_their_caller_to_the_scheduler() {
 #[tokio::test]
 async fn audit_records_are_read_by_page() {
     let scene = scene();
-    let lists = scene.access.lists.clone();
+    let lists = Arc::clone(&scene.access.lists);
     let stage = stage(scene).await;
     let answer = ask(&stage, "GET", "/v1/audit?limit=7&before=19", Some(ADMIN)).await;
     assert_eq!(answer.status, 200, "{answer:?}");

@@ -1,6 +1,7 @@
 //! Client certificates as credentials (docs/access.md#certificates).
 
 use std::fs;
+use std::sync::Arc;
 
 use cts_testkit::Authority;
 use cts_tls::Authorities;
@@ -109,7 +110,7 @@ async fn a_certificate_names_its_owner_with_authentication_off_too() {
         require_auth: false,
         ..scene()
     };
-    let callers = scene.access.callers.clone();
+    let callers = Arc::clone(&scene.access.callers);
     let api = guarded(&servers, &clients, scene).await;
     let identity = named(&clients, &["laptop.example"]);
     let client = trusting(&servers).identity(identity).build().unwrap();

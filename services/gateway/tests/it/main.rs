@@ -1,6 +1,6 @@
 //! The real gateway on a loopback socket, in front of a scheduler in memory.
 
-#![expect(clippy::unwrap_used, reason = "shared steps of tests")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod access;
 mod access_service;

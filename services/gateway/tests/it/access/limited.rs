@@ -1,5 +1,7 @@
 //! Tokens that are limited to some tasks (docs/access.md#roles).
 
+use std::sync::Arc;
+
 use cts_proto::run::v1::FollowRunsResponse;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
@@ -97,7 +99,7 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
 #[tokio::test]
 async fn a_limited_token_follows_its_own_tasks_only() {
     let scene = scene();
-    let followers = scene.runs.followers.clone();
+    let followers = Arc::clone(&scene.runs.followers);
     let stage = stage(scene).await;
     let mut socket = stage.connect().await;
     let request = format!(

@@ -1,5 +1,6 @@
 //! Wrong credentials, and refused requests on their way to the audit records (docs/access.md#wrong-credentials).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_proto::access::v1::Refusal;
@@ -55,7 +56,7 @@ async fn the_end_of_the_gateway_waits_for_no_pause() {
 #[tokio::test]
 async fn refusals_are_recorded_in_small_numbers() {
     let scene = scene();
-    let recorded = scene.access.refusals.clone();
+    let recorded = Arc::clone(&scene.access.refusals);
     let mut stage = stage(scene).await;
     for _ in 0..150 {
         ask(&stage, "GET", "/v1/tasks?secret=1", None).await;
@@ -80,7 +81,7 @@ async fn refusals_are_recorded_in_small_numbers() {
 #[tokio::test]
 async fn each_refusal_names_its_caller_and_its_reason() {
     let scene = scene();
-    let recorded = scene.access.refusals.clone();
+    let recorded = Arc::clone(&scene.access.refusals);
     let mut stage = stage(scene).await;
     ask(&stage, "DELETE", "/v1/tasks/dns", Some(READ)).await;
     ask(&stage, "GET", "/v1/tasks/edge-lb", Some(LIMITED)).await;
