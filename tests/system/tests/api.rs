@@ -20,6 +20,7 @@ mod foreign_page;
 mod guard;
 mod hidden;
 mod hostile;
+mod issuer;
 mod kill;
 mod log;
 mod matrix;

@@ -29,20 +29,20 @@ async fn what_is_no_request_gets_a_bare_answer() {
     for request in [
         "nonsense\r\n\r\n",
         "GET /v1/health\r\n\r\n",
-        "GET /v1/health HTTP/1.1\r\nHost: a\r\nno header\r\n\r\n",
-        "POST /v1/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
-        "POST /v1/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nno header\r\n\r\n",
+        "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+        "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
     ] {
         bare(address, request, 400, None).await;
     }
     for request in [
         "GET /v1/health HTTP/1.1\r\n\r\n",
         "GET /v1/health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "GET /v1/tasks/%zz HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /v1/tasks/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ] {
         bare(address, request, 400, plain).await;
     }
-    let preflight = "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let preflight = "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     bare(address, preflight, 200, None).await;
     let old = "GET /v1/health HTTP/1.0\r\n\r\n";
     let answer = exchange(address, old.as_bytes()).await.unwrap();

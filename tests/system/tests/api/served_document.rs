@@ -37,6 +37,7 @@ async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
     operations.sort();
     let expected = [
         "DELETE /v1/tasks/{name}",
+        "GET /v1/audit",
         "GET /v1/cluster/configuration",
         "GET /v1/events",
         "GET /v1/health",

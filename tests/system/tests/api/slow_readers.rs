@@ -73,7 +73,7 @@ async fn a_run_goes_on_while_clients_read_logs_slowly() {
         let mut socket = TcpStream::connect(scene.instance.api.address())
             .await
             .unwrap();
-        let request = format!("GET {log} HTTP/1.1\r\nHost: cts\r\n\r\n");
+        let request = format!("GET {log} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         socket.write_all(request.as_bytes()).await.unwrap();
         readers.spawn(read_slowly(socket));
     }
