@@ -2,11 +2,11 @@
 
 mod site;
 
-use cts_tests::task as task_block;
+use cts_tests::{Instance, Site, task as task_block};
 use serde_json::{Map, Value};
 
 use crate::api::foreign_page::site::{NAME, Target, attack};
-use crate::api::scene::{MODULE, Scene};
+use crate::api::scene::{MODULE, Scene, prepare};
 
 fn configuration(more: &str) -> String {
     task_block("lb", MODULE, &["web"], "") + more
@@ -16,6 +16,13 @@ async fn scene() -> Scene {
     let scene = Scene::with(&configuration("")).await;
     scene.instance.api.wait_for_events("lb", 1).await;
     scene
+}
+
+/// The same process once more.
+async fn restarted(scene: Scene) -> Scene {
+    scene.instance.stop().await;
+    let instance = Instance::start_embedded(&scene.site).await;
+    Scene { instance, ..scene }
 }
 
 /// The task, and the number of its events.
@@ -83,17 +90,25 @@ async fn a_name_that_is_rebound_to_the_loopback_opens_nothing() {
 /// Also with the name of the site among the hosts, as if the listener were not on the loopback.
 #[tokio::test]
 async fn with_authentication_a_foreign_page_neither_reads_nor_changes_anything() {
-    let mut scene = scene().await;
+    // As one process: four would need certificates to tell each other apart.
+    let (site, consul) = prepare(Site::new(), &configuration("")).await;
+    let instance = Instance::start_embedded(&site).await;
+    instance.api.wait_for_events("lb", 1).await;
+    let mut scene = Scene {
+        instance,
+        site,
+        consul,
+    };
     let before = state(&scene).await;
     let secured = format!("security {{\n  require_auth = true\n  hosts = [\"{NAME}\"]\n}}\n");
     scene.configure(&configuration(&secured));
-    scene = scene.restart().await;
+    scene = restarted(scene).await;
     let mut all = Vec::new();
     for target in [Target::Address, Target::Rebound] {
         all.push(attack(scene.instance.api.address(), target).await);
     }
     scene.configure(&configuration(""));
-    scene = scene.restart().await;
+    scene = restarted(scene).await;
     assert_eq!(state(&scene).await, before, "{all:#?}");
     for findings in all {
         assert_changes_nothing(&findings);

@@ -69,6 +69,13 @@ async fn users_of_an_issuer_have_the_role_of_their_groups_also_while_its_keys_tu
     let [old, new] = ["old", "new"].map(|id| SigningKey::new(id, SigningKeyKind::P256));
     issuer.publish(&[&old]);
     let scene = scene(&issuer).await;
+    let viewer = token(&issuer, &old, &["viewers"]);
+    eventually(DEADLINE, async || {
+        let answer = ask(&scene, "GET", "/v1/status/tasks/web", &viewer).await;
+        let is_applied = answer.json()["web"]["status"] == "successful";
+        is_applied.then_some(()).ok_or_else(|| answer.to_string())
+    })
+    .await;
     for (groups, statuses) in [
         (&["others"][..], [403, 403, 403]),
         (&["viewers"], [200, 403, 403]),
