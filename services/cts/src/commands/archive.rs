@@ -1,6 +1,6 @@
 //! `cts archive`: what resets of the storage have removed, read from the database itself.
 
-use cts_cli::{ArchiveCommand, Output, load, print};
+use cts_cli::{ArchiveCommand, Output, print};
 use cts_core::ArchiveId;
 use cts_runtime::ProcessEnv;
 use cts_store::{Archive, ArchivedRow, Store as _, StoreError};
@@ -8,7 +8,7 @@ use cts_store_postgres::PostgresStore;
 use cts_store_sqlite::SqlExport;
 use serde_json::{Value, json};
 
-use crate::commands::migrate::{Source, source};
+use crate::commands::migrate::Source;
 use crate::failure::Failure;
 
 /// Rows read at once.
@@ -22,7 +22,7 @@ enum Reader {
 
 impl Reader {
     async fn open(source: Source, process_env: &ProcessEnv) -> Result<Self, Failure> {
-        match source.existing()? {
+        match source {
             Source::File(path) => {
                 let boot = process_env.boot.as_deref();
                 Ok(Self::File(cts_store_sqlite::export(&path, boot).await?))
@@ -54,15 +54,7 @@ pub(crate) async fn run(command: ArchiveCommand, process_env: &ProcessEnv) -> Re
     let place = match &command {
         ArchiveCommand::List { place, .. } | ArchiveCommand::Show { place, .. } => place,
     };
-    let configured = if place.configuration.paths.is_empty() {
-        None
-    } else {
-        Some(Source::configured(&load(
-            &place.configuration,
-            process_env,
-        )?))
-    };
-    let source = source(place.store.as_deref(), configured, process_env)?;
+    let source = Source::named(place, process_env)?;
     let mut reader = Reader::open(source, process_env).await?;
     match command {
         ArchiveCommand::List { output, .. } => {

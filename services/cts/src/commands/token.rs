@@ -1,10 +1,8 @@
 //! `cts token`: tokens for the API, in the database itself (docs/access.md#tokens).
 
-use std::sync::Arc;
-
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_access::NewToken;
-use cts_cli::{CreateToken, Output, StorePlace, TokenCommand, load, print, say, table};
+use cts_cli::{CreateToken, Output, TokenCommand, print, say, table};
 use cts_core::access::{AuditAction, AuditRecord, TaskPatterns};
 use cts_runtime::ProcessEnv;
 use cts_store::{NewStoredToken, Store, StoredToken};
@@ -12,7 +10,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::commands::local_caller::local_caller;
-use crate::commands::migrate::{Source, source};
+use crate::commands::migrate::Source;
 use crate::failure::Failure;
 
 /// Runs the command and returns the exit code. May be run while cts works.
@@ -22,33 +20,12 @@ pub(crate) async fn run(command: TokenCommand, process_env: &ProcessEnv) -> Resu
         | TokenCommand::List { place, .. }
         | TokenCommand::Revoke { place, .. } => place,
     };
-    match existing(place, process_env)? {
-        Source::File(path) => {
-            let store = cts_store_sqlite::attach(&path, Arc::clone(&process_env.clock)).await?;
-            let done = carry_out(&store, command, process_env).await;
-            store.close().await;
-            done
-        }
-        Source::Server(settings) => {
-            let store = cts_store_postgres::connect(&settings).await?;
-            let done = carry_out(&store, command, process_env).await;
-            store.close().await;
-            done
-        }
-    }
-}
-
-/// The store that is named, or else that of the configuration. A file must be there.
-fn existing(place: &StorePlace, process_env: &ProcessEnv) -> Result<Source, Failure> {
-    let configured = if place.configuration.paths.is_empty() {
-        None
-    } else {
-        Some(Source::configured(&load(
-            &place.configuration,
-            process_env,
-        )?))
-    };
-    source(place.store.as_deref(), configured, process_env)?.existing()
+    let store = Source::named(place, process_env)?;
+    store
+        .attached(process_env, async |store| {
+            carry_out(store, command, process_env).await
+        })
+        .await
 }
 
 async fn carry_out(

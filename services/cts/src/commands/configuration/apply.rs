@@ -1,7 +1,6 @@
 //! `cts config apply`: puts a configuration in force, in the database itself. Any leader brings it into the tasks.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use cts_cli::{Apply, CommandError, confirm, load, print, say};
@@ -42,22 +41,12 @@ pub(super) async fn run(apply: &Apply, process_env: &ProcessEnv) -> Result<u8, F
             Err(code) => return Ok(code),
         }
     }
-    match place {
-        Source::File(path) => {
-            let store = cts_store_sqlite::attach(&path, Arc::clone(&process_env.clock)).await?;
-            let applied = put_in_force(&store, &config, &comparison, apply, true, process_env);
-            let applied = applied.await;
-            store.close().await;
-            applied
-        }
-        Source::Server(settings) => {
-            let store = cts_store_postgres::connect(&settings).await?;
-            let applied = put_in_force(&store, &config, &comparison, apply, false, process_env);
-            let applied = applied.await;
-            store.close().await;
-            applied
-        }
-    }
+    let alone = matches!(place, Source::File(_));
+    place
+        .attached(process_env, async |store| {
+            put_in_force(store, &config, &comparison, apply, alone, process_env).await
+        })
+        .await
 }
 
 async fn put_in_force(

@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use cts_cli::{Migrate, load};
+use cts_cli::{Migrate, StorePlace, load};
 use cts_config::Config;
 use cts_runtime::ProcessEnv;
+use cts_store::Store;
 use cts_store_postgres::Settings;
 use secrecy::SecretString;
 
@@ -43,6 +45,40 @@ impl Source {
                 .map(Self::File)
                 .map_err(|source| Failure::Path { path, source }),
             server @ Self::Server(_) => Ok(server),
+        }
+    }
+}
+
+impl Source {
+    /// The existing store that the options of a command name, else that of the configuration or the environment.
+    pub(crate) fn named(place: &StorePlace, process_env: &ProcessEnv) -> Result<Self, Failure> {
+        let configured = if place.configuration.paths.is_empty() {
+            None
+        } else {
+            Some(Self::configured(&load(&place.configuration, process_env)?))
+        };
+        source(place.store.as_deref(), configured, process_env)?.existing()
+    }
+
+    /// Uses the store beside a running cts, and closes it afterwards.
+    pub(crate) async fn attached<T>(
+        self,
+        process_env: &ProcessEnv,
+        work: impl AsyncFnOnce(&dyn Store) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match self {
+            Self::File(path) => {
+                let store = cts_store_sqlite::attach(&path, Arc::clone(&process_env.clock)).await?;
+                let done = work(&store).await;
+                store.close().await;
+                done
+            }
+            Self::Server(settings) => {
+                let store = cts_store_postgres::connect(&settings).await?;
+                let done = work(&store).await;
+                store.close().await;
+                done
+            }
         }
     }
 }
