@@ -1,11 +1,12 @@
 //! Credentials of people and programs: static tokens and tokens of OIDC issuers (docs/access.md).
 //!
 //! The crate decides who a caller is, and with which role. Callers of this crate decide what the role may do.
-//! It reads keys of issuers over HTTPS, and nothing else: the static tokens are handed over as a [`TokenTable`].
+//! Keys of issuers are read over HTTPS; the static tokens are an argument ([`TokenTable`]).
 //! Start with [`Authenticator`].
 #![warn(missing_docs)]
 
 mod authenticator;
+mod bearer;
 mod failures;
 mod oidc;
 mod principal;
@@ -14,6 +15,7 @@ mod token;
 mod tokens;
 
 pub use authenticator::{Authenticator, Denied};
+pub use bearer::bearer;
 pub use failures::Failures;
 pub use oidc::{IssuerError, IssuerSettings, Issuers};
 pub use principal::Principal;

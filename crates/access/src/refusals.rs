@@ -101,7 +101,7 @@ impl State {
         });
     }
 
-    /// What is to be recorded now. Windows that are over are closed, all of them at the end.
+    /// Returns the records that are due. Closes windows that are over; at the end, all of them.
     fn batch(&mut self, now: Instant, ends: bool) -> Vec<AuditRecord> {
         let mut batch = std::mem::take(&mut self.queue);
         self.windows.retain(|_, window| {

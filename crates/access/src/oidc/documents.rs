@@ -35,10 +35,10 @@ pub enum IssuerError {
     /// The HTTP client.
     #[error("the HTTP client for issuers cannot be made")]
     Client(#[source] reqwest::Error),
-    /// It does not answer.
+    /// Without an answer.
     #[error("the issuer does not answer")]
     Unreachable(#[from] reqwest::Error),
-    /// It does not answer in time.
+    /// Without an answer in time.
     #[error("the issuer does not answer within {} s", READ_LIMIT.as_secs())]
     Slow,
     /// Its answer is not the document.

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use cts_access::bearer;
 use cts_core::access::{Caller, CallerKind};
 use cts_listen::WarnThrottle;
 use futures::future::{BoxFuture, Either};
-use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response};
 use tonic::Status;
 use tonic::body::Body;
@@ -82,7 +82,8 @@ where
         };
         let peer = request.extensions().get::<ConnectedPeer>().cloned();
         let peer = peer.unwrap_or_default();
-        let token = bearer(request.headers());
+        let token = bearer(request.headers()).and_then(Result::ok);
+        let token = token.filter(|token| !token.is_empty());
         let path = request.uri().path();
         match checks
             .rules
@@ -162,7 +163,7 @@ impl Checks {
     }
 }
 
-/// Who makes an admitted call.
+/// The caller of an admitted call.
 fn context(rules: &AccessRules, peer: &ConnectedPeer, headers: &HeaderMap) -> CallContext {
     let named = rules
         .believes(peer.identity.as_deref())
@@ -182,12 +183,4 @@ fn certified(peer: &ConnectedPeer) -> Caller {
 
 fn address(peer: &ConnectedPeer) -> Option<IpAddr> {
     peer.address.map(|address| address.ip().to_canonical())
-}
-
-/// The token of `authorization: Bearer …`.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
