@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::SecondsFormat;
 use cts_core::{Chain, Outage};
-use cts_store::{Store, StoreError, StoredRecord};
-use serde_json::{Value, json};
+use cts_store::{Store, StoreError};
+use serde_json::Value;
 use tokio::fs::{File, OpenOptions};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _, SeekFrom};
 use tokio::time::sleep;
+
+use crate::grpc::access_service::audit_record_to_wire;
 
 /// Pause between looks at the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -31,6 +32,8 @@ enum FileError {
     Store(#[from] StoreError),
     #[error("the file cannot be written")]
     File(#[from] io::Error),
+    #[error("a record cannot be encoded")]
+    Encode(#[from] serde_json::Error),
 }
 
 /// Appends each record to the file, in order. After a restart it goes on behind the last whole line; a line that was
@@ -68,8 +71,9 @@ async fn append(store: &dyn Store, path: &Path, last: &mut Option<u64>) -> Resul
             return Ok(());
         };
         let mut lines = String::new();
-        for record in &records {
-            lines.push_str(&line(record).to_string());
+        for record in records {
+            // The form is that of the API's answers.
+            lines.push_str(&serde_json::to_string(&audit_record_to_wire(record))?);
             lines.push('\n');
         }
         // After a failure the end of the file is read again.
@@ -108,24 +112,4 @@ async fn written(path: &Path) -> io::Result<u64> {
         line.get("number")?.as_u64()
     });
     Ok(numbers.next().unwrap_or(0))
-}
-
-/// The members are those of the answers of the API.
-fn line(stored: &StoredRecord) -> Value {
-    let record = &stored.record;
-    json!({
-        "number": stored.number,
-        "time": stored.at.to_rfc3339_opts(SecondsFormat::Micros, true),
-        "caller_kind": record.caller.kind.as_str(),
-        "caller": record.caller.name,
-        "issuer": record.caller.issuer,
-        "address": record.caller.address,
-        "action": record.action.as_str(),
-        "target": record.target,
-        "arguments": record.arguments,
-        "outcome": record.outcome.as_str(),
-        "reason": record.outcome.reason(),
-        "request_id": record.request_id,
-        "count": record.count,
-    })
 }

@@ -74,7 +74,7 @@ impl AccessService for AccessEndpoint {
         };
         let before = (request.before > 0).then_some(request.before);
         let records = self.store.audit_records(before, limit.min(MOST)).await;
-        let records = records.or_status()?.into_iter().map(record_to_wire);
+        let records = records.or_status()?.into_iter().map(audit_record_to_wire);
         Ok(Response::new(proto::ListAuditRecordsResponse {
             records: records.collect(),
         }))
@@ -102,7 +102,8 @@ fn refusal_from_wire(refusal: proto::Refusal) -> AuditRecord {
     }
 }
 
-fn record_to_wire(stored: StoredRecord) -> proto::AuditRecord {
+/// A record for answers, and for the lines of a file.
+pub(crate) fn audit_record_to_wire(stored: StoredRecord) -> proto::AuditRecord {
     let record = stored.record;
     let address = record.caller.address.map(|address| address.to_string());
     proto::AuditRecord {
