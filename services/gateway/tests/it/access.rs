@@ -1,4 +1,4 @@
-//! Who may do what (docs/access.md): every operation of the document with every credential.
+//! The authentication matrix (docs/access.md): every operation of the document with every credential.
 
 mod known_tokens;
 mod limited;
@@ -142,7 +142,7 @@ async fn outcome(
     token: Option<&str>,
 ) -> (u16, String) {
     let path = match path {
-        // It would not end.
+        // The answer would not end.
         "/v1/events" if matches!(token, Some(READ | OPERATE | ADMIN | LIMITED)) => {
             "/v1/events?task="
         }

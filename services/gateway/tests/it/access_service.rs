@@ -20,6 +20,8 @@ use tonic::{Request, Response, Status};
 pub(crate) struct MemoryAccess {
     /// The newest tokens, or why the stream of them ends.
     tokens: watch::Sender<Result<Vec<Token>, Status>>,
+    /// Number of calls for the tokens.
+    follows: watch::Sender<usize>,
     /// Refused requests, in the order in which they came.
     pub(crate) refusals: Arc<Mutex<Vec<Refusal>>>,
     /// Callers that are named in calls of tasks and runs.
@@ -39,6 +41,7 @@ impl MemoryAccess {
         let tokens = tokens.into_iter().collect();
         Self {
             tokens: watch::channel(Ok(tokens)).0,
+            follows: watch::channel(0).0,
             refusals: Arc::default(),
             callers: Arc::default(),
             lists: Arc::default(),
@@ -60,6 +63,12 @@ impl MemoryAccess {
         }
     }
 
+    /// Waits for so many calls for the tokens.
+    pub(crate) async fn wait_for_follows(&self, count: usize) {
+        let mut follows = self.follows.subscribe();
+        follows.wait_for(|calls| *calls >= count).await.unwrap();
+    }
+
     /// Sends other tokens, or ends the stream.
     pub(crate) fn send(&self, tokens: Result<Vec<Token>, Status>) {
         drop(self.tokens.send_replace(tokens));
@@ -77,7 +86,7 @@ pub(crate) fn token(secret: &str, role: &str) -> Token {
     }
 }
 
-/// The same token, limited to these tasks.
+/// Limits the token to these tasks.
 pub(crate) fn limited(token: Token, tasks: &[&str]) -> Token {
     Token {
         tasks: tasks.iter().map(|task| (*task).to_owned()).collect(),
@@ -85,7 +94,7 @@ pub(crate) fn limited(token: Token, tasks: &[&str]) -> Token {
     }
 }
 
-/// The same token, whose time is over.
+/// Makes the token an expired one.
 pub(crate) fn expired(token: Token) -> Token {
     Token {
         expires_at: Some(Timestamp {
@@ -105,6 +114,7 @@ impl AccessService for MemoryAccess {
         &self,
         _request: Request<FollowTokensRequest>,
     ) -> Result<Response<Self::FollowTokensStream>, Status> {
+        self.follows.send_modify(|calls| *calls += 1);
         self.tokens.borrow().as_ref().map_err(Clone::clone)?;
         let tables = WatchStream::new(self.tokens.subscribe());
         let tables = tables.map(|tokens| Ok(FollowTokensResponse { tokens: tokens? }));

@@ -41,7 +41,9 @@ async fn tokens_come_and_go_and_stay_while_no_scheduler_sends_them() {
     let status = async |token| ask(&stage, "GET", "/v1/tasks", Some(token)).await.status;
     assert_eq!((status(READ).await, status("cts_new").await), (200, 401));
     access.send(Err(Status::unavailable("the scheduler ends")));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // The second call comes after the loss of the stream.
+    let followed_again = access.wait_for_follows(2);
+    timeout(SOON, followed_again).await.unwrap();
     assert_eq!((status(READ).await, status("cts_new").await), (200, 401));
     access.send(Ok(vec![token("cts_new", "read")]));
     let changed = async { while status("cts_new").await != 200 {} };
