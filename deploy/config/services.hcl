@@ -1,4 +1,4 @@
-# What the four services share, beside the tasks: addresses, certificates, and who may call whom.
+# Settings that the four services share: addresses and access control. Tasks are in files of their own.
 services {
   watchers   = ["127.0.0.1:8561"]
   schedulers = ["127.0.0.1:8560"]

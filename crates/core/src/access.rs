@@ -1,4 +1,4 @@
-//! Who may do what: roles, callers, and the record of their calls (docs/access.md).
+//! Access control: roles, callers and the records of their calls (docs/access.md).
 
 mod audit;
 mod caller;

@@ -33,7 +33,7 @@ pub struct Event {
     pub resources: Option<ResourceCounts>,
     /// Address of the remote run of the last attempt, if it had one.
     pub remote_url: Option<String>,
-    /// Who asked for the run, for people; `None` if a change of data did.
+    /// Caller that requested the run, for display; `None` if a change of data led to it.
     pub requested_by: Option<String>,
     /// Settings at the time of the run.
     pub config: EventConfig,

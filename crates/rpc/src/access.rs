@@ -1,4 +1,4 @@
-//! Who may call which method of a listener, and who calls (docs/access.md#services).
+//! Access control of listeners: rules for methods, and the callers of calls (docs/access.md#services).
 
 mod caller;
 mod check;

@@ -1,4 +1,4 @@
--- Who may do what: tokens, the record of calls, and the key from which the secrets of leases are made.
+-- Access control: tokens, the record of calls, and the key from which the secrets of leases are made.
 CREATE TABLE access_tokens (
     name       TEXT NOT NULL PRIMARY KEY,
     sha256     BYTEA NOT NULL UNIQUE,

@@ -65,7 +65,7 @@ pub struct NewStoredToken {
     pub role: Role,
     /// Patterns of the tasks that it is limited to; empty for all tasks.
     pub tasks: Vec<String>,
-    /// Who made it, for people.
+    /// Its creator, for display.
     pub created_by: String,
     /// Its life, from now on; `None` without an end.
     pub life: Option<Duration>,
@@ -84,7 +84,7 @@ pub struct StoredToken {
     pub tasks: Vec<String>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// Who made it, for people.
+    /// Its creator, for display.
     pub created_by: String,
     /// When it ends; `None` without an end.
     pub expires_at: Option<DateTime<Utc>>,

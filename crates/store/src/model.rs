@@ -259,7 +259,7 @@ pub struct RunRecord {
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// Who asked for it, for people; `None` if a change of data did.
+    /// Caller that requested it, for display; `None` if a change of data led to it.
     pub requested_by: Option<String>,
 }
 

@@ -63,7 +63,7 @@ pub struct RunRequest {
     pub kind: RunKind,
     /// When it was asked for.
     pub requested_at: DateTime<Utc>,
-    /// Who asked for it, for people, if that is known.
+    /// Caller that requested it, for display, if it is known.
     pub requested_by: Option<String>,
     /// Reason why no such run will follow; `None` while the request is open.
     pub refused: Option<Refused>,

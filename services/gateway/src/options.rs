@@ -36,11 +36,11 @@ pub struct Options {
     pub trusted_proxies: Vec<IpNet>,
     /// Names and pages that browsers may come by.
     pub browsers: Browsers,
-    /// Who may do what.
+    /// Access control.
     pub access: AccessOptions,
 }
 
-/// Who may do what (docs/access.md).
+/// Settings of access control (docs/access.md).
 #[derive(Debug, Clone)]
 pub struct AccessOptions {
     /// Whether each request needs a credential with a role; otherwise every client may do everything.

@@ -56,7 +56,7 @@ pub struct Options {
     /// Whether calls for a run must prove its lease; else only a wrong proof is refused, because workers of the
     /// version before send none.
     pub requires_lease_proofs: bool,
-    /// What becomes of the records of calls.
+    /// Storage of the records of calls.
     pub audit: Audit,
 }
 

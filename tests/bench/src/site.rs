@@ -107,7 +107,7 @@ impl Site {
         })
     }
 
-    /// The same site, protected like this.
+    /// Returns the site with this protection.
     pub(crate) fn with_access(self, access: Access) -> Self {
         Self { access, ..self }
     }

@@ -28,8 +28,8 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Unused connections that are kept to the one host, counted like in Go: below 0 is none, 0 is no limit over all hosts, and
-    /// 0 is 2 for each host.
+    /// Unused connections that are kept to the one host. As in Go, a number below 0 keeps none; 0 is no limit over all
+    /// hosts, and 2 for each host.
     pub fn unused_connections(&self) -> usize {
         const OF_GO: usize = 2;
         let count = |written| usize::try_from(written).unwrap_or(0);

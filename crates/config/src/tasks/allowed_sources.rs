@@ -94,7 +94,7 @@ fn prefix(entry: &str, registry: &str) -> Result<String, String> {
 }
 
 /// The canonical address of a package, without version and directory inside of it. All that could mean one place
-/// here and another one for Terraform is refused.
+/// here and a different one for Terraform is refused.
 fn address(source: &str, registry: &str) -> Result<String, String> {
     require_plain(source)?;
     let (package, query) = match source.split_once('?') {

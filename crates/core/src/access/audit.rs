@@ -17,7 +17,7 @@ const MOST_ARGUMENTS: usize = 32;
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// Who made it, and from where.
+    /// Its caller.
     pub caller: Caller,
     /// The call.
     pub action: AuditAction,
@@ -103,7 +103,7 @@ impl AuditRecord {
         self
     }
 
-    /// The same call with another outcome.
+    /// Returns the record with another outcome.
     #[must_use]
     pub fn ended(mut self, outcome: AuditOutcome) -> Self {
         self.outcome = match outcome {

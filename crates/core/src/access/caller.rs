@@ -56,7 +56,7 @@ impl FromStr for CallerKind {
     }
 }
 
-/// Who makes a call, and from where.
+/// The caller of a call, with its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// How the caller was recognised.
@@ -91,7 +91,7 @@ impl Caller {
         }
     }
 
-    /// The same caller as a user of this issuer.
+    /// Returns the caller as a user of this issuer.
     #[must_use]
     pub fn of_issuer(mut self, issuer: &str) -> Self {
         self.issuer = excerpt(issuer, LONGEST_NAME);

@@ -45,11 +45,6 @@ impl TaskPatterns {
     pub fn matches(&self, name: &str) -> bool {
         self.set.as_ref().is_none_or(|set| set.is_match(name))
     }
-
-    /// The patterns as they were written; empty for all tasks.
-    pub fn texts(&self) -> &[String] {
-        &self.texts
-    }
 }
 
 impl PartialEq for TaskPatterns {

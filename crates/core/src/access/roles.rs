@@ -34,12 +34,12 @@ pub enum ServiceRole {
     Operator,
 }
 
-/// The text names no role.
+/// The text does not name a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no role: use one of {known}", known = .1)]
 pub struct UnknownRole(String, String);
 
-/// The text is none of the known words.
+/// The text is not a known word.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not known")]
 pub struct UnknownWord(pub(crate) String);
@@ -141,14 +141,6 @@ impl ServiceRoles {
             }
         }
         roles
-    }
-
-    /// Every role: the services of one process among themselves.
-    pub fn all() -> Self {
-        Self {
-            services: ServiceRole::ALL.into(),
-            person: None,
-        }
     }
 
     /// Whether there is no role at all.

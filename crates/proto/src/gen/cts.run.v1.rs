@@ -909,7 +909,7 @@ pub struct Run {
     #[prost(message, optional, tag = "15")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: ::core::option::Option<RunDetails>,
-    /// Who asked for it, as a text for display; empty if a change of data did.
+    /// Caller that requested it, as a text for display; empty if a change of data led to it.
     #[prost(string, tag = "17")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub requested_by: ::prost::alloc::string::String,

@@ -350,7 +350,7 @@ pub struct Event {
     /// Address of the remote run of the last attempt; empty if it had none.
     #[prost(string, tag = "12")]
     pub remote_url: ::prost::alloc::string::String,
-    /// Who asked for the run, as a text for display; empty if a change of data did.
+    /// Caller that requested the run, as a text for display; empty if a change of data led to it.
     #[prost(string, tag = "13")]
     pub requested_by: ::prost::alloc::string::String,
 }

@@ -1,4 +1,4 @@
-//! Who makes a call, as handlers see it and as gateways send it.
+//! Callers of calls, for handlers and on their way from gateways.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ const BINARY: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Who makes a call. Every request that a server hands to a handler has it in its extensions.
+/// The caller of a call. Every request that a server hands to a handler has it in its extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallContext {
     /// The caller.

@@ -22,7 +22,7 @@ pub struct AccessRules {
     pub refusals: Option<Refusals>,
 }
 
-/// What a listener does with a call.
+/// Decision of a listener about a call.
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// Its client may make it.

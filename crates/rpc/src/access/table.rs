@@ -9,11 +9,11 @@ use cts_core::access::{Role, ServiceRole, ServiceRoles};
 pub struct Method {
     /// The path of its calls: `/package.Service/Method`.
     pub path: &'static str,
-    /// Who may call it.
+    /// Its permitted callers.
     pub rule: Rule,
 }
 
-/// Who may call a method.
+/// The permitted callers of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// Every client that the listener lets in.

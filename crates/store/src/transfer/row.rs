@@ -146,7 +146,7 @@ pub struct RunRow {
     pub created_at: i64,
     /// When it was changed last.
     pub updated_at: i64,
-    /// Who asked for it, for people.
+    /// Caller that requested it, for display.
     pub requested_by: Option<String>,
 }
 

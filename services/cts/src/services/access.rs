@@ -9,7 +9,7 @@ use cts_runtime::ProcessEnv;
 
 use crate::failure::Failure;
 
-/// Who may do what over the API.
+/// Access control of the API.
 pub(crate) fn gateway(config: &Config, process_env: &ProcessEnv) -> Result<AccessOptions, Failure> {
     let security = &config.security;
     Ok(AccessOptions {

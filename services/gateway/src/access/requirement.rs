@@ -6,10 +6,10 @@ use super::visitor::Visitor;
 use crate::problem::Problem;
 use crate::routes::Route;
 
-/// What a route needs of its caller.
+/// Requirement of a route for its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requirement<'a> {
-    /// It is open.
+    /// The route is open.
     Nothing,
     /// A role, where the caller may name the tasks.
     Role(Role, Tasks<'a>),

@@ -85,7 +85,7 @@ fn table(message: FollowTokensResponse) -> TokenTable {
         let name = token.name.clone();
         let entry = entry(token);
         if entry.is_none() {
-            // Of a newer scheduler, perhaps. Without all of its limits it must not count.
+            // A newer scheduler may send it. A token must not count without all of its limits.
             tracing::warn!(target: "api", name, "a token cannot be understood and is not accepted");
         }
         entry

@@ -41,7 +41,7 @@ impl Visitor {
         Err(Problem::forbidden(reason))
     }
 
-    /// Who calls, for the schedulers.
+    /// The caller, for the schedulers.
     pub(crate) fn caller(&self, address: IpAddr) -> Caller {
         match &self.0 {
             Some(principal) => principal.caller(Some(address)),

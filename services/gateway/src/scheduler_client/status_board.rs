@@ -118,7 +118,7 @@ impl Inner {
         Ok(body)
     }
 
-    /// Of these tasks only, or of all.
+    /// Makes a page, of these tasks only if some are given.
     async fn made(&self, page: Page, tasks: Option<&TaskPatterns>) -> Result<Vec<u8>, CallError> {
         let shown = |mut states: Vec<TaskState>| {
             states.retain(|state| tasks.is_none_or(|tasks| tasks.matches(&state.task_name)));

@@ -13,9 +13,9 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// The listener of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listened {
-    /// Nobody but programs on this machine can reach it.
+    /// Only programs on this machine can reach it.
     pub(crate) on_loopback: bool,
-    /// It serves TLS.
+    /// Whether the listener serves TLS.
     pub(crate) tls: bool,
 }
 

@@ -18,7 +18,7 @@ async fn scene() -> Scene {
     scene
 }
 
-/// The same process once more.
+/// Restarts the process.
 async fn restarted(scene: Scene) -> Scene {
     scene.instance.stop().await;
     let instance = Instance::start_embedded(&scene.site).await;

@@ -119,7 +119,7 @@ async fn users_of_an_issuer_have_the_role_of_their_groups_also_while_its_keys_tu
         401
     );
 
-    // The same tokens are credentials of gRPC.
+    // These tokens are credentials of gRPC, too.
     let mut tasks = TaskServiceClient::new(scene.instance.grpc());
     let call = |token: &str| {
         let mut call = Call::new(UpdateTaskRequest {

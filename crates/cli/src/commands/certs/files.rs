@@ -30,7 +30,7 @@ impl Pair {
         }
     }
 
-    /// Those of them that exist.
+    /// Returns the existing files.
     pub(super) fn existing(&self) -> Vec<PathBuf> {
         let both = [&self.certificate, &self.key].into_iter();
         both.filter(|path| path.symlink_metadata().is_ok())
