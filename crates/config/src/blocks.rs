@@ -16,6 +16,7 @@ pub(crate) mod scheduler;
 pub(crate) mod security;
 pub(crate) mod services;
 pub(crate) mod syslog;
+pub(crate) mod telemetry;
 pub(crate) mod terraform_cloud;
 pub(crate) mod timeouts;
 pub(crate) mod tls;

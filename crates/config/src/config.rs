@@ -17,6 +17,7 @@ use crate::blocks::scheduler::{OnTakeover, SchedulerConfig};
 use crate::blocks::security::SecurityConfig;
 use crate::blocks::services::ServicesConfig;
 use crate::blocks::syslog::SyslogConfig;
+use crate::blocks::telemetry::TelemetryConfig;
 use crate::blocks::terraform_cloud::TerraformCloudDriver;
 use crate::blocks::tls::ApiTls;
 use crate::blocks::vault::VaultConfig;
@@ -66,6 +67,8 @@ pub struct Config {
     pub worker: WorkerConfig,
     /// `security`, a cts-only block.
     pub security: SecurityConfig,
+    /// `telemetry`, a cts-only block.
+    pub telemetry: TelemetryConfig,
     /// `gateway`, a cts-only block.
     pub gateway: GatewayConfig,
     /// `high_availability`, the block of CTS Enterprise.
@@ -140,7 +143,10 @@ impl Config {
                 .and_then(|driver| driver.token.as_ref()),
         ];
         let of_webhooks = self.webhooks.iter().flat_map(WebhookConfig::secrets);
-        let known = known.into_iter().flatten().chain(of_webhooks);
+        let of_collector = self.telemetry.otlp.iter();
+        let of_collector = of_collector.flat_map(|otlp| otlp.headers.values());
+        let known = known.into_iter().flatten();
+        let known = known.chain(of_webhooks).chain(of_collector);
         known.cloned().collect()
     }
 

@@ -9,6 +9,7 @@ mod drivers;
 mod hcl;
 mod json;
 mod tasks;
+mod telemetry;
 mod tree;
 mod values;
 

@@ -29,6 +29,7 @@ pub use blocks::scheduler::{OnTakeover, SchedulerConfig};
 pub use blocks::security::{AuditConfig, KeyFileError, OidcConfig, SecurityConfig};
 pub use blocks::services::{ServicesConfig, ServicesTls};
 pub use blocks::syslog::{SyslogConfig, SyslogFacility};
+pub use blocks::telemetry::{OtlpConfig, OtlpSignals, TelemetryConfig};
 pub use blocks::terraform_cloud::{CloudWorkspaces, TerraformCloudDriver};
 pub use blocks::tls::ApiTls;
 pub use blocks::transport::Transport;

@@ -28,6 +28,7 @@ mod service_blocks;
 mod services;
 mod task_files;
 mod tasks;
+mod telemetry;
 mod templates;
 mod terraform_cloud;
 mod values;

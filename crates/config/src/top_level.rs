@@ -18,6 +18,7 @@ use crate::blocks::scheduler::decode_scheduler;
 use crate::blocks::security::decode_security;
 use crate::blocks::services::decode_services;
 use crate::blocks::syslog::decode_syslog;
+use crate::blocks::telemetry::decode_telemetry;
 use crate::blocks::tls::decode_tls;
 use crate::blocks::vault::decode_vault;
 use crate::blocks::webhook::decode_webhooks;
@@ -93,6 +94,7 @@ pub(crate) fn decode(
     let worker = decode_worker(top.block_or_empty("worker"), context.current_dir);
     let security = decode_security(top.block_or_empty("security"), context.current_dir);
     let gateway = decode_gateway(top.block_or_empty("gateway"));
+    let telemetry = decode_telemetry(top.block_or_empty("telemetry"), context.current_dir);
     let high_availability = top.block("high_availability");
     if let Some(place) = high_availability.as_ref().and_then(Block::place)
         && let Err(refusal) = driver.require_shared_backend()
@@ -172,6 +174,7 @@ pub(crate) fn decode(
         worker,
         security,
         gateway,
+        telemetry,
         high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
         overridden_buffers,

@@ -14,6 +14,7 @@ use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
 use cts_runtime::{SyslogError, TaskFailure};
 use cts_scheduler::RunError;
 use cts_store::StoreError;
+use cts_telemetry::TelemetryError;
 
 use crate::commands::migrate::place_error::PlaceError;
 use crate::private_environment::HandoverError;
@@ -89,6 +90,9 @@ pub enum Failure {
     /// The issuers of `security` cannot be used.
     #[error("security.oidc cannot be used")]
     Issuers(#[source] IssuerError),
+    /// Metrics and traces cannot be recorded or exported as configured.
+    #[error("telemetry cannot be used")]
+    Telemetry(#[from] TelemetryError),
     /// The log cannot be set up.
     #[error("the log cannot be set up")]
     Log(#[source] SyslogError),
@@ -222,7 +226,8 @@ impl Failure {
             | Self::Address(_)
             | Self::Tls(_)
             | Self::ApiTls(_)
-            | Self::Issuers(_) => "error validating configuration",
+            | Self::Issuers(_)
+            | Self::Telemetry(_) => "error validating configuration",
             Self::Log(_) => "error setting up logging",
             Self::Engine(_) | Self::NoEngine => "error installing driver",
             Self::VaultSettings(_)
@@ -261,6 +266,7 @@ impl Failure {
             | Self::Tls(_)
             | Self::ApiTls(_)
             | Self::Issuers(_)
+            | Self::Telemetry(_)
             | Self::Log(_)
             | Self::PlainText(_)
             | Self::Peers(_)

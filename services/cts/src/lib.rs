@@ -19,3 +19,4 @@ pub use cts_runtime::ProcessEnv;
 pub use failure::Failure;
 pub use program::run_program;
 pub use services::embedded::{Embedded, Sockets, StartMode, StartOptions};
+pub use services::telemetry::Observation;

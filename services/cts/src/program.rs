@@ -24,6 +24,7 @@ use crate::failure::{Failure, GRACEFUL_END};
 use crate::private_environment::refuse_inspection;
 use crate::services::connections::{Links, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
+use crate::services::telemetry::Observation;
 use crate::services::wiring::GUARD_COMMAND;
 use crate::services::{settings, single, unsafe_settings};
 
@@ -251,7 +252,9 @@ async fn begin(
                 reset_storage: start.reset_storage,
             };
             let links = Links::new(&config.services).await?;
+            let observation = Observation::begin(config, process_env, "start").await?;
             let sockets = Sockets {
+                observation,
                 api: Some(listen_for_api(&start.api, config).await?),
                 grpc: match start.grpc_address {
                     Some(address) => Some(links.listen(address).await?),
@@ -266,14 +269,23 @@ async fn begin(
             prepared.run(end).await
         }
         ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
-            single::run_watcher(config, process_env, grpc_address, end).await
+            let observation = Observation::begin(config, process_env, "watcher").await?;
+            single::run_watcher(config, process_env, grpc_address, observation, end).await
         }
         ServiceCommand::Scheduler(Scheduler {
             grpc_address,
             watchers,
             ..
         }) => {
-            let running = single::run_scheduler(config, process_env, &watchers, grpc_address, end);
+            let observation = Observation::begin(config, process_env, "scheduler").await?;
+            let running = single::run_scheduler(
+                config,
+                process_env,
+                &watchers,
+                grpc_address,
+                observation,
+                end,
+            );
             Box::pin(running).await
         }
         ServiceCommand::Worker(Worker {
@@ -282,12 +294,14 @@ async fn begin(
             working_dir,
             ..
         }) => {
+            let observation = Observation::begin(config, process_env, "worker").await?;
             single::run_worker(
                 config,
                 process_env,
                 &schedulers.schedulers,
                 working_dir,
                 grpc_address,
+                observation,
                 end,
                 stop.clone(),
             )
@@ -301,7 +315,17 @@ async fn begin(
         }) => {
             let api = listen_for_api(&api, config).await?;
             let schedulers = &schedulers.schedulers;
-            single::run_gateway(config, process_env, schedulers, api, grpc_address, end).await
+            let observation = Observation::begin(config, process_env, "gateway").await?;
+            single::run_gateway(
+                config,
+                process_env,
+                schedulers,
+                api,
+                grpc_address,
+                observation,
+                end,
+            )
+            .await
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod lock;
 pub(crate) mod registration;
 pub(crate) mod settings;
 pub(crate) mod single;
+pub(crate) mod telemetry;
 mod terraform_console;
 pub(crate) mod unsafe_settings;
 pub(crate) mod wiring;

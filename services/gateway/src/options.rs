@@ -14,6 +14,7 @@ pub use cts_proto::json::LocalTime;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_telemetry::Signals;
 use ipnet::IpNet;
 use tonic::transport::Channel;
 use uuid::Uuid;
@@ -117,4 +118,6 @@ pub struct Deps {
     pub logs: LogServiceClient<Channel>,
     /// Tokens, and records of calls.
     pub access: AccessServiceClient<Channel>,
+    /// Records metrics and traces.
+    pub signals: Signals,
 }

@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeZone, Utc};
 use cts_core::{Clock, CronExpression, TaskSpec};
 use cts_rpc::Peers;
 use cts_store::{Member, Retention, Store, StoreError, Unchanged};
+use cts_telemetry::Signals;
 
 use crate::identities::Identities;
 use crate::leader::mode::Mode;
@@ -169,6 +170,8 @@ pub struct Dependencies {
     pub identities: Arc<dyn Identities>,
     /// Makes tasks of callers' declarations.
     pub task_reader: TaskReader,
+    /// Records metrics and traces.
+    pub signals: Signals,
 }
 
 /// The scheduler cannot begin.

@@ -86,6 +86,7 @@ impl Scheduler {
             next_tick,
             identities,
             task_reader,
+            signals: _,
         } = dependencies;
         let tasks_of_a_pass = match options.mode {
             Mode::Daemon => 0,

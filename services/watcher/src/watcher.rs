@@ -2,6 +2,7 @@
 
 use cts_consul::ConsulClient;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
+use cts_telemetry::Signals;
 use std::convert::Infallible;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,7 @@ pub struct Watcher {
 
 impl Watcher {
     /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
-    pub fn new(client: ConsulClient, options: WatchOptions) -> Self {
+    pub fn new(client: ConsulClient, options: WatchOptions, _signals: &Signals) -> Self {
         Self {
             views: Views::new(client, options),
         }

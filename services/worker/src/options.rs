@@ -9,6 +9,7 @@ use cts_bundle::BundleCache;
 use cts_core::settings::{ClusterKey, SettingsBlocks};
 use cts_core::{Backend, StepTimeouts, TaskName, WorkerRecord};
 use cts_handlers::{Handlers, WebhookSettings};
+use cts_telemetry::Signals;
 use cts_terraform::guard::Guard;
 use cts_terraform::{
     InheritedEnvironment, OutputSink, RenderSettings, StateOrigin, StopPolicy, Terraform,
@@ -136,6 +137,8 @@ pub struct Dependencies {
     pub gate: Option<Arc<dyn ApprovalGate>>,
     /// Shows Terraform's output live, in addition to the log.
     pub console: Option<Arc<dyn OutputSink>>,
+    /// Records metrics and traces.
+    pub signals: Signals,
 }
 
 impl fmt::Debug for Dependencies {

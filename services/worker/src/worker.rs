@@ -62,6 +62,7 @@ impl Worker {
             handlers,
             gate,
             console,
+            signals: _,
         } = dependencies;
         let scheduler = Scheduler {
             worker: options.record.id.clone(),

@@ -21,6 +21,7 @@ use crate::decode::units::duration;
 use crate::dump::connections::{consul, vault};
 use crate::dump::drivers::{driver, providers, webhooks};
 use crate::dump::tasks::tasks;
+use crate::dump::telemetry::telemetry;
 use crate::dump::tree::Body;
 use crate::dump::values::{buffer_period, path};
 use crate::top_level::LOG_LEVELS;
@@ -52,6 +53,7 @@ pub(super) fn tree(config: &Config) -> Body {
     top.block("worker", worker(&config.worker));
     top.block("security", security(&config.security));
     top.block("gateway", gateway(&config.gateway));
+    top.block("telemetry", telemetry(&config.telemetry));
     if let Some(block) = &config.high_availability {
         top.block("high_availability", high_availability(block));
     }

@@ -118,6 +118,16 @@ impl Links {
         Ok(())
     }
 
+    /// The certificate of this process, if the services use TLS.
+    pub(crate) fn server_tls(&self) -> Option<ServerTls> {
+        self.server.clone()
+    }
+
+    /// Recognises the tokens of callers, after [`Links::recognise`] and where tokens count.
+    pub(crate) fn authenticator(&self) -> Option<Authenticator> {
+        self.access.authenticator.clone()
+    }
+
     /// Keeps the credentials of callers in view, until `shutdown`.
     pub(crate) fn follow_credentials(&mut self, tasks: &Tasks, shutdown: &CancellationToken) {
         let Some(credentials) = self.credentials.take() else {

@@ -23,6 +23,7 @@ use crate::services::database::Database;
 use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
+use crate::services::telemetry::Observation;
 use crate::services::wiring::{self, WorkerParts, consul_client};
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
@@ -32,6 +33,8 @@ pub struct Sockets {
     pub api: Option<TcpListener>,
     /// For gRPC clients such as `grpcurl`, if wanted.
     pub grpc: Option<TcpListener>,
+    /// For metrics and health checks, with what they show.
+    pub observation: Observation,
 }
 
 /// How an instance runs its tasks.
@@ -142,7 +145,8 @@ impl Embedded {
         // Clients drain the answers to the gateway at their own pace; leases must not wait for them.
         let (schedule_listener, [worker_channel, gateway_channel, schedule_channel]) =
             memory_transports();
-        let watcher = Watcher::new(consul, settings::watch(&config.consul));
+        let signals = &sockets.observation.signals;
+        let watcher = Watcher::new(consul, settings::watch(&config.consul), signals);
         let inner = CancellationToken::new();
         // The worker's directory is locked before any run can be granted.
         let worker = wiring::worker(
@@ -152,6 +156,7 @@ impl Embedded {
             working_dir,
             worker_channel,
             shape,
+            signals.clone(),
         )?;
         let watchers = Peers::fixed(watch_channel);
         let scheduler = wiring::scheduler(
@@ -165,12 +170,13 @@ impl Embedded {
                 StartMode::Once | StartMode::Inspect => Mode::OnRequest,
             },
             reset_storage,
+            signals.clone(),
         )
         .await?;
-        if sockets.grpc.is_some() {
+        if sockets.grpc.is_some() || sockets.observation.listens() {
             links.recognise(&scheduler, config, process_env)?;
         }
-        let gateway = wiring::gateway(config, process_env, gateway_channel, tls)?;
+        let gateway = wiring::gateway(config, process_env, gateway_channel, tls, signals.clone())?;
         let limiter = services_limiter(config, process_env);
         Ok(Self {
             sockets,
@@ -230,6 +236,7 @@ impl Embedded {
             inner,
             ..
         } = self;
+        let mut observation = sockets.observation;
         // The log names the server before the first run, and the end of each part in one order.
         if let Some(api) = &sockets.api {
             wiring::log_api_start(api);
@@ -242,6 +249,8 @@ impl Embedded {
         let inside = Tasks::new(inner.clone());
         links.follow_files(&inside, &inner);
         links.follow_credentials(&inside, &inner);
+        let authenticator = links.authenticator();
+        observation.serve(links.server_tls(), authenticator, &inside, &inner);
 
         let watch_endpoints = Endpoints::new().with(watcher.service());
         let schedule_endpoints = scheduler.endpoints(&scheduling);
@@ -279,12 +288,14 @@ impl Embedded {
             stop: shutdown.clone(),
         };
         outside.spawn("worker", worker.run(shutdown_tokens));
+        observation.readiness.ready();
 
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = scheduling.cancelled() => shutdown.cancel(),
             () = inner.cancelled() => shutdown.cancel(),
         }
+        observation.readiness.not_ready("stopping");
         if mode == StartMode::Daemon {
             wiring::log_api_end();
             wiring::log_monitoring_end();
@@ -299,6 +310,7 @@ impl Embedded {
         inner.cancel();
         let inner_end = inside.wait().await;
         database.close().await;
+        observation.end().await;
         inner_end?;
         scheduling_end?;
         outer_end?;

@@ -18,6 +18,7 @@ use crate::services::database::Database;
 use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
+use crate::services::telemetry::Observation;
 use crate::services::wiring::{self, WorkerParts, consul_client};
 
 /// Serves a watcher until `shutdown`.
@@ -25,6 +26,7 @@ pub(crate) async fn run_watcher(
     config: &Config,
     process_env: &ProcessEnv,
     grpc: SocketAddr,
+    mut observation: Observation,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     let links = Links::of_service(config).await?;
@@ -32,9 +34,14 @@ pub(crate) async fn run_watcher(
     let Some(consul) = unless_ended(&shutdown, consul_client(config)).await? else {
         return Ok(());
     };
-    let watcher = Watcher::new(consul, settings::watch(&config.consul));
+    let watcher = Watcher::new(
+        consul,
+        settings::watch(&config.consul),
+        &observation.signals,
+    );
     let parts = Tasks::new(shutdown.clone());
     links.follow_files(&parts, &shutdown);
+    observation.serve(links.server_tls(), None, &parts, &shutdown);
     let endpoints = Endpoints::new().with(watcher.service());
     links.serve(
         endpoints,
@@ -44,9 +51,12 @@ pub(crate) async fn run_watcher(
         &shutdown,
     );
     parts.spawn("watcher", watcher.run(shutdown.clone()));
+    observation.readiness.ready();
     shutdown.cancelled().await;
     wiring::log_watching_end();
-    Ok(parts.wait().await?)
+    let end = parts.wait().await;
+    observation.end().await;
+    Ok(end?)
 }
 
 /// Serves a scheduler until `shutdown`.
@@ -55,6 +65,7 @@ pub(crate) async fn run_scheduler(
     process_env: &ProcessEnv,
     watchers: &[String],
     grpc: SocketAddr,
+    mut observation: Observation,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     wiring::log_controller_setup("daemon");
@@ -85,6 +96,7 @@ pub(crate) async fn run_scheduler(
         Shape::Cluster,
         cts_scheduler::Mode::Daemon,
         false,
+        observation.signals.clone(),
     );
     let Some(scheduler) = unless_ended(&shutdown, preparing).await? else {
         inner.cancel();
@@ -94,6 +106,7 @@ pub(crate) async fn run_scheduler(
     };
     links.recognise(&scheduler, config, process_env)?;
     links.follow_credentials(&inside, &inner);
+    observation.serve(links.server_tls(), links.authenticator(), &inside, &inner);
     links.serve(
         scheduler.endpoints(&shutdown),
         services_limiter(config, process_env),
@@ -102,15 +115,18 @@ pub(crate) async fn run_scheduler(
         &shutdown,
     );
     outside.spawn("scheduler", scheduler.run(shutdown.clone()));
+    observation.readiness.ready();
     tokio::select! {
         () = shutdown.cancelled() => {}
         () = inner.cancelled() => shutdown.cancel(),
     }
     wiring::log_monitoring_end();
+    observation.readiness.not_ready("stopping");
     let outer_end = outside.wait().await;
     inner.cancel();
     let inner_end = inside.wait().await;
     database.close().await;
+    observation.end().await;
     inner_end?;
     Ok(outer_end?)
 }
@@ -122,6 +138,7 @@ pub(crate) async fn run_worker(
     schedulers: &[String],
     working_dir: Option<PathBuf>,
     grpc: SocketAddr,
+    mut observation: Observation,
     shutdown: CancellationToken,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
@@ -161,7 +178,9 @@ pub(crate) async fn run_worker(
         working_dir,
         schedulers.channel(),
         Shape::Cluster,
+        observation.signals.clone(),
     )?;
+    observation.serve(links.server_tls(), None, &inside, &inner);
     let shutdown_tokens = ShutdownTokens {
         drain: shutdown.clone(),
         stop,
@@ -169,6 +188,7 @@ pub(crate) async fn run_worker(
     let outside = Tasks::new(shutdown.clone());
     let working = worker.run(shutdown_tokens.clone());
     outside.spawn("worker", working);
+    observation.readiness.ready();
     let guard_end = CancellationToken::new();
     let guarding = guard.map(|guard| {
         let kept = Tasks::new(guard_end.clone());
@@ -179,6 +199,7 @@ pub(crate) async fn run_worker(
         () = shutdown.cancelled() => {}
         () = inner.cancelled() => shutdown_tokens.stop.cancel(),
     }
+    observation.readiness.not_ready("draining");
     let outer_end = outside.wait().await;
     processes.close();
     processes.wait().await;
@@ -188,6 +209,7 @@ pub(crate) async fn run_worker(
     }
     inner.cancel();
     let inner_end = inside.wait().await;
+    observation.end().await;
     inner_end?;
     Ok(outer_end?)
 }
@@ -199,6 +221,7 @@ pub(crate) async fn run_gateway(
     schedulers: &[String],
     api: TcpListener,
     grpc: SocketAddr,
+    mut observation: Observation,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     let links = Links::of_service(config).await?;
@@ -215,17 +238,22 @@ pub(crate) async fn run_gateway(
         &parts,
         &shutdown,
     );
-    let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls)?;
+    observation.serve(links.server_tls(), None, &parts, &shutdown);
+    let signals = observation.signals.clone();
+    let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls, signals)?;
     wiring::log_api_start(&api);
     let leaving = CancellationToken::new();
     if let Some(entry) = entry {
         entry.keep(&parts, &leaving);
     }
     parts.spawn("gateway", gateway.serve(api, leaving.clone()));
+    observation.readiness.ready();
     shutdown.cancelled().await;
     wiring::log_api_end();
     leaving.cancel();
-    Ok(parts.wait().await?)
+    let end = parts.wait().await;
+    observation.end().await;
+    Ok(end?)
 }
 
 /// Result of `preparing`; `None` if the shutdown comes first, when nothing has begun that would have to be

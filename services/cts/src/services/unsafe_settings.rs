@@ -150,6 +150,12 @@ fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
         uses.grpc && config.services.tls.is_some() && !config.security.service_roles,
         "every certificate of the services' authority may call every gRPC method: name the roles in the certificates, and set security.service_roles = true",
     );
+    let telemetry = config.telemetry.listen;
+    say(
+        telemetry.is_some_and(|address| is_reachable(Some(address.ip())))
+            && !config.security.require_auth,
+        "everybody who reaches telemetry.listen can read the metrics, with the names of tasks: listen on 127.0.0.1, or require credentials (security.require_auth)",
+    );
     let asks_for_certificates = config.tls.as_ref().is_some_and(|tls| tls.verify_incoming);
     say(
         uses.open_api && !asks_for_certificates && !config.security.require_auth,

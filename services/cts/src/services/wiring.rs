@@ -19,6 +19,7 @@ use cts_runtime::ProcessEnv;
 use cts_scheduler::{
     Dependencies as SchedulerDependencies, Identities as _, NextTick, RandomIdentities, Scheduler,
 };
+use cts_telemetry::Signals;
 use cts_terraform::guard::{Guard, GuardCommand, GuardKeeper};
 use cts_terraform::{Executable, OutputSink, Terraform, Tuning};
 use cts_tls::ServerTls;
@@ -74,6 +75,7 @@ pub(crate) async fn scheduler(
     shape: Shape,
     mode: cts_scheduler::Mode,
     reset_storage: bool,
+    signals: Signals,
 ) -> Result<Scheduler, Failure> {
     let identities = RandomIdentities;
     let options = settings::scheduler(
@@ -91,6 +93,7 @@ pub(crate) async fn scheduler(
         next_tick: NextTick::of(chrono::Local),
         identities: Arc::new(identities),
         task_reader: settings::task_reader(config, process_env, shape),
+        signals,
     };
     Ok(Scheduler::prepare(options, dependencies).await?)
 }
@@ -114,6 +117,7 @@ pub(crate) fn worker(
     working_dir: PathBuf,
     scheduler: Channel,
     shape: Shape,
+    signals: Signals,
 ) -> Result<WorkerParts, Failure> {
     let lock = DirectoryLock::take(&working_dir, Use::Tasks)?;
     let processes = TaskTracker::new();
@@ -187,6 +191,7 @@ pub(crate) fn worker(
                 .driver
                 .log
                 .then(|| Arc::new(StandardError) as Arc<dyn OutputSink>),
+            signals,
         },
     );
     Ok(WorkerParts {
@@ -249,6 +254,7 @@ pub(crate) fn gateway(
     process_env: &ProcessEnv,
     scheduler: Channel,
     tls: Option<ServerTls>,
+    signals: Signals,
 ) -> Result<Gateway, Failure> {
     let options = GatewayOptions {
         request_id: Arc::new(Uuid::new_v4),
@@ -269,6 +275,7 @@ pub(crate) fn gateway(
         runs: RunServiceClient::new(scheduler.clone()),
         logs: LogServiceClient::new(scheduler.clone()),
         access: AccessServiceClient::new(scheduler),
+        signals,
     };
     let gateway = Gateway::new(options, deps);
     Ok(match tls {

@@ -21,6 +21,7 @@ use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_rpc::{Endpoints, memory_transport};
+use cts_telemetry::Signals;
 use cts_tls::ServerTls;
 use ipnet::IpNet;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -199,6 +200,7 @@ impl Stage {
             runs: RunServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
             access: AccessServiceClient::new(channel),
+            signals: Signals::off(),
         };
         let mut serving = Gateway::new(options, deps);
         if let Some(tls) = scene.tls {

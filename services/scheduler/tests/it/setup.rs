@@ -27,6 +27,7 @@ use cts_scheduler::{
 };
 use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
+use cts_telemetry::Signals;
 use cts_testkit::fixtures;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -95,6 +96,7 @@ impl Setup {
                 next_tick: NextTick::of(chrono::Utc),
                 identities: Arc::new(RandomIdentities),
                 task_reader: TaskReader::new(read),
+                signals: Signals::off(),
             },
         )
         .await?;

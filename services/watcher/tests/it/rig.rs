@@ -11,6 +11,7 @@ use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_proto::watch::v1::{Unsubscribe, ViewDelta, ViewFailure, WatchRequest, WatchResponse};
 use cts_rpc::convert::{append_part, delta_from_wire, subscribe_to_wire};
 use cts_rpc::{Endpoints, memory_transport};
+use cts_telemetry::Signals;
 use cts_watcher::{WatchOptions, Watcher};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -56,6 +57,7 @@ impl Rig {
                 linger,
                 ..WatchOptions::default()
             },
+            &Signals::off(),
         );
         let stop = CancellationToken::new();
         let (listener, channel) = memory_transport();

@@ -14,6 +14,7 @@ use cts_core::{
 };
 use cts_handlers::{Handlers, Pace};
 use cts_rpc::memory_transport;
+use cts_telemetry::Signals;
 use cts_terraform::{Executable, InheritedEnvironment, RenderSettings, StopPolicy, Terraform};
 use cts_worker::{
     ApprovalGate, Dependencies, Driver, Options, ShutdownTokens, ValueSources, Worker,
@@ -111,6 +112,7 @@ impl Stage {
                 handlers: Handlers::new(Pace::default(), Arc::new(SystemClock)),
                 gate,
                 console: None,
+                signals: Signals::off(),
             },
         );
         let mut parts = JoinSet::new();

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts::{Embedded, Failure, ProcessEnv, Sockets, StartMode, StartOptions};
+use cts::{Embedded, Failure, Observation, ProcessEnv, Sockets, StartMode, StartOptions};
 use cts_config::LoadContext;
 use cts_core::{Clock as _, SystemClock};
 use cts_testkit::ConsulAgent;
@@ -52,6 +52,7 @@ async fn start(site: &Site) -> InProcess {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let api = Api::new(listener.local_addr().unwrap());
     let sockets = Sockets {
+        observation: Observation::default(),
         api: Some(listener),
         grpc: None,
     };

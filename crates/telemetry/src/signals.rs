@@ -1,0 +1,22 @@
+//! The signals that a service gives.
+
+use opentelemetry::metrics::Meter;
+
+use crate::task_names::TaskNames;
+use crate::telemetry::Telemetry;
+
+/// Records the signals of one service (docs/telemetry.md). Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Signals {
+    /// Makes instruments.
+    pub meter: Meter,
+    /// Limits the names of tasks that become labels.
+    pub task_names: TaskNames,
+}
+
+impl Signals {
+    /// Records nothing.
+    pub fn off() -> Self {
+        Telemetry::off().signals(TaskNames::new(0))
+    }
+}

@@ -1,0 +1,166 @@
+//! The instruments and spans of a process.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::noop::NoopMeterProvider;
+use opentelemetry::metrics::{Meter, MeterProvider as _};
+use opentelemetry_otlp::ExporterBuildError;
+use opentelemetry_sdk::error::OTelSdkError;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use prometheus::{Registry, TextEncoder};
+
+use crate::exporters;
+use crate::settings::{Identity, TelemetrySettings};
+use crate::signals::Signals;
+use crate::task_names::TaskNames;
+
+/// Name of the scope of all instruments and spans.
+const SCOPE: &str = "cts";
+
+/// Longest time for the last export of a process.
+const LAST_EXPORT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Metrics and traces of this process. Cheap to clone.
+///
+/// [`Telemetry::off`] records nothing: its meter costs next to nothing.
+#[derive(Debug, Clone)]
+pub struct Telemetry {
+    provider: Option<SdkMeterProvider>,
+    metrics: Option<Metrics>,
+    meter: Meter,
+}
+
+/// The present values of all instruments. Cheap to clone.
+#[derive(Clone)]
+pub struct Metrics(Registry);
+
+/// Telemetry cannot begin as configured.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The file of `telemetry.otlp.ca_cert` cannot be read.
+    #[error("`telemetry.otlp.ca_cert` {} cannot be read", path.display())]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// A header that cannot be sent.
+    #[error("`telemetry.otlp.headers` has {0:?}, which cannot be sent")]
+    Header(String),
+    /// The exporter refuses its settings.
+    #[error("`telemetry.otlp` cannot be used")]
+    Exporter(#[from] ExporterBuildError),
+    /// The endpoint of Prometheus cannot be made.
+    #[error("metrics cannot be served")]
+    Prometheus(#[from] OTelSdkError),
+}
+
+/// The values cannot be shown.
+#[derive(Debug, thiserror::Error)]
+#[error("metrics cannot be encoded")]
+pub struct MetricsError(#[from] prometheus::Error);
+
+impl Telemetry {
+    /// Records nothing.
+    pub fn off() -> Self {
+        Self {
+            provider: None,
+            metrics: None,
+            meter: NoopMeterProvider::new().meter(SCOPE),
+        }
+    }
+
+    /// Begins to record what `settings` ask for. Nothing is sent yet, so an unreachable collector is no error. Must be
+    /// called inside a runtime.
+    ///
+    /// # Errors
+    /// If the settings of the collector cannot be used.
+    pub fn start(settings: &TelemetrySettings) -> Result<Self, TelemetryError> {
+        let exported = settings.otlp.as_ref().filter(|otlp| otlp.metrics);
+        if exported.is_none() && !settings.served {
+            return Ok(Self::off());
+        }
+        let mut provider = SdkMeterProvider::builder().with_resource(settings.identity.resource());
+        let mut metrics = None;
+        if settings.served {
+            let registry = Registry::new();
+            let exporter = opentelemetry_prometheus::exporter()
+                .with_registry(registry.clone())
+                .scope_info_enabled(false)
+                .build()?;
+            provider = provider.with_reader(exporter);
+            metrics = Some(Metrics(registry));
+        }
+        if let Some(otlp) = exported {
+            provider = provider.with_reader(exporters::metrics(otlp)?);
+        }
+        let provider = provider.build();
+        let meter = provider.meter(SCOPE);
+        describe_build(&meter, &settings.identity);
+        Ok(Self {
+            provider: Some(provider),
+            metrics,
+            meter,
+        })
+    }
+
+    /// The signals of a service of this process.
+    pub fn signals(&self, task_names: TaskNames) -> Signals {
+        Signals {
+            meter: self.meter.clone(),
+            task_names,
+        }
+    }
+
+    /// The values to serve, if they are wanted.
+    pub fn metrics(&self) -> Option<Metrics> {
+        self.metrics.clone()
+    }
+
+    /// Exports once more and ends, within 2 s. Blocks the thread.
+    pub fn end(&self) {
+        let Some(provider) = &self.provider else {
+            return;
+        };
+        if let Err(error) = provider.shutdown_with_timeout(LAST_EXPORT_LIMIT) {
+            tracing::debug!(%error, "the last metrics are not exported");
+        }
+    }
+}
+
+fn describe_build(meter: &Meter, identity: &Identity) {
+    let build = meter
+        .u64_gauge("cts.build.info")
+        .with_description("Version and commit of cts; the value is always 1.")
+        .build();
+    let attributes = [
+        KeyValue::new("version", identity.version),
+        KeyValue::new("commit", identity.commit),
+        KeyValue::new("role", identity.role),
+    ];
+    build.record(1, &attributes);
+}
+
+impl Metrics {
+    /// The media type of [`Metrics::text`].
+    pub const CONTENT_TYPE: &'static str = prometheus::TEXT_FORMAT;
+
+    /// All values in the text format of Prometheus. Runs the callbacks of observed instruments.
+    ///
+    /// # Errors
+    /// If a value cannot be encoded.
+    pub fn text(&self) -> Result<String, MetricsError> {
+        Ok(TextEncoder::new().encode_to_string(&self.0.gather())?)
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}

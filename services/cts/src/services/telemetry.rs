@@ -1,0 +1,132 @@
+//! Metrics, traces and health checks of this process, as the block `telemetry` configures them (docs/telemetry.md).
+
+use cts_access::Authenticator;
+use cts_config::{Config, OtlpConfig};
+use cts_listen::{ClientLimit, ClientLimiter};
+use cts_runtime::{ProcessEnv, Tasks};
+use cts_telemetry::{
+    Identity, Listener, OtlpSettings, Readiness, ScrapeAccess, Signals, TaskNames, Telemetry,
+    TelemetrySettings,
+};
+use cts_tls::ServerTls;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::services::connections::listen;
+
+/// Clients of the listener: a few that scrape and some that check the health.
+const CLIENTS: ClientLimit = ClientLimit {
+    total: 64,
+    per_client: 16,
+};
+
+/// The telemetry of this process and the socket that shows it.
+#[derive(Debug)]
+pub struct Observation {
+    telemetry: Telemetry,
+    socket: Option<TcpListener>,
+    require_auth: bool,
+    pub(crate) signals: Signals,
+    pub(crate) readiness: Readiness,
+}
+
+impl Default for Observation {
+    /// Records nothing and listens nowhere.
+    fn default() -> Self {
+        Self::of(Telemetry::off(), TaskNames::new(0))
+    }
+}
+
+impl Observation {
+    /// Begins to record, and binds the listener. `role` is the service, or `start` for all of them.
+    pub(crate) async fn begin(
+        config: &Config,
+        process_env: &ProcessEnv,
+        role: &'static str,
+    ) -> Result<Self, Failure> {
+        let block = &config.telemetry;
+        let socket = match block.listen {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        let telemetry = Telemetry::start(&TelemetrySettings {
+            identity: Identity {
+                role,
+                instance: Uuid::new_v4().to_string(),
+                host: process_env.hostname.clone(),
+                version: env!("CARGO_PKG_VERSION"),
+                commit: option_env!("CTS_BUILD_COMMIT").unwrap_or_default(),
+            },
+            served: socket.is_some(),
+            otlp: block.otlp.as_ref().map(otlp),
+        })?;
+        Ok(Self {
+            socket,
+            require_auth: config.security.require_auth,
+            ..Self::of(telemetry, TaskNames::new(block.task_names))
+        })
+    }
+
+    fn of(telemetry: Telemetry, task_names: TaskNames) -> Self {
+        Self {
+            signals: telemetry.signals(task_names),
+            readiness: Readiness::starting(),
+            telemetry,
+            socket: None,
+            require_auth: false,
+        }
+    }
+
+    /// Whether there is a listener.
+    pub(crate) const fn listens(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// Serves metrics and health checks until `shutdown`, with the certificate of the services if they have one.
+    pub(crate) fn serve(
+        &mut self,
+        tls: Option<ServerTls>,
+        authenticator: Option<Authenticator>,
+        tasks: &Tasks,
+        shutdown: &CancellationToken,
+    ) {
+        let (Some(socket), Some(metrics)) = (self.socket.take(), self.telemetry.metrics()) else {
+            return;
+        };
+        let listener = Listener {
+            socket,
+            tls,
+            limiter: ClientLimiter::new(CLIENTS),
+            access: ScrapeAccess {
+                required: self.require_auth,
+                authenticator,
+            },
+            metrics,
+            readiness: self.readiness.clone(),
+        };
+        tasks.spawn("telemetry listener", listener.serve(shutdown.clone()));
+    }
+
+    /// Exports for the last time.
+    pub(crate) async fn end(self) {
+        let telemetry = self.telemetry;
+        let ended = tokio::task::spawn_blocking(move || telemetry.end()).await;
+        if let Err(error) = ended {
+            tracing::debug!(%error, "the last metrics are not exported");
+        }
+    }
+}
+
+fn otlp(block: &OtlpConfig) -> OtlpSettings {
+    OtlpSettings {
+        endpoint: block.endpoint.clone(),
+        headers: block.headers.clone(),
+        ca_cert: block.ca_cert.clone(),
+        interval: block.interval,
+        metrics: block.signals.metrics,
+        traces: block.signals.traces,
+        logs: block.signals.logs,
+    }
+}
