@@ -39,7 +39,7 @@ pub use self::configuration::load;
 pub use self::error::CommandError;
 pub use self::exit_code::*;
 pub use self::invocation::invoked_as::InvokedAs;
-pub use self::output::{print, say};
+pub use self::output::{print, say, say_error};
 
 use self::arguments::{Command, ConfigCommand, DumpFormat};
 use self::commands::scheduler_call::SchedulerCalls;

@@ -602,6 +602,10 @@ pub struct RunDetails {
     #[prost(string, tag = "8")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub remote_url: ::prost::alloc::string::String,
+    /// Code of the error (docs/runbook.md#error-codes); empty without one, and from an earlier version.
+    #[prost(string, tag = "9")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub error_code: ::prost::alloc::string::String,
 }
 /// An output of the module.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
