@@ -262,6 +262,11 @@ impl Scheduler {
             }))
     }
 
+    /// The health that this scheduler reports: it serves while its database answers.
+    pub fn health(&self) -> HealthSwitch {
+        self.health.clone()
+    }
+
     /// The tokens of the store; they are read while this runs.
     pub fn tokens(&self) -> Tokens {
         self.tokens.clone()

@@ -250,6 +250,7 @@ impl Embedded {
         links.follow_files(&inside, &inner);
         links.follow_credentials(&inside, &inner);
         let authenticator = links.authenticator();
+        observation.needs_database(&scheduler);
         observation.serve(links.server_tls(), authenticator, &inside, &inner);
 
         let watch_endpoints = Endpoints::new().with(watcher.service());

@@ -106,6 +106,7 @@ pub(crate) async fn run_scheduler(
     };
     links.recognise(&scheduler, config, process_env)?;
     links.follow_credentials(&inside, &inner);
+    observation.needs_database(&scheduler);
     observation.serve(links.server_tls(), links.authenticator(), &inside, &inner);
     links.serve(
         scheduler.endpoints(&shutdown),
@@ -180,6 +181,7 @@ pub(crate) async fn run_worker(
         Shape::Cluster,
         observation.signals.clone(),
     )?;
+    observation.needs_schedulers(&schedulers);
     observation.serve(links.server_tls(), None, &inside, &inner);
     let shutdown_tokens = ShutdownTokens {
         drain: shutdown.clone(),
@@ -238,6 +240,7 @@ pub(crate) async fn run_gateway(
         &parts,
         &shutdown,
     );
+    observation.needs_schedulers(&schedulers);
     observation.serve(links.server_tls(), None, &parts, &shutdown);
     let signals = observation.signals.clone();
     let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls, signals)?;

@@ -3,7 +3,9 @@
 use cts_access::Authenticator;
 use cts_config::{Config, OtlpConfig};
 use cts_listen::{ClientLimit, ClientLimiter};
+use cts_rpc::Peers;
 use cts_runtime::{ProcessEnv, Tasks};
+use cts_scheduler::Scheduler;
 use cts_telemetry::{
     Identity, Listener, OtlpSettings, Readiness, ScrapeAccess, Signals, TaskNames, Telemetry,
     TelemetrySettings,
@@ -77,6 +79,25 @@ impl Observation {
             socket: None,
             require_auth: false,
         }
+    }
+
+    /// Makes a healthy scheduler a condition of readiness.
+    pub(crate) fn needs_schedulers(&self, schedulers: &Peers) {
+        let healthy = schedulers.healthy();
+        self.readiness
+            .needs(move || match healthy.borrow().is_empty() {
+                true => Err("no scheduler is healthy".to_owned()),
+                false => Ok(()),
+            });
+    }
+
+    /// Makes an answering database a condition of readiness.
+    pub(crate) fn needs_database(&self, scheduler: &Scheduler) {
+        let health = scheduler.health();
+        self.readiness.needs(move || match health.is_serving() {
+            true => Ok(()),
+            false => Err("the database does not answer".to_owned()),
+        });
     }
 
     /// Whether there is a listener.
