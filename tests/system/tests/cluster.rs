@@ -16,6 +16,7 @@ mod lost_destructions;
 mod modules;
 mod own_lock;
 mod queued_settings;
+mod restore;
 mod roles;
 mod rolling_restart;
 mod scale_out;
