@@ -21,7 +21,7 @@ mod top_level;
 pub use blocks::client_limits::{ClientLimit, GatewayLimits, ServicesLimits};
 pub use blocks::client_tls::ClientTls;
 pub use blocks::consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};
-pub use blocks::database::DatabaseConfig;
+pub use blocks::database::{DatabaseConfig, DatabaseUrl, DatabaseUrlError};
 pub use blocks::driver::{BackendRefusal, ReleaseSource, TerraformDriver};
 pub use blocks::gateway::{GatewayConfig, GatewayMode};
 pub use blocks::high_availability::{HaStorage, HighAvailability};

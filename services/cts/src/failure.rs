@@ -9,7 +9,7 @@ use cts_access::IssuerError;
 use cts_cli::{
     CommandError, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say_error,
 };
-use cts_config::{BackendRefusal, ConfigError, KeyFileError};
+use cts_config::{BackendRefusal, ConfigError, DatabaseUrlError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
 use cts_core::{Chain, ErrorCode};
 use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
@@ -31,6 +31,9 @@ pub enum Failure {
     /// The key of the cluster cannot be read.
     #[error(transparent)]
     Key(#[from] KeyFileError),
+    /// The file with the URL of the database cannot be used.
+    #[error(transparent)]
+    DatabaseUrl(#[from] DatabaseUrlError),
     /// Settings are not safe, and `security.strict` refuses that.
     #[error("security.strict = true refuses settings that are not safe: {}", .0.join("; "))]
     NotSafe(Vec<String>),
@@ -69,7 +72,7 @@ pub enum Failure {
     LocalBackend(#[from] BackendRefusal),
     /// Members of a cluster without a database would each have tasks of their own, and each lead.
     #[error(
-        "{what} needs the Postgres database that the members of its cluster share: set CTS_DATABASE_URL, or write a `database` block with its `url`. SQLite is for a single `cts start` without `high_availability`"
+        "{what} needs the Postgres database that the members of its cluster share: set CTS_DATABASE_URL or CTS_DATABASE_URL_FILE, or write a `database` block with its `url` or `url_file`. SQLite is for a single `cts start` without `high_availability`"
     )]
     NoDatabase {
         /// The command that was started.
@@ -250,6 +253,7 @@ impl Failure {
         match self {
             Self::Command(_) => "error building configuration",
             Self::Key(_)
+            | Self::DatabaseUrl(_)
             | Self::NotSafe(_)
             | Self::LocalBackend(_)
             | Self::NoCertificates { .. }
@@ -293,6 +297,7 @@ impl Failure {
             Self::ConsulSettings(_)
             | Self::VaultSettings(_)
             | Self::Key(_)
+            | Self::DatabaseUrl(_)
             | Self::NotSafe(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)

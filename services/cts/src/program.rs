@@ -137,7 +137,7 @@ async fn run(
     if options.configuration.paths.is_empty() {
         return Err(CommandError::NoConfiguration.into());
     }
-    let config = load(&options.configuration, process_env)?;
+    let mut config = load(&options.configuration, process_env)?;
     let log = settings::log(&config, log_format(&command));
     let lines = match pass_mode(&command) {
         // Moving lines would wipe out what Terraform prints between them.
@@ -157,6 +157,9 @@ async fn run(
     tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
+    if uses_database(&command) {
+        config.read_database_url()?;
+    }
     unsafe_settings::check(&command, &config, process_env, readable)?;
     warn_of_overridden_buffers(&command, &config);
 
@@ -174,6 +177,17 @@ async fn run(
                     shutdown.cancel();
                 }
             }
+        }
+    }
+}
+
+/// The other services share the configuration, and need no database.
+fn uses_database(command: &ServiceCommand) -> bool {
+    match command {
+        ServiceCommand::Start(_) => pass_mode(command) != Some(StartMode::Inspect),
+        ServiceCommand::Scheduler(_) => true,
+        ServiceCommand::Watcher(_) | ServiceCommand::Worker(_) | ServiceCommand::Gateway(_) => {
+            false
         }
     }
 }

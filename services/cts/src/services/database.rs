@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use cts_config::{Config, DatabaseConfig};
+use cts_config::{Config, DatabaseConfig, DatabaseUrlError};
 use cts_runtime::ProcessEnv;
 use cts_scheduler::Sharing;
 use cts_store::{Store, StoreError};
@@ -42,7 +42,7 @@ impl Database {
     /// Opens what the configuration names.
     pub(crate) async fn open(config: &Config, process_env: &ProcessEnv) -> Result<Self, Failure> {
         if let Some(database) = &config.database {
-            let mut settings = settings(database);
+            let mut settings = settings(database)?;
             if let Some(password) = process_env.environment.get(OsStr::new(PASSWORD)) {
                 settings.url = with_password(&settings.url, password);
             }
@@ -117,12 +117,12 @@ fn with_password(url: &SecretString, password: &OsStr) -> SecretString {
 }
 
 /// How Postgres is reached.
-pub(crate) fn settings(config: &DatabaseConfig) -> Settings {
-    Settings {
-        url: config.url.clone(),
+pub(crate) fn settings(config: &DatabaseConfig) -> Result<Settings, DatabaseUrlError> {
+    Ok(Settings {
+        url: config.url.read()?,
         max_connections: config.max_connections,
         ca_cert: config.ca_cert.clone(),
-    }
+    })
 }
 
 #[cfg(test)]

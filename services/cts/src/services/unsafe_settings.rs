@@ -136,9 +136,10 @@ fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
             "the certificate of Vault is not verified (vault.tls.verify = false)",
         );
     }
-    if let Some(database) = config.database.as_ref().filter(|_| uses.database) {
+    let database = config.database.as_ref().filter(|_| uses.database);
+    if let Some(url) = database.and_then(|database| database.url.text()) {
         say(
-            cts_store_postgres::is_unverified_over_network(&database.url),
+            cts_store_postgres::is_unverified_over_network(url),
             "the database on another host is not verified: use sslmode=verify-full in database.url",
         );
     }
