@@ -4,6 +4,7 @@
 
 mod certs;
 mod config;
+mod health;
 mod options;
 mod scheduler;
 mod services;
@@ -18,6 +19,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use self::certs::Certs;
 pub use self::config::{Apply, Diff, StoredConfigCommand};
 pub(crate) use self::config::{ConfigCommand, DumpFormat};
+pub(crate) use self::health::Health;
 pub use self::options::{ApiAddress, Configuration, LogLines, Output, OutputOption, Schedulers};
 pub(crate) use self::options::{ClientOptions, QueryOptions, SourceOptions, is_configuration_file};
 pub use self::scheduler::{ClusterCommand, SchedulerCommand, SchedulerPlace, WorkersCommand};
@@ -72,6 +74,11 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n\n    \
         $ cts certs -dir certs -domain cts.example -host scheduler=s1.example")]
     Certs(Certs),
+    /// Ask a service, or the API, whether it serves: exit code 0 if it does, else 1.
+    #[command(after_help = "Example:\n\n    \
+        $ cts health -config-dir /etc/cts.d 127.0.0.1:8560\n    \
+        127.0.0.1:8560 serves")]
+    Health(Health),
     #[command(flatten)]
     Scheduler(SchedulerCommand),
     #[command(flatten)]

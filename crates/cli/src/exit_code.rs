@@ -3,6 +3,9 @@
 /// A group of commands was called without one of them, or the files of shells could not be changed.
 pub const EXIT_GROUP: u8 = 1;
 
+/// The service or API that was asked does not serve.
+pub const EXIT_UNHEALTHY: u8 = 1;
+
 /// The stored tasks differ from the configuration.
 pub const EXIT_DIFFERENT: u8 = 2;
 

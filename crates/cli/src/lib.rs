@@ -43,7 +43,7 @@ pub use self::output::{print, say, say_error};
 
 use self::arguments::{Command, ConfigCommand, DumpFormat};
 use self::commands::scheduler_call::SchedulerCalls;
-use self::commands::{certs, cluster, config, task, workers};
+use self::commands::{certs, cluster, config, health, task, workers};
 use self::invocation::answer::Answer;
 use self::invocation::{Request, version};
 
@@ -75,7 +75,8 @@ pub fn run(
     terraform: &str,
     process_env: &ProcessEnv,
 ) -> Outcome {
-    let invoked_as = InvokedAs::of(called);
+    let (invoked_as, words) = InvokedAs::resolve(called, words);
+    let words = words.as_slice();
     let completed = match invoked_as {
         InvokedAs::Original => original::completion::answer(process_env),
         InvokedAs::Ours | InvokedAs::Service { .. } => completion::answer(words, process_env),
@@ -126,13 +127,16 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         Command::Audit(command) => wait_for(task::audit(command, process_env)),
         Command::Import(command) => wait_for(task::import(command, process_env)),
         Command::Certs(arguments) => certs::run(&arguments, process_env),
+        Command::Health(arguments) => {
+            wait_for(health::run(&arguments, process_env)).and_then(|ended| ended)
+        }
         Command::Completion { shell } => completion::print_script(shell),
         Command::Man { page, directory } => manual::run(&page, directory.as_deref(), process_env),
     };
     Outcome::Ended(ended.unwrap_or_else(|error| error.report()))
 }
 
-fn wait_for(running: impl Future<Output = u8>) -> Result<u8, CommandError> {
+fn wait_for<T>(running: impl Future<Output = T>) -> Result<T, CommandError> {
     let runtime = Runtime::new().map_err(CommandError::ProcessEnv)?;
     Ok(runtime.block_on(running))
 }

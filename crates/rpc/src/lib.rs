@@ -25,7 +25,7 @@ pub use chunk::{CHUNK_BYTES, TASK_BYTES, chunks};
 pub use client::{connect, connect_tls};
 pub use convert::ConversionError;
 pub use cts_tls::{IdentityFiles, ServerTls, TlsError};
-pub use health::HealthSwitch;
+pub use health::{HealthSwitch, serves};
 pub use memory::{MemoryListener, memory_transport, memory_transports};
 pub use peers::{Peer, Peers, PeersDriver, PeersError, ProbeTimes};
 pub use server::Endpoints;

@@ -30,7 +30,7 @@ pub(crate) fn enter(
     inspection: Inspection,
 ) -> Result<Service, u8> {
     let mut process_env = ProcessEnv::of_this_process().map_err(surroundings_failed)?;
-    process_env.program = InvokedAs::of(called).name();
+    process_env.program = InvokedAs::resolve(called, words).0.name();
     let arguments: Vec<OsString> = iter::once(called.to_owned())
         .chain(words.iter().cloned())
         .collect();

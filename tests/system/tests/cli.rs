@@ -11,6 +11,7 @@ mod compatibility;
 mod completion;
 mod config;
 mod documents;
+mod health;
 mod help;
 mod manual;
 mod refusals;
