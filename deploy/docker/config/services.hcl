@@ -36,3 +36,8 @@ worker {
   slots       = 2
   environment = ["HOME", "LANG", "PATH", "TMPDIR", "CHECKPOINT_DISABLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "TF_*"]
 }
+
+driver "terraform" {
+  # A container that dies takes its Terraform with it, which leaves the lock of its state behind.
+  release_lost_locks = true
+}

@@ -10,6 +10,7 @@ mod certs;
 mod compatibility;
 mod completion;
 mod config;
+mod deployment;
 mod documents;
 mod health;
 mod help;
