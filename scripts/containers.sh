@@ -1,5 +1,6 @@
 # The container engine of scripts/compose-test: Docker where its daemon runs, else Debian's Podman. Sourced, never run.
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # variables of the caller, and for it
 #
 # Podman runs without systemd and without a registry: images that cannot be pulled are made of Debian's packages and
 # keep their names. `containers_work` is a directory for generated files, set by the caller.
