@@ -1,4 +1,4 @@
-# What scripts/compose-test sees of the running containers, and its checks. Sourced, never run.
+# Observations of running containers, and the checks of scripts/compose-test. Sourced, never run.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # variables of scripts/compose-test and scripts/containers.sh
 

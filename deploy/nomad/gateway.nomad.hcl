@@ -87,6 +87,7 @@ job "cts-gateway" {
 
     network {
       port "grpc" {}
+      port "metrics" {}
       port "http" { static = 8558 }
     }
 
@@ -100,6 +101,13 @@ job "cts-gateway" {
         interval = "10s"
         timeout  = "6s"
       }
+    }
+
+    # For Prometheus, which finds the targets in Consul.
+    service {
+      name = "cts-metrics"
+      port = "metrics"
+      tags = ["gateway"]
     }
 
     task "gateway" {
@@ -129,6 +137,10 @@ job "cts-gateway" {
             service_registration {
               enabled = false
             }
+          }
+
+          telemetry {
+            listen = "0.0.0.0:{{ env "NOMAD_PORT_metrics" }}"
           }
 
           services {

@@ -87,6 +87,7 @@ job "cts-scheduler" {
 
     network {
       port "grpc" { static = 8560 }
+      port "metrics" {}
     }
 
     service {
@@ -103,6 +104,13 @@ job "cts-scheduler" {
         interval = "10s"
         timeout  = "6s"
       }
+    }
+
+    # For Prometheus, which finds the targets in Consul.
+    service {
+      name = "cts-metrics"
+      port = "metrics"
+      tags = ["scheduler"]
     }
 
     # Brings the schema of the database up to date before the scheduler starts.
@@ -186,6 +194,10 @@ job "cts-scheduler" {
           }
 
           ${var.tasks}
+
+          telemetry {
+            listen = "0.0.0.0:{{ env "NOMAD_PORT_metrics" }}"
+          }
 
           services {
             schedulers = ["${var.schedulers}"]

@@ -87,6 +87,7 @@ job "cts-watcher" {
 
     network {
       port "grpc" { static = 8561 }
+      port "metrics" {}
     }
 
     service {
@@ -103,6 +104,13 @@ job "cts-watcher" {
         interval = "10s"
         timeout  = "6s"
       }
+    }
+
+    # For Prometheus, which finds the targets in Consul.
+    service {
+      name = "cts-metrics"
+      port = "metrics"
+      tags = ["watcher"]
     }
 
     task "watcher" {
@@ -126,6 +134,10 @@ job "cts-watcher" {
         data = <<-TEMPLATE
           consul {
             address = "${var.consul}"
+          }
+
+          telemetry {
+            listen = "0.0.0.0:{{ env "NOMAD_PORT_metrics" }}"
           }
 
           services {

@@ -116,6 +116,7 @@ job "cts-worker" {
 
     network {
       port "grpc" {}
+      port "metrics" {}
     }
 
     service {
@@ -132,6 +133,13 @@ job "cts-worker" {
         interval = "10s"
         timeout  = "6s"
       }
+    }
+
+    # For Prometheus, which finds the targets in Consul.
+    service {
+      name = "cts-metrics"
+      port = "metrics"
+      tags = ["worker"]
     }
 
     task "worker" {
@@ -161,6 +169,10 @@ job "cts-worker" {
           worker {
             slots         = 4
             drain_timeout = "10m"
+          }
+
+          telemetry {
+            listen = "0.0.0.0:{{ env "NOMAD_PORT_metrics" }}"
           }
 
           services {

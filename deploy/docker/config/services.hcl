@@ -20,6 +20,11 @@ security {
   domain        = "cts.internal"
 }
 
+# Metrics for Prometheus, and health checks over HTTP. The port is published nowhere.
+telemetry {
+  listen = "0.0.0.0:9464"
+}
+
 consul {
   address = "consul:8500"
 

@@ -231,7 +231,11 @@ impl Failure {
             | Self::NoDatabase { .. }
             | Self::NoCertificates { .. }
             | Self::UnknownTask { .. } => ErrorCode::SettingsIncomplete,
-            Self::Key(_) | Self::Tls(_) | Self::ApiTls(_) | Self::Issuers(_) => {
+            Self::Key(_)
+            | Self::DatabaseUrl(_)
+            | Self::Tls(_)
+            | Self::ApiTls(_)
+            | Self::Issuers(_) => {
                 ErrorCode::CredentialsUnusable
             }
             Self::Telemetry(_) => ErrorCode::TelemetryUnusable,

@@ -149,6 +149,7 @@ impl Job {
         let text = text.as_str().unwrap();
         text.replace("{{ env \"NOMAD_SECRETS_DIR\" }}", "/secrets")
             .replace("{{ env \"NOMAD_PORT_http\" }}", "8558")
+            .replace("{{ env \"NOMAD_PORT_metrics\" }}", "9464")
     }
 }
 
