@@ -10,6 +10,7 @@ mod certs;
 mod compatibility;
 mod completion;
 mod config;
+mod doctor;
 mod documents;
 mod help;
 mod manual;
