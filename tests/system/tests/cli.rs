@@ -15,5 +15,6 @@ mod documents;
 mod help;
 mod manual;
 mod refusals;
+mod scripts;
 mod table;
 pub(crate) mod task;
