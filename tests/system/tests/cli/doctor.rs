@@ -269,6 +269,47 @@ async fn the_state_of_postgres_is_shown() {
 }
 
 #[tokio::test]
+async fn rights_and_replication_of_postgres_are_shown() {
+    let primary = Postgres::start().await;
+    let replica = primary.replica().await;
+    let mut place = place("");
+    let url = primary.url("postgres");
+    place.set("CTS_DATABASE_URL", &url);
+    let migrated = place.call(OURS, &["migrate"]).await;
+    assert_eq!(migrated.code, 0, "{migrated:?}");
+    let role = &["-role=scheduler"];
+    let findings = Findings::of(&place, role).await;
+    findings.expect(
+        "database replication",
+        "warning",
+        &["replicas: 1", "synchronous_standby"],
+    );
+    findings.expect("database rights", "ok", &[]);
+
+    primary.execute("CREATE ROLE reader LOGIN").await;
+    primary
+        .execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+        .await;
+    place.set("CTS_DATABASE_URL", &url.replacen("postgres@", "reader@", 1));
+    let findings = Findings::of(&place, role).await;
+    let lacks = [
+        "DELETE, INSERT, UPDATE on table",
+        "further missing rights",
+        "GRANT",
+    ];
+    findings.expect("database rights", "error", &lacks);
+
+    replica.catch_up(&primary).await;
+    place.set("CTS_DATABASE_URL", &replica.url("postgres"));
+    let findings = Findings::of(&place, role).await;
+    findings.expect(
+        "database replication",
+        "error",
+        &["refuses writes", "primary"],
+    );
+}
+
+#[tokio::test]
 async fn services_apart_need_postgres() {
     let place = place("");
     let findings = Findings::of(&place, &["-role=scheduler"]).await;

@@ -77,15 +77,18 @@ async fn four_services_with_the_tokens_of_the_policies_apply_changes() {
     consul.register_service("web", "web-2", 2, &[], &[]).await;
     site.wait_for_step("pool", "end", "web-1,web-2").await;
     until_registered(&consul).await;
-    for (role, file) in [
-        ("watcher", "token-watcher.hcl"),
-        ("worker", "token-worker.hcl"),
-        ("gateway", "token-gateway.hcl"),
+    for (role, file, check) in [
+        ("watcher", "token-watcher.hcl", "consul rights"),
+        ("worker", "token-worker.hcl", "consul rights"),
+        ("worker", "token-worker.hcl", "clock of scheduler"),
+        ("gateway", "token-gateway.hcl", "consul rights"),
+        ("gateway", "token-gateway.hcl", "schedulers"),
     ] {
+        let files = ["cts.hcl", "services.hcl", file];
         assert_eq!(
-            rights(&site, role, &["cts.hcl", "services.hcl", file]).await,
+            worst_result(&site, role, &files, check).await,
             "ok",
-            "{role}"
+            "{role}: {check}"
         );
     }
     drop(cluster);
@@ -148,26 +151,25 @@ async fn until_registered(consul: &ConsulAgent) {
     .await;
 }
 
-/// The worst result of `cts doctor` about rights, for one role.
-async fn rights(site: &Site, role: &str, files: &[&str]) -> String {
-    let log = format!("doctor-{role}.log");
+/// `ok` if all results of a check of `cts doctor` are, else its whole document.
+async fn worst_result(site: &Site, role: &str, files: &[&str], check: &str) -> String {
+    let log = format!("doctor-{role}-{}.log", check.replace(' ', "-"));
     let mut arguments = vec![
         "doctor".to_owned(),
         "-o=json".to_owned(),
         format!("-role={role}"),
     ];
     arguments.extend(files.iter().map(|file| format!("-config-file={file}")));
-    site.launcher().run("cts", &arguments, &log).wait().await;
+    let doctor = site.launcher().run("cts", &arguments, &log);
+    doctor.wait().await;
     let text = std::fs::read_to_string(site.path().join(log)).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     let checks = document["checks"].as_array().unwrap();
-    let of_rights = checks
-        .iter()
-        .filter(|check| check["check"] == "consul rights");
-    let results: Vec<_> = of_rights
-        .map(|check| check["result"].as_str().unwrap())
-        .collect();
-    assert!(!results.is_empty(), "{document}");
-    let bad = results.into_iter().find(|result| *result != "ok");
-    bad.map_or_else(|| "ok".to_owned(), |_| document.to_string())
+    let mut of_check = checks.iter().filter(|it| it["check"] == check).peekable();
+    let exists = of_check.peek().is_some();
+    if exists && of_check.all(|it| it["result"] == "ok") {
+        "ok".to_owned()
+    } else {
+        text
+    }
 }
