@@ -54,7 +54,7 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
             process_env,
         };
         findings.extend(configuration::files(subject, &doctor.configuration.paths));
-        findings.extend(outside(subject).await);
+        findings.extend(Box::pin(outside(subject)).await);
     }
     let output = doctor.output.output;
     print(&output.text(|| show::text(&findings), || show::document(&findings)))?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
+use tokio::task::spawn_blocking;
 
 use super::Subject;
 use super::finding::Finding;
@@ -25,11 +26,15 @@ const LITTLE_SPACE: u64 = GIB;
 /// Terraform's state may not be written any more.
 const NO_SPACE: u64 = GIB / 10;
 
-/// Checks the machine. Each row is quick.
+/// Checks the machine. A disk of the network may block.
 pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     let mut findings = vec![descriptors(subject)];
     if subject.needs.engine || subject.needs.database {
-        findings.extend(directory(&worker_directory(subject.config)));
+        let path = worker_directory(subject.config);
+        match spawn_blocking(move || directory(&path)).await {
+            Ok(found) => findings.extend(found),
+            Err(error) => findings.push(Finding::skipped(DIRECTORY, error.to_string())),
+        }
     }
     if subject.process_env.is_root {
         findings.push(Finding::warning(

@@ -23,7 +23,9 @@ pub(super) fn text(findings: &[Finding]) -> String {
         text.push_str(line);
         text.push('\n');
         if let Some(remedy) = remedy {
-            text.push_str(&format!("         -> {}\n", on_one_line(remedy)));
+            text += "         -> ";
+            text += &on_one_line(remedy);
+            text.push('\n');
         }
     }
     let count = |grade| findings.iter().filter(|it| it.grade == grade).count();
