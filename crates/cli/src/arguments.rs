@@ -4,6 +4,7 @@
 
 mod certs;
 mod config;
+mod doctor;
 mod health;
 mod options;
 mod scheduler;
@@ -19,6 +20,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use self::certs::Certs;
 pub use self::config::{Apply, Diff, StoredConfigCommand};
 pub(crate) use self::config::{ConfigCommand, DumpFormat};
+pub use self::doctor::{Doctor, ServiceRole};
 pub(crate) use self::health::Health;
 pub use self::options::{ApiAddress, Configuration, LogLines, Output, OutputOption, Schedulers};
 pub(crate) use self::options::{ClientOptions, QueryOptions, SourceOptions, is_configuration_file};
@@ -70,6 +72,14 @@ pub(crate) enum Command {
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Check configuration, Consul, database, Terraform, certificates and machine, and say what to do.
+    #[command(after_help = "Example:\n\n    \
+        $ cts doctor -config-file cts.hcl\n    \
+        RESULT   CHECK                FOUND\n    \
+        ok       configuration        valid, tasks: 2\n    \
+        error    consul rights        service:read web is missing\n             \
+        -> add to the policy of the token: service \"web\" { policy = \"read\" }")]
+    Doctor(Doctor),
     /// Make an authority and the certificates of the services, with the names of their roles.
     #[command(after_help = "Example:\n\n    \
         $ cts certs -dir certs -domain cts.example -host scheduler=s1.example")]

@@ -28,14 +28,14 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
 pub use self::arguments::{
-    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, CreateToken, Diff, Gateway,
-    LogLines, Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace,
-    Schedulers, ServiceCommand, ServiceOptions, Start, StoreCommand, StorePlace,
+    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, CreateToken, Diff, Doctor,
+    Gateway, LogLines, Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace,
+    Schedulers, ServiceCommand, ServiceOptions, ServiceRole, Start, StoreCommand, StorePlace,
     StoredConfigCommand, TokenCommand, Watcher, Worker, WorkersCommand,
 };
 pub use self::commands::task::table::table;
 pub use self::commands::task::{confirm, on_one_line};
-pub use self::configuration::load;
+pub use self::configuration::{load, read};
 pub use self::error::CommandError;
 pub use self::exit_code::*;
 pub use self::invocation::invoked_as::InvokedAs;
@@ -65,6 +65,8 @@ pub enum Outcome {
     Store(StoreCommand),
     /// A command that compares a configuration with a store.
     StoredConfig(StoredConfigCommand),
+    /// `cts doctor`, which uses everything that services use.
+    Doctor(Doctor),
 }
 
 /// Reads and answers the words behind the name that the program was called by. `terraform` is the range of
@@ -109,6 +111,7 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         }
         Command::Scheduler(command) => return Outcome::Scheduler(command),
         Command::Store(command) => return Outcome::Store(command),
+        Command::Doctor(command) => return Outcome::Doctor(command),
         Command::Config(ConfigCommand::Stored(command)) => return Outcome::StoredConfig(command),
         Command::Config(ConfigCommand::Validate {
             configuration,

@@ -45,6 +45,7 @@ pub use report::problem::{Problem, Report, Severity};
 pub use tasks::declaration::DeclaredTasks;
 pub use tasks::file::{TaskFile, TaskFileError, load_task_file};
 pub use tasks::file_keys::file_only_keys;
+pub use tasks::pinned::unpinned_module;
 
 #[cfg(test)]
 mod tests;

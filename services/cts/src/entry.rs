@@ -9,7 +9,7 @@ use cts_runtime::ProcessEnv;
 use cts_terraform::SUPPORTED_RANGE;
 use tokio::runtime::Runtime;
 
-use crate::commands::{archive, configuration, migrate, scheduler, token};
+use crate::commands::{archive, configuration, doctor, migrate, scheduler, token};
 use crate::failure::Failure;
 use crate::private_environment::{Inspection, withdraw_credentials};
 
@@ -59,6 +59,7 @@ pub(crate) fn enter(
             Err(end(archive::run(command, &process_env)))
         }
         Outcome::Store(StoreCommand::Token(command)) => Err(end(token::run(command, &process_env))),
+        Outcome::Doctor(command) => Err(end(doctor::run(command, &process_env))),
         Outcome::StoredConfig(command) => Err(end(configuration::run(command, &process_env))),
     }
 }

@@ -235,9 +235,7 @@ impl Failure {
             | Self::DatabaseUrl(_)
             | Self::Tls(_)
             | Self::ApiTls(_)
-            | Self::Issuers(_) => {
-                ErrorCode::CredentialsUnusable
-            }
+            | Self::Issuers(_) => ErrorCode::CredentialsUnusable,
             Self::Telemetry(_) => ErrorCode::TelemetryUnusable,
             Self::Log(_) => ErrorCode::LogUnusable,
             Self::PlainText(_) => ErrorCode::PlaintextRefused,

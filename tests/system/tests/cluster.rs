@@ -15,6 +15,7 @@ mod local_backend;
 mod lost_destructions;
 mod modules;
 mod own_lock;
+mod policies;
 mod queued_settings;
 mod restore;
 mod roles;

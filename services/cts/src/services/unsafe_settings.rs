@@ -188,8 +188,15 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     others.into_iter().flatten().chain(keys).collect()
 }
 
-/// Warns, once, of all files that other users can read.
-fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
+/// The files of the configuration at `paths`, and those with its keys and tokens, that other users can read.
+pub(crate) fn open_secret_files(
+    paths: impl IntoIterator<Item = PathBuf>,
+    config: &Config,
+) -> Vec<PathBuf> {
+    open_files(paths.into_iter().chain(secret_files(config)))
+}
+
+fn open_files(files: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let others_read = |path: &Path| {
         let metadata = fs::metadata(path);
         metadata.is_ok_and(|metadata| {
@@ -203,6 +210,12 @@ fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
         .collect();
     open.sort();
     open.dedup();
+    open
+}
+
+/// Warns, once, of all files that other users can read.
+fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
+    let open = open_files(files);
     let shown = open.iter().map(|path| path.display().to_string());
     let shown: Vec<String> = shown.map(|path| format!("{path:?}")).collect();
     (!shown.is_empty()).then(|| {
