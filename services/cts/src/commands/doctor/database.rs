@@ -32,9 +32,17 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     let Some(configured) = &subject.config.database else {
         return vec![file(subject)];
     };
+    let settings = match database::settings(configured) {
+        Ok(settings) => settings,
+        Err(error) => {
+            let found = Chain(&error).to_string();
+            let remedy = "give the file of database.url_file to the user of cts, and to it alone";
+            return vec![Finding::error(DATABASE, found, remedy)];
+        }
+    };
     let clock = &subject.process_env.clock;
     let before = clock.now();
-    let inspection = match inspect(&database::settings(configured)).await {
+    let inspection = match inspect(&settings).await {
         Ok(inspection) => inspection,
         Err(error) => {
             return vec![Finding::error(
