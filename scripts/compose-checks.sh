@@ -135,7 +135,7 @@ check_rolling_update() {
 check_users() {
   step "nothing runs as root"
   local service container process seen=0
-  for service in consul postgres watcher scheduler worker gateway; do
+  for service in consul postgres watcher scheduler worker gateway prometheus; do
     for container in $(containers_of "$service"); do
       for process in $(processes_of "$container"); do
         [[ "$(sed -n 's/^Uid:\t\([0-9]*\).*/\1/p' "/proc/$process/status" 2>/dev/null)" != 0 ]] ||
@@ -144,9 +144,25 @@ check_users() {
       done
     done
   done
-  # Two of the containers are workers, and each has a process at least.
-  ((seen >= 8)) || die "only $seen processes of the containers were found" "this is a bug of the script"
-  note "$seen processes of eight containers"
+  # Three of the nine containers are workers, and each container has a process at least.
+  ((seen >= 9)) || die "only $seen processes of the containers were found" "this is a bug of the script"
+  note "$seen processes of nine containers"
+}
+
+# The number of targets whose last scrape was successful.
+healthy_targets() {
+  request "http://127.0.0.1:$CTS_PROMETHEUS_PORT/api/v1/targets" |
+    python3 -c 'import json, sys
+print(sum(target["health"] == "up" for target in json.load(sys.stdin)["data"]["activeTargets"]))' 2>/dev/null
+}
+
+targets_are_healthy() { [[ "$(healthy_targets)" == "$1" ]]; }
+
+check_metrics() {
+  step "Prometheus scrapes every container of a service"
+  compose_do --profile observability up --detach --no-deps prometheus || die "compose could not start Prometheus" "read the lines above"
+  # Three workers, and one of each other service.
+  wait_until 90 targets_are_healthy 6 || die "Prometheus scrapes $(healthy_targets) containers, not 6" "read the logs above"
 }
 
 # The image alone, with the command line of the original's.

@@ -10,6 +10,7 @@ debian_image=docker.io/library/debian:bookworm-slim
 rust_image="docker.io/library/rust:$(sed -n 's/^channel = "\(.*\)"/\1/p' "$root/rust-toolchain.toml")-slim-bookworm"
 consul_image=docker.io/hashicorp/consul:1.22
 postgres_image=docker.io/library/postgres:17-bookworm
+prometheus_image=docker.io/prom/prometheus:v3.8.0
 
 engine=""
 compose=()
@@ -140,6 +141,18 @@ COPY entrypoint /usr/local/bin/entrypoint
 ENTRYPOINT ["/usr/local/bin/entrypoint"]
 DOCKERFILE
   build_image "$postgres_image" "$context" || return 1
+  rm -rf "$context"
+}
+
+make_prometheus() {
+  local context="$containers_work/prometheus"
+  mkdir -p "$context"
+  cat >"$context/Dockerfile" <<DOCKERFILE
+FROM $debian_image
+RUN apt-get update -q && apt-get install -y -q --no-install-recommends prometheus
+ENTRYPOINT ["/usr/bin/prometheus"]
+DOCKERFILE
+  build_image "$prometheus_image" "$context" || return 1
   rm -rf "$context"
 }
 
