@@ -53,6 +53,7 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
             needs: Needs::of(doctor.role, config),
             process_env,
         };
+        findings.extend(configuration::settings(subject));
         findings.extend(configuration::files(subject, &doctor.configuration.paths));
         findings.extend(Box::pin(outside(subject)).await);
     }

@@ -45,16 +45,16 @@ pub(crate) fn check(
 
 /// Resources that a service uses.
 #[derive(Debug, Clone, Copy, Default)]
-struct Uses {
-    consul: bool,
-    vault: bool,
-    database: bool,
-    terraform: bool,
-    services: bool,
+pub(crate) struct Uses {
+    pub(crate) consul: bool,
+    pub(crate) vault: bool,
+    pub(crate) database: bool,
+    pub(crate) terraform: bool,
+    pub(crate) services: bool,
     /// Other processes can call the service by gRPC.
-    grpc: bool,
+    pub(crate) grpc: bool,
     /// The service offers the API beyond this machine.
-    open_api: bool,
+    pub(crate) open_api: bool,
 }
 
 impl Uses {
@@ -110,7 +110,8 @@ impl Uses {
     }
 }
 
-fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
+/// What is not safe in the settings that a service uses, a sentence each.
+pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     let mut say = |is_unsafe: bool, text: &str| {
         if is_unsafe {

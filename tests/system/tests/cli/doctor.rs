@@ -366,6 +366,22 @@ async fn files_with_secrets_and_modules_without_versions_are_warned_about() {
 }
 
 #[tokio::test]
+async fn settings_that_are_not_safe_are_errors_in_strict_mode() {
+    for (security, result) in [("", "warning"), ("security { strict = true }", "error")] {
+        let consul = "consul {\n  address = \"https://localhost:1\"\n  tls { verify = false }\n}";
+        let place = place(&format!("{consul}\n{security}"));
+        let findings = Findings::of(&place, &["-role=watcher"]).await;
+        findings.expect(
+            "settings",
+            result,
+            &["certificate of Consul is not verified"],
+        );
+        let findings = Findings::of(&place, &["-role=scheduler"]).await;
+        findings.expect("settings", "ok", &[]);
+    }
+}
+
+#[tokio::test]
 async fn a_configuration_with_problems_is_the_only_finding() {
     let place = Place::new();
     place.write("cts.hcl", "consul { adress = 1 }\n");

@@ -6,10 +6,11 @@ use cts_config::{ConfigError, Loaded, Problem, Report, Severity};
 
 use super::Subject;
 use super::finding::Finding;
-use crate::services::unsafe_settings::open_secret_files;
+use crate::services::unsafe_settings::{Uses, of_settings, open_secret_files};
 
 const CONFIGURATION: &str = "configuration";
 const FILES: &str = "files";
+const SETTINGS: &str = "settings";
 
 /// Of a configuration that can be used.
 pub(super) fn loaded(loaded: &Loaded) -> Finding {
@@ -56,6 +57,39 @@ fn shown(problem: &Problem) -> String {
     match (problem.file(), problem.line()) {
         (Some(file), Some(line)) => format!("{file}:{line}: {message}"),
         _ => message.to_owned(),
+    }
+}
+
+/// Settings that are not safe. The address of the API is an option of the start and not known here; the database has a
+/// check of its own.
+pub(super) fn settings(subject: Subject<'_>) -> Vec<Finding> {
+    let needs = subject.needs;
+    let uses = Uses {
+        consul: needs.consul(),
+        vault: needs.engine,
+        terraform: needs.engine,
+        services: needs.services,
+        grpc: needs.services,
+        ..Uses::default()
+    };
+    let strict = subject.config.security.strict;
+    let found = of_settings(uses, subject.config).into_iter().map(|text| {
+        let remedy = "see docs/configuration.md#what-is-not-safe";
+        if strict {
+            Finding::error(
+                SETTINGS,
+                format!("refused by security.strict: {text}"),
+                remedy,
+            )
+        } else {
+            Finding::warning(SETTINGS, text, remedy)
+        }
+    });
+    let found: Vec<_> = found.collect();
+    if found.is_empty() {
+        vec![Finding::ok(SETTINGS, "none of them is unsafe")]
+    } else {
+        found
     }
 }
 
