@@ -36,7 +36,7 @@ pub use health::UnreadableInstance;
 pub use inspection::{AgentSummary, Authorization, OwnToken};
 pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll};
 pub use query::Query;
-pub use query_pool::QueryPool;
+pub use query_pool::{QueryPool, Usage as QueryPoolUsage};
 pub use registration::{DEREGISTRATION_LIMIT, REGISTRATION_LOOK, Registration, keep_registered};
 pub use rights::{Resource, Right, Scope, rights_of};
 pub use settings::{ConsulSettings, TlsSettings};

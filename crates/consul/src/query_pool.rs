@@ -14,6 +14,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use self::members::Members;
+pub use self::members::Usage;
 use self::shared_slot::SharedSlot;
 use crate::client::ConsulClient;
 use crate::poll::{PollEvent, follow};
@@ -27,6 +28,11 @@ impl QueryPool {
     /// Follows queries through `client`, over as many connections as its settings allow.
     pub fn new(client: ConsulClient) -> Self {
         Self(Arc::new(Members::new(client)))
+    }
+
+    /// The queries at this moment, and the room that they have.
+    pub fn usage(&self) -> Usage {
+        self.0.usage()
     }
 
     /// Follows a query for ever. `on_event` is called between two requests and should be quick. Dropping

@@ -13,6 +13,7 @@ pub struct TaskSchedule {
     period: BufferPeriod,
     frozen_once: bool,
     wait: Option<BufferTimer>,
+    since: Duration,
 }
 
 impl TaskSchedule {
@@ -22,6 +23,7 @@ impl TaskSchedule {
             period,
             frozen_once: false,
             wait: None,
+            since: Duration::ZERO,
         }
     }
 
@@ -32,6 +34,9 @@ impl TaskSchedule {
         } else {
             BufferPeriod::DISABLED
         };
+        if self.wait.is_none() {
+            self.since = now;
+        }
         self.wait = Some(match self.wait {
             Some(timer) if period.enabled => timer.extend(period, now),
             Some(timer) => timer,
@@ -42,6 +47,11 @@ impl TaskSchedule {
     /// When the input is to be frozen; `None` while nothing has changed.
     pub fn due_at(&self) -> Option<Duration> {
         self.wait.map(BufferTimer::fires_at)
+    }
+
+    /// The first trigger of the present wait, or of the last one.
+    pub fn since(&self) -> Duration {
+        self.since
     }
 
     /// Whether the input is to be frozen now; saying so ends the wait.

@@ -23,6 +23,7 @@ use crate::access::{AccessLayer, AccessRules};
 use crate::health::{HealthSwitch, set_all};
 use crate::incoming::{plain_connections, tls_connections};
 use crate::memory::MemoryListener;
+use crate::metrics::{CallMetrics, MeasuringLayer};
 
 /// Pause before a silent connection is asked for a sign of life, and time to give it. A client that stands
 /// still is lost sooner than a lease ends, so that it is not granted the run again by a call that it left
@@ -40,6 +41,7 @@ pub struct Endpoints {
     names: Vec<&'static str>,
     health: HealthSwitch,
     access: AccessRules,
+    metrics: Option<CallMetrics>,
 }
 
 impl Endpoints {
@@ -82,6 +84,13 @@ impl Endpoints {
     #[must_use]
     pub fn with_access(mut self, access: AccessRules) -> Self {
         self.access = access;
+        self
+    }
+
+    /// Measures the calls.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: CallMetrics) -> Self {
+        self.metrics = Some(metrics);
         self
     }
 
@@ -137,6 +146,7 @@ impl Endpoints {
     where
         IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
     {
+        let measuring = MeasuringLayer(self.metrics.clone());
         let (health, names) = (self.health.clone(), self.names.clone());
         let (routes, reporter) = self.into_routes().await;
         let (begun_tx, begun_rx) = oneshot::channel();
@@ -152,6 +162,7 @@ impl Endpoints {
             }
         };
         let serving = server
+            .layer(measuring)
             .layer(access)
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming, until);

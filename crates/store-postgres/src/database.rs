@@ -10,7 +10,7 @@ use cts_store::{
     RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
 };
 use cts_store_sql::leadership::fence;
-use cts_store_sql::{Database, Durability, Intent, Length, SqlStore, configure};
+use cts_store_sql::{Connections, Database, Durability, Intent, Length, SqlStore, configure};
 use sqlx::{Connection as _, PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -148,6 +148,18 @@ impl Database for PostgresDatabase {
         match length {
             Length::Short => CALL_LIMIT,
             Length::Long => LONG_LIMIT,
+        }
+    }
+
+    fn system(&self) -> &'static str {
+        "postgresql"
+    }
+
+    fn connections(&self) -> Connections {
+        Connections {
+            most: self.pool.options().get_max_connections().into(),
+            open: self.pool.size().into(),
+            idle: u64::try_from(self.pool.num_idle()).unwrap_or(u64::MAX),
         }
     }
 

@@ -54,6 +54,17 @@ pub enum Outcome {
     Unknown,
 }
 
+/// The connections of a database at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Connections {
+    /// The most that may be open.
+    pub most: u64,
+    /// Those that are open.
+    pub open: u64,
+    /// Open ones without a call.
+    pub idle: u64,
+}
+
 /// A connection during one call. Dropped, it is closed or rolled back.
 #[async_trait]
 pub trait Session: Connection {
@@ -76,6 +87,12 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
 
     /// Time limit of a call that has its connection.
     fn limit(&self, length: Length) -> Duration;
+
+    /// The name of the kind of database in the semantic conventions of OpenTelemetry.
+    fn system(&self) -> &'static str;
+
+    /// The connections for calls.
+    fn connections(&self) -> Connections;
 
     /// Closes the connections, after the calls in progress.
     async fn close(&self);

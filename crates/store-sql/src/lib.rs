@@ -26,6 +26,7 @@ pub mod inputs;
 pub mod leadership;
 pub mod leases;
 pub mod logs;
+mod metrics;
 pub mod queue;
 mod release_all;
 pub mod remote_runs;
@@ -44,7 +45,8 @@ pub mod workers;
 
 pub use connection::{Connection, Row};
 pub use database::{
-    Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable, late, outcome,
+    Connections, Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable,
+    late, outcome,
 };
 pub use dialect::Dialect;
 pub use statement::{Decode, Statement, bytes, failed_to, flag, integer, sql, text, text_if_any};

@@ -16,8 +16,10 @@ use async_trait::async_trait;
 use cts_core::access::AuditRecord;
 use cts_core::{JournalPart, LeaderEpoch};
 use cts_store::{Continuity, LeaderError, Settlement, StoreError, Timeline, Vouched};
+use opentelemetry::metrics::Meter;
 
-use crate::database::Database;
+use crate::database::{Database, Intent};
+use crate::metrics::Calls;
 
 /// Largest number of tries of a call that the database undoes because of others.
 pub(crate) const TRIES: u32 = 5;
@@ -28,6 +30,7 @@ pub struct SqlStore<D> {
     database: D,
     /// The call that the changes of this handle are made for, and recorded as.
     record: Option<Arc<AuditRecord>>,
+    calls: Calls,
 }
 
 impl<D: Database> SqlStore<D> {
@@ -36,7 +39,15 @@ impl<D: Database> SqlStore<D> {
         Self {
             database,
             record: None,
+            calls: Calls::unmeasured(),
         }
+    }
+
+    /// Measures all calls from now on, and the connections (docs/telemetry.md#database).
+    #[must_use]
+    pub fn measured(mut self, meter: &Meter) -> Self {
+        self.calls = Calls::of(meter, &self.database);
+        self
     }
 
     /// Closes the connections, after the calls in progress.
@@ -48,10 +59,12 @@ impl<D: Database> SqlStore<D> {
 #[async_trait]
 impl<D: Database> Continuity for SqlStore<D> {
     async fn timeline(&self) -> Result<Timeline, StoreError> {
+        let _call = self.calls.begin(Intent::Read);
         self.database.timeline().await
     }
 
     async fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.vouch(part).await
     }
 
@@ -60,6 +73,7 @@ impl<D: Database> Continuity for SqlStore<D> {
         leader: LeaderEpoch,
         lease: Duration,
     ) -> Result<Settlement, LeaderError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.settle(leader, lease).await
     }
 }
@@ -67,15 +81,16 @@ impl<D: Database> Continuity for SqlStore<D> {
 /// One call: begins it, does the work within the time limit and commits. A call that collided with others is
 /// repeated.
 macro_rules! call {
-    ($database:expr, $intent:ident, $durability:ident, $length:ident, $c:ident => $work:expr) => {{
+    ($store:ident, $intent:ident, $durability:ident, $length:ident, $c:ident => $work:expr) => {{
         let mut tries = 0;
+        let _call = $store.calls.begin($crate::database::Intent::$intent);
         loop {
             let (intent, durability) = (
                 $crate::database::Intent::$intent,
                 $crate::database::Durability::$durability,
             );
-            let mut session = $database.begin(intent, durability).await?;
-            let limit = $database.limit($crate::database::Length::$length);
+            let mut session = $store.database.begin(intent, durability).await?;
+            let limit = $store.database.limit($crate::database::Length::$length);
             let work = async {
                 let $c = &mut *session;
                 let done = $work.await?;
@@ -97,14 +112,14 @@ macro_rules! call {
 /// Statements that only read.
 macro_rules! read {
     ($store:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.database, Read, Process, Short, $c => $work)
+        $crate::store::call!($store, Read, Process, Short, $c => $work)
     };
 }
 
 /// One statement that writes.
 macro_rules! statement {
     ($store:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.database, Statement, Process, Short, $c => $work)
+        $crate::store::call!($store, Statement, Process, Short, $c => $work)
     };
 }
 
@@ -114,10 +129,10 @@ macro_rules! transaction {
         $crate::store::transaction!($store, $durability, Short, $c => $work)
     };
     ($store:ident, $durability:ident, $length:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.database, Transaction, $durability, $length, $c => $work)
+        $crate::store::call!($store, Transaction, $durability, $length, $c => $work)
     };
     ($store:ident, $durability:ident, $length:ident, $leader:ident, $c:ident => $work:expr) => {
-        $crate::store::call!($store.database, Transaction, $durability, $length, $c => async {
+        $crate::store::call!($store, Transaction, $durability, $length, $c => async {
             $crate::leadership::fence($c, $leader).await?;
             Ok::<_, cts_store::LeaderError>($work.await?)
         })

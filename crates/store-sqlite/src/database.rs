@@ -13,7 +13,9 @@ use cts_store::{
     PendingDeletions, RemovedLogs, Requeued, Retention, StoreError,
 };
 use cts_store_sql::leadership::{self, fence};
-use cts_store_sql::{Database, Durability, Intent, Length, Session, SqlStore, configure};
+use cts_store_sql::{
+    Connections, Database, Durability, Intent, Length, Session, SqlStore, configure,
+};
 
 use crate::call::{Reading, Writing, shared};
 use crate::connection::{self, Pools, failed};
@@ -135,6 +137,22 @@ impl Database for SqliteDatabase {
     /// The file answers always, if slowly.
     fn limit(&self, _length: Length) -> Duration {
         Duration::MAX
+    }
+
+    fn system(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn connections(&self) -> Connections {
+        let pools = [self.pools.writer.pool(), &self.pools.reader];
+        pools.iter().fold(Connections::default(), |sum, pool| {
+            let idle = u64::try_from(pool.num_idle()).unwrap_or(u64::MAX);
+            Connections {
+                most: sum.most + u64::from(pool.options().get_max_connections()),
+                open: sum.open + u64::from(pool.size()),
+                idle: sum.idle + idle,
+            }
+        })
     }
 
     async fn close(&self) {

@@ -6,6 +6,7 @@
 
 mod exporters;
 mod listener;
+mod process_metrics;
 mod readiness;
 mod scrape_access;
 mod settings;

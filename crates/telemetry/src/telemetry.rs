@@ -10,10 +10,13 @@ use opentelemetry::metrics::noop::NoopMeterProvider;
 use opentelemetry::metrics::{Meter, MeterProvider as _};
 use opentelemetry_otlp::ExporterBuildError;
 use opentelemetry_sdk::error::OTelSdkError;
-use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::metrics::{
+    Aggregation, Instrument, InstrumentKind, SdkMeterProvider, Stream,
+};
 use prometheus::{Registry, TextEncoder};
 
 use crate::exporters;
+use crate::process_metrics;
 use crate::settings::{Identity, TelemetrySettings};
 use crate::signals::Signals;
 use crate::task_names::TaskNames;
@@ -23,6 +26,12 @@ const SCOPE: &str = "cts";
 
 /// Longest time for the last export of a process.
 const LAST_EXPORT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Upper bounds of the buckets of every histogram, in seconds: 1 ms to 1 h.
+const BOUNDARIES: [f64; 17] = [
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0,
+    3600.0,
+];
 
 /// Metrics and traces of this process. Cheap to clone.
 ///
@@ -85,7 +94,9 @@ impl Telemetry {
         if exported.is_none() && !settings.served {
             return Ok(Self::off());
         }
-        let mut provider = SdkMeterProvider::builder().with_resource(settings.identity.resource());
+        let mut provider = SdkMeterProvider::builder()
+            .with_resource(settings.identity.resource())
+            .with_view(histogram);
         let mut metrics = None;
         if settings.served {
             let registry = Registry::new();
@@ -102,6 +113,7 @@ impl Telemetry {
         let provider = provider.build();
         let meter = provider.meter(SCOPE);
         describe_build(&meter, &settings.identity);
+        process_metrics::observe(&meter);
         Ok(Self {
             provider: Some(provider),
             metrics,
@@ -131,6 +143,18 @@ impl Telemetry {
             tracing::debug!(%error, "the last metrics are not exported");
         }
     }
+}
+
+/// All histograms are durations, with the same buckets.
+fn histogram(instrument: &Instrument) -> Option<Stream> {
+    if instrument.kind() != InstrumentKind::Histogram {
+        return None;
+    }
+    let aggregation = Aggregation::ExplicitBucketHistogram {
+        boundaries: BOUNDARIES.to_vec(),
+        record_min_max: false,
+    };
+    Stream::builder().with_aggregation(aggregation).build().ok()
 }
 
 fn describe_build(meter: &Meter, identity: &Identity) {

@@ -1,6 +1,6 @@
 //! Shared tools for the tests of several crates: a real Consul, a real Postgres, a PgBouncer, a real Vault, an
 //! emulator of S3, a stub of HCP Terraform, a stub of newer Consuls, a clock that stands still, polling with a deadline, free ports, an
-//! HTTP server with a script, an OIDC issuer, a release site, a TCP proxy that breaks connections, certificates, a long
+//! HTTP server with a script, a collector of OTLP, an OIDC issuer, a release site, a TCP proxy that breaks connections, certificates, a long
 //! history, and where the outside programs are; and tasks and instances to change.
 //!
 //! A dev-dependency only. Panics if a test cannot go on, and says what to do about it. Start with
@@ -13,6 +13,7 @@
 
 mod certificates;
 mod clock;
+mod collector;
 mod consul;
 mod contains;
 mod eventually;
@@ -35,6 +36,7 @@ mod vault;
 
 pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
+pub use collector::{Collector, attribute};
 pub use consul::{ConsulAgent, access_control, access_control_by_default_deny};
 pub use contains::assert_contains;
 pub use eventually::eventually;

@@ -15,6 +15,7 @@
 mod client;
 mod contents;
 mod error;
+mod expiry;
 mod files;
 mod go_words;
 mod peer;
@@ -28,6 +29,7 @@ mod verifiers;
 pub use client::ClientFiles;
 pub use contents::{Contents, Identity, cryptography};
 pub use error::TlsError;
+pub use expiry::not_after;
 pub use files::{Authorities, Files, IdentityFiles};
 pub use go_words::go_words;
 pub use peer::PeerCertificate;

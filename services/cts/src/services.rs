@@ -1,6 +1,7 @@
 //! How the services are put together: all in one process, or each alone.
 
 pub(crate) mod access;
+mod certificates;
 pub(crate) mod client_limits;
 pub(crate) mod connections;
 pub(crate) mod database;

@@ -15,10 +15,12 @@ use cts_listen::{ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
 use tonic::transport::Channel;
 
 use crate::access::visitor::Visitor;
 use crate::access::{Access, Asked};
+use crate::metrics::{self, Metrics};
 use crate::options::{Browsers, Deps, LocalTime, Mode, Options};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
@@ -58,6 +60,7 @@ struct App {
     streams: ClientLimiter,
     waiting: ClientLimiter,
     names: usize,
+    metrics: Metrics,
 }
 
 /// A request that is not answered yet.
@@ -95,6 +98,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         streams: ClientLimiter::new(options.limits.streams),
         waiting: ClientLimiter::new(options.limits.waiting),
         names: options.limits.names,
+        metrics: Metrics::new(&deps.signals.meter),
     };
     Router::new()
         .fallback(dispatch)
@@ -111,9 +115,10 @@ async fn dispatch(
     Extension(listened): Extension<Listened>,
     request: Request,
 ) -> Response {
+    let begun = Instant::now();
     let (head, body) = request.into_parts();
     let route = resolve(&head.method, head.uri.path());
-    let family = family(&route, id);
+    let (family, template) = (family(&route, id), metrics::template(&route));
     let address = app.clients.address(connection.peer.ip(), &head.headers);
     let asked = Asked {
         method: head.method.clone(),
@@ -139,10 +144,13 @@ async fn dispatch(
         };
         app.answer(route, family, request).await
     };
-    answering.await.unwrap_or_else(|problem| {
+    let answer = answering.await.unwrap_or_else(|problem| {
         app.access.note(&visitor, &asked, &problem);
         problem.answer(family)
-    })
+    });
+    let (status, took) = (answer.status(), begun.elapsed());
+    app.metrics.answered(&asked.method, template, status, took);
+    answer
 }
 
 impl App {

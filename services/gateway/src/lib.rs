@@ -13,6 +13,7 @@
 
 mod access;
 mod app;
+mod metrics;
 mod model;
 mod options;
 mod original;

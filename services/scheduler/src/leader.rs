@@ -10,6 +10,7 @@ mod housekeeping;
 pub(crate) mod leader_context;
 pub(crate) mod leader_loop;
 pub(crate) mod mode;
+mod observation;
 pub(crate) mod recent_inputs;
 mod removals;
 pub(crate) mod settings;
@@ -88,6 +89,8 @@ impl Leader {
                 never = keeper.keep(&term) => match never {},
                 never = self.prune_loop(&term, begun) => match never {},
                 never = self.finish(&term, removals) => match never {},
+                never = self.count_cluster() => match never {},
+                never = self.time_changes() => match never {},
                 () = self.own.changed(number), if self.context.mode == Mode::Daemon => {}
             }
             // The next round makes a planner for the other tasks. A write that this planner has begun may still

@@ -18,12 +18,15 @@
 #![warn(missing_docs)]
 
 mod access;
+mod change_times;
+mod cluster_numbers;
 mod configuration;
 mod explain;
 mod grpc;
 mod identities;
 mod leader;
 mod liveness;
+mod metrics;
 mod moment;
 mod notifier;
 mod options;

@@ -19,6 +19,7 @@ use cts_core::{Capabilities, Clock, RunId, TaskName, WorkerId};
 use cts_store::{Claim, Hint};
 use tokio::sync::{Notify, broadcast, mpsc};
 
+use crate::metrics::Metrics;
 use crate::notifier::followed_logs::FollowedLogs;
 
 /// Changes by which a slow follower may lag before it is cut off.
@@ -64,6 +65,7 @@ pub(crate) struct Notifier {
     /// This replica, where there may be others.
     replica: String,
     outgoing: Option<mpsc::Sender<Hint>>,
+    metrics: Option<Arc<Metrics>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -87,6 +89,7 @@ impl Notifier {
             followers: broadcast::Sender::new(backlog),
             replica: String::new(),
             outgoing: None,
+            metrics: None,
             clock,
         }
     }
@@ -100,6 +103,14 @@ impl Notifier {
             ..Self::alone(clock, 0)
         };
         (notifier, receiver)
+    }
+
+    /// Counts the runs that end here.
+    pub(crate) fn measured(self, metrics: Arc<Metrics>) -> Self {
+        Self {
+            metrics: Some(metrics),
+            ..self
+        }
     }
 
     /// Waited on by workers with such a claim.
@@ -145,6 +156,9 @@ impl Notifier {
         kind: RunKind,
         status: RunStatus,
     ) {
+        if let Some(metrics) = &self.metrics {
+            metrics.run_changed(kind, status);
+        }
         let hint = Hint::Run {
             run,
             task: task.clone(),

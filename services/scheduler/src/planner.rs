@@ -276,6 +276,7 @@ fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {
         definition: Arc::clone(&entry.definition),
         data,
         reason,
+        changed_at: entry.changed_at(),
         guard: entry.guard,
         engine: entry.engine.clone(),
     }

@@ -43,6 +43,7 @@ use crate::leader::first_pass::FirstPass;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::mode::Mode;
 use crate::leader::unschedulable::Unschedulable;
+use crate::metrics::Metrics;
 use crate::notifier::Notifier;
 use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
@@ -86,8 +87,9 @@ impl Scheduler {
             next_tick,
             identities,
             task_reader,
-            signals: _,
+            signals,
         } = dependencies;
+        let metrics = Arc::new(Metrics::new(&signals));
         let tasks_of_a_pass = match options.mode {
             Mode::Daemon => 0,
             Mode::OnRequest => options.tasks.len(),
@@ -153,7 +155,7 @@ impl Scheduler {
                 watchers,
                 identities,
                 workers: options.workers,
-                notifier: Arc::new(notifier),
+                notifier: Arc::new(notifier.measured(Arc::clone(&metrics))),
                 recent_inputs: Arc::default(),
                 first_pass: Arc::new(FirstPass::new(options.mode)),
                 check_pass: Arc::new(CheckPass::new(options.mode)),
@@ -164,6 +166,7 @@ impl Scheduler {
                 input_timeout: options.input_timeout,
                 clock,
                 next_tick,
+                metrics,
             }),
             own,
             first_pass: options.first_pass,
@@ -335,6 +338,7 @@ impl Scheduler {
             member: options.member,
             time_to_live: options.leadership,
             started,
+            metrics: Arc::clone(&leader.context.metrics),
             health,
         };
         let audit = options.audit;

@@ -17,6 +17,7 @@
 
 mod matching_names;
 mod matching_services;
+mod metrics;
 mod outage;
 mod poller;
 mod publisher;

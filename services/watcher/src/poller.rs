@@ -49,7 +49,10 @@ impl Views {
     }
 
     async fn poll(&self, query: &Query, mut publisher: Publisher) {
-        let publish = |event: PollEvent| publisher.publish(event, Instant::now());
+        let publish = |event: PollEvent| {
+            self.0.metrics.polled(&event);
+            publisher.publish(event, Instant::now());
+        };
         match self.0.pool.follow(query, publish).await {}
     }
 }

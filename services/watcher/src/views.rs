@@ -11,11 +11,13 @@ use std::sync::{Arc, Weak};
 
 use cts_consul::{ConsulClient, QueryPool};
 use cts_core::{ServiceView, View, ViewId};
+use opentelemetry::metrics::Meter;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::metrics::{self, Metrics};
 use crate::outage::LongOutage;
 use crate::revisions::Revisions;
 use crate::state::{StateSender, ViewState};
@@ -33,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) options: WatchOptions,
     revisions: Arc<Revisions>,
     pub(crate) outage: Arc<LongOutage>,
+    pub(crate) metrics: Metrics,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
 
@@ -72,16 +75,19 @@ pub(crate) struct SubscribedView {
 }
 
 impl Views {
-    pub(crate) fn new(client: ConsulClient, options: WatchOptions) -> Self {
-        Self(Arc::new(Shared {
+    pub(crate) fn new(client: ConsulClient, options: WatchOptions, meter: &Meter) -> Self {
+        let shared = Arc::new(Shared {
             pool: QueryPool::new(client),
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
             options,
             revisions: Arc::default(),
             outage: Arc::default(),
+            metrics: Metrics::new(meter),
             followed: Mutex::default(),
-        }))
+        });
+        metrics::observe(meter, &Arc::downgrade(&shared));
+        Self(shared)
     }
 
     /// The view, with a new poller unless it is followed already.
@@ -155,6 +161,11 @@ impl Views {
 }
 
 impl Shared {
+    /// The views at this moment.
+    pub(crate) fn followed(&self) -> Vec<Arc<FollowedView>> {
+        self.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Source, Weak<FollowedView>>> {
         self.followed.lock()
     }
@@ -175,6 +186,11 @@ impl FollowedView {
 }
 
 impl SubscribedView {
+    /// A subscriber gets a change that Consul answered at this moment.
+    pub(crate) fn note_sent(&self, answered: Instant, now: Instant) {
+        self.views.0.metrics.sent(answered, now);
+    }
+
     /// The state, marked as not seen yet.
     pub(crate) fn state(&self) -> Option<watch::Receiver<ViewState>> {
         self.view.as_ref().map(|view| view.state())

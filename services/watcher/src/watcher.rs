@@ -18,9 +18,9 @@ pub struct Watcher {
 
 impl Watcher {
     /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
-    pub fn new(client: ConsulClient, options: WatchOptions, _signals: &Signals) -> Self {
+    pub fn new(client: ConsulClient, options: WatchOptions, signals: &Signals) -> Self {
         Self {
-            views: Views::new(client, options),
+            views: Views::new(client, options, &signals.meter),
         }
     }
 

@@ -189,7 +189,11 @@ async fn try_attempt(
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
     if changed && !handlers.is_empty() {
         applied.at = shared.handlers.now();
+        let handling = Instant::now();
         step(&order, handlers.run(&applied)).await??;
+        if kind == RunKind::Apply {
+            shared.metrics.handled(handling.elapsed());
+        }
     }
     Ok(outcome)
 }

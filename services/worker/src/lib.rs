@@ -12,6 +12,7 @@ mod calls;
 mod gate;
 mod journal;
 mod lease;
+mod metrics;
 mod options;
 mod redaction;
 mod remote;

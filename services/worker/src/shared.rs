@@ -16,6 +16,7 @@ use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
 use crate::journal::Journal;
+use crate::metrics::Metrics;
 use crate::options::{Driver, Options};
 use crate::redaction::Redactors;
 use crate::slots::{Slot, Slots};
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
     pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) metrics: Metrics,
 }
 
 impl Shared {

@@ -23,6 +23,7 @@ use crate::calls::scheduler::Scheduler;
 use crate::journal::Journal;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::work::work_on;
+use crate::metrics::{self, Metrics};
 use crate::options::{Dependencies, Options, ShutdownTokens};
 use crate::redaction::Redactors;
 use crate::shared::{Console, Shared};
@@ -62,7 +63,7 @@ impl Worker {
             handlers,
             gate,
             console,
-            signals: _,
+            signals,
         } = dependencies;
         let scheduler = Scheduler {
             worker: options.record.id.clone(),
@@ -93,10 +94,11 @@ impl Worker {
             started: Instant::now(),
             requests: Requests::default(),
             redactors: Redactors::default(),
+            metrics: Metrics::new(&signals.meter),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Arc::new(shared);
+        metrics::observe(&signals.meter, &Arc::downgrade(&shared));
+        Self { shared }
     }
 
     /// Works until it is ordered to end, and returns when the last run has ended and is reported.

@@ -22,6 +22,19 @@ const PROBES: usize = 4;
 /// How long Consul holds a query while other queries have no slot. Each end of a wait is a chance for them.
 const SHORT_WAIT_TIME: Duration = Duration::from_secs(20);
 
+/// How many queries are followed, and how much room they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Followed queries.
+    pub queries: usize,
+    /// Queries that Consul may hold open at the same time.
+    pub held: usize,
+    /// The most queries that are held open.
+    pub slots: usize,
+    /// The most connections to Consul, for everything.
+    pub connections: usize,
+}
+
 /// All members of a pool.
 #[derive(Debug)]
 pub(super) struct Members {
@@ -176,6 +189,17 @@ impl Members {
         let probes: usize = state.scopes.keys().map(ScopeKey::probes).sum();
         let others = self.readers_count + probes.max(PROBES);
         self.connections.saturating_sub(others)
+    }
+
+    /// The members, and their use of slots.
+    pub(super) fn usage(&self) -> Usage {
+        let state = self.state.lock();
+        Usage {
+            queries: state.may_block.len(),
+            held: state.allocator.holding(),
+            slots: self.slots(&state),
+            connections: self.client.most_connections(),
+        }
     }
 
     pub(super) fn rank(&self, id: MemberId) -> Rank {

@@ -142,6 +142,11 @@ impl SlotAllocator {
         promoted
     }
 
+    /// Members whose queries are held open.
+    pub(super) fn holding(&self) -> usize {
+        self.holders.len() + self.fixed
+    }
+
     /// Whether some have no slot.
     pub(super) fn has_others(&self) -> bool {
         !self.others.is_empty()

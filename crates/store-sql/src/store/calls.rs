@@ -19,7 +19,7 @@ use cts_store::{
 };
 
 use super::{SqlStore, change, read, statement, transaction};
-use crate::database::Database;
+use crate::database::{Database, Intent};
 use crate::release_all::release_all;
 use crate::{
     archive, bundles, cancel, changes, checks, configure, destruction, events, inputs, leadership,
@@ -41,10 +41,12 @@ impl<D: Database> Store for SqlStore<D> {
         epoch: Option<LeaderEpoch>,
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.lead(member, epoch, time_to_live).await
     }
 
     async fn resign(&self, member: &Member) -> Result<(), StoreError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.resign(member).await
     }
 
@@ -148,6 +150,7 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         archive: ArchiveId,
     ) -> Result<PendingDeletions, LeaderError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.reset_tasks(leader, archive).await
     }
 
@@ -181,6 +184,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn version(&self) -> Result<String, StoreError> {
+        let _call = self.calls.begin(Intent::Read);
         self.database.version().await
     }
 
@@ -197,10 +201,12 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.enqueue(leader, requests).await
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.acquire(claim).await
     }
 
@@ -217,6 +223,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.complete(completion).await
     }
 
@@ -238,6 +245,7 @@ impl<D: Database> Store for SqlStore<D> {
         leader: LeaderEpoch,
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.reap(leader, each).await
     }
 
@@ -297,6 +305,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.prune(retention).await
     }
 
@@ -307,6 +316,7 @@ impl<D: Database> Store for SqlStore<D> {
         epoch: LeaseEpoch,
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.append_log(run, holder, epoch, lines).await
     }
 
@@ -324,6 +334,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
+        let _call = self.calls.begin(Intent::Statement);
         self.database.publish(hints).await
     }
 

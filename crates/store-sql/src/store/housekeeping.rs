@@ -5,7 +5,7 @@ use cts_core::LeaderEpoch;
 use cts_store::{Housekeeping, LastHousekeeping, LeaderError, RemovedLogs, StoreError};
 
 use super::{SqlStore, transaction};
-use crate::database::Database;
+use crate::database::{Database, Intent};
 use crate::housekeeping;
 
 #[async_trait]
@@ -26,10 +26,12 @@ impl<D: Database> Housekeeping for SqlStore<D> {
     }
 
     async fn log_space(&self) -> Result<u64, StoreError> {
+        let _call = self.calls.begin(Intent::Read);
         self.database.log_space().await
     }
 
     async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
+        let _call = self.calls.begin(Intent::Transaction);
         self.database.remove_logs(bytes).await
     }
 }

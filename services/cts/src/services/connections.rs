@@ -9,7 +9,8 @@ use cts_config::{Config, SecurityConfig, ServicesConfig};
 use cts_listen::ClientLimiter;
 use cts_rpc::access::AccessRules;
 use cts_rpc::{
-    Address, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles, TransportRule,
+    Address, CallMetrics, ClientTls, ClientTlsFiles, Endpoints, Peers, ServerTls, TlsFiles,
+    TransportRule,
 };
 use cts_runtime::{ProcessEnv, Tasks};
 use cts_scheduler::{Scheduler, Tokens};
@@ -33,6 +34,7 @@ pub(crate) struct Links {
     server: Option<ServerTls>,
     client: Option<ClientTls>,
     access: AccessRules,
+    calls: Option<CallMetrics>,
     credentials: Option<Credentials>,
     schedulers: Vec<String>,
     watchers: Vec<String>,
@@ -87,6 +89,7 @@ impl Links {
             rule,
             server,
             client,
+            calls: None,
             access: AccessRules::default(),
             credentials: None,
             schedulers: config.schedulers.clone(),
@@ -126,6 +129,11 @@ impl Links {
     /// Recognises the tokens of callers, after [`Links::recognise`] and where tokens count.
     pub(crate) fn authenticator(&self) -> Option<Authenticator> {
         self.access.authenticator.clone()
+    }
+
+    /// Measures the calls of all servers from now on.
+    pub(crate) fn measure(&mut self, calls: CallMetrics) {
+        self.calls = Some(calls);
     }
 
     /// Keeps the credentials of callers in view, until `shutdown`.
@@ -207,7 +215,10 @@ impl Links {
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) {
-        let endpoints = endpoints.with_access(self.access.clone());
+        let mut endpoints = endpoints.with_access(self.access.clone());
+        if let Some(calls) = &self.calls {
+            endpoints = endpoints.with_metrics(calls.clone());
+        }
         let until = shutdown.clone().cancelled_owned();
         match self.server.clone() {
             Some(tls) => {

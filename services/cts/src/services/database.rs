@@ -10,6 +10,7 @@ use cts_scheduler::Sharing;
 use cts_store::{Store, StoreError};
 use cts_store_postgres::{PostgresStore, Settings};
 use cts_store_sqlite::SqliteStore;
+use opentelemetry::metrics::Meter;
 use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 
@@ -68,6 +69,21 @@ impl Database {
             store: open_file(&path, process_env).await?,
             _directory: directory,
         })
+    }
+
+    /// Measures the calls and connections from now on.
+    pub(crate) fn measured(self, meter: &Meter) -> Self {
+        match self {
+            Self::File { store, _lock } => Self::File {
+                store: store.measured(meter),
+                _lock,
+            },
+            Self::Temporary { store, _directory } => Self::Temporary {
+                store: store.measured(meter),
+                _directory,
+            },
+            Self::Server(store) => Self::Server(Box::new(store.measured(meter))),
+        }
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {

@@ -140,6 +140,8 @@ impl Embedded {
             StartMode::Daemon | StartMode::Once => Database::open(config, process_env).await?,
             StartMode::Inspect => Database::temporary(process_env).await?,
         };
+        let database = database.measured(&sockets.observation.signals.meter);
+        links.measure(sockets.observation.calls.clone());
 
         let (watch_listener, watch_channel) = memory_transport();
         // Clients drain the answers to the gateway at their own pace; leases must not wait for them.
@@ -253,8 +255,11 @@ impl Embedded {
         observation.needs_database(&scheduler);
         observation.serve(links.server_tls(), authenticator, &inside, &inner);
 
-        let watch_endpoints = Endpoints::new().with(watcher.service());
-        let schedule_endpoints = scheduler.endpoints(&scheduling);
+        let calls = &observation.calls;
+        let watch_endpoints = Endpoints::new()
+            .with(watcher.service())
+            .with_metrics(calls.clone());
+        let schedule_endpoints = scheduler.endpoints(&scheduling).with_metrics(calls.clone());
         if let Some(socket) = sockets.grpc {
             let all = schedule_endpoints.clone().with(watcher.service());
             links.serve(all, limiter, socket, &inside, &inner);

@@ -29,7 +29,8 @@ pub(crate) async fn run_watcher(
     mut observation: Observation,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let links = Links::of_service(config).await?;
+    let mut links = Links::of_service(config).await?;
+    links.measure(observation.calls.clone());
     let grpc = links.listen(grpc).await?;
     let Some(consul) = unless_ended(&shutdown, consul_client(config)).await? else {
         return Ok(());
@@ -76,12 +77,14 @@ pub(crate) async fn run_scheduler(
         });
     }
     let mut links = Links::of_service(config).await?;
+    links.measure(observation.calls.clone());
     let grpc = links.listen(grpc).await?;
     tracing::info!(target: "cli", "initializing controller");
     let opening = Database::open(config, process_env);
     let Some(database) = unless_ended(&shutdown, opening).await? else {
         return Ok(());
     };
+    let database = database.measured(&observation.signals.meter);
     // The peers and the server must outlive the scheduler, which resigns over them.
     let inner = CancellationToken::new();
     let inside = Tasks::new(inner.clone());
@@ -145,7 +148,8 @@ pub(crate) async fn run_worker(
 ) -> Result<(), Failure> {
     config.require_shared_backend()?;
     config.require_reachable_backend()?;
-    let links = Links::of_service(config).await?;
+    let mut links = Links::of_service(config).await?;
+    links.measure(observation.calls.clone());
     let grpc = links.listen(grpc).await?;
     let working_dir = working_dir.map_or_else(
         || settings::worker_directory(config),
@@ -226,7 +230,8 @@ pub(crate) async fn run_gateway(
     mut observation: Observation,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let links = Links::of_service(config).await?;
+    let mut links = Links::of_service(config).await?;
+    links.measure(observation.calls.clone());
     let tls = wiring::api_tls(config).await?;
     let entry = CatalogEntry::new(config, wiring::unasked_consul_client(config)?);
     let grpc = links.listen(grpc).await?;

@@ -3,7 +3,7 @@
 use cts_access::Authenticator;
 use cts_config::{Config, OtlpConfig};
 use cts_listen::{ClientLimit, ClientLimiter};
-use cts_rpc::Peers;
+use cts_rpc::{CallMetrics, Peers};
 use cts_runtime::{ProcessEnv, Tasks};
 use cts_scheduler::Scheduler;
 use cts_telemetry::{
@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::failure::Failure;
-use crate::services::connections::listen;
+use crate::services::certificates::Certificates;
+use crate::services::connections::{infallible, listen};
 
 /// Clients of the listener: a few that scrape and some that check the health.
 const CLIENTS: ClientLimit = ClientLimit {
@@ -30,6 +31,8 @@ pub struct Observation {
     telemetry: Telemetry,
     socket: Option<TcpListener>,
     require_auth: bool,
+    certificates: Certificates,
+    pub(crate) calls: CallMetrics,
     pub(crate) signals: Signals,
     pub(crate) readiness: Readiness,
 }
@@ -64,16 +67,23 @@ impl Observation {
             served: socket.is_some(),
             otlp: block.otlp.as_ref().map(otlp),
         })?;
+        let certificates = Certificates::of(config, matches!(role, "start" | "gateway"));
+        let begun = Self::of(telemetry, TaskNames::new(block.task_names));
+        certificates.observe(&begun.signals.meter, &process_env.clock);
         Ok(Self {
             socket,
+            certificates,
             require_auth: config.security.require_auth,
-            ..Self::of(telemetry, TaskNames::new(block.task_names))
+            ..begun
         })
     }
 
     fn of(telemetry: Telemetry, task_names: TaskNames) -> Self {
+        let signals = telemetry.signals(task_names);
         Self {
-            signals: telemetry.signals(task_names),
+            calls: CallMetrics::new(&signals.meter),
+            signals,
+            certificates: Certificates::default(),
             readiness: Readiness::starting(),
             telemetry,
             socket: None,
@@ -113,9 +123,17 @@ impl Observation {
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) {
+        let certificates = std::mem::take(&mut self.certificates);
+        if !certificates.is_empty() {
+            let following = certificates.follow(shutdown.clone());
+            tasks.spawn("ends of certificates", infallible(following));
+        }
         let (Some(socket), Some(metrics)) = (self.socket.take(), self.telemetry.metrics()) else {
             return;
         };
+        if let Ok(address) = socket.local_addr() {
+            tracing::info!(target: "telemetry", %address, "serving metrics and health checks");
+        }
         let listener = Listener {
             socket,
             tls,

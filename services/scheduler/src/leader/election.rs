@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::timeouts::RequestTimeouts;
 use crate::leader::term::Term;
+use crate::metrics::Metrics;
 use crate::moment::at;
 use crate::notifier::Notifier;
 
@@ -45,6 +46,7 @@ pub(crate) struct LeaderElection {
     pub(crate) member: Member,
     pub(crate) time_to_live: Duration,
     pub(crate) started: Instant,
+    pub(crate) metrics: Arc<Metrics>,
     /// Reports to health checks whether this replica can do its work.
     pub(crate) health: HealthSwitch,
 }
@@ -102,6 +104,7 @@ impl LeaderElection {
                 () = self.notifier.leadership.notified() => state.next = Instant::now(),
                 () = at(give_up) => {
                     tracing::warn!(target: "ha", id = self.member.id, "leadership could not be renewed in time");
+                    self.metrics.follows(None);
                     state.suspend();
                 }
                 () = at(state.timeouts.over_at()) => {
@@ -116,6 +119,7 @@ impl LeaderElection {
         if let Some(mut leading) = state.leading.take() {
             leading.leader_tasks.shutdown().await;
         }
+        self.metrics.follows(None);
         self.leave().await;
     }
 
@@ -185,11 +189,13 @@ impl LeaderElection {
             if state.leading.is_some() {
                 tracing::warn!(target: "ha", id = self.member.id, leader = leadership.leader, "leadership was lost");
             }
+            self.metrics.follows(Some(leadership.epoch));
             state.leave();
             state.next = asked + (leadership.expires_in + AFTER_EXPIRY).min(life / 3);
             return;
         }
         let epoch = leadership.epoch;
+        self.metrics.leads(epoch, asked);
         let since = asked.saturating_duration_since(self.started);
         state.next = asked + life / 3;
         match &state.leading {

@@ -53,6 +53,7 @@ impl Leader {
     /// A run has lost its worker.
     fn lost(&self, run: &Requeued) {
         let (task, id) = (&run.task, run.run);
+        self.context.metrics.lease_expired();
         match run.status {
             RunStatus::Failed => {
                 tracing::error!(task_name = %task, run.id = %id, "a lease expired, and the run has failed: too many of its attempts ended like that or otherwise failed");

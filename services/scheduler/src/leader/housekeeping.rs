@@ -81,6 +81,7 @@ impl Leader {
             self.context.store.log_space().await?,
             self.context.logs_kept,
         );
+        self.context.metrics.measured_logs(used, limit);
         let space = LogSpace::judge(used, limit, warned);
         if space.warn {
             tracing::warn!(
@@ -91,10 +92,12 @@ impl Leader {
         }
         if space.surplus > 0 {
             let removed = self.context.store.remove_logs(space.surplus).await?;
+            let left = used.saturating_sub(removed.bytes);
+            self.context.metrics.measured_logs(left, limit);
             tracing::info!(
                 runs = removed.runs,
                 bytes = removed.bytes,
-                used_bytes = used.saturating_sub(removed.bytes),
+                used_bytes = left,
                 limit_bytes = limit,
                 "logs of runs removed, because all logs took more space than `scheduler.logs_kept` allows"
             );

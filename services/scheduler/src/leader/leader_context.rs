@@ -12,6 +12,7 @@ use crate::leader::check_pass::CheckPass;
 use crate::leader::first_pass::FirstPass;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
+use crate::metrics::Metrics;
 use crate::notifier::Notifier;
 use crate::options::{NextTick, Workers};
 
@@ -35,4 +36,5 @@ pub(crate) struct LeaderContext {
     pub(crate) input_timeout: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) next_tick: NextTick,
+    pub(crate) metrics: Arc<Metrics>,
 }

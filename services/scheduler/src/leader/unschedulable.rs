@@ -36,7 +36,11 @@ pub(crate) fn candidate(worker: &WorkerState, settings: Option<u64>) -> Candidat
     }
 }
 
-fn why_unschedulable(runs: &WaitingRuns, workers: &[WorkerState]) -> Option<UnschedulableReason> {
+/// Why no worker can take these runs now.
+pub(crate) fn why_unschedulable(
+    runs: &WaitingRuns,
+    workers: &[WorkerState],
+) -> Option<UnschedulableReason> {
     let workers = workers
         .iter()
         .map(|worker| candidate(worker, runs.settings));

@@ -1,6 +1,7 @@
 //! Tasks and requests that are to be handled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{
@@ -35,6 +36,8 @@ pub(crate) struct DueTask {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) data: DueData,
     pub(crate) reason: EnqueueReason,
+    /// When the first change came that the input stands for.
+    pub(crate) changed_at: Duration,
     /// The limit on the instances that the task may lose.
     pub(crate) guard: ShrinkLimit,
     /// The engine that its runs need.

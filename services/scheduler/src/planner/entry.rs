@@ -222,6 +222,11 @@ impl Entry {
             .map(|at| at.max(self.postponed_until))
     }
 
+    /// When the first change came that the newest trigger stands for.
+    pub(super) fn changed_at(&self) -> Duration {
+        self.schedule.since()
+    }
+
     /// Takes the trigger if it is due.
     pub(super) fn take_trigger(&mut self, now: Duration) -> Option<EnqueueReason> {
         if self.due_at().is_none_or(|at| at > now) || !self.schedule.take_due(now) {

@@ -40,7 +40,7 @@ pub(super) fn updates(
         terms,
         view_id,
         state,
-        _view: view,
+        view,
         sent: None,
         failing: false,
         unsendable: None,
@@ -57,7 +57,7 @@ pub(super) fn updates(
 struct Subscription {
     terms: Terms,
     view_id: ViewId,
-    _view: SubscribedView,
+    view: SubscribedView,
     state: watch::Receiver<ViewState>,
     /// The snapshot that the subscriber has.
     sent: Option<Arc<ViewSnapshot>>,
@@ -78,7 +78,11 @@ impl Subscription {
         let not_taken = self.not_taken(snapshot.as_deref(), now);
         let failure = failure.or(not_taken);
         let snapshot = snapshot.filter(|_| self.unsendable.is_none());
+        let has_snapshot = self.sent.is_some();
         let mut messages = snapshot.map_or_else(Vec::new, |snapshot| self.catch_up(snapshot));
+        if let Some(answered) = answered.filter(|_| has_snapshot && !messages.is_empty()) {
+            self.view.note_sent(answered, now);
+        }
         match failure {
             Some(failure) => {
                 self.failing = true;

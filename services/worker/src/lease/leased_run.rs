@@ -74,7 +74,7 @@ impl LeasedRun {
             lease,
             drain,
             waits: AtomicU32::new(0),
-            slot: Mutex::new(Some(slot)),
+            slot: Mutex::new(Some(slot.with_run())),
             state: Mutex::new(LeaseState {
                 deadlines,
                 locked: None,
@@ -98,7 +98,7 @@ impl LeasedRun {
         let slot = self.shared.slots.reclaim().await;
         // Slots exist for as long as the worker lives.
         let slot = slot.map_err(|_closed| WaitError::Stopped)?;
-        *self.lock_slot() = Some(slot);
+        *self.lock_slot() = Some(slot.with_run());
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cts_core::Chain;
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_terraform::StopSignal;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +62,7 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
     };
     run.leave();
     done.cancel();
+    measure(&run, &ended, lost);
     let Some(outcome) = to_be_reported(ended.outcome, lost) else {
         tracing::warn!(
             task_name = run.lease.task_name,
@@ -89,6 +90,22 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
         Ok(())
     });
     Box::pin(run.keep_until_reported(report, stop)).await;
+}
+
+fn measure(run: &LeasedRun, ended: &Ended, lost: Option<LeaseEnd>) {
+    let metrics = &run.shared.metrics;
+    let kind = run.lease.kind.as_ref().ok().copied();
+    metrics.ended(kind, outcome_word(&ended.outcome));
+    if let Some(end) = lost {
+        metrics.lost(end);
+    }
+    if let Some(details) = ended
+        .details
+        .as_ref()
+        .filter(|_| kind == Some(RunKind::Apply))
+    {
+        metrics.phases(&details.summary.phases);
+    }
 }
 
 /// The name of an outcome in the journal.

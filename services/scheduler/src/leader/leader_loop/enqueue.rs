@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
 use crate::leader::settings::InForce;
+use crate::metrics::Skipped;
 use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 
 /// Most runs that one transaction queues: waiters for its locks do not wait long.
@@ -53,6 +54,10 @@ impl LeaderLoop {
             match frozen(&task, settings) {
                 Ok(frozen) => {
                     let request = self.enqueue_request(&task, frozen);
+                    if let EnqueueReason::Change { .. } = task.reason {
+                        let arrived = self.started + task.changed_at;
+                        self.context.metrics.changes.begin(request.run, arrived);
+                    }
                     self.unsaved.push(request);
                 }
                 Err(error) => self.not_frozen(&task, &error).await,
@@ -221,6 +226,7 @@ impl LeaderLoop {
                 .run_changed(run, task, kind, RunStatus::Cancelled);
         }
         let losses = losses_text(&enqueued.losses);
+        self.measure(enqueued, request);
         match (enqueued.decision, enqueued.queued) {
             (Some(EnqueueDecision::Block), _) => self.note_hold(task, &losses.unwrap_or_default()),
             (
@@ -261,6 +267,26 @@ impl LeaderLoop {
                 self.decide(task, Decision::Unchanged);
             }
             (_, _) => {}
+        }
+    }
+
+    /// Counts an input without a run, and follows the run of a change.
+    fn measure(&self, enqueued: &Enqueued, request: &EnqueueRequest) {
+        let metrics = &self.context.metrics;
+        let skipped = match enqueued.decision {
+            Some(EnqueueDecision::Skip { .. }) => Some(Skipped::Unchanged),
+            Some(EnqueueDecision::Keep) => Some(Skipped::Queued),
+            Some(EnqueueDecision::Block) => Some(Skipped::Blocked),
+            Some(EnqueueDecision::Withhold) => Some(Skipped::Withheld),
+            _ => None,
+        };
+        let queued = enqueued
+            .queued
+            .filter(|_| matches!(skipped, None | Some(Skipped::Queued)));
+        let now = Instant::now();
+        metrics.passed(metrics.changes.queued(request.run, queued, now));
+        if let Some(reason) = skipped {
+            metrics.skipped(reason);
         }
     }
 

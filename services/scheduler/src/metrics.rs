@@ -1,0 +1,391 @@
+//! Metrics of a scheduler (docs/telemetry.md#scheduler). Those of the cluster come from the leader alone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cts_core::runs::{RunKind, RunStatus};
+use cts_core::{LeaderEpoch, TaskStatus};
+use cts_telemetry::{Signals, TaskNames};
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Counter, Histogram, Meter};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::change_times::{ChangeTimes, Passed};
+use crate::cluster_numbers::ClusterNumbers;
+
+/// The ends of runs.
+const ENDS: [RunStatus; 3] = [
+    RunStatus::Succeeded,
+    RunStatus::Failed,
+    RunStatus::Cancelled,
+];
+
+/// Why an input needs no run of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Skipped {
+    /// It is applied, or being applied.
+    Unchanged,
+    /// The queued run has it.
+    Queued,
+    /// The shrink limit blocks it.
+    Blocked,
+    /// Its run was cancelled.
+    Withheld,
+}
+
+/// The instruments of a scheduler, and the states that they show.
+pub(crate) struct Metrics {
+    /// The names of tasks that are labels.
+    pub(crate) task_names: TaskNames,
+    /// The changes that are not applied yet.
+    pub(crate) changes: ChangeTimes,
+    phase: Histogram<f64>,
+    whole: Histogram<f64>,
+    ended: Counter<u64>,
+    skipped: Counter<u64>,
+    expired: Counter<u64>,
+    shown: Arc<Shown>,
+}
+
+/// States that are shown when they are observed.
+#[derive(Debug, Default)]
+struct Shown {
+    leadership: Mutex<Leadership>,
+    cluster: Mutex<Option<ClusterNumbers>>,
+    logs: Mutex<Option<(u64, u64)>>,
+    observed: Notify,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Leadership {
+    leads: bool,
+    term: u64,
+    renewed: Option<Instant>,
+}
+
+impl Metrics {
+    pub(crate) fn new(signals: &Signals) -> Self {
+        let meter = &signals.meter;
+        let ended = meter
+            .u64_counter("cts.runs.ended")
+            .with_description("Runs that have ended, by kind and outcome.")
+            .build();
+        for kind in RunKind::ALL {
+            for status in ENDS {
+                ended.add(0, &end(kind, status));
+            }
+        }
+        let skipped = meter
+            .u64_counter("cts.runs.skipped")
+            .with_description("Inputs of due tasks that need no run of their own, by the reason.")
+            .build();
+        for reason in Skipped::ALL {
+            skipped.add(0, &[KeyValue::new("reason", reason.as_str())]);
+        }
+        let expired = meter
+            .u64_counter("cts.leases.expired")
+            .with_description(
+                "Leases of runs that were taken back, because their worker fell silent.",
+            )
+            .build();
+        expired.add(0, &[]);
+        let shown = Arc::<Shown>::default();
+        observe_leadership(meter, &shown);
+        observe_cluster(meter, &shown);
+        observe_logs(meter, &shown);
+        Self {
+            task_names: signals.task_names.clone(),
+            changes: ChangeTimes::default(),
+            phase: seconds(
+                meter,
+                "cts.change.phase.duration",
+                "Time that a change spends in one phase of its way.",
+            ),
+            whole: seconds(
+                meter,
+                "cts.change.duration",
+                "Time from the arrival of a change at the leader until its run has succeeded.",
+            ),
+            ended,
+            skipped,
+            expired,
+            shown,
+        }
+    }
+
+    /// A run has this status now.
+    pub(crate) fn run_changed(&self, kind: RunKind, status: RunStatus) {
+        if status.is_end() {
+            self.ended.add(1, &end(kind, status));
+        }
+    }
+
+    /// An input needs no run of its own.
+    pub(crate) fn skipped(&self, reason: Skipped) {
+        let reason = KeyValue::new("reason", reason.as_str());
+        self.skipped.add(1, &[reason]);
+    }
+
+    /// A lease was taken back.
+    pub(crate) fn lease_expired(&self) {
+        self.expired.add(1, &[]);
+    }
+
+    /// A change has passed a part of its way.
+    pub(crate) fn passed(&self, passed: Option<Passed>) {
+        let (name, took) = match passed {
+            None => return,
+            Some(Passed::Whole(took)) => return self.whole.record(took.as_secs_f64(), &[]),
+            Some(Passed::Buffer(took)) => ("buffer", took),
+            Some(Passed::Queue(took)) => ("queue", took),
+        };
+        let phase = KeyValue::new("phase", name);
+        self.phase.record(took.as_secs_f64(), &[phase]);
+    }
+
+    /// This replica has renewed its leadership at this moment.
+    pub(crate) fn leads(&self, term: LeaderEpoch, renewed: Instant) {
+        *self.shown.leadership.lock() = Leadership {
+            leads: true,
+            term: term.get(),
+            renewed: Some(renewed),
+        };
+    }
+
+    /// Another replica leads, or none; `term` is the newest one that is known.
+    pub(crate) fn follows(&self, term: Option<LeaderEpoch>) {
+        let mut leadership = self.shown.leadership.lock();
+        leadership.leads = false;
+        leadership.term = term.map_or(leadership.term, LeaderEpoch::get);
+    }
+
+    /// The space of all logs, and its limit, in bytes.
+    pub(crate) fn measured_logs(&self, used: u64, limit: u64) {
+        *self.shown.logs.lock() = Some((used, limit));
+    }
+
+    /// Shows the numbers of the cluster.
+    pub(crate) fn show(&self, numbers: ClusterNumbers) {
+        *self.shown.cluster.lock() = Some(numbers);
+    }
+
+    /// Ends with the leadership of this replica: then others show the cluster.
+    pub(crate) fn showing(&self) -> Showing<'_> {
+        Showing(self)
+    }
+
+    /// Waits until the numbers of the cluster have been observed. Cancel safe.
+    pub(crate) async fn observed(&self) {
+        self.shown.observed.notified().await;
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// The time in which this replica shows the cluster.
+#[derive(Debug)]
+pub(crate) struct Showing<'m>(&'m Metrics);
+
+impl Drop for Showing<'_> {
+    fn drop(&mut self) {
+        self.0.changes.forget();
+        *self.0.shown.cluster.lock() = None;
+    }
+}
+
+impl Skipped {
+    const ALL: [Self; 4] = [Self::Unchanged, Self::Queued, Self::Blocked, Self::Withheld];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unchanged => "unchanged",
+            Self::Queued => "queued",
+            Self::Blocked => "blocked",
+            Self::Withheld => "withheld",
+        }
+    }
+}
+
+fn end(kind: RunKind, status: RunStatus) -> [KeyValue; 2] {
+    [
+        KeyValue::new("kind", kind.as_str()),
+        KeyValue::new("outcome", status.as_str()),
+    ]
+}
+
+fn seconds(meter: &Meter, name: &'static str, description: &'static str) -> Histogram<f64> {
+    meter
+        .f64_histogram(name)
+        .with_unit("s")
+        .with_description(description)
+        .build()
+}
+
+fn observe_leadership(meter: &Meter, shown: &Arc<Shown>) {
+    let of = Arc::clone(shown);
+    meter
+        .u64_observable_gauge("cts.leader")
+        .with_description("1 if this scheduler leads, else 0.")
+        .with_callback(move |observer| {
+            observer.observe(of.leadership.lock().leads.into(), &[]);
+        })
+        .build();
+    let of = Arc::clone(shown);
+    meter
+        .u64_observable_gauge("cts.leader.term")
+        .with_description("The newest term of a leader that this scheduler knows.")
+        .with_callback(move |observer| observer.observe(of.leadership.lock().term, &[]))
+        .build();
+    let of = Arc::clone(shown);
+    meter
+        .f64_observable_gauge("cts.leader.renewal.age")
+        .with_unit("s")
+        .with_description("Time since this scheduler last renewed its leadership, while it leads.")
+        .with_callback(move |observer| {
+            let leadership = *of.leadership.lock();
+            if let Some(renewed) = leadership.renewed.filter(|_| leadership.leads) {
+                observer.observe(renewed.elapsed().as_secs_f64(), &[]);
+            }
+        })
+        .build();
+}
+
+/// A gauge of the cluster: name, unit, description and value.
+type Gauge = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&ClusterNumbers) -> u64,
+);
+
+const GAUGES: [Gauge; 8] = [
+    ("cts.queue.runs", "", "Queued runs, due or not.", |now| {
+        now.queue.queued
+    }),
+    (
+        "cts.queue.ready",
+        "",
+        "Queued runs that a worker could take now.",
+        |now| now.queue.ready,
+    ),
+    ("cts.queue.running", "", "Runs that workers have.", |now| {
+        now.queue.running
+    }),
+    (
+        "cts.queue.unschedulable",
+        "",
+        "Due runs that no worker can take, and not only because all are busy.",
+        |now| now.unschedulable,
+    ),
+    (
+        "cts.slots",
+        "{slot}",
+        "Slots of the workers that take runs.",
+        |now| now.slots,
+    ),
+    (
+        "cts.slots.busy",
+        "{slot}",
+        "Slots of these workers that have a run.",
+        |now| now.busy,
+    ),
+    (
+        "cts.tasks.blocked",
+        "",
+        "Tasks whose newest input is held back by their shrink limit.",
+        |now| now.blocked,
+    ),
+    (
+        "cts.queue.oldest.age",
+        "s",
+        "How long the oldest run that a worker could take has been due; 0 without one.",
+        |now| now.queue.oldest_ready.unwrap_or_default().as_secs(),
+    ),
+];
+
+fn observe_cluster(meter: &Meter, shown: &Arc<Shown>) {
+    for (name, unit, description, value) in GAUGES {
+        let of = Arc::clone(shown);
+        meter
+            .u64_observable_gauge(name)
+            .with_unit(unit)
+            .with_description(description)
+            .with_callback(move |observer| {
+                of.observed.notify_one();
+                if let Some(cluster) = &*of.cluster.lock() {
+                    observer.observe(value(cluster), &[]);
+                }
+            })
+            .build();
+    }
+    let of = Arc::clone(shown);
+    meter
+        .u64_observable_gauge("cts.workers")
+        .with_description("Registered workers, by their state.")
+        .with_callback(move |observer| {
+            let cluster = of.cluster.lock();
+            for (state, count) in cluster.iter().flat_map(|cluster| cluster.workers) {
+                observer.observe(count, &[KeyValue::new("state", state)]);
+            }
+        })
+        .build();
+    let of = Arc::clone(shown);
+    meter
+        .u64_observable_gauge("cts.tasks")
+        .with_description("Tasks, by their status.")
+        .with_callback(move |observer| {
+            let cluster = of.cluster.lock();
+            for cluster in cluster.iter() {
+                for (status, count) in TaskStatus::ALL.iter().zip(cluster.statuses) {
+                    observer.observe(count, &[KeyValue::new("status", status.as_str())]);
+                }
+            }
+        })
+        .build();
+    let of = Arc::clone(shown);
+    meter
+        .u64_observable_gauge("cts.task.failures")
+        .with_description("Failures in a row of a task, up to 5; the most of them for `other`.")
+        .with_callback(move |observer| {
+            let cluster = of.cluster.lock();
+            for (task, count) in cluster.iter().flat_map(|cluster| &cluster.failures) {
+                observer.observe(*count, &[KeyValue::new("task", Arc::clone(task))]);
+            }
+        })
+        .build();
+}
+
+fn observe_logs(meter: &Meter, shown: &Arc<Shown>) {
+    let gauges: [(_, _, fn((u64, u64)) -> u64); 2] = [
+        (
+            "cts.logs.size",
+            "Space of the logs of all runs, as measured last.",
+            |(used, _limit)| used,
+        ),
+        (
+            "cts.logs.limit",
+            "Space that the logs of all runs may take.",
+            |(_used, limit)| limit,
+        ),
+    ];
+    for (name, description, value) in gauges {
+        let of = Arc::clone(shown);
+        meter
+            .u64_observable_gauge(name)
+            .with_unit("By")
+            .with_description(description)
+            .with_callback(move |observer| {
+                let leads = of.leadership.lock().leads;
+                if let Some(logs) = of.logs.lock().filter(|_| leads) {
+                    observer.observe(value(logs), &[]);
+                }
+            })
+            .build();
+    }
+}
