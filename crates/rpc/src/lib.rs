@@ -18,6 +18,7 @@ mod memory;
 mod peers;
 mod server;
 mod tls;
+mod trace;
 mod transport_rule;
 
 pub use address::{Address, AddressProblem, InvalidAddress};
@@ -30,4 +31,5 @@ pub use memory::{MemoryListener, memory_transport, memory_transports};
 pub use peers::{Peer, Peers, PeersDriver, PeersError, ProbeTimes};
 pub use server::Endpoints;
 pub use tls::{ClientTls, ClientTlsFiles, TlsFiles};
+pub use trace::{TRACE_METADATA, set_trace_context, trace_context};
 pub use transport_rule::{PlainTextRefused, TransportRule};

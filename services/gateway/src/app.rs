@@ -11,8 +11,10 @@ use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
+use cts_core::TraceContext;
 use cts_listen::{ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_telemetry::Traces;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use tonic::transport::Channel;
@@ -24,6 +26,7 @@ use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
 use crate::request::query::StatusQuery;
 use crate::request::run_mode::RunMode;
+use crate::request_span::RequestSpan;
 use crate::routes::changes::Received;
 use crate::routes::health::health;
 use crate::routes::{Route, is_for_the_leader, resolve};
@@ -58,6 +61,7 @@ struct App {
     streams: ClientLimiter,
     waiting: ClientLimiter,
     names: usize,
+    traces: Traces,
 }
 
 /// A request that is not answered yet.
@@ -68,6 +72,8 @@ struct ApiRequest {
     visitor: Visitor,
     address: IpAddr,
     id: RequestId,
+    /// The span of the request, if it may lead to a run.
+    trace: Option<TraceContext>,
 }
 
 /// The whole API. Requests must carry their `Connection` as an extension.
@@ -95,6 +101,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         streams: ClientLimiter::new(options.limits.streams),
         waiting: ClientLimiter::new(options.limits.waiting),
         names: options.limits.names,
+        traces: deps.signals.traces,
     };
     Router::new()
         .fallback(dispatch)
@@ -121,6 +128,8 @@ async fn dispatch(
         address,
         id,
     };
+    let span = RequestSpan::begin(&app.traces, &route, &head);
+    let trace = span.as_ref().map(RequestSpan::context);
     let mut visitor = Visitor::default();
     let answering = async {
         app.browsers.check(&head, listened)?;
@@ -136,13 +145,18 @@ async fn dispatch(
             visitor: visitor.clone(),
             address,
             id,
+            trace,
         };
         app.answer(route, family, request).await
     };
-    answering.await.unwrap_or_else(|problem| {
+    let response = answering.await.unwrap_or_else(|problem| {
         app.access.note(&visitor, &asked, &problem);
         problem.answer(family)
-    })
+    });
+    if let Some(span) = span {
+        span.answered(&app.traces, response.status());
+    }
+    response
 }
 
 impl App {
@@ -314,7 +328,7 @@ impl App {
 impl ApiRequest {
     /// The client, for the schedulers.
     fn on_behalf(&self) -> OnBehalf {
-        OnBehalf::of(self.visitor.caller(self.address), self.id)
+        OnBehalf::of(self.visitor.caller(self.address), self.id, self.trace)
     }
 
     async fn received(self) -> (HeaderMap, Received) {

@@ -18,6 +18,7 @@ mod options;
 mod original;
 mod problem;
 mod request;
+mod request_span;
 mod routes;
 mod scheduler_client;
 mod transport;

@@ -46,6 +46,7 @@ use crate::leader::unschedulable::Unschedulable;
 use crate::notifier::Notifier;
 use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
+use crate::run_spans::RunSpans;
 use crate::tasks::disabled_checks::DisabledChecks;
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
@@ -86,7 +87,7 @@ impl Scheduler {
             next_tick,
             identities,
             task_reader,
-            signals: _,
+            signals,
         } = dependencies;
         let tasks_of_a_pass = match options.mode {
             Mode::Daemon => 0,
@@ -147,6 +148,11 @@ impl Scheduler {
             own.register().await
         };
         let registered = registered.map_err(RunError::Prepare)?;
+        let spans = RunSpans {
+            traces: signals.traces,
+            store: Arc::clone(&store),
+            watchers: watchers.clone(),
+        };
         let leader = Leader {
             context: Arc::new(LeaderContext {
                 store: Arc::clone(&store),
@@ -164,6 +170,7 @@ impl Scheduler {
                 input_timeout: options.input_timeout,
                 clock,
                 next_tick,
+                spans,
             }),
             own,
             first_pass: options.first_pass,
@@ -219,6 +226,7 @@ impl Scheduler {
             leadership: self.options.leadership,
             clock: Arc::clone(&self.leader.context.clock),
             proofs: self.proofs.clone(),
+            spans: self.leader.context.spans.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::change_traces::ChangeTraces;
 use crate::outage::LongOutage;
 use crate::revisions::Revisions;
 use crate::state::{StateSender, ViewState};
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) options: WatchOptions,
     revisions: Arc<Revisions>,
     pub(crate) outage: Arc<LongOutage>,
+    pub(crate) traces: ChangeTraces,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
 
@@ -72,7 +74,7 @@ pub(crate) struct SubscribedView {
 }
 
 impl Views {
-    pub(crate) fn new(client: ConsulClient, options: WatchOptions) -> Self {
+    pub(crate) fn new(client: ConsulClient, options: WatchOptions, traces: ChangeTraces) -> Self {
         Self(Arc::new(Shared {
             pool: QueryPool::new(client),
             pollers: TaskTracker::new(),
@@ -80,6 +82,7 @@ impl Views {
             options,
             revisions: Arc::default(),
             outage: Arc::default(),
+            traces,
             followed: Mutex::default(),
         }))
     }
@@ -96,7 +99,12 @@ impl Views {
     }
 
     fn start(&self, source: Source) -> FollowedView {
-        let (sender, state) = StateSender::new(Arc::clone(&self.0.revisions));
+        let traces = match &source {
+            Source::View(_) => self.0.traces.clone(),
+            // The view of all services has the spans.
+            Source::Member(_) => ChangeTraces::off(),
+        };
+        let (sender, state) = StateSender::new(source.id(), Arc::clone(&self.0.revisions), traces);
         let ended = self.0.stop.child_token();
         let poller = {
             let (views, source, ended) = (self.clone(), source.clone(), ended.clone());

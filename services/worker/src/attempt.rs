@@ -173,7 +173,9 @@ async fn try_attempt(
         }
         Driver::Remote(remote) => {
             let (attempt, given) = ready.for_server(remote, turn, directory, findings);
+            let begun = Instant::now();
             let outcome = Box::pin(attempt.make(given, findings)).await;
+            run.spans.ended("remote run", begun.elapsed());
             drop(lock);
             outcome?
         }
@@ -182,7 +184,10 @@ async fn try_attempt(
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
     if changed && !handlers.is_empty() {
         applied.at = shared.handlers.now();
-        step(&order, handlers.run(&applied)).await??;
+        let begun = Instant::now();
+        let handled = step(&order, handlers.run(&applied)).await;
+        run.spans.ended("handlers", begun.elapsed());
+        handled??;
     }
     Ok(outcome)
 }
@@ -213,6 +218,7 @@ impl<'r> Ready<'r> {
         findings: &mut AttemptReport,
     ) -> (RemoteAttempt<'r>, Box<Given>) {
         findings.rendered(self.begun.elapsed());
+        self.run.spans.ended("render", self.begun.elapsed());
         let definition = &self.input.definition;
         let attempt = RemoteAttempt {
             run: self.run,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cts_bundle::BundleCache;
 use cts_handlers::Handlers;
+use cts_telemetry::Traces;
 use cts_terraform::guard::Guard;
 use cts_terraform::{OutputSink, TaskDirectory};
 use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
     pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) traces: Traces,
 }
 
 impl Shared {

@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::calls::RETRIES;
 use crate::calls::heartbeat::heartbeat;
@@ -62,7 +63,7 @@ impl Worker {
             handlers,
             gate,
             console,
-            signals: _,
+            signals,
         } = dependencies;
         let scheduler = Scheduler {
             worker: options.record.id.clone(),
@@ -93,6 +94,7 @@ impl Worker {
             started: Instant::now(),
             requests: Requests::default(),
             redactors: Redactors::default(),
+            traces: signals.traces,
         };
         Self {
             shared: Arc::new(shared),
@@ -132,7 +134,9 @@ impl Worker {
                 biased;
                 Some(run) = runs.recv() => {
                     let stop = shutdown.stop.clone();
-                    work.spawn(async move { Box::pin(work_on(run, &stop)).await });
+                    let span = run.spans.log_span();
+                    let working = async move { Box::pin(work_on(run, &stop)).await };
+                    work.spawn(working.instrument(span));
                 }
                 ended = work.join_next() => match ended {
                     None => return,

@@ -14,6 +14,7 @@ use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
 use crate::notifier::Notifier;
 use crate::options::{NextTick, Workers};
+use crate::run_spans::RunSpans;
 
 /// The dependencies and settings of a leader.
 #[derive(Debug)]
@@ -35,4 +36,5 @@ pub(crate) struct LeaderContext {
     pub(crate) input_timeout: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) next_tick: NextTick,
+    pub(crate) spans: RunSpans,
 }
