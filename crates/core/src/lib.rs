@@ -64,6 +64,7 @@ mod size;
 pub mod state;
 mod task;
 mod timeouts;
+mod trace;
 mod view;
 mod worker;
 
@@ -127,6 +128,7 @@ pub use task::{
     BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };
 pub use timeouts::{StepTimeouts, TaskTimeouts};
+pub use trace::{InvalidTraceContext, MOST_LINKS, RunTrace, SpanId, TraceContext, TraceId};
 pub use view::{
     CatalogService, CatalogServicesView, Item, ItemKey, ItemKind, KeyValue, ServiceView,
     ServicesView, UnknownRevision, View, ViewDelta, ViewId, ViewSnapshot,

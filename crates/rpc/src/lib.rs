@@ -19,6 +19,7 @@ mod metrics;
 mod peers;
 mod server;
 mod tls;
+mod trace;
 mod transport_rule;
 
 pub use address::{Address, AddressProblem, InvalidAddress};
@@ -32,4 +33,5 @@ pub use metrics::CallMetrics;
 pub use peers::{Peer, Peers, PeersDriver, PeersError, ProbeTimes};
 pub use server::Endpoints;
 pub use tls::{ClientTls, ClientTlsFiles, TlsFiles};
+pub use trace::{TRACE_METADATA, set_trace_context, trace_context};
 pub use transport_rule::{PlainTextRefused, TransportRule};

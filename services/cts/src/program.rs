@@ -12,7 +12,7 @@ use cts_cli::{
 };
 use cts_config::Config;
 use cts_core::{Chain, Clock};
-use cts_runtime::{LogError, LogFormat, LogSettings, ProcessEnv, StopSignals, init_log};
+use cts_runtime::{LogError, LogFormat, LogRelay, LogSettings, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -139,6 +139,7 @@ async fn run(
     }
     let mut config = load(&options.configuration, process_env)?;
     let log = settings::log(&config, log_format(&command));
+    let relay = log.relay.clone();
     let lines = match pass_mode(&command) {
         // Moving lines would wipe out what Terraform prints between them.
         Some(_) if !config.driver.log => ProgressLines::of_standard_error(),
@@ -164,7 +165,14 @@ async fn run(
     warn_of_overridden_buffers(&command, &config);
 
     let stop = CancellationToken::new();
-    let mut work = std::pin::pin!(begin(command, config, process_env, lines, &shutdown, &stop));
+    let mut work = std::pin::pin!(begin(
+        command,
+        config,
+        process_env,
+        (lines, relay),
+        &shutdown,
+        &stop
+    ));
     loop {
         tokio::select! {
             result = &mut work => return result,
@@ -238,7 +246,7 @@ async fn begin(
     command: ServiceCommand,
     config: Config,
     process_env: &ProcessEnv,
-    lines: Option<ProgressLines>,
+    (lines, relay): (Option<ProgressLines>, Option<LogRelay>),
     shutdown: &CancellationToken,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
@@ -266,7 +274,7 @@ async fn begin(
                 reset_storage: start.reset_storage,
             };
             let links = Links::new(&config.services).await?;
-            let observation = Observation::begin(config, process_env, "start").await?;
+            let observation = Observation::begin(config, process_env, "start", relay).await?;
             let sockets = Sockets {
                 observation,
                 api: Some(listen_for_api(&start.api, config).await?),
@@ -283,7 +291,7 @@ async fn begin(
             prepared.run(end).await
         }
         ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
-            let observation = Observation::begin(config, process_env, "watcher").await?;
+            let observation = Observation::begin(config, process_env, "watcher", relay).await?;
             single::run_watcher(config, process_env, grpc_address, observation, end).await
         }
         ServiceCommand::Scheduler(Scheduler {
@@ -291,7 +299,7 @@ async fn begin(
             watchers,
             ..
         }) => {
-            let observation = Observation::begin(config, process_env, "scheduler").await?;
+            let observation = Observation::begin(config, process_env, "scheduler", relay).await?;
             let running = single::run_scheduler(
                 config,
                 process_env,
@@ -308,7 +316,7 @@ async fn begin(
             working_dir,
             ..
         }) => {
-            let observation = Observation::begin(config, process_env, "worker").await?;
+            let observation = Observation::begin(config, process_env, "worker", relay).await?;
             single::run_worker(
                 config,
                 process_env,
@@ -329,7 +337,7 @@ async fn begin(
         }) => {
             let api = listen_for_api(&api, config).await?;
             let schedulers = &schedulers.schedulers;
-            let observation = Observation::begin(config, process_env, "gateway").await?;
+            let observation = Observation::begin(config, process_env, "gateway", relay).await?;
             single::run_gateway(
                 config,
                 process_env,

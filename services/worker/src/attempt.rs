@@ -180,7 +180,9 @@ async fn try_attempt(
         }
         Driver::Remote(remote) => {
             let (attempt, given) = ready.for_server(remote, turn, directory, findings);
+            let begun = Instant::now();
             let outcome = Box::pin(attempt.make(given, findings)).await;
+            run.spans.ended("remote run", begun.elapsed());
             drop(lock);
             outcome?
         }
@@ -189,10 +191,13 @@ async fn try_attempt(
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
     if changed && !handlers.is_empty() {
         applied.at = shared.handlers.now();
-        let handling = Instant::now();
-        step(&order, handlers.run(&applied)).await??;
+        let begun = Instant::now();
+        let handled = step(&order, handlers.run(&applied)).await;
+        let took = begun.elapsed();
+        run.spans.ended("handlers", took);
+        handled??;
         if kind == RunKind::Apply {
-            shared.metrics.handled(handling.elapsed());
+            shared.metrics.handled(took);
         }
     }
     Ok(outcome)
@@ -224,6 +229,7 @@ impl<'r> Ready<'r> {
         findings: &mut AttemptReport,
     ) -> (RemoteAttempt<'r>, Box<Given>) {
         findings.rendered(self.begun.elapsed());
+        self.run.spans.ended("render", self.begun.elapsed());
         let definition = &self.input.definition;
         let attempt = RemoteAttempt {
             run: self.run,

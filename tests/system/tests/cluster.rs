@@ -27,4 +27,5 @@ mod stand_in;
 mod standstill;
 mod takeover;
 mod tls;
+mod traces;
 mod worker_loss;
