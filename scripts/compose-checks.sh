@@ -84,7 +84,7 @@ check_killed_worker() {
   must_be_applied slow 1 180
   wait_until 30 newest_run_succeeded slow || die "the newest run of slow has the status $(newest_run slow status)" "read the logs above"
   note "the run $(newest_run slow id) succeeded on another worker"
-  "$engine" rm --force --volumes "$victim" >/dev/null
+  "$engine" rm --force --volumes "$victim" >/dev/null 2>&1
 }
 
 newest_run_succeeded() { [[ "$(newest_run "$1" status)" == succeeded ]]; }

@@ -136,7 +136,8 @@ fn opening(tls: Option<ServerTls>) -> OpenConnection<Stream> {
         return Box::new(|stream| Box::pin(ready(Ok(Stream::Plain(stream)))));
     };
     Box::new(move |stream| {
-        let acceptor = TlsAcceptor::from(tls.current());
+        // The files are those of gRPC, which speaks HTTP/2 alone.
+        let acceptor = TlsAcceptor::from(tls.current_with(&["http/1.1"]));
         Box::pin(async move { Ok(Stream::Tls(Box::new(acceptor.accept(stream).await?))) })
     })
 }
