@@ -290,11 +290,12 @@ async fn rights_and_replication_of_postgres_are_shown() {
     primary
         .execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
         .await;
-    place.set("CTS_DATABASE_URL", &url.replacen("postgres@", "reader@", 1));
+    let (_credentials, server) = url.split_once('@').unwrap();
+    place.set("CTS_DATABASE_URL", &format!("postgres://reader@{server}"));
     let findings = Findings::of(&place, role).await;
     let lacks = [
         "DELETE, INSERT, UPDATE on table",
-        "further missing rights",
+        "further objects with missing rights",
         "GRANT",
     ];
     findings.expect("database rights", "error", &lacks);

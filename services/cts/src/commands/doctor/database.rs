@@ -150,7 +150,7 @@ fn rights(inspection: &Inspection) -> Finding {
         Some((first, others)) => Finding::error(
             RIGHTS,
             format!(
-                "the user lacks {first}, and {} further rights",
+                "the user lacks {first}; further objects with missing rights: {}",
                 others.len()
             ),
             format!(
