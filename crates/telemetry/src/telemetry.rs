@@ -36,6 +36,18 @@ const BOUNDARIES: [f64; 17] = [
     3600.0,
 ];
 
+/// The instrument whose series are tasks.
+const LABELLED_BY_TASK: &str = "cts.task.failures";
+
+/// Its most series: as many as `telemetry.task_names` may be, and the others.
+const MOST_TASKS: usize = 10_001;
+
+/// The most series of a duration of calls: methods and routes with their statuses.
+const MOST_CALLS: usize = 1_000;
+
+/// The most series of any other instrument.
+const MOST_SERIES: usize = 100;
+
 /// Metrics and traces of this process. Cheap to clone.
 ///
 /// [`Telemetry::off`] records nothing: its meter costs next to nothing.
@@ -108,7 +120,7 @@ impl Telemetry {
         }
         let mut provider = SdkMeterProvider::builder()
             .with_resource(settings.identity.resource())
-            .with_view(histogram);
+            .with_view(stream);
         let mut metrics = None;
         if settings.served {
             let registry = Registry::new();
@@ -168,16 +180,25 @@ impl Telemetry {
     }
 }
 
-/// All histograms are durations, with the same buckets.
-fn histogram(instrument: &Instrument) -> Option<Stream> {
-    if instrument.kind() != InstrumentKind::Histogram {
-        return None;
-    }
-    let aggregation = Aggregation::ExplicitBucketHistogram {
-        boundaries: BOUNDARIES.to_vec(),
-        record_min_max: false,
+/// All histograms are durations, with the same buckets. Memory is reserved for all series of an instrument, so most get
+/// room for few.
+fn stream(instrument: &Instrument) -> Option<Stream> {
+    let most = match instrument.name() {
+        LABELLED_BY_TASK => MOST_TASKS,
+        name if name.contains(".server.") => MOST_CALLS,
+        _ => MOST_SERIES,
     };
-    Stream::builder().with_aggregation(aggregation).build().ok()
+    let stream = Stream::builder().with_cardinality_limit(most);
+    let stream = match instrument.kind() {
+        InstrumentKind::Histogram => {
+            stream.with_aggregation(Aggregation::ExplicitBucketHistogram {
+                boundaries: BOUNDARIES.to_vec(),
+                record_min_max: false,
+            })
+        }
+        _ => stream,
+    };
+    stream.build().ok()
 }
 
 fn logs(settings: &TelemetrySettings) -> Result<Option<LogExport>, TelemetryError> {

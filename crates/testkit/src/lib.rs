@@ -49,8 +49,8 @@ pub use openssl::{KeyKind, Openssl};
 pub use ports::free_port;
 pub use postgres::{PgBouncer, Postgres, PostgresSettings};
 pub use programs::{
-    chromium_path, consul_path, moto_path, pgbouncer_path, postgres_path, restapi_path,
-    terraform_path, tofu_path, vault_path,
+    chromium_path, consul_path, moto_path, pgbouncer_path, postgres_path, promtool_path,
+    restapi_path, terraform_path, tofu_path, vault_path,
 };
 pub use proxy::{Link, TcpProxy};
 pub use release_site::{

@@ -27,6 +27,11 @@ pub fn chromium_path() -> PathBuf {
     find("CTS_TEST_CHROMIUM", "chromium")
 }
 
+/// The promtool to test with: `CTS_TEST_PROMTOOL`, else `promtool` on `PATH`.
+pub fn promtool_path() -> PathBuf {
+    find("CTS_TEST_PROMTOOL", "promtool")
+}
+
 /// The Vault to test with (`crates/testkit/vault`): `CTS_TEST_VAULT`, else `cts-test-vault` on `PATH`.
 pub fn vault_path() -> PathBuf {
     find("CTS_TEST_VAULT", "cts-test-vault")

@@ -96,7 +96,7 @@ pub(crate) const fn template(route: &Route) -> &'static str {
         Route::TaskStatuses => "/v1/status/tasks",
         Route::TaskStatus(_) => "/v1/status/tasks/{name}",
         Route::ClusterStatus => "/v1/status/cluster",
-        Route::Configuration => "/v1/configuration",
+        Route::Configuration => "/v1/cluster/configuration",
         Route::Queue => "/v1/queue",
         Route::Tasks | Route::CreateTask => "/v1/tasks",
         Route::Task(_) | Route::DeleteTask(_) | Route::UpdateTask(_) | Route::ReplaceTask(_) => {
@@ -105,7 +105,7 @@ pub(crate) const fn template(route: &Route) -> &'static str {
         Route::ExplainTask(_) => "/v1/tasks/{name}/explain",
         Route::ReleaseTask(_) => "/v1/tasks/{name}/release",
         Route::TerraformState(_) | Route::DecideState(_) => "/v1/tasks/{name}/state",
-        Route::PlanDestruction(_) => "/v1/tasks/{name}/destruction",
+        Route::PlanDestruction(_) => "/v1/tasks/{name}/destroy-plan",
         Route::Runs => "/v1/runs",
         Route::Run(_) => "/v1/runs/{id}",
         Route::CancelRun(_) => "/v1/runs/{id}/cancel",
