@@ -65,9 +65,10 @@ impl Findings {
         let words = [&["doctor", "-config-file=cts.hcl", "-o=json"], more].concat();
         let called = place.call(OURS, &words).await;
         let document = serde_json::from_str(&called.stdout);
+        assert!(document.is_ok(), "{called:?}");
         Self {
             code: called.code,
-            document: document.unwrap_or_else(|error| panic!("{error}: {called:?}")),
+            document: document.unwrap(),
         }
     }
 
