@@ -72,9 +72,12 @@ mod tests {
         assert_eq!(readiness.current(), Err("starting".to_owned()));
         let holds = Arc::new(AtomicBool::new(false));
         let condition = Arc::clone(&holds);
-        readiness.needs(move || match condition.load(Ordering::Relaxed) {
-            true => Ok(()),
-            false => Err("no scheduler".to_owned()),
+        readiness.needs(move || {
+            if condition.load(Ordering::Relaxed) {
+                Ok(())
+            } else {
+                Err("no scheduler".to_owned())
+            }
         });
         readiness.ready();
         assert_eq!(readiness.current(), Err("no scheduler".to_owned()));

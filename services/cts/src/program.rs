@@ -14,6 +14,7 @@ use cts_config::Config;
 use cts_core::{Chain, Clock};
 use cts_runtime::{LogError, LogFormat, LogRelay, LogSettings, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
+use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -324,8 +325,10 @@ async fn begin(
                 working_dir,
                 grpc_address,
                 observation,
-                end,
-                stop.clone(),
+                ShutdownTokens {
+                    drain: end,
+                    stop: stop.clone(),
+                },
             )
             .await
         }

@@ -7,7 +7,7 @@ use super::options::{ClientOptions, Configuration, OutputOption};
 /// `cts health`.
 #[derive(Debug, Args)]
 pub(crate) struct Health {
-    /// HOST:PORT of the gRPC of a service, or a URL of the API, as in http://localhost:8558. Default: `-http-addr`, else
+    /// HOST:PORT of the gRPC of a service, or a URL of the API, as in <http://localhost:8558>. Default: `-http-addr`, else
     /// `CTS_ADDRESS`, else the API on this machine.
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Option<String>,

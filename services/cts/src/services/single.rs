@@ -19,7 +19,7 @@ use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
-use crate::services::wiring::{self, WorkerParts, consul_client};
+use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 
 /// Serves a watcher until `shutdown`.
 pub(crate) async fn run_watcher(
@@ -96,9 +96,11 @@ pub(crate) async fn run_scheduler(
         process_env,
         &database,
         watchers,
-        Shape::Cluster,
-        cts_scheduler::Mode::Daemon,
-        false,
+        Beginning {
+            shape: Shape::Cluster,
+            mode: cts_scheduler::Mode::Daemon,
+            reset_storage: false,
+        },
         observation.signals.clone(),
     );
     let Some(scheduler) = unless_ended(&shutdown, preparing).await? else {
@@ -143,9 +145,12 @@ pub(crate) async fn run_worker(
     working_dir: Option<PathBuf>,
     grpc: SocketAddr,
     mut observation: Observation,
-    shutdown: CancellationToken,
-    stop: CancellationToken,
+    tokens: ShutdownTokens,
 ) -> Result<(), Failure> {
+    let ShutdownTokens {
+        drain: shutdown,
+        stop,
+    } = tokens;
     config.require_shared_backend()?;
     config.require_reachable_backend()?;
     let mut links = Links::of_service(config).await?;

@@ -104,19 +104,24 @@ impl Observation {
     /// Makes a healthy scheduler a condition of readiness.
     pub(crate) fn needs_schedulers(&self, schedulers: &Peers) {
         let healthy = schedulers.healthy();
-        self.readiness
-            .needs(move || match healthy.borrow().is_empty() {
-                true => Err("no scheduler is healthy".to_owned()),
-                false => Ok(()),
-            });
+        self.readiness.needs(move || {
+            if healthy.borrow().is_empty() {
+                Err("no scheduler is healthy".to_owned())
+            } else {
+                Ok(())
+            }
+        });
     }
 
     /// Makes an answering database a condition of readiness.
     pub(crate) fn needs_database(&self, scheduler: &Scheduler) {
         let health = scheduler.health();
-        self.readiness.needs(move || match health.is_serving() {
-            true => Ok(()),
-            false => Err("the database does not answer".to_owned()),
+        self.readiness.needs(move || {
+            if health.is_serving() {
+                Ok(())
+            } else {
+                Err("the database does not answer".to_owned())
+            }
         });
     }
 
