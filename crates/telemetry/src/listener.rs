@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -37,6 +38,9 @@ const HEADER_LIMIT: Duration = Duration::from_secs(90);
 
 /// Time for requests in progress when the listener ends.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
+
+/// The application protocol (ALPN) of the listener.
+const PROTOCOL: &[u8] = b"http/1.1";
 
 /// Serves `/metrics`, `/health/live` and `/health/ready`.
 #[derive(Debug)]
@@ -136,7 +140,10 @@ fn opening(tls: Option<ServerTls>) -> OpenConnection<Stream> {
         return Box::new(|stream| Box::pin(ready(Ok(Stream::Plain(stream)))));
     };
     Box::new(move |stream| {
-        let acceptor = TlsAcceptor::from(tls.current());
+        // The certificate is that of the gRPC listener, the protocol is not.
+        let mut config = (*tls.current()).clone();
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
         Box::pin(async move { Ok(Stream::Tls(Box::new(acceptor.accept(stream).await?))) })
     })
 }
