@@ -16,3 +16,4 @@ mod manual;
 mod refusals;
 mod table;
 pub(crate) mod task;
+mod telemetry_files;
