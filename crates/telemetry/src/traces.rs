@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_kept_share_is_the_rate() {
-        let traces = (0..10_000_u128).map(|number| (number << RANDOM_BITS) / 10_000 | 1 << 100);
+        let traces = (0..10_000_u128).map(|number| ((number << RANDOM_BITS) / 10_000) | (1 << 100));
         let kept = traces.filter(|number| keeps(25, *number)).count();
         assert!(kept.abs_diff(2_500) <= 1, "{kept}");
     }

@@ -361,8 +361,11 @@ fn observe_cluster(meter: &Meter, shown: &Arc<Shown>) {
         .build();
 }
 
+/// A gauge of the space of logs: name, description and value, of the used and of the allowed bytes.
+type LogGauge = (&'static str, &'static str, fn((u64, u64)) -> u64);
+
 fn observe_logs(meter: &Meter, shown: &Arc<Shown>) {
-    let gauges: [(_, _, fn((u64, u64)) -> u64); 2] = [
+    let gauges: [LogGauge; 2] = [
         (
             "cts.logs.size",
             "Space of the logs of all runs, as measured last.",

@@ -19,6 +19,7 @@ mod health;
 mod instance;
 mod launcher;
 mod leftovers;
+mod metrics;
 mod modules;
 mod other_user;
 mod process;
@@ -35,6 +36,9 @@ pub use driver::Driver;
 pub use health::serving;
 pub use instance::Instance;
 pub use launcher::Launcher;
+pub use metrics::{
+    DocumentedMetric, Scrape, documented_metrics, scrape, scrape_address, scrape_request,
+};
 pub use modules::{MADE_FILE, RECORDER, STEP_SCRIPT, STEPS, task};
 pub use process::{Exit, Process};
 pub use programs::{executable, link};

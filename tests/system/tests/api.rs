@@ -34,6 +34,7 @@ mod row;
 mod run_details;
 mod runs;
 mod scene;
+mod scrape;
 mod security;
 mod served_document;
 mod slow_readers;

@@ -20,3 +20,4 @@ mod refusals;
 mod scripts;
 mod table;
 pub(crate) mod task;
+mod telemetry_files;

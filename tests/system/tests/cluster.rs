@@ -13,6 +13,7 @@ mod grpc_document;
 mod killed_phases;
 mod local_backend;
 mod lost_destructions;
+mod metrics;
 mod modules;
 mod own_lock;
 mod policies;

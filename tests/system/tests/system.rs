@@ -12,6 +12,7 @@ mod disabled_tasks;
 mod dynamic_values;
 mod embedded;
 mod engine;
+mod exported_metrics;
 mod failing_module;
 mod groups;
 mod grpc;

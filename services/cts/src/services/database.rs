@@ -74,13 +74,16 @@ impl Database {
     /// Measures the calls and connections from now on.
     pub(crate) fn measured(self, meter: &Meter) -> Self {
         match self {
-            Self::File { store, _lock } => Self::File {
+            Self::File { store, _lock: lock } => Self::File {
                 store: store.measured(meter),
-                _lock,
+                _lock: lock,
             },
-            Self::Temporary { store, _directory } => Self::Temporary {
+            Self::Temporary {
+                store,
+                _directory: directory,
+            } => Self::Temporary {
                 store: store.measured(meter),
-                _directory,
+                _directory: directory,
             },
             Self::Server(store) => Self::Server(Box::new(store.measured(meter))),
         }

@@ -103,7 +103,7 @@ pub(crate) async fn run_scheduler(
         },
         observation.signals.clone(),
     );
-    let Some(scheduler) = unless_ended(&shutdown, preparing).await? else {
+    let Some(scheduler) = unless_ended(&shutdown, Box::pin(preparing)).await? else {
         inner.cancel();
         inside.wait().await?;
         database.close().await;

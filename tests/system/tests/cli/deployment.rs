@@ -205,7 +205,7 @@ fn jobs_of_nomad_are_replaced_one_by_one_and_leave_terraform_its_time() {
     }
     let drain = format!("drain_timeout = \"{}m\"", DRAIN / 60);
     let worker = Job::read("worker");
-    assert_contains(&worker.configuration(true), [drain]);
+    assert_contains(worker.configuration(true), [drain]);
     let compose = read("docker/docker-compose.yaml");
     assert_contains(
         &compose,
