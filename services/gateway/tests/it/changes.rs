@@ -1,6 +1,7 @@
 //! Changes of tasks: the calls that they become, and failures that the real scheduler does not show on demand. The
 //! contract of the system tests has the requests.
 
+use cts_core::ErrorCode;
 use cts_proto::run::v1::StateKeep;
 use cts_proto::task::v1::decide_terraform_state_request::Decision;
 use cts_proto::task::v1::{
@@ -45,7 +46,11 @@ async fn failures_of_the_scheduler_have_their_statuses() {
         assert_eq!(answer.status, status, "{row}");
         assert!(answer.is_open_to_all_origins(), "{row}");
         let parsed: Value = serde_json::from_str(&answer.body).unwrap();
-        let expected = json!({"error": {"message": message}, "request_id": REQUEST_ID});
+        let code = parsed["error"]["code"].as_str().unwrap_or_default();
+        let is_known = ErrorCode::ALL.iter().any(|known| known.as_str() == code);
+        assert!(is_known, "{row}");
+        let expected =
+            json!({"error": {"message": message, "code": code}, "request_id": REQUEST_ID});
         assert_eq!(parsed, expected, "{row}");
     };
     for (query, failed) in [("", 500), ("?run=now", 500), ("?run=inspect", 400)] {

@@ -4,6 +4,7 @@ use cts_proto::cluster::v1::{GetClusterResponse, Member};
 use tonic::Status;
 
 use crate::cluster::{MemoryCluster, edge, member};
+use crate::errors::new_error as error;
 use crate::stage::{Answer, REQUEST_ID, Scene, Stage};
 
 async fn status_of(cluster: MemoryCluster) -> Answer {
@@ -22,10 +23,6 @@ async fn body_of(cluster: GetClusterResponse) -> String {
     let answer = status_of(MemoryCluster::new(cluster)).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.body
-}
-
-fn error(message: &str) -> String {
-    format!("{{\"error\":{{\"message\":\"{message}\"}},\"request_id\":\"{REQUEST_ID}\"}}\n")
 }
 
 #[tokio::test]

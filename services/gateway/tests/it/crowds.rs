@@ -67,7 +67,7 @@ async fn a_connection_without_a_place_is_told_so() {
     assert_eq!(refused.header("Retry-After"), Some("5"));
     assert_eq!(
         refused.body,
-        "{\"error\":{\"message\":\"no connection is free: there are too many in total\"}}\n"
+        "{\"error\":{\"message\":\"no connection is free: there are too many in total\",\"code\":\"too-many-requests\"}}\n"
     );
     held.pop();
     timeout(SOON, async {

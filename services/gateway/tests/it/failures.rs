@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tonic::Status;
 
+use crate::errors::{new_error, plain_error};
 use crate::stage::{REQUEST_ID, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
 
@@ -21,17 +22,13 @@ const PATHS: [&str; 5] = [
 async fn check(stage: &Stage, status: u16, message: &str) {
     for path in PATHS {
         let answer = stage.ask("GET", path).await;
-        let id = if path.starts_with("/v1/tasks") {
-            format!(",\"request_id\":\"{REQUEST_ID}\"")
+        let body = if path.starts_with("/v1/tasks") {
+            new_error(message)
         } else {
-            String::new()
+            plain_error(message)
         };
         assert_eq!(answer.status, status, "{path}");
-        assert_eq!(
-            answer.body,
-            format!("{{\"error\":{{\"message\":\"{message}\"}}{id}}}\n"),
-            "{path}"
-        );
+        assert_eq!(answer.body, body, "{path}");
         assert_eq!(answer.header("Content-Type"), Some("application/json"));
         assert!(answer.is_open_to_all_origins());
     }
@@ -43,13 +40,7 @@ async fn a_scheduler_that_is_gone() {
     check(&stage, 503, "no scheduler is available").await;
     let answer = stage.ask("GET", "/v1/queue").await;
     assert_eq!(answer.status, 503);
-    assert_eq!(
-        answer.body,
-        format!(
-            "{{\"error\":{{\"message\":\"no scheduler is available\"}},\
-             \"request_id\":\"{REQUEST_ID}\"}}\n"
-        )
-    );
+    assert_eq!(answer.body, new_error("no scheduler is available"));
 }
 
 #[tokio::test]
@@ -131,7 +122,7 @@ async fn states_that_break_the_contract() {
         assert_eq!(answer.status, 500);
         assert_eq!(
             answer.body,
-            "{\"error\":{\"message\":\"the request failed because of an internal error\"}}\n"
+            plain_error("the request failed because of an internal error")
         );
     }
 }
@@ -154,7 +145,7 @@ async fn a_scheduler_that_hangs() {
     assert_eq!(answer.status, 503);
     assert_eq!(
         answer.body,
-        "{\"error\":{\"message\":\"no scheduler is available\"}}\n"
+        plain_error("no scheduler is available")
     );
     assert!(hung_since.elapsed() >= Duration::from_secs(9));
 }

@@ -9,10 +9,9 @@ use tonic::Status;
 use crate::cluster::MemoryCluster;
 use crate::stage::{Answer, FrozenTime, Scene, Stage};
 
-const NO_LEADER: &str =
-    "{\"error\":{\"message\":\"CTS is not healthy: no scheduler is available\"}}\n";
+const NO_LEADER: &str = "{\"error\":{\"message\":\"CTS is not healthy: no scheduler is available\",\"code\":\"not-healthy\"}}\n";
 const BROKEN: &str = "{\"error\":{\"message\":\"CTS is not healthy: the scheduler failed because of \
-                      an internal error\"}}\n";
+                      an internal error\",\"code\":\"not-healthy\"}}\n";
 
 async fn stage(cluster: &MemoryCluster) -> Stage {
     Stage::set(Scene {
@@ -61,7 +60,7 @@ async fn unhealthy_while_the_scheduler_says_why_it_cannot_work() {
         ..GetClusterResponse::default()
     });
     let stage = stage(&cluster).await;
-    let body = "{\"error\":{\"message\":\"CTS is not healthy: its database takes no writes\"}}\n";
+    let body = "{\"error\":{\"message\":\"CTS is not healthy: its database takes no writes\",\"code\":\"not-healthy\"}}\n";
     assert_eq!(health(&stage).await, (503, body.to_owned()));
 }
 

@@ -5,19 +5,12 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use crate::errors::{new_error, plain_error};
 use crate::stage::{Answer, FrozenTime, REQUEST_ID, Stage};
 use crate::tasks::three_tasks;
 
 const TOO_LARGE: &str = "the request body is larger than 1 MiB";
 const TOO_SLOW: &str = "the request body was not complete in time";
-
-fn new_error(message: &str) -> String {
-    format!("{{\"error\":{{\"message\":\"{message}\"}},\"request_id\":\"{REQUEST_ID}\"}}\n")
-}
-
-fn plain_error(message: &str) -> String {
-    format!("{{\"error\":{{\"message\":\"{message}\"}}}}\n")
-}
 
 /// Makes the body of an error of its message.
 type ErrorBody = fn(&str) -> String;

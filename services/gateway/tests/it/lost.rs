@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tonic::Status;
 
+use crate::errors::new_error as error;
 use crate::stage::{Answer, REQUEST_ID, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
 
@@ -26,10 +27,6 @@ async fn change(stage: &Stage, (method, path, body): (&str, &str, &str)) -> Answ
     stage
         .ask_with(method, path, &headers, body.as_bytes())
         .await
-}
-
-fn error(message: &str) -> String {
-    format!("{{\"error\":{{\"message\":\"{message}\"}},\"request_id\":\"{REQUEST_ID}\"}}\n")
 }
 
 #[tokio::test]

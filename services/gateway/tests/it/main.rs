@@ -14,6 +14,7 @@ mod configuration;
 mod conformity;
 mod crowds;
 mod destructions;
+mod errors;
 mod failures;
 mod gone_followers;
 mod health;

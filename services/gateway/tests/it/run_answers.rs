@@ -16,6 +16,7 @@ use tonic::Status;
 
 use crate::logs::MemoryLogs;
 use crate::runs::{MemoryRuns, RUN, planned_run, queued_run};
+use crate::errors::code_of;
 use crate::stage::{Answer, FrozenTime, REQUEST_ID, Scene, Stage};
 use crate::tasks::three_tasks;
 
@@ -72,7 +73,8 @@ fn parsed(answer: &Answer) -> Value {
 }
 
 fn error(message: &str) -> Value {
-    json!({"error": {"message": message}, "request_id": REQUEST_ID})
+    let code = code_of(message);
+    json!({"error": {"message": message, "code": code}, "request_id": REQUEST_ID})
 }
 
 async fn stage() -> (Stage, MemoryRuns, MemoryLogs) {

@@ -7,6 +7,7 @@ use cts_proto::cluster::v1::GetClusterResponse;
 use tonic::Status;
 
 use crate::cluster::{MemoryCluster, edge, member};
+use crate::errors::{new_error, plain_error};
 use crate::stage::{FrozenTime, REQUEST_ID, Scene, Stage};
 use crate::tasks::three_tasks;
 
@@ -79,7 +80,7 @@ async fn check_follower(cluster: GetClusterResponse, message: &str) {
         assert_eq!(answer.status, 400, "{row}");
         assert_eq!(
             answer.body,
-            format!("{{\"error\":{{\"message\":\"{message}\"}}}}\n"),
+            plain_error(message),
             "{row}"
         );
         assert_eq!(
@@ -148,7 +149,7 @@ async fn changes_are_checked_before_they_are_sent_away() {
         assert_eq!(sent_away.status, 400);
         assert_eq!(
             sent_away.body,
-            "{\"error\":{\"message\":\"redirect requests to leader 'cts-b'\"}}\n"
+            plain_error("redirect requests to leader 'cts-b'")
         );
     }
 }
@@ -233,16 +234,13 @@ async fn who_does_not_know_sends_nobody_away() {
         ),
     ] {
         let stage = strict(MemoryCluster::failing(failure)).await;
-        for (path, id) in [
-            ("/v1/status", String::new()),
-            ("/v1/tasks", format!(",\"request_id\":\"{REQUEST_ID}\"")),
+        for (path, body) in [
+            ("/v1/status", plain_error(message)),
+            ("/v1/tasks", new_error(message)),
         ] {
             let answer = stage.ask("GET", path).await;
             assert_eq!(answer.status, status, "{path}: {answer:?}");
-            assert_eq!(
-                answer.body,
-                format!("{{\"error\":{{\"message\":\"{message}\"}}{id}}}\n")
-            );
+            assert_eq!(answer.body, body);
         }
     }
 }

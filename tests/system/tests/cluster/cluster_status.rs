@@ -148,7 +148,7 @@ async fn a_strict_gateway_of_a_follower_sends_clients_to_the_leader() {
     let refusal = |leader: usize| {
         let id = format!("scheduler-{leader}");
         let message = format!("redirect requests to leader '{id}' at {id}.example.net:8558");
-        json!({"error": {"message": message}})
+        json!({"error": {"message": message, "code": "not-the-leader"}})
     };
     for path in paths {
         at_leader.get(path).await;
