@@ -1,6 +1,8 @@
 //! Metrics of the process itself, by the semantic conventions (docs/telemetry.md#process).
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use opentelemetry::metrics::Meter;
 use opentelemetry_semantic_conventions::metric::{
@@ -10,6 +12,15 @@ use opentelemetry_semantic_conventions::metric::{
 use parking_lot::Mutex;
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 use tokio::time::Instant;
+
+/// A gauge: name, unit, description, the part of the process that it reads, and its value.
+type Gauge = (
+    &'static str,
+    &'static str,
+    &'static str,
+    ProcessRefreshKind,
+    fn(&Process) -> u64,
+);
 
 /// Reads the numbers of this process when they are observed.
 #[derive(Clone)]
@@ -51,11 +62,11 @@ pub(crate) fn observe(meter: &Meter) {
         .with_callback(move |observer| {
             let millis = read.read(nothing.with_cpu(), Process::accumulated_cpu_time);
             if let Some(millis) = millis {
-                observer.observe(std::time::Duration::from_millis(millis).as_secs_f64(), &[]);
+                observer.observe(Duration::from_millis(millis).as_secs_f64(), &[]);
             }
         })
         .build();
-    let gauges: [(&str, &str, &str, ProcessRefreshKind, fn(&Process) -> u64); 4] = [
+    let gauges: [Gauge; 4] = [
         (
             PROCESS_MEMORY_USAGE,
             "By",
@@ -82,7 +93,7 @@ pub(crate) fn observe(meter: &Meter) {
             "{thread}",
             "Threads of the process.",
             nothing.with_tasks(),
-            |process| count(process.tasks().map_or(0, |tasks| tasks.len())),
+            |process| count(process.tasks().map_or(0, HashSet::len)),
         ),
     ];
     for (name, unit, description, kind, value) in gauges {

@@ -15,6 +15,10 @@ use tokio::time::Instant;
 use crate::change_times::{ChangeTimes, Passed};
 use crate::cluster_numbers::ClusterNumbers;
 
+/// The space of all logs, and its limit.
+const LOG_SPACE: &str = "cts.logs.size";
+const LOG_LIMIT: &str = "cts.logs.limit";
+
 /// The ends of runs.
 const ENDS: [RunStatus; 3] = [
     RunStatus::Succeeded,
@@ -362,19 +366,13 @@ fn observe_cluster(meter: &Meter, shown: &Arc<Shown>) {
 }
 
 fn observe_logs(meter: &Meter, shown: &Arc<Shown>) {
-    let gauges: [(_, _, fn((u64, u64)) -> u64); 2] = [
+    for (name, description) in [
         (
-            "cts.logs.size",
+            LOG_SPACE,
             "Space of the logs of all runs, as measured last.",
-            |(used, _limit)| used,
         ),
-        (
-            "cts.logs.limit",
-            "Space that the logs of all runs may take.",
-            |(_used, limit)| limit,
-        ),
-    ];
-    for (name, description, value) in gauges {
+        (LOG_LIMIT, "Space that the logs of all runs may take."),
+    ] {
         let of = Arc::clone(shown);
         meter
             .u64_observable_gauge(name)
@@ -382,8 +380,8 @@ fn observe_logs(meter: &Meter, shown: &Arc<Shown>) {
             .with_description(description)
             .with_callback(move |observer| {
                 let leads = of.leadership.lock().leads;
-                if let Some(logs) = of.logs.lock().filter(|_| leads) {
-                    observer.observe(value(logs), &[]);
+                if let Some((used, limit)) = of.logs.lock().filter(|_| leads) {
+                    observer.observe(if name == LOG_LIMIT { limit } else { used }, &[]);
                 }
             })
             .build();

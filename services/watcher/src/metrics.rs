@@ -79,9 +79,17 @@ fn reason(error: &ConsulError) -> &'static str {
     }
 }
 
+/// A gauge of the queries to Consul: name, unit, description and value.
+type Gauge = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(QueryPoolUsage) -> usize,
+);
+
 /// Declares the metrics that are read from the views when they are observed.
 pub(crate) fn observe(meter: &Meter, views: &Weak<Shared>) {
-    let of = views.clone();
+    let of = Weak::clone(views);
     meter
         .u64_observable_gauge("cts.views")
         .with_description("Views that are followed, by their state.")
@@ -97,7 +105,7 @@ pub(crate) fn observe(meter: &Meter, views: &Weak<Shared>) {
             }
         })
         .build();
-    let of = views.clone();
+    let of = Weak::clone(views);
     meter
         .f64_observable_gauge("cts.views.staleness")
         .with_unit("s")
@@ -110,7 +118,7 @@ pub(crate) fn observe(meter: &Meter, views: &Weak<Shared>) {
             observer.observe(census.staleness.as_secs_f64(), &[]);
         })
         .build();
-    let gauges: [(&str, &str, &str, fn(QueryPoolUsage) -> usize); 3] = [
+    let gauges: [Gauge; 3] = [
         (
             "cts.consul.queries.held",
             "{query}",
@@ -131,7 +139,7 @@ pub(crate) fn observe(meter: &Meter, views: &Weak<Shared>) {
         ),
     ];
     for (name, unit, description, value) in gauges {
-        let of = views.clone();
+        let of = Weak::clone(views);
         meter
             .u64_observable_gauge(name)
             .with_unit(unit)

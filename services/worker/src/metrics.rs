@@ -121,9 +121,17 @@ const fn loss(end: LeaseEnd) -> &'static str {
     }
 }
 
+/// A gauge: name, unit, description and value.
+type Gauge = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&Shared) -> Option<u64>,
+);
+
 /// Declares the metrics that are read from the worker when they are observed.
 pub(crate) fn observe(meter: &Meter, shared: &Weak<Shared>) {
-    let gauges: [(_, _, _, fn(&Shared) -> Option<u64>); 3] = [
+    let gauges: [Gauge; 3] = [
         (
             "cts.worker.slots",
             "{slot}",
@@ -144,7 +152,7 @@ pub(crate) fn observe(meter: &Meter, shared: &Weak<Shared>) {
         ),
     ];
     for (name, unit, description, value) in gauges {
-        let of = shared.clone();
+        let of = Weak::clone(shared);
         meter
             .u64_observable_gauge(name)
             .with_unit(unit)
@@ -161,5 +169,9 @@ pub(crate) fn observe(meter: &Meter, shared: &Weak<Shared>) {
 /// Bytes that an unprivileged process may still write; `None` if the directory does not exist.
 fn free_space(directory: &Path) -> Option<u64> {
     let space = statvfs(directory).ok()?;
-    Some(u64::from(space.blocks_available()).saturating_mul(space.fragment_size().into()))
+    Some(
+        space
+            .blocks_available()
+            .saturating_mul(space.fragment_size()),
+    )
 }
