@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::address::{Address, without_password};
 use crate::client::ApiClient;
 use crate::error::{CallError, Refusal, beginning};
-use crate::model::ErrorAnswer;
+use crate::model::{CodedError, ErrorAnswer};
 
 /// Number of characters shown of an answer that does not come from the API.
 const BEGINNING_SHOWN: usize = 60;
@@ -151,14 +151,18 @@ impl Answer {
     /// Ignores the content type: the original sends some of its errors with a wrong one, and proxies send
     /// theirs so (docs/compatibility.md#api).
     fn refusal(self) -> Refusal {
-        let (message, request_id) = match serde_json::from_str::<ErrorAnswer>(&self.body) {
-            Ok(answer) => (Some(answer.error.message), answer.request_id),
-            Err(_no_error_of_the_api) => (None, None),
+        let (message, code, request_id) = match serde_json::from_str::<ErrorAnswer>(&self.body) {
+            Ok(answer) => {
+                let CodedError { message, code } = answer.error;
+                (Some(message), code, answer.request_id)
+            }
+            Err(_no_error_of_the_api) => (None, None, None),
         };
         Refusal {
             status: self.status.as_u16(),
             reason: self.status.canonical_reason().unwrap_or_default(),
             message,
+            code,
             request_id,
             body: self.body,
         }

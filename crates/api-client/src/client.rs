@@ -8,7 +8,7 @@ use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::Loss;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Url};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value, json};
 use tokio_rustls::rustls::ClientConfig;
 
@@ -128,6 +128,16 @@ impl ApiClient {
         statuses
             .remove(name)
             .ok_or_else(|| self.lacking("the task's status"))
+    }
+
+    /// Whether the instance serves (docs/rest.md#health).
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. The error of an instance that does not serve holds its reason.
+    pub async fn health(&self) -> Result<(), CallError> {
+        let url = self.address.endpoint(&["health"]);
+        self.get(url).await.map(|IgnoredAny| ())
     }
 
     /// How much work waits; a cts-only endpoint.

@@ -126,6 +126,8 @@ pub struct Refusal {
     pub reason: &'static str,
     /// The API's message, if the body is an error of the API.
     pub message: Option<String>,
+    /// Stable code, if the server gave one.
+    pub code: Option<String>,
     /// Id under which the server has logged it, if it gave one.
     pub request_id: Option<String>,
     /// The body as it came.
@@ -184,6 +186,14 @@ impl CallError {
                 Some(cause) => format!("{other}: {cause}"),
                 None => other.to_string(),
             },
+        }
+    }
+
+    /// The stable code of a refusal, if the server gave one.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused(refusal) => refusal.code.as_deref(),
+            _ => None,
         }
     }
 
@@ -277,6 +287,7 @@ mod tests {
             status: 404,
             reason: "Not Found",
             message: message.map(str::to_owned),
+            code: None,
             request_id: id.map(str::to_owned),
             body: body.to_owned(),
         }

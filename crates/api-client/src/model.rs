@@ -209,9 +209,17 @@ pub(crate) struct UpdateAnswer {
 /// The error body of both families of endpoints.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ErrorAnswer {
-    pub(crate) error: EventError,
+    pub(crate) error: CodedError,
     #[serde(default)]
     pub(crate) request_id: Option<String>,
+}
+
+/// An error of a request; the original's has no code.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CodedError {
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) code: Option<String>,
 }
 
 /// A page of runs.

@@ -4,6 +4,8 @@
 
 mod certs;
 mod config;
+mod doctor;
+mod health;
 mod options;
 mod scheduler;
 mod services;
@@ -18,6 +20,8 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use self::certs::Certs;
 pub use self::config::{Apply, Diff, StoredConfigCommand};
 pub(crate) use self::config::{ConfigCommand, DumpFormat};
+pub use self::doctor::{Doctor, ServiceRole};
+pub(crate) use self::health::Health;
 pub use self::options::{ApiAddress, Configuration, LogLines, Output, OutputOption, Schedulers};
 pub(crate) use self::options::{ClientOptions, QueryOptions, SourceOptions, is_configuration_file};
 pub use self::scheduler::{ClusterCommand, SchedulerCommand, SchedulerPlace, WorkersCommand};
@@ -68,10 +72,23 @@ pub(crate) enum Command {
     /// Check or show a configuration without running it.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Check configuration, Consul, database, Terraform, certificates and machine, and say what to do.
+    #[command(after_help = "Example:\n\n    \
+        $ cts doctor -config-file cts.hcl\n    \
+        RESULT   CHECK                FOUND\n    \
+        ok       configuration        valid, tasks: 2\n    \
+        error    consul rights        service:read web is missing\n             \
+        -> add to the policy of the token: service \"web\" { policy = \"read\" }")]
+    Doctor(Doctor),
     /// Make an authority and the certificates of the services, with the names of their roles.
     #[command(after_help = "Example:\n\n    \
         $ cts certs -dir certs -domain cts.example -host scheduler=s1.example")]
     Certs(Certs),
+    /// Ask a service, or the API, whether it serves: exit code 0 if it does, else 1.
+    #[command(after_help = "Example:\n\n    \
+        $ cts health -config-dir /etc/cts.d 127.0.0.1:8560\n    \
+        127.0.0.1:8560 serves")]
+    Health(Health),
     #[command(flatten)]
     Scheduler(SchedulerCommand),
     #[command(flatten)]

@@ -3,6 +3,7 @@
 pub(crate) mod certs;
 pub(crate) mod cluster;
 pub(crate) mod config;
+pub(crate) mod health;
 pub(crate) mod scheduler_call;
 pub(crate) mod task;
 pub(crate) mod workers;

@@ -1,6 +1,6 @@
 //! The configuration that a command line names.
 
-use cts_config::{Config, LoadContext};
+use cts_config::{Config, ConfigError, LoadContext, Loaded};
 use cts_runtime::ProcessEnv;
 
 use crate::arguments::Configuration;
@@ -12,14 +12,21 @@ pub fn load(
     configuration: &Configuration,
     process_env: &ProcessEnv,
 ) -> Result<Config, CommandError> {
-    let loaded = in_context(process_env, |context| {
-        cts_config::load(&configuration.paths, context)
-    });
-    let loaded = loaded.map_err(CommandError::Configuration)?;
+    let loaded = read(configuration, process_env).map_err(CommandError::Configuration)?;
     if !loaded.warnings.is_empty() {
         say(&loaded.warnings.render());
     }
     Ok(loaded.config)
+}
+
+/// The configuration at these paths with its warnings, or its problems. Prints nothing.
+pub fn read(
+    configuration: &Configuration,
+    process_env: &ProcessEnv,
+) -> Result<Loaded, ConfigError> {
+    in_context(process_env, |context| {
+        cts_config::load(&configuration.paths, context)
+    })
 }
 
 /// Reads files of configuration as this process sees them.

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use cts_api_client::TokenError;
 use cts_config::ConfigError;
-use cts_core::Chain;
+use cts_core::ErrorCode;
 
 use crate::commands::certs::CertsError;
 use crate::exit_code::{EXIT_GENERAL, EXIT_MISSING, EXIT_UNUSABLE};
-use crate::output::say;
+use crate::output::{say, say_error};
 
 /// A command ends without its result.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,17 @@ impl CommandError {
         }
     }
 
+    /// The code (docs/runbook.md#error-codes).
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoConfiguration | Self::Configuration(_) => ErrorCode::ConfigurationInvalid,
+            Self::Call(_) => ErrorCode::CommandFailed,
+            Self::Token(_) | Self::Certificates(_) => ErrorCode::CredentialsUnusable,
+            Self::Path { .. } => ErrorCode::PathUnusable,
+            Self::ProcessEnv(_) => ErrorCode::ProcessUnusable,
+        }
+    }
+
     /// Prints the error on standard error and gives the exit code.
     pub fn report(&self) -> u8 {
         match self {
@@ -67,7 +78,7 @@ impl CommandError {
                 if !warnings.is_empty() {
                     say(&warnings.render());
                 }
-                say(&format!("error: {}", Chain(self)));
+                say_error(self.code(), self);
             }
             Self::NoConfiguration
             | Self::Call(_)
@@ -75,7 +86,7 @@ impl CommandError {
             | Self::Path { .. }
             | Self::Certificates(_)
             | Self::ProcessEnv(_) => {
-                say(&format!("error: {}", Chain(self)));
+                say_error(self.code(), self);
             }
         }
         self.exit_code()

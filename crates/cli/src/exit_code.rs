@@ -3,8 +3,17 @@
 /// A group of commands was called without one of them, or the files of shells could not be changed.
 pub const EXIT_GROUP: u8 = 1;
 
+/// The service or API that was asked does not serve.
+pub const EXIT_UNHEALTHY: u8 = 1;
+
 /// The stored tasks differ from the configuration.
 pub const EXIT_DIFFERENT: u8 = 2;
+
+/// `cts doctor` has found warnings and no error.
+pub const EXIT_WARNINGS: u8 = 3;
+
+/// `cts doctor` has found errors.
+pub const EXIT_ERRORS: u8 = 4;
 
 /// Anything that has no code of its own.
 pub const EXIT_GENERAL: u8 = 11;

@@ -28,22 +28,22 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
 pub use self::arguments::{
-    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, CreateToken, Diff, Gateway,
-    LogLines, Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace,
-    Schedulers, ServiceCommand, ServiceOptions, Start, StoreCommand, StorePlace,
+    ApiAddress, Apply, ArchiveCommand, ClusterCommand, Configuration, CreateToken, Diff, Doctor,
+    Gateway, LogLines, Migrate, Output, OutputOption, Scheduler, SchedulerCommand, SchedulerPlace,
+    Schedulers, ServiceCommand, ServiceOptions, ServiceRole, Start, StoreCommand, StorePlace,
     StoredConfigCommand, TokenCommand, Watcher, Worker, WorkersCommand,
 };
 pub use self::commands::task::table::table;
 pub use self::commands::task::{confirm, on_one_line};
-pub use self::configuration::load;
+pub use self::configuration::{load, read};
 pub use self::error::CommandError;
 pub use self::exit_code::*;
 pub use self::invocation::invoked_as::InvokedAs;
-pub use self::output::{print, say};
+pub use self::output::{print, say, say_error};
 
 use self::arguments::{Command, ConfigCommand, DumpFormat};
 use self::commands::scheduler_call::SchedulerCalls;
-use self::commands::{certs, cluster, config, task, workers};
+use self::commands::{certs, cluster, config, health, task, workers};
 use self::invocation::answer::Answer;
 use self::invocation::{Request, version};
 
@@ -65,6 +65,8 @@ pub enum Outcome {
     Store(StoreCommand),
     /// A command that compares a configuration with a store.
     StoredConfig(StoredConfigCommand),
+    /// `cts doctor`, which uses everything that services use.
+    Doctor(Doctor),
 }
 
 /// Reads and answers the words behind the name that the program was called by. `terraform` is the range of
@@ -75,7 +77,8 @@ pub fn run(
     terraform: &str,
     process_env: &ProcessEnv,
 ) -> Outcome {
-    let invoked_as = InvokedAs::of(called);
+    let (invoked_as, words) = InvokedAs::resolve(called, words);
+    let words = words.as_slice();
     let completed = match invoked_as {
         InvokedAs::Original => original::completion::answer(process_env),
         InvokedAs::Ours | InvokedAs::Service { .. } => completion::answer(words, process_env),
@@ -108,6 +111,7 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         }
         Command::Scheduler(command) => return Outcome::Scheduler(command),
         Command::Store(command) => return Outcome::Store(command),
+        Command::Doctor(command) => return Outcome::Doctor(command),
         Command::Config(ConfigCommand::Stored(command)) => return Outcome::StoredConfig(command),
         Command::Config(ConfigCommand::Validate {
             configuration,
@@ -126,13 +130,16 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         Command::Audit(command) => wait_for(task::audit(command, process_env)),
         Command::Import(command) => wait_for(task::import(command, process_env)),
         Command::Certs(arguments) => certs::run(&arguments, process_env),
+        Command::Health(arguments) => {
+            wait_for(health::run(&arguments, process_env)).and_then(|ended| ended)
+        }
         Command::Completion { shell } => completion::print_script(shell),
         Command::Man { page, directory } => manual::run(&page, directory.as_deref(), process_env),
     };
     Outcome::Ended(ended.unwrap_or_else(|error| error.report()))
 }
 
-fn wait_for(running: impl Future<Output = u8>) -> Result<u8, CommandError> {
+fn wait_for<T>(running: impl Future<Output = T>) -> Result<T, CommandError> {
     let runtime = Runtime::new().map_err(CommandError::ProcessEnv)?;
     Ok(runtime.block_on(running))
 }

@@ -1,12 +1,20 @@
 //! Output of commands for the user who started them.
 
+use std::error::Error;
 use std::io::{self, Write as _};
+
+use cts_core::{Chain, ErrorCode};
 
 use crate::error::CommandError;
 
 /// Writes a message to standard error.
 pub fn say(text: &str) {
     drop(writeln!(io::stderr(), "{}", text.trim_end()));
+}
+
+/// Writes an error with its causes and its code to standard error (docs/runbook.md#error-codes).
+pub fn say_error(code: ErrorCode, error: &(dyn Error + 'static)) {
+    say(&format!("error: {} [{code}]", Chain(error)));
 }
 
 /// Where the help of the command `call` is, such as `cts task create`.

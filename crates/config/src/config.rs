@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use crate::blocks::consul::ConsulConfig;
-use crate::blocks::database::DatabaseConfig;
+use crate::blocks::database::{DatabaseConfig, DatabaseUrl, DatabaseUrlError};
 use crate::blocks::driver::{BackendRefusal, TerraformDriver};
 use crate::blocks::environment;
 use crate::blocks::gateway::GatewayConfig;
@@ -129,6 +129,17 @@ impl Config {
         }
     }
 
+    /// Reads the URL of the database, if it is in a file. From then on it is one of [`Config::secrets`].
+    ///
+    /// # Errors
+    /// If the file holds no URL, or is open to every user of the machine.
+    pub fn read_database_url(&mut self) -> Result<(), DatabaseUrlError> {
+        if let Some(database) = &mut self.database {
+            database.url = DatabaseUrl::Text(database.url.read()?);
+        }
+        Ok(())
+    }
+
     /// The tokens and passwords of cts itself, which no output may show. The secrets of providers and
     /// backends are in their blocks.
     pub fn secrets(&self) -> Vec<SecretString> {
@@ -137,7 +148,9 @@ impl Config {
             consul.token.as_ref(),
             consul.auth.as_ref().map(|auth| &auth.password),
             self.vault.as_ref().and_then(|vault| vault.token.as_ref()),
-            self.database.as_ref().map(|database| &database.url),
+            self.database
+                .as_ref()
+                .and_then(|database| database.url.text()),
             self.terraform_cloud
                 .as_ref()
                 .and_then(|driver| driver.token.as_ref()),

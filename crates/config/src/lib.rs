@@ -21,7 +21,7 @@ mod top_level;
 pub use blocks::client_limits::{ClientLimit, GatewayLimits, ServicesLimits};
 pub use blocks::client_tls::ClientTls;
 pub use blocks::consul::{BasicAuth, ConsulConfig, DefaultCheck, ServiceRegistration};
-pub use blocks::database::DatabaseConfig;
+pub use blocks::database::{DatabaseConfig, DatabaseUrl, DatabaseUrlError};
 pub use blocks::driver::{BackendRefusal, ReleaseSource, TerraformDriver};
 pub use blocks::gateway::{GatewayConfig, GatewayMode};
 pub use blocks::high_availability::{HaStorage, HighAvailability};
@@ -45,6 +45,7 @@ pub use report::problem::{Problem, Report, Severity};
 pub use tasks::declaration::DeclaredTasks;
 pub use tasks::file::{TaskFile, TaskFileError, load_task_file};
 pub use tasks::file_keys::file_only_keys;
+pub use tasks::pinned::unpinned_module;
 
 #[cfg(test)]
 mod tests;

@@ -28,7 +28,7 @@ const BODY_SHOWN: usize = 4096;
 /// future is dropped.
 #[derive(Debug, Clone)]
 pub struct ConsulClient {
-    client: Client,
+    pub(crate) client: Client,
     /// Connections that queries use.
     http2_pool: Http2Pool,
     base: String,
@@ -247,7 +247,7 @@ impl ConsulClient {
         }
     }
 
-    async fn get(
+    pub(crate) async fn get(
         &self,
         path: &str,
         parameters: &[(&str, &str)],
@@ -258,7 +258,7 @@ impl ConsulClient {
     }
 
     /// Parameters with an empty value are left out.
-    fn url(&self, path: &str, parameters: &[(&str, &str)]) -> Url {
+    pub(crate) fn url(&self, path: &str, parameters: &[(&str, &str)]) -> Url {
         let mut url = transport::url(&self.base, path);
         let everywhere = [("partition", self.partition.as_deref().unwrap_or_default())];
         let given = parameters
@@ -280,7 +280,7 @@ impl ConsulClient {
         self.accept(self.answer(request, deadline).await?).await
     }
 
-    async fn answer(
+    pub(crate) async fn answer(
         &self,
         mut request: RequestBuilder,
         deadline: Option<Duration>,
@@ -294,7 +294,7 @@ impl ConsulClient {
         request.send().await.map_err(transport_error)
     }
 
-    async fn accept(&self, answer: Response) -> Result<Response, ConsulError> {
+    pub(crate) async fn accept(&self, answer: Response) -> Result<Response, ConsulError> {
         let status = answer.status();
         if status.is_success() {
             return Ok(answer);
@@ -309,7 +309,7 @@ impl ConsulClient {
     }
 
     /// The whole body, without its compression.
-    async fn body(&self, mut answer: Response) -> Result<Vec<u8>, ConsulError> {
+    pub(crate) async fn body(&self, mut answer: Response) -> Result<Vec<u8>, ConsulError> {
         let mut bytes = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(transport_error)? {
             if bytes.len() + chunk.len() > self.longest_answer {

@@ -6,7 +6,7 @@
 //!
 //! Start with [`ConsulSettings`] and [`ConsulClient`]; [`QueryPool`] follows any number
 //! of queries, [`poll`] one. [`keep_registered`]
-//! makes the program itself known there.
+//! makes the program itself known there. [`Right`] and `inspection.rs` are for `cts doctor`.
 #![warn(missing_docs)]
 
 mod address;
@@ -16,6 +16,7 @@ mod client;
 mod error;
 mod health;
 mod http2_pool;
+mod inspection;
 mod kv;
 mod leader;
 mod poll;
@@ -24,6 +25,7 @@ mod query_pool;
 mod query_slot;
 mod recovery;
 mod registration;
+mod rights;
 mod settings;
 mod transport;
 
@@ -31,8 +33,10 @@ pub use address::is_plain_over_network;
 pub use client::{Answer, ConsulClient};
 pub use error::{ConsulError, SettingsError};
 pub use health::UnreadableInstance;
+pub use inspection::{AgentSummary, Authorization, OwnToken};
 pub use poll::{MAX_RETRY_DELAY, MIN_REQUEST_INTERVAL, PollEvent, poll};
 pub use query::Query;
 pub use query_pool::{QueryPool, Usage as QueryPoolUsage};
 pub use registration::{DEREGISTRATION_LIMIT, REGISTRATION_LOOK, Registration, keep_registered};
+pub use rights::{Resource, Right, Scope, rights_of};
 pub use settings::{ConsulSettings, TlsSettings};

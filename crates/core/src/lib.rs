@@ -33,6 +33,7 @@ mod dependency;
 mod digest;
 mod draft;
 mod engine;
+mod error_code;
 mod event;
 mod excerpt;
 mod file_error;
@@ -63,6 +64,7 @@ mod size;
 pub mod state;
 mod task;
 mod timeouts;
+mod trace;
 mod view;
 mod worker;
 
@@ -93,6 +95,7 @@ pub use dependency::{Dependency, Trigger};
 pub use digest::{Digest, InvalidDigest};
 pub use draft::{DraftBufferPeriod, DraftWorkspace, InvalidDraft, TaskDraft};
 pub use engine::EngineKind;
+pub use error_code::ErrorCode;
 pub use event::{EVENTS_KEPT, Event, EventConfig, TaskStatus};
 pub use excerpt::excerpt;
 pub use file_error::FileError;
@@ -125,6 +128,7 @@ pub use task::{
     BundleReference, CloudExecution, CloudWorkspace, TaskDefinition, TaskOrigin, TaskSpec,
 };
 pub use timeouts::{StepTimeouts, TaskTimeouts};
+pub use trace::{InvalidTraceContext, MOST_LINKS, RunTrace, SpanId, TraceContext, TraceId};
 pub use view::{
     CatalogService, CatalogServicesView, Item, ItemKey, ItemKind, KeyValue, ServiceView,
     ServicesView, UnknownRevision, View, ViewDelta, ViewId, ViewSnapshot,

@@ -12,6 +12,9 @@ mod translation;
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::Parser;
+use regex_syntax::hir::Look;
+use regex_syntax::hir::literal::Extractor;
 
 pub use self::invalid_regexp::InvalidRegexp;
 
@@ -62,6 +65,19 @@ impl Regexp {
     /// Whether a name has a part that matches.
     pub fn is_match(&self, name: &str) -> bool {
         self.compiled.is_match(name)
+    }
+
+    /// The longest text with which every matching name begins; empty if names may begin in several ways.
+    pub fn prefix(&self) -> String {
+        let Ok(parsed) = Parser::new().parse(self.compiled.as_str()) else {
+            return String::new();
+        };
+        if !parsed.properties().look_set_prefix().contains(Look::Start) {
+            return String::new();
+        }
+        let beginnings = Extractor::new().extract(&parsed);
+        let common = beginnings.longest_common_prefix().unwrap_or_default();
+        String::from_utf8_lossy(common).into_owned()
     }
 }
 

@@ -1,10 +1,15 @@
-//! Health that a server reports.
+//! Health that a server reports, and how a client asks for it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tonic::Status;
+use tonic::transport::Channel;
 use tonic_health::ServingStatus;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus as Answer;
+use tonic_health::pb::health_client::HealthClient;
 use tonic_health::server::HealthReporter;
 
 /// Changes at run time the health that a server reports (`grpc.health.v1`), for the server as a whole and each
@@ -51,6 +56,18 @@ impl Default for HealthSwitch {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Asks the server at the other end of `channel` whether it serves, as a whole.
+///
+/// # Errors
+/// If the server cannot be reached, or answers no health checks.
+pub async fn serves(channel: Channel) -> Result<bool, Status> {
+    let request = HealthCheckRequest {
+        service: String::new(),
+    };
+    let answer = HealthClient::new(channel).check(request).await?;
+    Ok(answer.get_ref().status() == Answer::Serving)
 }
 
 /// Sets the server as a whole and the services with these names.

@@ -10,8 +10,8 @@ mod signals;
 mod tasks;
 
 pub use log::{
-    LONGEST_DATAGRAM, LogError, LogFormat, LogSettings, SYSLOG_SOCKETS, SyslogError,
-    SyslogSettings, init_log, visible,
+    LONGEST_DATAGRAM, Line, LineSink, LogError, LogFormat, LogRelay, LogSettings, SYSLOG_SOCKETS,
+    SyslogError, SyslogSettings, TraceOfSpan, Value, init_log, visible,
 };
 pub use process_env::ProcessEnv;
 pub use signals::StopSignals;

@@ -4,6 +4,7 @@ mod format;
 mod json;
 mod line;
 mod output;
+mod relay;
 mod syslog;
 mod text;
 
@@ -19,6 +20,8 @@ use crate::log::output::Output;
 use crate::log::syslog::Syslog;
 
 pub use crate::log::format::LogFormat;
+pub use crate::log::line::{Line, TraceOfSpan, Value};
+pub use crate::log::relay::{LineSink, LogRelay};
 pub use crate::log::syslog::{LONGEST_DATAGRAM, SYSLOG_SOCKETS, SyslogError, SyslogSettings};
 pub use crate::log::text::visible;
 
@@ -31,6 +34,8 @@ pub struct LogSettings {
     pub format: LogFormat,
     /// The second destination; standard error is always one.
     pub syslog: Option<SyslogSettings>,
+    /// The third destination, which begins later.
+    pub relay: Option<LogRelay>,
 }
 
 /// The configured log cannot be installed.
@@ -55,7 +60,7 @@ pub fn init_log(
     clock: Arc<dyn Clock>,
 ) -> Result<(), LogError> {
     let syslog = settings.syslog.map(Syslog::open).transpose()?;
-    let output = Output::new(settings.format, clock, console, syslog);
+    let output = Output::new(settings.format, clock, console, syslog, settings.relay);
     tracing_subscriber::registry()
         .with(filter(settings.level))
         .with(output)

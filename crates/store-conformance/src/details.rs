@@ -29,6 +29,7 @@ pub(super) fn details(text: &str) -> RunDetails {
                 ..PhaseTimes::default()
             },
             remote_url: Some(text.replace(char::is_control, " ")),
+            error_code: Some("terraform-failed".to_owned()),
         },
         findings: RunFindings {
             changes: vec![ResourceChange {

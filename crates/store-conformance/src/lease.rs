@@ -23,6 +23,7 @@ fn named(run: RunId, epoch: LeaseEpoch) -> Lease {
         timeouts: TaskTimeouts::default(),
         state: StateRecord::default(),
         delivery: None,
+        trace: None,
     }
 }
 

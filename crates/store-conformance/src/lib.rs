@@ -55,6 +55,7 @@ pub mod swallowed;
 pub mod tasks;
 pub mod terraform_states;
 pub mod ticks;
+pub mod traces;
 pub mod transfer;
 pub mod waits;
 pub mod walk;

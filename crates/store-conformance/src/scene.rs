@@ -155,6 +155,7 @@ impl<F: Fixture> Scene<F> {
             guarded: None,
             tick: None,
             check_key: None,
+            trace: None,
         }
     }
 

@@ -91,6 +91,10 @@ macro_rules! store_suite {
                 ticks_go_with_their_task,
                 the_version_changes_with_every_tick,
             }
+            traces {
+                a_run_keeps_its_trace_and_links_those_that_are_merged,
+                a_requested_run_has_the_trace_of_its_request,
+            }
             logs {
                 lines_come_back_in_order_page_by_page,
                 a_log_has_ended_when_its_run_has,

@@ -178,6 +178,7 @@ impl<F: Fixture> Walk<F> {
             guarded: self.perhaps_guarded(text),
             tick: self.dice.one_in(3).then(|| self.scene.event_id()),
             check_key: None,
+            trace: None,
         }
     }
 

@@ -144,6 +144,16 @@ impl Target {
         })
     }
 
+    /// The server and the name of the database, without credentials.
+    pub(crate) fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// `sslmode` of the address.
+    pub(crate) fn tls_mode(&self) -> PgSslMode {
+        self.options.get_ssl_mode()
+    }
+
     pub(crate) fn open_error(
         &self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,

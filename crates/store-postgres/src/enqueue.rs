@@ -60,7 +60,7 @@ async fn enqueue_encoded(
             let request = &requests[place];
             let situation = situations.get(request.task.as_str());
             let plan = EnqueueContext::decide(situation, request, now);
-            changes.add(request, &plan);
+            changes.add(request, &plan)?;
             answers[place] = Some(plan.answer);
         }
         changes.write(&mut transaction, encoded, now).await?;
@@ -125,6 +125,7 @@ async fn situations(
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
                t.tried_input, t.cancelled_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
+               q.trace AS queued_trace,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
                t.applied_instances, t.released_instances,

@@ -112,7 +112,7 @@ async fn try_acquire(
                 updated_at = cts_now()
             FROM candidate
             WHERE r.id = candidate.id AND r.status IS NOT DISTINCT FROM 'queued'
-            RETURNING r.id, r.task_name, r.kind, r.destroys, r.holder, r.epoch, r.input_hash, r.attempts
+            RETURNING r.id, r.task_name, r.kind, r.destroys, r.holder, r.epoch, r.input_hash, r.attempts, r.trace
         ), busy AS (
             -- From now on Terraform may change anything, so nothing counts as applied. Plans and
             -- checks change nothing.

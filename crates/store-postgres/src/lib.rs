@@ -26,6 +26,7 @@ mod enqueue;
 mod guards;
 mod hints;
 mod inputs;
+mod inspection;
 mod leadership;
 mod lease;
 mod log_space;
@@ -44,6 +45,7 @@ mod version;
 
 pub use connection::{Settings, is_unverified_over_network};
 pub use database::{PostgresDatabase, PostgresStore, connect};
+pub use inspection::{Inspection, ServerState, TlsMode, inspect};
 pub use pooling::PoolerError;
-pub use schema::{AppliedMigration, SchemaError, migrate, pending};
+pub use schema::{AppliedMigration, SchemaError, SchemaState, migrate, pending};
 pub use transfer::{PostgresImport, check_empty, export};

@@ -19,7 +19,7 @@ const MOVE: &str = include_str!("../predecessor/move.sql");
 const TABLE: &str = "_sqlx_migrations";
 
 /// Version 13, in the server's form.
-const OLDEST_SERVER: i32 = 130_000;
+pub(crate) const OLDEST_SERVER: i32 = 130_000;
 
 /// Why a database cannot be used as it is. Found as the source of [`StoreError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -109,6 +109,47 @@ pub async fn pending(settings: &Settings) -> Result<Vec<AppliedMigration>, Store
     let closed = connection.close().await;
     closed.map_err(|error| target.open_error(error))?;
     Ok(steps(&plan))
+}
+
+/// Whether the schema fits this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaState {
+    /// It does.
+    Fits {
+        /// Number of its newest migration.
+        newest: i64,
+        /// Whether a newer program has made it.
+        is_newer: bool,
+    },
+    /// Migrations are missing, oldest first.
+    Older(Vec<AppliedMigration>),
+    /// This program cannot work with it.
+    Mismatch(SchemaMismatch),
+}
+
+impl SchemaState {
+    /// Reads the state of the schema. Changes nothing.
+    pub(crate) async fn read(
+        target: &Target,
+        connection: &mut PgConnection,
+    ) -> Result<Self, StoreError> {
+        let stored = stored(&mut shared(connection))
+            .await
+            .map_err(|error| target.open_error(error))?;
+        let own = MIGRATIONS.iter();
+        let newest_own = own.clone().map(|migration| migration.version).max();
+        let newest = stored.applied.keys().next_back().copied();
+        Ok(
+            match stored.plan(own.map(|it| (it.version, &*it.checksum))) {
+                Ok(plan) if plan.missing.is_empty() => Self::Fits {
+                    newest: newest.unwrap_or_default(),
+                    is_newer: newest > newest_own,
+                },
+                Ok(plan) => Self::Older(steps(&plan)),
+                Err(mismatch) => Self::Mismatch(mismatch),
+            },
+        )
+    }
 }
 
 /// Refuses a server, a pooler before it, or a schema that this program cannot work with.

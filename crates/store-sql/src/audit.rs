@@ -5,6 +5,7 @@ use std::time::Duration;
 use cts_core::RunId;
 use cts_core::access::{AuditAction, AuditRecord};
 use cts_store::cell::encoded;
+use cts_store::enqueue::stored_trace;
 use cts_store::{StoreError, StoredRecord, decode};
 
 use crate::{Connection, integer, sql};
@@ -36,6 +37,16 @@ pub async fn note(
         for statement in &statements[..if is_deleted { 3 } else { 2 }] {
             let noted = sql(OPERATION, *statement).bind(run).bind(&caller);
             noted.execute(c).await?;
+        }
+        if let Some(trace) = stored_trace(record.trace.as_ref())? {
+            let statements = [
+                "-- recording: the trace of the request\nUPDATE run_requests SET trace = $2 WHERE run_id = $1",
+                "-- recording: the trace of the run\nUPDATE runs SET trace = $2 WHERE id = $1",
+            ];
+            for statement in statements {
+                let noted = sql(OPERATION, statement).bind(run).bind(&trace);
+                noted.execute(c).await?;
+            }
         }
     }
     write(c, std::slice::from_ref(record)).await

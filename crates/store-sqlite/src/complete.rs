@@ -105,6 +105,7 @@ async fn end(
                     input: end.input,
                     due_at: now.saturating_add(span_micros(wait)),
                     settings: settings_of(connection, end.completion.run).await?,
+                    trace: None,
                 };
                 insert_run(connection, retry, now).await?;
             }

@@ -2,7 +2,7 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, RunId};
-use cts_store::enqueue::{EnqueueContext, EnqueueError};
+use cts_store::enqueue::{EnqueueContext, EnqueueError, stored_trace};
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use cts_store_sql::settings::stored;
 use cts_store_sql::{checks, shrink_limits, tick_events};
@@ -23,6 +23,8 @@ pub(crate) struct NewRun<'a> {
     pub(crate) due_at: i64,
     /// The settings that its worker must have.
     pub(crate) settings: Option<i64>,
+    /// Its trace as it is stored; a requested run has that of its request.
+    pub(crate) trace: Option<String>,
 }
 
 /// Decides these requests, one after the other.
@@ -73,6 +75,7 @@ async fn enqueue(
             input: request.input.hash,
             due_at: new.place.map_or(now, |place| place.min(now)),
             settings: request.input.settings.map(stored),
+            trace: stored_trace(plan.trace.as_ref())?,
         };
         insert_run(connection, run, now).await?;
         if new.requested {
@@ -80,7 +83,8 @@ async fn enqueue(
         }
     }
     if plan.replaces {
-        replace(connection, plan.answer.queued, request, now).await?;
+        let trace = stored_trace(plan.trace.as_ref())?;
+        replace(connection, plan.answer.queued, request, trace, now).await?;
     }
     for (applies, statement) in [
         (plan.begins_anew, FORGET_FAILURES),
@@ -128,7 +132,7 @@ async fn situation(
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
                t.cancelled_input,
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
-               q.due_at AS queued_due,
+               q.due_at AS queued_due, q.trace AS queued_trace,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
                t.applied_instances, t.released_instances,
@@ -158,9 +162,10 @@ pub(crate) async fn insert_run(
     sqlx::query(
         "-- insert_run
         INSERT INTO runs (id, task_name, incarnation, kind, no_retry, requested, input_hash, status,
-                          due_at, created_at, updated_at, settings, requested_by)
+                          due_at, created_at, updated_at, settings, requested_by, trace)
         SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7, ?8,
-               CASE WHEN ?4 THEN (SELECT requested_by FROM run_requests WHERE run_id = ?1) END
+               CASE WHEN ?4 THEN (SELECT requested_by FROM run_requests WHERE run_id = ?1) END,
+               CASE WHEN ?4 THEN (SELECT trace FROM run_requests WHERE run_id = ?1) ELSE ?9 END
         FROM tasks WHERE name = ?2",
     )
     .bind(run.id.to_string())
@@ -171,6 +176,7 @@ pub(crate) async fn insert_run(
     .bind(run.due_at)
     .bind(now)
     .bind(run.settings)
+    .bind(run.trace)
     .execute(connection)
     .await
     .map_err(failed_to("queue a run"))?;
@@ -183,18 +189,20 @@ async fn replace(
     connection: &mut SqliteConnection,
     queued: Option<RunId>,
     request: &EnqueueRequest,
+    trace: Option<String>,
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- enqueue: replace
         UPDATE runs
-        SET input_hash = ?1, settings = ?4, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
+        SET input_hash = ?1, settings = ?4, trace = ?5, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
         WHERE id = ?3 AND status = 'queued'",
     )
     .bind(request.input.hash.to_string())
     .bind(now)
     .bind(queued.map(|run| run.to_string()))
     .bind(request.input.settings.map(stored))
+    .bind(trace)
     .execute(connection)
     .await
     .map_err(failed_to("replace the input of a queued run"))?;

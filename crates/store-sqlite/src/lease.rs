@@ -62,7 +62,7 @@ pub(crate) async fn acquire(
                   AND (t.requires_version IS NULL OR e.value ->> 1 = t.requires_version))
             ORDER BY r.due_at, r.id
             LIMIT 1)
-        RETURNING id, task_name, kind, destroys, holder, epoch, input_hash, attempts,
+        RETURNING id, task_name, kind, destroys, holder, epoch, input_hash, attempts, trace,
             NULL AS delivery, NULL AS delivery_first_run,
             (SELECT t.spec FROM tasks t
              WHERE t.name = task_name AND t.spec LIKE '%\"timeouts\":{%') AS timed_spec,

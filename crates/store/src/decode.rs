@@ -75,6 +75,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
         started_at: row.time_if_any("started_at")?,
         finished_at: row.time_if_any("finished_at")?,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
+        trace: row.json_if_any("trace")?,
     })
 }
 
@@ -91,6 +92,7 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
         attempt: row.number("attempts")?,
         timeouts: row.cell("spec").timeouts(row.text_if_any("timed_spec")?)?,
         delivery: delivery(&row)?,
+        trace: row.json_if_any("trace")?,
         state: leased_state(&row)?,
     })
 }

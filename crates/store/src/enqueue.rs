@@ -6,9 +6,11 @@ use cts_core::runs::{
     forgets_attempts, may_enqueue,
 };
 use cts_core::{
-    Baseline, Blocked, Content, Digest, EventId, InstanceCounts, Loss, RunId, TaskPhase, TaskSpec,
+    Baseline, Blocked, Content, Digest, EventId, InstanceCounts, Loss, RunId, RunTrace, TaskPhase,
+    TaskSpec,
 };
 
+use crate::cell::encoded;
 use crate::error::{LeaderError, StoreError};
 use crate::fields::{Columns, Fields};
 use crate::model::{EnqueueRequest, Enqueued, Unchanged};
@@ -36,6 +38,7 @@ pub struct EnqueueContext {
     runs: TaskRuns,
     queued: Option<RunId>,
     queued_due: Option<i64>,
+    queued_trace: Option<RunTrace>,
     /// When the leased run that waits for something outside of cts was due.
     waiting_due: Option<i64>,
     tried: Option<Digest>,
@@ -74,6 +77,8 @@ pub struct EnqueuePlan {
     pub check_key: Option<Digest>,
     /// Change of the stored state of the shrink limit.
     pub guard: Option<GuardChange>,
+    /// The trace of the inserted run, or of the queued one that gets this input.
+    pub trace: Option<RunTrace>,
 }
 
 /// Stored state of a task's shrink limit.
@@ -85,6 +90,12 @@ pub struct GuardChange {
     pub released: Option<InstanceCounts>,
     /// The applied instances are not compared with any more, since the task has no shrink limit.
     pub forgets: bool,
+}
+
+/// The stored form of a run's trace.
+pub fn stored_trace(trace: Option<&RunTrace>) -> Result<Option<String>, StoreError> {
+    let trace = trace.map(|trace| encoded("store a trace", trace));
+    trace.transpose()
 }
 
 /// Where a new run is queued.
@@ -170,7 +181,8 @@ impl EnqueueContext {
     /// Reads a row of `tasks` with the own columns of the task and these:
     ///
     /// * the task: `has_failed`, and `applied_instances` of the newest apply
-    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry` and `queued_due`
+    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_due` and
+    ///   `queued_trace`
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
     /// * its leased apply that waits: `waiting_due`
     /// * the run with the id of the request: `earlier` and `earlier_requested`
@@ -195,6 +207,7 @@ impl EnqueueContext {
             },
             queued: runs.id_under("queued_id", "id")?,
             queued_due: runs.integer_if_any("queued_due")?,
+            queued_trace: runs.json_if_any("queued_trace")?,
             waiting_due: runs.integer_if_any("waiting_due")?,
             tried: task.parse_if_any("tried_input")?,
             has_failed: task.flag("has_failed")?,
@@ -236,6 +249,7 @@ impl EnqueueContext {
             tick: None,
             check_key: None,
             guard: None,
+            trace: request.trace.clone(),
         };
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
         if let Some(situation) = situation.filter(may) {
@@ -299,7 +313,18 @@ impl EnqueueContext {
                 plan.inserts = Some(self.new_place(self.queued_due));
                 answer.cancelled = answer.queued.replace(request.run);
             }
-            EnqueueDecision::Replace => plan.replaces = true,
+            EnqueueDecision::Replace => {
+                plan.replaces = true;
+                let queued = self.queued_trace.clone();
+                plan.trace = match &request.trace {
+                    Some(later) => {
+                        let mut trace = queued.unwrap_or_default();
+                        trace.merge(later);
+                        Some(trace)
+                    }
+                    None => queued,
+                };
+            }
             EnqueueDecision::Keep | EnqueueDecision::Block | EnqueueDecision::Withhold => {}
             EnqueueDecision::Skip { cancel_queued } => {
                 plan.skips = true;

@@ -9,7 +9,8 @@ use cts_core::runs::{
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
     Blocked, Capabilities, Delivery, Digest, Event, EventId, FrozenInput, InstanceCounts,
-    LeaseEpoch, Loss, RemoteRun, RunId, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts, WorkerId,
+    LeaseEpoch, Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts,
+    WorkerId,
 };
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
@@ -39,6 +40,9 @@ pub struct EnqueueRequest {
     pub tick: Option<EventId>,
     /// Key of a check that makes a disabled task ready ([`TaskCheck::key`](cts_core::TaskCheck::key)).
     pub check_key: Option<Digest>,
+    /// The trace of a new run; it is linked to the run into which the input is merged. A requested run has the trace of
+    /// its request.
+    pub trace: Option<RunTrace>,
 }
 
 /// An input of a task with a shrink limit.
@@ -122,6 +126,8 @@ pub struct Lease {
     pub state: StateRecord,
     /// Delivery to the receivers of webhooks, if the run applies.
     pub delivery: Option<Delivery>,
+    /// The trace of the run, if it has one.
+    pub trace: Option<RunTrace>,
 }
 
 /// The end of an attempt.
@@ -261,6 +267,8 @@ pub struct RunRecord {
     pub finished_at: Option<DateTime<Utc>>,
     /// Caller that requested it, for display; `None` if a change of data led to it.
     pub requested_by: Option<String>,
+    /// Its trace, if it has one.
+    pub trace: Option<RunTrace>,
 }
 
 impl RunRecord {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use opentelemetry_otlp::{MetricExporter, WithExportConfig, WithTonicConfig};
+use opentelemetry_otlp::{
+    LogExporter, MetricExporter, SpanExporter, WithExportConfig, WithTonicConfig,
+};
 use opentelemetry_sdk::metrics::PeriodicReader;
 use secrecy::ExposeSecret as _;
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
@@ -22,6 +24,16 @@ pub(crate) fn metrics(
     let exporter = configured(MetricExporter::builder().with_tonic(), settings)?.build()?;
     let reader = PeriodicReader::builder(exporter).with_interval(settings.interval);
     Ok(reader.build())
+}
+
+/// Exports log lines. Must be called inside a runtime.
+pub(crate) fn logs(settings: &OtlpSettings) -> Result<LogExporter, TelemetryError> {
+    Ok(configured(LogExporter::builder().with_tonic(), settings)?.build()?)
+}
+
+/// Exports spans. Must be called inside a runtime.
+pub(crate) fn spans(settings: &OtlpSettings) -> Result<SpanExporter, TelemetryError> {
+    Ok(configured(SpanExporter::builder().with_tonic(), settings)?.build()?)
 }
 
 fn configured<B>(builder: B, settings: &OtlpSettings) -> Result<B, TelemetryError>

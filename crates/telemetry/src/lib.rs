@@ -5,7 +5,9 @@
 #![warn(missing_docs)]
 
 mod exporters;
+mod held_spans;
 mod listener;
+mod log_export;
 mod process_metrics;
 mod readiness;
 mod scrape_access;
@@ -13,11 +15,16 @@ mod settings;
 mod signals;
 mod task_names;
 mod telemetry;
+mod traces;
 
+pub use held_spans::HeldSpans;
 pub use listener::Listener;
+pub use log_export::{ExportedLine, LogExport};
+pub use opentelemetry::logs::AnyValue;
 pub use readiness::Readiness;
 pub use scrape_access::ScrapeAccess;
 pub use settings::{Identity, OtlpSettings, TelemetrySettings};
 pub use signals::Signals;
 pub use task_names::{OTHER_TASKS, TaskNames};
 pub use telemetry::{Metrics, MetricsError, Telemetry, TelemetryError};
+pub use traces::{SamplingRate, Span, Traces};

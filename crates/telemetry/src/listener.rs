@@ -3,7 +3,6 @@
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -38,9 +37,6 @@ const HEADER_LIMIT: Duration = Duration::from_secs(90);
 
 /// Time for requests in progress when the listener ends.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
-
-/// The application protocol (ALPN) of the listener.
-const PROTOCOL: &[u8] = b"http/1.1";
 
 /// Serves `/metrics`, `/health/live` and `/health/ready`.
 #[derive(Debug)]
@@ -140,10 +136,8 @@ fn opening(tls: Option<ServerTls>) -> OpenConnection<Stream> {
         return Box::new(|stream| Box::pin(ready(Ok(Stream::Plain(stream)))));
     };
     Box::new(move |stream| {
-        // The certificate is that of the gRPC listener, the protocol is not.
-        let mut config = (*tls.current()).clone();
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        // The files are those of gRPC, which speaks HTTP/2 alone.
+        let acceptor = TlsAcceptor::from(tls.current_with(&["http/1.1"]));
         Box::pin(async move { Ok(Stream::Tls(Box::new(acceptor.accept(stream).await?))) })
     })
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::Clock;
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;
 use opentelemetry_semantic_conventions::attribute::{
@@ -35,6 +37,10 @@ pub struct TelemetrySettings {
     pub served: bool,
     /// The collector, if there is one.
     pub otlp: Option<OtlpSettings>,
+    /// Percentage of the traces of successful runs that is exported.
+    pub traces_kept: u32,
+    /// The clock of spans.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// A collector that speaks OTLP over gRPC.

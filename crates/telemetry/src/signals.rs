@@ -4,12 +4,15 @@ use opentelemetry::metrics::Meter;
 
 use crate::task_names::TaskNames;
 use crate::telemetry::Telemetry;
+use crate::traces::Traces;
 
 /// Records the signals of one service (docs/telemetry.md). Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Signals {
     /// Makes instruments.
     pub meter: Meter,
+    /// Exports spans.
+    pub traces: Traces,
     /// Limits the names of tasks that become labels.
     pub task_names: TaskNames,
 }

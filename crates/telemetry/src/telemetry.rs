@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry::KeyValue;
@@ -16,13 +17,15 @@ use opentelemetry_sdk::metrics::{
 use prometheus::{Registry, TextEncoder};
 
 use crate::exporters;
+use crate::log_export::LogExport;
 use crate::process_metrics;
 use crate::settings::{Identity, TelemetrySettings};
 use crate::signals::Signals;
 use crate::task_names::TaskNames;
+use crate::traces::{SamplingRate, Traces};
 
 /// Name of the scope of all instruments and spans.
-const SCOPE: &str = "cts";
+pub(crate) const SCOPE: &str = "cts";
 
 /// Longest time for the last export of a process.
 const LAST_EXPORT_LIMIT: Duration = Duration::from_secs(2);
@@ -53,6 +56,8 @@ pub struct Telemetry {
     provider: Option<SdkMeterProvider>,
     metrics: Option<Metrics>,
     meter: Meter,
+    traces: Traces,
+    logs: Option<LogExport>,
 }
 
 /// The present values of all instruments. Cheap to clone.
@@ -93,6 +98,8 @@ impl Telemetry {
             provider: None,
             metrics: None,
             meter: NoopMeterProvider::new().meter(SCOPE),
+            traces: Traces::off(),
+            logs: None,
         }
     }
 
@@ -102,9 +109,14 @@ impl Telemetry {
     /// # Errors
     /// If the settings of the collector cannot be used.
     pub fn start(settings: &TelemetrySettings) -> Result<Self, TelemetryError> {
+        let off = Self {
+            traces: traces(settings)?,
+            logs: logs(settings)?,
+            ..Self::off()
+        };
         let exported = settings.otlp.as_ref().filter(|otlp| otlp.metrics);
         if exported.is_none() && !settings.served {
-            return Ok(Self::off());
+            return Ok(off);
         }
         let mut provider = SdkMeterProvider::builder()
             .with_resource(settings.identity.resource())
@@ -130,6 +142,7 @@ impl Telemetry {
             provider: Some(provider),
             metrics,
             meter,
+            ..off
         })
     }
 
@@ -137,8 +150,14 @@ impl Telemetry {
     pub fn signals(&self, task_names: TaskNames) -> Signals {
         Signals {
             meter: self.meter.clone(),
+            traces: self.traces.clone(),
             task_names,
         }
+    }
+
+    /// Takes log lines, if they are exported.
+    pub fn logs(&self) -> Option<LogExport> {
+        self.logs.clone()
     }
 
     /// The values to serve, if they are wanted.
@@ -146,8 +165,12 @@ impl Telemetry {
         self.metrics.clone()
     }
 
-    /// Exports once more and ends, within 2 s. Blocks the thread.
+    /// Exports once more and ends, within 2 s for each signal. Blocks the thread.
     pub fn end(&self) {
+        self.traces.end(LAST_EXPORT_LIMIT);
+        if let Some(logs) = &self.logs {
+            logs.end(LAST_EXPORT_LIMIT);
+        }
         let Some(provider) = &self.provider else {
             return;
         };
@@ -176,6 +199,27 @@ fn stream(instrument: &Instrument) -> Option<Stream> {
         _ => stream,
     };
     stream.build().ok()
+}
+
+fn logs(settings: &TelemetrySettings) -> Result<Option<LogExport>, TelemetryError> {
+    let otlp = settings.otlp.as_ref().filter(|otlp| otlp.logs);
+    let export = otlp.map(|otlp| {
+        let exporter = exporters::logs(otlp)?;
+        Ok(LogExport::new(exporter, settings.identity.resource()))
+    });
+    export.transpose()
+}
+
+fn traces(settings: &TelemetrySettings) -> Result<Traces, TelemetryError> {
+    let Some(otlp) = settings.otlp.as_ref().filter(|otlp| otlp.traces) else {
+        return Ok(Traces::off());
+    };
+    Ok(Traces::exporting(
+        exporters::spans(otlp)?,
+        &settings.identity.resource(),
+        SamplingRate::percent(settings.traces_kept),
+        Arc::clone(&settings.clock),
+    ))
 }
 
 fn describe_build(meter: &Meter, identity: &Identity) {

@@ -68,6 +68,7 @@ async fn work(id: &str, directory: &str, terraform: &str, [stop_in, gone_in]: [D
     let directory = TaskDirectory::new(directory, root);
     let sources = EnvironmentSources {
         inherited: &InheritedEnvironment::of(&inherited),
+        tracing: &[],
         backend: &[],
         task_env: &[],
         lock_timeout: None,

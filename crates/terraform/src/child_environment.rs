@@ -14,6 +14,9 @@ use crate::markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 use crate::step::LOCK_TIMEOUT;
 use crate::trace_log;
 
+/// Variable with the span that spans of Terraform are parts of. Its value belongs to one attempt.
+pub const TRACE_PARENT: &str = "TRACEPARENT";
+
 /// Variables that only cts controls: a `task_env` cannot set them.
 const FORCED: [&str; 4] = [
     "TF_IN_AUTOMATION",
@@ -30,6 +33,8 @@ const FURTHER_ARGUMENTS: [&str; 2] = ["TF_CLI_ARGS_apply", "TF_CLI_ARGS_plan"];
 pub struct EnvironmentSources<'a> {
     /// The part of the environment of cts itself that the processes inherit.
     pub inherited: &'a InheritedEnvironment,
+    /// Settings by which Terraform exports spans of its own, with [`TRACE_PARENT`].
+    pub tracing: &'a [(String, String)],
     /// Settings for the Consul backend (`CONSUL_HTTP_ADDR` and so on).
     pub backend: &'a [(String, String)],
     /// `task_env` of the task's providers, see [`task_env`].
@@ -70,7 +75,12 @@ impl ChildEnvironment {
         directory: &TaskDirectory,
     ) -> Self {
         let mut variables = sources.inherited.variables().clone();
-        for (name, value) in sources.backend.iter().chain(sources.task_env) {
+        for (name, value) in sources
+            .tracing
+            .iter()
+            .chain(sources.backend)
+            .chain(sources.task_env)
+        {
             variables.insert(name.into(), value.into());
         }
         for name in FORCED {

@@ -51,7 +51,7 @@ mod trace_log;
 mod validate;
 
 pub use attempt::Attempt;
-pub use child_environment::{ChildEnvironment, EnvironmentSources, task_env};
+pub use child_environment::{ChildEnvironment, EnvironmentSources, TRACE_PARENT, task_env};
 pub use directory::{SecretFiles, TaskDirectory};
 pub use error::{CommandError, CommandFailure, FileError, MissingOutput};
 pub use executable::{

@@ -168,6 +168,7 @@ mod tests {
             .collect();
         let sources = EnvironmentSources {
             inherited: &InheritedEnvironment::default(),
+            tracing: &[],
             backend: &backend,
             task_env: &[],
             lock_timeout: None,

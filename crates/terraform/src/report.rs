@@ -129,6 +129,7 @@ impl Report {
                 resources: begun.then_some(resources),
                 phases,
                 remote_url: None,
+                error_code: None,
             },
             findings: RunFindings {
                 changes,

@@ -22,6 +22,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
 use crate::attempt::Attempt;
+use crate::child_environment::TRACE_PARENT;
 use crate::data_files::LOCK_FILE;
 use crate::markers::TASK_DIRECTORY_MARKER;
 use crate::render::RootModule;
@@ -37,7 +38,7 @@ const WAIT: Duration = Duration::from_secs(10);
 const SHAPES_KEPT: usize = 1_000;
 
 /// Variables that differ between tasks and mean nothing to `init`.
-const OF_ONE_TASK: [&str; 2] = [TASK_DIRECTORY_MARKER, "TF_LOG_PATH"];
+const OF_ONE_TASK: [&str; 3] = [TASK_DIRECTORY_MARKER, "TF_LOG_PATH", TRACE_PARENT];
 
 /// The shapes that this process has initialised.
 #[derive(Debug, Default)]

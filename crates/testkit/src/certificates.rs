@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    date_time_ymd,
+};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -46,9 +49,22 @@ impl Authority {
 
     /// A new certificate for servers and clients that carries these names, and its key.
     pub fn issue(&self, names: &[&str]) -> (String, String) {
+        self.sign(named(names))
+    }
+
+    /// A certificate as of [`Self::issue`], which ends at the beginning of this day.
+    pub fn issue_until(
+        &self,
+        names: &[&str],
+        (year, month, day): (i32, u8, u8),
+    ) -> (String, String) {
+        let mut params = named(names);
+        params.not_after = date_time_ymd(year, month, day);
+        self.sign(params)
+    }
+
+    fn sign(&self, mut params: CertificateParams) -> (String, String) {
         let key = KeyPair::generate().expect("keys can be made");
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(names).expect("the names are names");
         params.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
             ExtendedKeyUsagePurpose::ClientAuth,
@@ -70,6 +86,11 @@ impl Authority {
         std::fs::write(&files.key, key).expect("the directory is writable");
         files
     }
+}
+
+fn named(names: &[&str]) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    CertificateParams::new(names).expect("the names are names")
 }
 
 impl Default for Authority {

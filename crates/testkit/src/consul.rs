@@ -3,7 +3,7 @@
 mod process;
 mod requests;
 
-pub use self::requests::access_control;
+pub use self::requests::{access_control, access_control_by_default_deny};
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ mod vault;
 pub use certificates::{Authority, KeyPairFiles};
 pub use clock::ManualClock;
 pub use collector::{Collector, attribute};
-pub use consul::{ConsulAgent, access_control};
+pub use consul::{ConsulAgent, access_control, access_control_by_default_deny};
 pub use contains::assert_contains;
 pub use eventually::eventually;
 pub use hcp::HcpServer;

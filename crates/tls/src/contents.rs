@@ -95,6 +95,16 @@ impl Contents {
         Some((cert, key))
     }
 
+    /// The files with certificates, and their contents.
+    pub(crate) fn certificate_files(&self) -> impl Iterator<Item = (&Path, &[u8])> {
+        let identity = self.files.identity.as_ref().zip(self.identity.as_ref());
+        let identity =
+            identity.map(|(files, (cert, _key))| (files.cert.as_path(), cert.as_slice()));
+        let authorities = self.authorities.iter();
+        let authorities = authorities.map(|(path, content)| (path.as_path(), content.as_slice()));
+        identity.into_iter().chain(authorities)
+    }
+
     /// Returns the problem of an identity whose files are in order for themselves.
     pub(crate) fn unusable(&self, source: rustls::Error) -> TlsError {
         match &self.files.identity {
@@ -119,7 +129,10 @@ fn absent(path: &Path, what: &'static str) -> TlsError {
     }
 }
 
-fn certificates(path: &Path, contents: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(
+    path: &Path,
+    contents: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let certificates = CertificateDer::pem_slice_iter(contents)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|source| TlsError::Pem {

@@ -33,6 +33,14 @@ pub enum TlsError {
         /// Expected content.
         what: &'static str,
     },
+    /// A certificate in a file is damaged.
+    #[error("{} holds a certificate that cannot be read", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: x509_parser::nom::Err<x509_parser::error::X509Error>,
+    },
     /// The file of the authorities holds a certificate that cannot be one of an authority.
     #[error("{} holds a certificate that cannot be an authority's", path.display())]
     Authority {
@@ -82,6 +90,7 @@ impl TlsError {
             Self::Read { path, .. }
             | Self::Pem { path, .. }
             | Self::Absent { path, .. }
+            | Self::Certificate { path, .. }
             | Self::Authority { path, .. }
             | Self::ClientCheck { path, .. } => Some(path),
             Self::Mismatch { .. }

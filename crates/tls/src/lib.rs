@@ -23,6 +23,7 @@ mod plain_text;
 mod reload;
 mod server;
 mod trust;
+mod validity;
 mod verifiers;
 
 pub use client::ClientFiles;
@@ -36,3 +37,4 @@ pub use plain_text::{answers_in_plain_text, causes};
 pub use reload::Reloading;
 pub use server::{ServerFiles, ServerTls};
 pub use trust::AuthorityPresented;
+pub use validity::Validity;

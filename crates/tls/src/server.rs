@@ -58,6 +58,14 @@ impl ServerTls {
     pub fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.current())
     }
+
+    /// Returns the configuration for a connection that begins now, at a listener that speaks other application
+    /// protocols (ALPN) than those of the files.
+    pub fn current_with(&self, protocols: &[&str]) -> Arc<ServerConfig> {
+        let mut config = ServerConfig::clone(&self.0.current());
+        config.alpn_protocols = alpn(protocols);
+        Arc::new(config)
+    }
 }
 
 impl fmt::Debug for ServerTls {
@@ -87,7 +95,11 @@ fn build(files: &ServerFiles, contents: &Contents) -> Result<Arc<ServerConfig>, 
     let mut config = builder
         .with_single_cert(chain, key)
         .map_err(|source| contents.unusable(source))?;
-    let protocols = files.protocols.iter();
-    config.alpn_protocols = protocols.map(|name| name.as_bytes().to_vec()).collect();
+    config.alpn_protocols = alpn(&files.protocols);
     Ok(Arc::new(config))
+}
+
+fn alpn(protocols: &[&str]) -> Vec<Vec<u8>> {
+    let protocols = protocols.iter();
+    protocols.map(|name| name.as_bytes().to_vec()).collect()
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod configuration;
+pub(crate) mod doctor;
 pub(crate) mod local_caller;
 pub(crate) mod migrate;
 pub(crate) mod pass;

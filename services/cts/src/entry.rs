@@ -9,7 +9,7 @@ use cts_runtime::ProcessEnv;
 use cts_terraform::SUPPORTED_RANGE;
 use tokio::runtime::Runtime;
 
-use crate::commands::{archive, configuration, migrate, scheduler, token};
+use crate::commands::{archive, configuration, doctor, migrate, scheduler, token};
 use crate::failure::Failure;
 use crate::private_environment::{Inspection, withdraw_credentials};
 
@@ -30,7 +30,7 @@ pub(crate) fn enter(
     inspection: Inspection,
 ) -> Result<Service, u8> {
     let mut process_env = ProcessEnv::of_this_process().map_err(surroundings_failed)?;
-    process_env.program = InvokedAs::of(called).name();
+    process_env.program = InvokedAs::resolve(called, words).0.name();
     let arguments: Vec<OsString> = iter::once(called.to_owned())
         .chain(words.iter().cloned())
         .collect();
@@ -59,6 +59,7 @@ pub(crate) fn enter(
             Err(end(archive::run(command, &process_env)))
         }
         Outcome::Store(StoreCommand::Token(command)) => Err(end(token::run(command, &process_env))),
+        Outcome::Doctor(command) => Err(end(doctor::run(command, &process_env))),
         Outcome::StoredConfig(command) => Err(end(configuration::run(command, &process_env))),
     }
 }

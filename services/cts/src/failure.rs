@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cts_access::IssuerError;
-use cts_cli::{CommandError, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say};
-use cts_config::{BackendRefusal, ConfigError, KeyFileError};
+use cts_cli::{
+    CommandError, EXIT_GENERAL, EXIT_SLOW_END, EXIT_TERRAFORM, EXIT_UNUSABLE, say_error,
+};
+use cts_config::{BackendRefusal, ConfigError, DatabaseUrlError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
-use cts_core::Chain;
+use cts_core::{Chain, ErrorCode};
 use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
 use cts_runtime::{SyslogError, TaskFailure};
 use cts_scheduler::RunError;
@@ -29,6 +31,9 @@ pub enum Failure {
     /// The key of the cluster cannot be read.
     #[error(transparent)]
     Key(#[from] KeyFileError),
+    /// The file with the URL of the database cannot be used.
+    #[error(transparent)]
+    DatabaseUrl(#[from] DatabaseUrlError),
     /// Settings are not safe, and `security.strict` refuses that.
     #[error("security.strict = true refuses settings that are not safe: {}", .0.join("; "))]
     NotSafe(Vec<String>),
@@ -67,7 +72,7 @@ pub enum Failure {
     LocalBackend(#[from] BackendRefusal),
     /// Members of a cluster without a database would each have tasks of their own, and each lead.
     #[error(
-        "{what} needs the Postgres database that the members of its cluster share: set CTS_DATABASE_URL, or write a `database` block with its `url`. SQLite is for a single `cts start` without `high_availability`"
+        "{what} needs the Postgres database that the members of its cluster share: set CTS_DATABASE_URL or CTS_DATABASE_URL_FILE, or write a `database` block with its `url` or `url_file`. SQLite is for a single `cts start` without `high_availability`"
     )]
     NoDatabase {
         /// The command that was started.
@@ -192,7 +197,7 @@ impl Failure {
         match self {
             Self::Command(error) => error.report(),
             other => {
-                say(&format!("error: {}", Chain(other)));
+                say_error(other.code(), other);
                 other.exit_code()
             }
         }
@@ -208,13 +213,49 @@ impl Failure {
             tracing::error!(target: "cli", error = first.sentence, "{}", first.message);
             return;
         }
-        tracing::error!(target: "cli", error = %Chain(self), "{}", self.log_message());
+        let code = self.code().as_str();
+        tracing::error!(target: "cli", error = %Chain(self), code, "{}", self.log_message());
+    }
+
+    /// The code (docs/runbook.md#error-codes).
+    const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Command(error) => error.code(),
+            Self::VaultSettings(_) => ErrorCode::VaultUnusable,
+            Self::NotSafe(_) => ErrorCode::SettingsNotSafe,
+            Self::ConsulSettings(_) | Self::Consul { .. } => ErrorCode::ConsulUnusable,
+            Self::NoLeader { .. } => ErrorCode::ConsulNoLeader,
+            Self::Engine(_) | Self::NoEngine => ErrorCode::EngineUnusable,
+            Self::RemoteSettings(_) => ErrorCode::RemoteUnusable,
+            Self::LocalBackend(_)
+            | Self::NoDatabase { .. }
+            | Self::NoCertificates { .. }
+            | Self::UnknownTask { .. } => ErrorCode::SettingsIncomplete,
+            Self::Key(_)
+            | Self::DatabaseUrl(_)
+            | Self::Tls(_)
+            | Self::ApiTls(_)
+            | Self::Issuers(_) => ErrorCode::CredentialsUnusable,
+            Self::Telemetry(_) => ErrorCode::TelemetryUnusable,
+            Self::Log(_) => ErrorCode::LogUnusable,
+            Self::PlainText(_) => ErrorCode::PlaintextRefused,
+            Self::Peers(_) | Self::Address(_) => ErrorCode::AddressInvalid,
+            Self::Place(_) | Self::Store(_) | Self::Scheduler(_) => ErrorCode::DatabaseUnusable,
+            Self::Call(_) => ErrorCode::CommandFailed,
+            Self::Locked { .. } => ErrorCode::DirectoryLocked,
+            Self::Path { .. } | Self::Temporary(_) => ErrorCode::PathUnusable,
+            Self::Pass { .. } | Self::PassCut { .. } => ErrorCode::PassFailed,
+            Self::Listen { .. } => ErrorCode::PortUnusable,
+            Self::Guard(_) | Self::ProcessEnv(_) | Self::Handover(_) => ErrorCode::ProcessUnusable,
+            Self::Part(_) => ErrorCode::PartEnded,
+        }
     }
 
     const fn log_message(&self) -> &'static str {
         match self {
             Self::Command(_) => "error building configuration",
             Self::Key(_)
+            | Self::DatabaseUrl(_)
             | Self::NotSafe(_)
             | Self::LocalBackend(_)
             | Self::NoCertificates { .. }
@@ -258,6 +299,7 @@ impl Failure {
             Self::ConsulSettings(_)
             | Self::VaultSettings(_)
             | Self::Key(_)
+            | Self::DatabaseUrl(_)
             | Self::NotSafe(_)
             | Self::Consul { .. }
             | Self::LocalBackend(_)

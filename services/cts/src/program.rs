@@ -12,8 +12,9 @@ use cts_cli::{
 };
 use cts_config::Config;
 use cts_core::{Chain, Clock};
-use cts_runtime::{LogError, LogFormat, LogSettings, ProcessEnv, StopSignals, init_log};
+use cts_runtime::{LogError, LogFormat, LogRelay, LogSettings, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
+use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -137,8 +138,9 @@ async fn run(
     if options.configuration.paths.is_empty() {
         return Err(CommandError::NoConfiguration.into());
     }
-    let config = load(&options.configuration, process_env)?;
+    let mut config = load(&options.configuration, process_env)?;
     let log = settings::log(&config, log_format(&command));
+    let relay = log.relay.clone();
     let lines = match pass_mode(&command) {
         // Moving lines would wipe out what Terraform prints between them.
         Some(_) if !config.driver.log => ProgressLines::of_standard_error(),
@@ -157,11 +159,21 @@ async fn run(
     tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
     warn_of_idle_options(&command);
+    if uses_database(&command) {
+        config.read_database_url()?;
+    }
     unsafe_settings::check(&command, &config, process_env, readable)?;
     warn_of_overridden_buffers(&command, &config);
 
     let stop = CancellationToken::new();
-    let mut work = std::pin::pin!(begin(command, config, process_env, lines, &shutdown, &stop));
+    let mut work = std::pin::pin!(begin(
+        command,
+        config,
+        process_env,
+        (lines, relay),
+        &shutdown,
+        &stop
+    ));
     loop {
         tokio::select! {
             result = &mut work => return result,
@@ -174,6 +186,17 @@ async fn run(
                     shutdown.cancel();
                 }
             }
+        }
+    }
+}
+
+/// The other services share the configuration, and need no database.
+fn uses_database(command: &ServiceCommand) -> bool {
+    match command {
+        ServiceCommand::Start(_) => pass_mode(command) != Some(StartMode::Inspect),
+        ServiceCommand::Scheduler(_) => true,
+        ServiceCommand::Watcher(_) | ServiceCommand::Worker(_) | ServiceCommand::Gateway(_) => {
+            false
         }
     }
 }
@@ -224,7 +247,7 @@ async fn begin(
     command: ServiceCommand,
     config: Config,
     process_env: &ProcessEnv,
-    lines: Option<ProgressLines>,
+    (lines, relay): (Option<ProgressLines>, Option<LogRelay>),
     shutdown: &CancellationToken,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
@@ -252,7 +275,7 @@ async fn begin(
                 reset_storage: start.reset_storage,
             };
             let links = Links::new(&config.services).await?;
-            let observation = Observation::begin(config, process_env, "start").await?;
+            let observation = Observation::begin(config, process_env, "start", relay).await?;
             let sockets = Sockets {
                 observation,
                 api: Some(listen_for_api(&start.api, config).await?),
@@ -269,7 +292,7 @@ async fn begin(
             prepared.run(end).await
         }
         ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
-            let observation = Observation::begin(config, process_env, "watcher").await?;
+            let observation = Observation::begin(config, process_env, "watcher", relay).await?;
             single::run_watcher(config, process_env, grpc_address, observation, end).await
         }
         ServiceCommand::Scheduler(Scheduler {
@@ -277,7 +300,7 @@ async fn begin(
             watchers,
             ..
         }) => {
-            let observation = Observation::begin(config, process_env, "scheduler").await?;
+            let observation = Observation::begin(config, process_env, "scheduler", relay).await?;
             let running = single::run_scheduler(
                 config,
                 process_env,
@@ -294,7 +317,7 @@ async fn begin(
             working_dir,
             ..
         }) => {
-            let observation = Observation::begin(config, process_env, "worker").await?;
+            let observation = Observation::begin(config, process_env, "worker", relay).await?;
             single::run_worker(
                 config,
                 process_env,
@@ -302,8 +325,10 @@ async fn begin(
                 working_dir,
                 grpc_address,
                 observation,
-                end,
-                stop.clone(),
+                ShutdownTokens {
+                    drain: end,
+                    stop: stop.clone(),
+                },
             )
             .await
         }
@@ -315,7 +340,7 @@ async fn begin(
         }) => {
             let api = listen_for_api(&api, config).await?;
             let schedulers = &schedulers.schedulers;
-            let observation = Observation::begin(config, process_env, "gateway").await?;
+            let observation = Observation::begin(config, process_env, "gateway", relay).await?;
             single::run_gateway(
                 config,
                 process_env,

@@ -11,8 +11,10 @@ use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
+use cts_core::TraceContext;
 use cts_listen::{ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_telemetry::Traces;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
@@ -26,6 +28,7 @@ use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
 use crate::request::query::StatusQuery;
 use crate::request::run_mode::RunMode;
+use crate::request_span::RequestSpan;
 use crate::routes::changes::Received;
 use crate::routes::health::health;
 use crate::routes::{Route, is_for_the_leader, resolve};
@@ -61,6 +64,7 @@ struct App {
     waiting: ClientLimiter,
     names: usize,
     metrics: Metrics,
+    traces: Traces,
 }
 
 /// A request that is not answered yet.
@@ -71,6 +75,8 @@ struct ApiRequest {
     visitor: Visitor,
     address: IpAddr,
     id: RequestId,
+    /// The span of the request, if it may lead to a run.
+    trace: Option<TraceContext>,
 }
 
 /// The whole API. Requests must carry their `Connection` as an extension.
@@ -99,6 +105,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         waiting: ClientLimiter::new(options.limits.waiting),
         names: options.limits.names,
         metrics: Metrics::new(&deps.signals.meter),
+        traces: deps.signals.traces,
     };
     Router::new()
         .fallback(dispatch)
@@ -126,6 +133,8 @@ async fn dispatch(
         address,
         id,
     };
+    let span = RequestSpan::begin(&app.traces, &route, &head);
+    let trace = span.as_ref().map(RequestSpan::context);
     let mut visitor = Visitor::default();
     let answering = async {
         app.browsers.check(&head, listened)?;
@@ -141,6 +150,7 @@ async fn dispatch(
             visitor: visitor.clone(),
             address,
             id,
+            trace,
         };
         app.answer(route, family, request).await
     };
@@ -150,6 +160,9 @@ async fn dispatch(
     });
     let (status, took) = (answer.status(), begun.elapsed());
     app.metrics.answered(&asked.method, template, status, took);
+    if let Some(span) = span {
+        span.answered(&app.traces, status);
+    }
     answer
 }
 
@@ -322,7 +335,7 @@ impl App {
 impl ApiRequest {
     /// The client, for the schedulers.
     fn on_behalf(&self) -> OnBehalf {
-        OnBehalf::of(self.visitor.caller(self.address), self.id)
+        OnBehalf::of(self.visitor.caller(self.address), self.id, self.trace)
     }
 
     async fn received(self) -> (HeaderMap, Received) {

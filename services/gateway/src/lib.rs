@@ -19,6 +19,7 @@ mod options;
 mod original;
 mod problem;
 mod request;
+mod request_span;
 mod routes;
 mod scheduler_client;
 mod transport;

@@ -14,7 +14,7 @@ pub(crate) use change::{
     UpdateInspectedAnswer,
 };
 pub(crate) use cluster::ClusterAnswer;
-pub(crate) use error::{ErrorAnswer, ErrorMessage};
+pub(crate) use error::{CodedError, ErrorAnswer};
 pub(crate) use own::{ExplanationAnswer, IdFirst, IdLast, ReleasedAnswer, RunAnswer};
 pub(crate) use status::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
 pub(crate) use task::{TaskAnswer, TaskObject, TasksAnswer};

@@ -6,10 +6,11 @@ use std::error::Error;
 use std::fmt::Display;
 
 use axum::response::{IntoResponse as _, Response};
+use cts_core::ErrorCode;
 use cts_listen::LimitReached;
 use http::{HeaderValue, Method, StatusCode, header};
 
-use crate::model::{ErrorAnswer, ErrorMessage};
+use crate::model::{CodedError, ErrorAnswer};
 use crate::request::cancel_body::CancelBodyError;
 use crate::request::parameters::ParameterError;
 use crate::request::query::QueryError;
@@ -43,6 +44,7 @@ pub(crate) enum Family {
 /// An error with a body of its family.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
+    code: ErrorCode,
     status: StatusCode,
     message: String,
     closes: bool,
@@ -53,8 +55,9 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    fn new(code: ErrorCode, status: StatusCode, message: impl Into<String>) -> Self {
         Self {
+            code,
             status,
             message: message.into(),
             closes: false,
@@ -63,30 +66,45 @@ impl Problem {
         }
     }
 
-    fn refused(status: StatusCode, message: impl Into<String>, reason: &str) -> Self {
+    fn refused(
+        code: ErrorCode,
+        status: StatusCode,
+        message: impl Into<String>,
+        reason: &str,
+    ) -> Self {
         Self {
             refusal: Some(reason.to_owned()),
-            ..Self::new(status, message)
+            ..Self::new(code, status, message)
         }
     }
 
     /// The request has no credential that is accepted. The text is the same for all reasons.
     pub(crate) fn unauthenticated(reason: &str) -> Self {
         let message = "this request needs a valid token or client certificate";
-        Self::refused(StatusCode::UNAUTHORIZED, message, reason)
+        Self::refused(
+            ErrorCode::Unauthenticated,
+            StatusCode::UNAUTHORIZED,
+            message,
+            reason,
+        )
     }
 
     /// The credential gives no right to the request. The text is the same for all reasons.
     pub(crate) fn forbidden(reason: &str) -> Self {
         let message =
             "the credential does not allow this request: its role or its tasks do not include it";
-        Self::refused(StatusCode::FORBIDDEN, message, reason)
+        Self::refused(ErrorCode::Forbidden, StatusCode::FORBIDDEN, message, reason)
     }
 
     /// Audit records are for admins, and without authentication there are none.
     pub(crate) fn audit_needs_authentication() -> Self {
         let message = "the audit records need authentication (security.require_auth)";
-        Self::refused(StatusCode::FORBIDDEN, message, message)
+        Self::refused(
+            ErrorCode::Forbidden,
+            StatusCode::FORBIDDEN,
+            message,
+            message,
+        )
     }
 
     /// No scheduler has sent the tokens yet, so that none can be checked.
@@ -94,6 +112,7 @@ impl Problem {
         Self {
             passes: true,
             ..Self::new(
+                ErrorCode::NoScheduler,
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the tokens are not known yet",
             )
@@ -108,13 +127,18 @@ impl Problem {
         };
         Self {
             passes: true,
-            ..Self::new(status, format!("{who} too many {what} in progress"))
+            ..Self::new(
+                ErrorCode::TooManyRequests,
+                status,
+                format!("{who} too many {what} in progress"),
+            )
         }
     }
 
     /// The cluster endpoint is called without high availability.
     pub(crate) fn no_cluster() -> Self {
         Self::new(
+            ErrorCode::MethodNotAllowed,
             StatusCode::METHOD_NOT_ALLOWED,
             "this endpoint is only available with high availability configured",
         )
@@ -122,19 +146,23 @@ impl Problem {
 
     /// The client's request is not as expected.
     pub(crate) fn bad_request(cause: &dyn Display) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, cause.to_string())
+        Self::new(
+            ErrorCode::RequestInvalid,
+            StatusCode::BAD_REQUEST,
+            cause.to_string(),
+        )
     }
 
     /// The body of the request cannot be read. `otherwise` is the status for all errors except a body that is
     /// too large (docs/rest.md#transport). The connection ends if a part of the body was not read.
     pub(crate) fn without_body(error: &BodyError, otherwise: StatusCode) -> Self {
-        let status = match error {
-            BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            BodyError::TooSlow | BodyError::Broken(_) => otherwise,
+        let (code, status) = match error {
+            BodyError::TooLarge => (ErrorCode::RequestTooLarge, StatusCode::PAYLOAD_TOO_LARGE),
+            BodyError::TooSlow | BodyError::Broken(_) => (ErrorCode::RequestInvalid, otherwise),
         };
         Self {
             closes: true,
-            ..Self::new(status, error.to_string())
+            ..Self::new(code, status, error.to_string())
         }
     }
 
@@ -143,7 +171,12 @@ impl Problem {
         let message = format!(
             "a page of '{origin}' may not change anything: if the page is yours, add its origin to security.origins"
         );
-        Self::refused(StatusCode::FORBIDDEN, &message, &message)
+        Self::refused(
+            ErrorCode::ForeignOrigin,
+            StatusCode::FORBIDDEN,
+            &message,
+            &message,
+        )
     }
 
     /// A request to the loopback names another host.
@@ -152,11 +185,17 @@ impl Problem {
         let message = format!(
             "this address does not answer as '{host}': if the name is yours, add it to security.hosts"
         );
-        Self::refused(StatusCode::FORBIDDEN, &message, &message)
+        Self::refused(
+            ErrorCode::ForeignHost,
+            StatusCode::FORBIDDEN,
+            &message,
+            &message,
+        )
     }
 
     fn unknown_task(name: &str) -> Self {
         Self::new(
+            ErrorCode::TaskUnknown,
             StatusCode::NOT_FOUND,
             format!("a task with name '{name}' does not exist or has not been initialized yet"),
         )
@@ -165,6 +204,7 @@ impl Problem {
     /// There is a task of this name already.
     pub(crate) fn task_exists(name: &str) -> Self {
         Self::new(
+            ErrorCode::TaskExists,
             StatusCode::BAD_REQUEST,
             format!("task with name {name} already exists"),
         )
@@ -172,7 +212,7 @@ impl Problem {
 
     /// A replica that does not lead got a request that only the leader serves.
     pub(crate) fn not_the_leader(message: String) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, message)
+        Self::new(ErrorCode::NotTheLeader, StatusCode::BAD_REQUEST, message)
     }
 
     /// The error of a call of the scheduler about all tasks, or about the task of this name.
@@ -187,11 +227,13 @@ impl Problem {
     pub(crate) fn unanswered_run(error: &CallError, run: &str, id: RequestId) -> Self {
         match error {
             CallError::NoSuchRun => Self::new(
+                ErrorCode::RunUnknown,
                 StatusCode::NOT_FOUND,
                 format!("a run with id '{run}' does not exist"),
             ),
-            CallError::Refused(why) => Self::new(StatusCode::CONFLICT, why),
+            CallError::Refused(why) => Self::new(ErrorCode::RunConflict, StatusCode::CONFLICT, why),
             CallError::NoSuchPage => Self::new(
+                ErrorCode::RequestInvalid,
                 StatusCode::BAD_REQUEST,
                 "parameter \"after\" in query has an error: value is none of a list's",
             ),
@@ -207,11 +249,20 @@ impl Problem {
     /// The error of a call that has been logged.
     pub(crate) fn of_failed_call(error: &CallError) -> Self {
         if let CallError::TooLarge { .. } = error {
-            Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+            Self::new(
+                ErrorCode::AnswerTooLarge,
+                StatusCode::INTERNAL_SERVER_ERROR,
+                error.to_string(),
+            )
         } else if error.is_unavailable() {
-            Self::new(StatusCode::SERVICE_UNAVAILABLE, NO_SCHEDULER)
+            Self::new(
+                ErrorCode::NoScheduler,
+                StatusCode::SERVICE_UNAVAILABLE,
+                NO_SCHEDULER,
+            )
         } else {
             Self::new(
+                ErrorCode::Internal,
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the request failed because of an internal error",
             )
@@ -231,6 +282,7 @@ impl Problem {
     /// The scheduler reports why it cannot do its work.
     pub(crate) fn unfit(cause: &str) -> Self {
         Self::new(
+            ErrorCode::NotHealthy,
             StatusCode::SERVICE_UNAVAILABLE,
             format!("CTS is not healthy: {cause}"),
         )
@@ -249,8 +301,9 @@ impl Problem {
     /// The answer.
     pub(crate) fn answer(&self, family: Family) -> Response {
         let body = ErrorAnswer {
-            error: ErrorMessage {
+            error: CodedError {
                 message: &self.message,
+                code: self.code.as_str(),
             },
             request_id: match family {
                 Family::New(id) => Some(id),
@@ -304,7 +357,13 @@ fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
 
 /// The answer to a request that the API does not have.
 pub(crate) fn refuse(refusal: &Refusal, method: &Method) -> Response {
-    let legacy = |status, message: String| Problem::new(status, message).answer(Family::Legacy);
+    let legacy = |status, message: String| {
+        let code = match status {
+            StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
+            _ => ErrorCode::RequestInvalid,
+        };
+        Problem::new(code, status, message).answer(Family::Legacy)
+    };
     match refusal {
         Refusal::UnknownMethod => empty_method_not_allowed(),
         Refusal::OnlyGet => ([(header::ALLOW, "GET")], empty_method_not_allowed()).into_response(),

@@ -31,6 +31,7 @@ mod moment;
 mod notifier;
 mod options;
 mod planner;
+mod run_spans;
 mod scheduler;
 mod tasks;
 mod watch;

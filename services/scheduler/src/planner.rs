@@ -26,6 +26,7 @@
 //!   to apply leaves a trigger, so that the task is applied when its input is complete.
 
 mod agenda;
+mod cause;
 mod cron_state;
 mod decision;
 mod desired_task;
@@ -51,6 +52,7 @@ use cts_core::{
 };
 
 use self::agenda::Agenda;
+pub(crate) use self::cause::Cause;
 pub(crate) use self::decision::{Decided, Decision};
 pub(crate) use self::desired_task::{DesiredTask, TaskMode};
 pub(crate) use self::due::{Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
@@ -128,6 +130,7 @@ impl Planner {
         }
         let nothing_new =
             delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty();
+        let change = delta.trace;
         // Matters only for views of names.
         let has_names = view.source.item_kind() == ItemKind::Services;
         let known = view.snapshot.as_ref().filter(|_| has_names);
@@ -172,7 +175,7 @@ impl Planner {
                 Trigger::Nothing => false,
             };
             if at_hand.is_some() && runs {
-                entry.changed(now);
+                entry.changed(now, change);
             }
             entry.set_complete(is_complete(views, entry), now);
             entry.refuse_without_values();
@@ -200,8 +203,9 @@ impl Planner {
                 && let Some(reason) = entry.take_trigger(now)
             {
                 self.changes += 1;
-                due.tasks
-                    .push(due_task(entry, DueData::Complete(input), reason));
+                let cause = entry.take_cause();
+                let task = due_task(entry, DueData::Complete(input), reason);
+                due.tasks.push(DueTask { cause, ..task });
             }
             for requested in entry.take_checks_without_data() {
                 let reason = EnqueueReason::Request(requested);
@@ -279,6 +283,7 @@ fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {
         changed_at: entry.changed_at(),
         guard: entry.guard,
         engine: entry.engine.clone(),
+        cause: None,
     }
 }
 

@@ -47,6 +47,7 @@ use crate::metrics::Metrics;
 use crate::notifier::Notifier;
 use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
+use crate::run_spans::RunSpans;
 use crate::tasks::disabled_checks::DisabledChecks;
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
@@ -149,6 +150,11 @@ impl Scheduler {
             own.register().await
         };
         let registered = registered.map_err(RunError::Prepare)?;
+        let spans = RunSpans {
+            traces: signals.traces,
+            store: Arc::clone(&store),
+            watchers: watchers.clone(),
+        };
         let leader = Leader {
             context: Arc::new(LeaderContext {
                 store: Arc::clone(&store),
@@ -167,6 +173,7 @@ impl Scheduler {
                 clock,
                 next_tick,
                 metrics,
+                spans,
             }),
             own,
             first_pass: options.first_pass,
@@ -222,6 +229,7 @@ impl Scheduler {
             leadership: self.options.leadership,
             clock: Arc::clone(&self.leader.context.clock),
             proofs: self.proofs.clone(),
+            spans: self.leader.context.spans.clone(),
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
@@ -263,6 +271,11 @@ impl Scheduler {
                 runs,
                 cluster_key: self.cluster_key.clone(),
             }))
+    }
+
+    /// The health that this scheduler reports: it serves while its database answers.
+    pub fn health(&self) -> HealthSwitch {
+        self.health.clone()
     }
 
     /// The tokens of the store; they are read while this runs.

@@ -15,6 +15,7 @@
 //! Start with [`Watcher`].
 #![warn(missing_docs)]
 
+mod change_traces;
 mod matching_names;
 mod matching_services;
 mod metrics;

@@ -21,6 +21,7 @@ pub(crate) async fn choose(views: &Views, view: CatalogServicesView, state: Stat
             snapshot,
             failure,
             answered,
+            ..
         } = seen.borrow_and_update().clone();
         let chosen = snapshot.map(|snapshot| {
             let items = matching(&snapshot, &regexp);

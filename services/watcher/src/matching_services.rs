@@ -175,6 +175,7 @@ impl Combination<'_> {
             snapshot,
             failure,
             answered,
+            ..
         } = member.followed.now();
         match failure {
             Some(failure) => drop(self.failing.insert(name.to_owned(), (failure, answered))),

@@ -1,7 +1,8 @@
 //! The rpc.
 
+use cts_core::{InvalidTraceContext, TraceContext};
 use cts_proto::watch::v1::watch_service_server::WatchService;
-use cts_proto::watch::v1::{WatchRequest, WatchResponse};
+use cts_proto::watch::v1::{KeepTracesRequest, KeepTracesResponse, WatchRequest, WatchResponse};
 use futures::stream::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -30,5 +31,18 @@ impl WatchService for Watches {
     ) -> Result<Response<Self::WatchStream>, Status> {
         let stream = subscriber::responses(self.views.clone(), request.into_inner());
         Ok(Response::new(stream))
+    }
+
+    async fn keep_traces(
+        &self,
+        request: Request<KeepTracesRequest>,
+    ) -> Result<Response<KeepTracesResponse>, Status> {
+        for text in request.into_inner().traceparents {
+            let context: TraceContext = text.parse().map_err(|error: InvalidTraceContext| {
+                Status::invalid_argument(error.to_string())
+            })?;
+            self.views.0.traces.keep(context.trace);
+        }
+        Ok(Response::new(KeepTracesResponse {}))
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cts_core::{Item, ItemKey, ViewSnapshot};
+use cts_core::{Item, ItemKey, TraceContext, ViewId, ViewSnapshot};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::change_traces::ChangeTraces;
 use crate::revisions::Revisions;
 
 /// The state of a view at one moment.
@@ -18,6 +19,8 @@ pub(crate) struct ViewState {
     pub(crate) failure: Option<Arc<Failure>>,
     /// When Consul answered last. Its change alone wakes no subscriber.
     pub(crate) answered: Option<Instant>,
+    /// The span of the change that led to the snapshot; `None` for the first one, and without tracing.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// Why the last query to Consul failed.
@@ -40,13 +43,25 @@ pub(crate) struct Failure {
 pub(crate) struct StateSender {
     state: watch::Sender<ViewState>,
     revisions: Arc<Revisions>,
+    view: ViewId,
+    traces: ChangeTraces,
 }
 
 impl StateSender {
     /// A view without data, and its state.
-    pub(crate) fn new(revisions: Arc<Revisions>) -> (Self, watch::Receiver<ViewState>) {
+    pub(crate) fn new(
+        view: ViewId,
+        revisions: Arc<Revisions>,
+        traces: ChangeTraces,
+    ) -> (Self, watch::Receiver<ViewState>) {
         let (state, receiver) = watch::channel(ViewState::default());
-        (Self { state, revisions }, receiver)
+        let sender = Self {
+            state,
+            revisions,
+            view,
+            traces,
+        };
+        (sender, receiver)
     }
 
     pub(crate) fn now(&self) -> ViewState {
@@ -65,6 +80,8 @@ impl StateSender {
             let known = state.snapshot.as_ref().map(|known| &known.items);
             if let Some(items) = items.filter(|items| known != Some(items)) {
                 let revision = self.revisions.next();
+                state.trace =
+                    known.and_then(|_known| self.traces.changed(&self.view, items.len(), answered));
                 state.snapshot = Some(Arc::new(ViewSnapshot { revision, items }));
                 is_other = true;
             }

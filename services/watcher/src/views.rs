@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::change_traces::ChangeTraces;
 use crate::metrics::{self, Metrics};
 use crate::outage::LongOutage;
 use crate::revisions::Revisions;
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     revisions: Arc<Revisions>,
     pub(crate) outage: Arc<LongOutage>,
     pub(crate) metrics: Metrics,
+    pub(crate) traces: ChangeTraces,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
 }
 
@@ -75,7 +77,12 @@ pub(crate) struct SubscribedView {
 }
 
 impl Views {
-    pub(crate) fn new(client: ConsulClient, options: WatchOptions, meter: &Meter) -> Self {
+    pub(crate) fn new(
+        client: ConsulClient,
+        options: WatchOptions,
+        meter: &Meter,
+        traces: ChangeTraces,
+    ) -> Self {
         let shared = Arc::new(Shared {
             pool: QueryPool::new(client),
             pollers: TaskTracker::new(),
@@ -84,6 +91,7 @@ impl Views {
             revisions: Arc::default(),
             outage: Arc::default(),
             metrics: Metrics::new(meter),
+            traces,
             followed: Mutex::default(),
         });
         metrics::observe(meter, &Arc::downgrade(&shared));
@@ -102,7 +110,12 @@ impl Views {
     }
 
     fn start(&self, source: Source) -> FollowedView {
-        let (sender, state) = StateSender::new(Arc::clone(&self.0.revisions));
+        let traces = match &source {
+            Source::View(_) => self.0.traces.clone(),
+            // The view of all services has the spans.
+            Source::Member(_) => ChangeTraces::off(),
+        };
+        let (sender, state) = StateSender::new(source.id(), Arc::clone(&self.0.revisions), traces);
         let ended = self.0.stop.child_token();
         let poller = {
             let (views, source, ended) = (self.clone(), source.clone(), ended.clone());

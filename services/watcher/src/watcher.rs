@@ -6,6 +6,7 @@ use cts_telemetry::Signals;
 use std::convert::Infallible;
 use tokio_util::sync::CancellationToken;
 
+use crate::change_traces::ChangeTraces;
 use crate::service::Watches;
 use crate::views::Views;
 use crate::watch_options::WatchOptions;
@@ -19,8 +20,9 @@ pub struct Watcher {
 impl Watcher {
     /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
     pub fn new(client: ConsulClient, options: WatchOptions, signals: &Signals) -> Self {
+        let traces = ChangeTraces::new(signals.traces.clone());
         Self {
-            views: Views::new(client, options, &signals.meter),
+            views: Views::new(client, options, &signals.meter, traces),
         }
     }
 

@@ -51,6 +51,7 @@ pub(crate) async fn attempt(
 ) -> Ended {
     let mut findings = None;
     let mut is_final = false;
+    let mut code = None;
     let outcome = match try_attempt(shared, run, output, order.clone(), &mut findings).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
@@ -63,6 +64,7 @@ pub(crate) async fn attempt(
             AttemptOutcome::Interrupted
         }
         Err(error) => {
+            code = Some(error.code());
             is_final = matches!(&error, AttemptError::Remote(error) if error.is_final());
             // Before the values are known, the error can only have secrets of the configuration.
             let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
@@ -77,10 +79,15 @@ pub(crate) async fn attempt(
             })
         }
     };
+    let mut details = findings.as_ref().map(AttemptReport::details);
+    if let Some(code) = code {
+        let summary = &mut details.get_or_insert_default().summary;
+        summary.error_code = Some(code.as_str().to_owned());
+    }
     Ended {
         outcome,
         is_final,
-        details: findings.as_ref().map(AttemptReport::details),
+        details,
         state: findings.and_then(|findings| findings.state),
     }
 }
@@ -173,7 +180,9 @@ async fn try_attempt(
         }
         Driver::Remote(remote) => {
             let (attempt, given) = ready.for_server(remote, turn, directory, findings);
+            let begun = Instant::now();
             let outcome = Box::pin(attempt.make(given, findings)).await;
+            run.spans.ended("remote run", begun.elapsed());
             drop(lock);
             outcome?
         }
@@ -182,10 +191,13 @@ async fn try_attempt(
     let changed = matches!(outcome, AttemptOutcome::Applied | AttemptOutcome::Destroyed);
     if changed && !handlers.is_empty() {
         applied.at = shared.handlers.now();
-        let handling = Instant::now();
-        step(&order, handlers.run(&applied)).await??;
+        let begun = Instant::now();
+        let handled = step(&order, handlers.run(&applied)).await;
+        let took = begun.elapsed();
+        run.spans.ended("handlers", took);
+        handled??;
         if kind == RunKind::Apply {
-            shared.metrics.handled(handling.elapsed());
+            shared.metrics.handled(took);
         }
     }
     Ok(outcome)
@@ -217,6 +229,7 @@ impl<'r> Ready<'r> {
         findings: &mut AttemptReport,
     ) -> (RemoteAttempt<'r>, Box<Given>) {
         findings.rendered(self.begun.elapsed());
+        self.run.spans.ended("render", self.begun.elapsed());
         let definition = &self.input.definition;
         let attempt = RemoteAttempt {
             run: self.run,

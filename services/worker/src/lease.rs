@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::state::StateRecord;
-use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts, WorkerId};
+use cts_core::{Delivery, LeaseEpoch, RunId, TaskTimeouts, TraceContext, WorkerId};
 use cts_proto::run::v1 as proto;
 use cts_rpc::{ConversionError, convert};
 use parking_lot::Mutex;
@@ -38,6 +38,8 @@ pub(crate) struct Lease {
     /// The record of the task's state; `None` from a scheduler of an earlier version. A decision that this
     /// version does not know makes the attempt fail.
     pub(crate) state: Result<Option<StateRecord>, ConversionError>,
+    /// The span of the lease; `None` without tracing.
+    pub(crate) trace: Option<TraceContext>,
     /// Proves in calls that this worker holds the lease; its secret is empty from a scheduler of the version before.
     pub(crate) proof: proto::LeaseProof,
 }
@@ -102,6 +104,7 @@ impl Lease {
             },
             delivery,
             state: convert::known_state_from_wire(lease.state),
+            trace: lease.traceparent.parse().ok(),
             proof,
         })
     }

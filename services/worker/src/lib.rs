@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod attempt;
+mod attempt_spans;
 mod calls;
 mod gate;
 mod journal;

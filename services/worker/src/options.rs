@@ -34,6 +34,8 @@ pub struct Options {
     pub keeps_journal: bool,
     /// The environment of cts that Terraform inherits.
     pub environment: InheritedEnvironment,
+    /// Environment by which Terraform exports spans of its own; empty if it is not to.
+    pub tracing_environment: Vec<(String, String)>,
     /// Environment that the state backend needs on top; may hold a token.
     pub backend_environment: Vec<(String, String)>,
     /// The backend that had the states before, if it is configured; states are moved from there.

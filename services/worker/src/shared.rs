@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cts_bundle::BundleCache;
 use cts_handlers::Handlers;
+use cts_telemetry::Traces;
 use cts_terraform::guard::Guard;
 use cts_terraform::{OutputSink, TaskDirectory};
 use tokio::sync::{AcquireError, Mutex, OwnedMutexGuard};
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) requests: Requests,
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) metrics: Metrics,
+    pub(crate) traces: Traces,
 }
 
 impl Shared {

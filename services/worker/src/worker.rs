@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::calls::RETRIES;
 use crate::calls::heartbeat::heartbeat;
@@ -95,6 +96,7 @@ impl Worker {
             requests: Requests::default(),
             redactors: Redactors::default(),
             metrics: Metrics::new(&signals.meter),
+            traces: signals.traces,
         };
         let shared = Arc::new(shared);
         metrics::observe(&signals.meter, &Arc::downgrade(&shared));
@@ -134,7 +136,9 @@ impl Worker {
                 biased;
                 Some(run) = runs.recv() => {
                     let stop = shutdown.stop.clone();
-                    work.spawn(async move { Box::pin(work_on(run, &stop)).await });
+                    let span = run.spans.log_span();
+                    let working = async move { Box::pin(work_on(run, &stop)).await };
+                    work.spawn(working.instrument(span));
                 }
                 ended = work.join_next() => match ended {
                     None => return,

@@ -39,6 +39,9 @@ pub(crate) struct General {
     /// Keep the files (configuration, task directories, log of cts) and say where they are.
     #[arg(long, global = true)]
     pub(crate) keep: bool,
+    /// With metrics that are scraped every 5 s, and metrics and traces that are exported.
+    #[arg(long, global = true)]
+    pub(crate) telemetry: bool,
 }
 
 #[derive(Debug, Subcommand)]

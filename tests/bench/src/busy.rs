@@ -89,6 +89,7 @@ async fn runs(scheduler: Channel) -> Result<()> {
             outcome: Some(Outcome::Applied(Applied {})),
             details: None,
             state: None,
+            held_for: None,
         };
         let answer = runs.complete_run(report).await;
         answer.context("a report is refused")?;

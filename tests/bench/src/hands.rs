@@ -177,6 +177,7 @@ async fn one(scheduler: &mut RunServiceClient<Channel>, worker: &str) -> Result<
         outcome: Some(Outcome::Applied(Applied {})),
         details: None,
         state: None,
+        held_for: None,
     };
     let answer = scheduler.complete_run(report).await;
     answer.context("a report is refused")?;

@@ -30,6 +30,7 @@ mod site;
 mod sockets;
 mod stage;
 mod surroundings;
+mod telemetry;
 mod usage;
 mod watch_subscription;
 

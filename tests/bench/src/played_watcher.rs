@@ -12,7 +12,10 @@ use cts_listen::{ClientLimit, ClientLimiter};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_server::{WatchService, WatchServiceServer};
-use cts_proto::watch::v1::{HealthStatus, ServiceInstance, ViewDelta, WatchRequest, WatchResponse};
+use cts_proto::watch::v1::{
+    HealthStatus, KeepTracesRequest, KeepTracesResponse, ServiceInstance, ViewDelta, WatchRequest,
+    WatchResponse,
+};
 use cts_rpc::{Endpoints, convert};
 use futures::{Stream, StreamExt as _, future, stream};
 use tokio::net::TcpListener;
@@ -209,5 +212,12 @@ impl WatchService for Part {
         });
         let told = stream::poll_fn(move |context| told.poll_recv(context)).map(Ok);
         Ok(Response::new(Box::pin(stream::select(complaints, told))))
+    }
+
+    async fn keep_traces(
+        &self,
+        _request: Request<KeepTracesRequest>,
+    ) -> Result<Response<KeepTracesResponse>, Status> {
+        Ok(Response::new(KeepTracesResponse {}))
     }
 }

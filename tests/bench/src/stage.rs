@@ -21,6 +21,7 @@ use crate::runs::Runs;
 use crate::shim::TerraformShim;
 use crate::site::{CONFIGURATION, SERVICE, Settings, Site};
 use crate::surroundings::Surroundings;
+use crate::telemetry::Telemetry;
 use crate::usage::{Usage, executable_of, with_twins};
 
 /// Things that a scenario needs besides cts.
@@ -59,6 +60,8 @@ pub(crate) struct Stage {
     surroundings: Surroundings,
     given_cts: Option<PathBuf>,
     keep: bool,
+    with_telemetry: bool,
+    telemetry: Option<Telemetry>,
     work: TempDir,
     tools: Option<Tools>,
     consul: Option<ConsulAgent>,
@@ -78,6 +81,8 @@ impl Stage {
             surroundings,
             given_cts: general.cts.clone(),
             keep: general.keep,
+            with_telemetry: general.telemetry,
+            telemetry: None,
             work,
             tools: None,
             consul: None,
@@ -110,6 +115,9 @@ impl Stage {
                 json!({"limits": {"http_max_conns_per_client": 10_000}})
             };
             self.consul = Some(ConsulAgent::start_with(limits).await);
+        }
+        if self.with_telemetry {
+            self.telemetry = Some(Telemetry::start().await?);
         }
         if needs.postgres {
             say("starting Postgres");
@@ -241,7 +249,13 @@ impl Stage {
 
     /// Starts one process.
     pub(crate) fn launch(&mut self, site: &Site, launch: &Launch) -> Result<()> {
-        let process = self.start_process(site, launch)?;
+        let process = match &mut self.telemetry {
+            Some(telemetry) => {
+                let observed = telemetry.observe(site.path(), launch)?;
+                self.start_process(site, &observed)?
+            }
+            None => self.start_process(site, launch)?,
+        };
         self.running.push(process);
         Ok(())
     }

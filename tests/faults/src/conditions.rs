@@ -81,7 +81,13 @@ impl Kind {
     }
 
     /// The task as an object for the API.
-    pub(crate) fn object(self, number: usize, services: &[usize], enabled: bool) -> Value {
+    pub(crate) fn object(
+        self,
+        number: usize,
+        services: &[usize],
+        enabled: bool,
+        destroys: bool,
+    ) -> Value {
         let name = Plan::task(number);
         let names: Vec<String> = services.iter().copied().map(Plan::service).collect();
         let mut object = json!({
@@ -96,7 +102,7 @@ impl Kind {
                 Self::Catalog => json!({"catalog_services": {"regexp": in_catalog(services)}}),
             },
         });
-        if Plan::destroys(number) {
+        if destroys {
             object["on_delete"] = json!("destroy");
         }
         if self == Self::Schedule {
@@ -153,7 +159,7 @@ mod tests {
     fn what_the_api_is_asked_for_is_read_from_its_answer() {
         for number in 0..5 {
             let kind = Kind::of(number);
-            let object = kind.object(number, &[1, 12], true);
+            let object = kind.object(number, &[1, 12], true, false);
             let expected = match kind {
                 Kind::Keys => Watched::All,
                 _ => Watched::These(vec![1, 12]),

@@ -41,6 +41,9 @@ struct Arguments {
     /// Clients that follow logs. Default: 8.
     #[arg(long)]
     followers: Option<usize>,
+    /// Executable of an earlier version: each start of a process is one of it or of this version, by the seed.
+    #[arg(long)]
+    previous: Option<PathBuf>,
     /// Number of tasks in the configuration.
     #[arg(long, default_value_t = 50)]
     tasks: usize,
@@ -112,6 +115,7 @@ impl Arguments {
             setup.past = self.past.unwrap_or(setup.past);
         }
         setup.followers = self.followers.unwrap_or(setup.followers);
+        setup.two_versions = self.previous.is_some();
         let minutes = self.minutes.clamp(0.1, 24.0 * 60.0);
         let time = Duration::from_secs_f64(minutes * 60.0);
         let extent = self.changes.map_or(Extent::Time(time), Extent::Changes);
@@ -130,6 +134,7 @@ fn main() -> ExitCode {
         keep: arguments.keep.join(format!("seed-{seed}")),
         always_keep: arguments.always_keep,
         patience: Duration::from_mins(arguments.patience),
+        previous: arguments.previous.clone(),
     };
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,

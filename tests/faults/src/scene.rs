@@ -6,7 +6,7 @@ mod states;
 mod wires;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,9 +65,12 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Starts everything; all processes are healthy when this returns.
-    pub(crate) async fn start(plan: &Plan) -> Self {
+    pub(crate) async fn start(plan: &Plan, previous: Option<&Path>) -> Self {
         let consul = ConsulAgent::start_durable().await;
         let mut site = Site::new();
+        if let Some(previous) = previous {
+            site.mix_versions(previous.to_owned(), plan.seed);
+        }
         let members = plan.setup.members();
         clock::install(&mut site, &members).await;
         let terraform = terraform::install(site.path(), plan.setup.engine).unwrap();

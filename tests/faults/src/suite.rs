@@ -35,6 +35,8 @@ pub struct Course {
     /// How long it may take after the last fault until everything is applied. A failed run is tried again
     /// after a minute, which doubles with every further failure.
     pub patience: Duration,
+    /// Executable of an earlier version, for plans with two of them.
+    pub previous: Option<PathBuf>,
 }
 
 /// All parts at work while a plan is carried out. Fields are dropped in the order of their declaration: the
@@ -63,7 +65,7 @@ async fn from_begin_to_verdict(plan: &Plan, course: &Course) -> Report {
         "seed {}: {} tasks on {} services, {:?}, {:?}",
         plan.seed, plan.size.tasks, plan.size.services, plan.extent, plan.setup,
     ));
-    let scene = Scene::start(plan).await;
+    let scene = Scene::start(plan, course.previous.as_deref()).await;
     let keeper = KeepOnPanic {
         site: scene.site.path().to_owned(),
         to: course.keep.clone(),

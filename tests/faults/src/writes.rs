@@ -29,6 +29,8 @@ pub(crate) struct Writes {
     client: Client,
     apis: Vec<Api>,
     pub(crate) book: Book,
+    /// Tasks whose deletion destroys their resources.
+    destroyed: BTreeSet<usize>,
     open: JoinSet<Answered>,
     at_work: BTreeSet<usize>,
     /// Tasks that were created or deleted, or may have been: their history starts from the beginning.
@@ -64,6 +66,9 @@ impl Writes {
             client: client.unwrap(),
             apis,
             book: Book::new(plan),
+            destroyed: (0..plan.all_tasks())
+                .filter(|&number| plan.destroys(number))
+                .collect(),
             open: JoinSet::new(),
             at_work: BTreeSet::new(),
             reborn: BTreeSet::new(),
@@ -95,9 +100,10 @@ impl Writes {
         let api = self.apis[place].clone();
         let other = self.apis[(place + 1) % self.apis.len()].clone();
         let (client, task) = (self.client.clone(), write.task);
+        let destroys = self.destroyed.contains(&task);
         self.open.spawn(async move {
             let sent = Instant::now();
-            let outcome = send(&client, &api, task, &order).await;
+            let outcome = send(&client, &api, (task, destroys), &order).await;
             let written = Between(sent, Instant::now());
             let readable = outcome == Outcome::Confirmed && order != Order::Delete;
             let shown = if readable {

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use crate::DEADLINE;
 use crate::driver::Driver;
-use crate::launcher::{Clocks, Launcher};
+use crate::launcher::{Clocks, Launcher, Versions};
 use crate::leftovers::{SITE_MARKER, end_processes_of_site, processes_below};
 use crate::modules::{STEP_SCRIPT, STEPS};
 use crate::other_user::OtherUser;
@@ -44,6 +44,7 @@ pub struct Site {
     environment: Vec<(String, String)>,
     clocks: Option<Clocks>,
     user: Option<OtherUser>,
+    versions: Option<Versions>,
     database: OnceCell<String>,
     workspaces: Option<Workspaces>,
     _directory: TempDir,
@@ -61,6 +62,7 @@ impl Site {
             environment: Vec::new(),
             clocks: None,
             user: None,
+            versions: None,
             database: OnceCell::new(),
             workspaces: None,
             _directory: directory,
@@ -322,6 +324,12 @@ impl Site {
         self.launcher().run(name, arguments, log)
     }
 
+    /// Lets each start of a service be one of this version or of the executable `previous`, by the seed; the first start
+    /// is one of `previous`.
+    pub fn mix_versions(&mut self, previous: PathBuf, seed: u64) {
+        self.versions = Some(Versions::new(previous, seed));
+    }
+
     /// A launcher for processes like those of this site.
     pub fn launcher(&self) -> Launcher {
         Launcher::new(
@@ -329,6 +337,7 @@ impl Site {
             self.surrounding_environment(),
             self.clocks.clone(),
             self.user.clone(),
+            self.versions.clone(),
         )
     }
 

@@ -28,6 +28,12 @@ pub(crate) struct Certs {
     /// Replace certificates that exist. An authority is never replaced.
     #[arg(long)]
     pub(crate) force: bool,
+    /// Keep certificates that exist, and make the missing ones.
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) keep: bool,
+    /// Put the files of each role into a directory of its own, ROLE/, as cert.pem, key.pem and ca.pem.
+    #[arg(long)]
+    pub(crate) per_role: bool,
     /// How the result is printed.
     #[command(flatten)]
     pub(crate) output: OutputOption,

@@ -27,7 +27,8 @@ pub struct Migrate {
     /// Store to read: sqlite:PATH of a cts.db. Without it only the schema is brought up to date.
     #[arg(long, value_name = "STORE")]
     pub from: Option<String>,
-    /// Store to write: postgres://… Default: the database of the configuration, or `CTS_DATABASE_URL`.
+    /// Store to write: postgres://… Default: the database of the configuration, or `CTS_DATABASE_URL`, or the URL in the
+    /// file that `CTS_DATABASE_URL_FILE` names.
     #[arg(long, value_name = "STORE")]
     pub to: Option<String>,
     /// Say what would be done, and change nothing.
@@ -71,7 +72,7 @@ pub struct StorePlace {
     #[command(flatten)]
     pub configuration: Configuration,
     /// Store to read: sqlite:PATH of a cts.db, or postgres://… Default: that of the configuration, or
-    /// `CTS_DATABASE_URL`.
+    /// `CTS_DATABASE_URL`, or the URL in the file that `CTS_DATABASE_URL_FILE` names.
     #[arg(long, value_name = "STORE")]
     pub store: Option<String>,
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use self::authority::{Authority, Issued};
 pub(crate) use self::error::CertsError;
-use self::files::{Kind, Pair, write};
+use self::files::{Kind, Layout, Pair, write};
 use self::names::Named;
 use crate::arguments::Certs;
 use crate::error::CommandError;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Certs, process_env: &ProcessEnv) -> Result<u8, Com
     Ok(0)
 }
 
-/// Files that were made.
+/// Files that were made. Certificates that were kept are not among them.
 struct Made {
     authority: Pair,
     is_new: bool,
@@ -36,11 +36,16 @@ struct Made {
 fn make(arguments: &Certs, process_env: &ProcessEnv) -> Result<Made, CertsError> {
     let all = names::of_roles(&arguments.domain, &arguments.roles, &arguments.hosts)?;
     let directory = process_env.current_dir.join(&arguments.dir);
+    let layout = if arguments.per_role {
+        Layout::PerRole
+    } else {
+        Layout::Flat
+    };
     let pairs: Vec<Pair> = all
         .iter()
-        .map(|named| Pair::of(&directory, &named.role))
+        .map(|named| Pair::of_role(&directory, &named.role, layout))
         .collect();
-    if !arguments.force {
+    if !arguments.force && !arguments.keep {
         let existing = pairs.iter().flat_map(Pair::existing).collect::<Vec<_>>();
         if !existing.is_empty() {
             return Err(CertsError::Exist(existing));
@@ -59,13 +64,23 @@ fn make(arguments: &Certs, process_env: &ProcessEnv) -> Result<Made, CertsError>
         _ => (Authority::read(&authority_files)?, false),
     };
     let expires = now + TimeDelta::days(arguments.days.into());
-    for (named, pair) in all.iter().zip(&pairs) {
-        store(pair, &authority.issue(named, now, expires)?)?;
+    let mut certificates = Vec::new();
+    for (named, pair) in all.into_iter().zip(pairs) {
+        if layout == Layout::PerRole {
+            let authority = files::read(&authority_files.certificate)?;
+            files::make_directory(&directory.join(&named.role))?;
+            let copy = directory.join(&named.role).join("ca.pem");
+            write(&copy, &authority, Kind::Certificate)?;
+        }
+        if !(arguments.keep && pair.is_complete()) {
+            store(&pair, &authority.issue(&named, now, expires)?)?;
+            certificates.push((named, pair));
+        }
     }
     Ok(Made {
         authority: authority_files,
         is_new,
-        certificates: all.into_iter().zip(pairs).collect(),
+        certificates,
         expires,
     })
 }
@@ -90,7 +105,11 @@ impl Made {
             format!("{}: {names}\n", pair.certificate.display())
         });
         let expires = self.expires.format("%Y-%m-%d");
-        let last = format!("The certificates end on {expires}.\n");
+        let last = if self.certificates.is_empty() {
+            "Every certificate exists.\n".to_owned()
+        } else {
+            format!("The certificates end on {expires}.\n")
+        };
         let lines = std::iter::once(first).chain(certificates);
         lines.chain([last]).collect()
     }

@@ -45,6 +45,7 @@ impl Setting {
     pub(crate) const PANOS_USERNAME: Self = Self(&["PANOS_USERNAME"]);
     pub(crate) const HOME: Self = Self(&["HOME"]);
     pub(crate) const DATABASE_URL: Self = Self(&["CTS_DATABASE_URL"]);
+    pub(crate) const DATABASE_URL_FILE: Self = Self(&["CTS_DATABASE_URL_FILE"]);
 
     /// The variable that supplies it; the first where there are two.
     pub(crate) fn variable(self) -> &'static str {

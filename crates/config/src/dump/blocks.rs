@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use crate::blocks::client_limits::{CONNECTIONS, ClientLimit, STREAMS, WAITING};
-use crate::blocks::database::DatabaseConfig;
+use crate::blocks::database::{DatabaseConfig, DatabaseUrl};
 use crate::blocks::gateway::{GatewayConfig, GatewayMode};
 use crate::blocks::high_availability::{HaStorage, HighAvailability};
 use crate::blocks::scheduler::OnTakeover;
@@ -86,7 +86,10 @@ fn tls(tls: Option<&ApiTls>) -> Body {
 
 fn database(database: &DatabaseConfig) -> Body {
     let mut body = Body::default();
-    body.set("url", database.url.expose_secret());
+    match &database.url {
+        DatabaseUrl::Text(url) => body.set("url", url.expose_secret()),
+        DatabaseUrl::File(file) => body.set("url_file", path(file)),
+    }
     body.set("max_connections", database.max_connections);
     body.set_some("ca_cert", database.ca_cert.as_deref().map(path));
     body

@@ -20,27 +20,9 @@ impl RequiredPins {
         }
     }
 
-    /// The problem with the module of a task. Local modules are pinned by their content.
+    /// The problem with the module of a task.
     pub(crate) fn module_problem(task: &TaskDefinition) -> Option<String> {
-        let source = task.module.as_str();
-        let query = source.split_once('?').map_or("", |(_, query)| query);
-        let problem = if is_local(source) {
-            return None;
-        } else if is_registry_source(source) {
-            (!is_exact(&task.version))
-                .then_some("has no exact version: write `version = \"1.2.3\"`, with the number that it shall have")
-        } else if is_git(source) {
-            (!has(query, "ref"))
-                .then_some("comes from git without a version: write `?ref=` and a tag or commit at the end of `module`")
-        } else if source.starts_with("hg::") {
-            (!has(query, "rev"))
-                .then_some("comes from Mercurial without a version: write `?rev=` and a revision at the end of `module`")
-        } else {
-            Some(
-                "comes from where versions cannot be pinned: use a module of a registry with `version`, of git with `?ref=`, or a local one",
-            )
-        };
-        problem.map(|problem| {
+        unpinned_module(task).map(|problem| {
             format!(
                 "security.strict: the module of task {:?} {problem}",
                 task.name.as_str()
@@ -77,6 +59,29 @@ impl RequiredPins {
             .into_iter()
             .chain(providers)
             .collect()
+    }
+}
+
+/// Why the module of a task is not one fixed version; `None` if it is. Local modules are pinned by their content.
+pub fn unpinned_module(task: &TaskDefinition) -> Option<&'static str> {
+    let source = task.module.as_str();
+    let query = source.split_once('?').map_or("", |(_, query)| query);
+    if is_local(source) {
+        None
+    } else if is_registry_source(source) {
+        (!is_exact(&task.version)).then_some(
+            "has no exact version: write `version = \"1.2.3\"`, with the number that it shall have",
+        )
+    } else if is_git(source) {
+        (!has(query, "ref"))
+            .then_some("comes from git without a version: write `?ref=` and a tag or commit at the end of `module`")
+    } else if source.starts_with("hg::") {
+        (!has(query, "rev"))
+            .then_some("comes from Mercurial without a version: write `?rev=` and a revision at the end of `module`")
+    } else {
+        Some(
+            "comes from where versions cannot be pinned: use a module of a registry with `version`, of git with `?ref=`, or a local one",
+        )
     }
 }
 

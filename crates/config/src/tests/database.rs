@@ -1,6 +1,12 @@
 //! `database` and the variable that gives it.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
 use secrecy::ExposeSecret;
+
+use crate::{DatabaseConfig, DatabaseUrl};
 
 use super::{Sandbox, assert_each, assert_problem, config, only, problems};
 
@@ -12,12 +18,23 @@ fn with_variable(url: &str) -> Sandbox {
     sandbox
 }
 
+fn text(database: &DatabaseConfig) -> &str {
+    database.url.text().unwrap().expose_secret()
+}
+
+fn file(sandbox: &Sandbox, text: &str) -> PathBuf {
+    match sandbox.config(text).database.unwrap().url {
+        DatabaseUrl::File(path) => path,
+        DatabaseUrl::Text(_) => panic!("the URL is in no file"),
+    }
+}
+
 #[test]
 fn a_database_has_a_url_and_defaults() {
     for url in [URL, "postgresql:///cts?host=/run/pg", "POSTGRES://db"] {
         let database = config(&format!("database {{ url = \"{url}\" }}"));
         let database = database.database.unwrap();
-        assert_eq!(database.url.expose_secret(), url);
+        assert_eq!(text(&database), url);
         assert_eq!(database.max_connections, 16);
         assert_eq!(database.ca_cert, None);
     }
@@ -33,7 +50,7 @@ fn a_database_is_read_over_several_files() {
     sandbox.write("2.hcl", "database {\n ca_cert = \"tls/ca.pem\"\n}");
     let config = sandbox.load(&["1.hcl", "2.hcl"]).unwrap().config;
     let database = config.database.unwrap();
-    assert_eq!(database.url.expose_secret(), URL);
+    assert_eq!(text(&database), URL);
     assert_eq!(database.max_connections, 3);
     assert_eq!(database.ca_cert, Some(sandbox.path().join("tls/ca.pem")));
 }
@@ -41,9 +58,9 @@ fn a_database_is_read_over_several_files() {
 #[test]
 fn the_environment_gives_the_url_that_the_file_leaves_open() {
     let sandbox = with_variable(&format!(" {URL} "));
-    let url = |text: &str| {
-        let database = sandbox.config(text).database.unwrap();
-        database.url.expose_secret().to_owned()
+    let url = |written: &str| {
+        let database = sandbox.config(written).database.unwrap();
+        text(&database).to_owned()
     };
     assert_eq!(url("port = 1"), URL);
     assert_eq!(url("database { max_connections = 1 }"), URL);
@@ -57,6 +74,50 @@ fn the_environment_gives_the_url_that_the_file_leaves_open() {
 }
 
 #[test]
+fn a_file_may_hold_the_url_and_is_read_only_where_the_database_is_used() {
+    let mut sandbox = Sandbox::new();
+    let block = "database {\n url_file = \"secrets/url\"\n max_connections = 2\n}";
+    let path = sandbox.path().join("secrets/url");
+    assert_eq!(file(&sandbox, block), path);
+    sandbox.set("CTS_DATABASE_URL_FILE", "/run/secrets/url");
+    assert_eq!(file(&sandbox, block), path);
+    let of_environment = Path::new("/run/secrets/url");
+    assert_eq!(file(&sandbox, "port = 1"), of_environment);
+    assert_eq!(
+        file(&sandbox, "database { max_connections = 1 }"),
+        of_environment
+    );
+
+    let mut config = sandbox.config(block);
+    let missing = config.read_database_url().unwrap_err().to_string();
+    assert!(missing.contains("secrets/url"), "{missing}");
+    sandbox.write("secrets/url", format!("{URL}\n"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
+    assert!(config.secrets().is_empty());
+    config.read_database_url().unwrap();
+    assert_eq!(text(config.database.as_ref().unwrap()), URL);
+    assert_eq!(config.secrets().len(), 1);
+}
+
+#[test]
+fn a_url_is_given_once() {
+    let text = format!("database {{\n url = \"{URL}\"\n url_file = \"x\"\n}}");
+    assert_problem(
+        &text,
+        3,
+        "`database` has a `url` and a `url_file`; only one of them may be set",
+    );
+    let mut sandbox = with_variable(URL);
+    sandbox.set("CTS_DATABASE_URL_FILE", "/run/secrets/url");
+    let report = sandbox.refused("port = 1");
+    let message = only(&report).message();
+    assert!(
+        message.contains("CTS_DATABASE_URL and CTS_DATABASE_URL_FILE"),
+        "{message}"
+    );
+}
+
+#[test]
 fn a_database_without_url_is_refused_where_it_stands() {
     for text in [
         "database { }",
@@ -66,7 +127,7 @@ fn a_database_without_url_is_refused_where_it_stands() {
         assert_problem(
             &format!("port = 1\n{text}"),
             2,
-            "`database` needs a `url`, or the environment variable CTS_DATABASE_URL",
+            "`database` needs a `url` or a `url_file`, or the environment variable CTS_DATABASE_URL or CTS_DATABASE_URL_FILE",
         );
     }
 }
@@ -78,6 +139,7 @@ fn bad_databases_are_refused() {
         url = "cts:hunter2@db" #~ must begin with postgres:// or postgresql://
         url = "postgres://" #~ and name a server
         url = ["a", "b"] #~ must be text, not a list
+        url_file = ["a", "b"] #~ must be text, not a list
     "#;
     assert_each(urls, |url| format!("database {{\n{url} }}"), assert_problem);
     let others = r#"

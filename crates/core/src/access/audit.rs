@@ -7,6 +7,7 @@ use crate::access::caller::Caller;
 use crate::access::roles::UnknownWord;
 use crate::excerpt::excerpt;
 use crate::hidden::{HIDDEN, is_secret_name, without_secrets};
+use crate::trace::RunTrace;
 
 /// Most bytes of one argument, of a target and of a reason that are stored.
 pub const LONGEST_ARGUMENT: usize = 1024;
@@ -31,6 +32,8 @@ pub struct AuditRecord {
     pub request_id: String,
     /// Calls that this record stands for: one, unless many were refused.
     pub count: u32,
+    /// The trace of the call, for the run that it asks for. Not recorded.
+    pub trace: Option<RunTrace>,
 }
 
 /// Calls that are recorded.
@@ -86,6 +89,7 @@ impl AuditRecord {
             outcome: AuditOutcome::Done,
             request_id: String::new(),
             count: 1,
+            trace: None,
         }
     }
 

@@ -222,3 +222,20 @@ fn expressions_are_compared_by_their_texts() {
     assert_eq!(regexp("a"), regexp("a"));
     assert_ne!(regexp("a"), regexp("b"));
 }
+
+#[test]
+fn prefixes_are_common_to_all_matching_names() {
+    for (text, prefix) in [
+        ("^web-.*", "web-"),
+        (r"\Aweb", "web"),
+        ("^web$", "web"),
+        ("^(web-a|web-b)", "web-"),
+        ("^web|^api", ""),
+        ("web", ""),
+        ("^web|api", ""),
+        ("^(?i)web", ""),
+        ("", ""),
+    ] {
+        assert_eq!(Regexp::new(text).unwrap().prefix(), prefix, "{text}");
+    }
+}

@@ -44,6 +44,9 @@ pub struct RunDetails {
     pub findings: RunFindings,
 }
 
+/// Bytes of a code; no code is longer.
+const LONGEST_CODE: usize = 64;
+
 /// Numbers of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -56,6 +59,9 @@ pub struct RunSummary {
     /// Address of the remote run, if the attempt had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_url: Option<String>,
+    /// Code of the error, if the attempt failed; of a later version it may be a code that is unknown here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
 }
 
 /// Numbers of resources. One that is replaced is added and destroyed.
@@ -263,6 +269,8 @@ impl RunDetails {
     pub fn bounded(mut self) -> Self {
         let url = self.summary.remote_url.as_deref();
         self.summary.remote_url = url.map(bounded_url);
+        let code = self.summary.error_code.take();
+        self.summary.error_code = code.filter(|code| code.len() <= LONGEST_CODE);
         let findings = &mut self.findings;
         cut_list(
             &mut findings.changes,

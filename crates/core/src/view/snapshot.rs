@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::item::{Item, ItemKey};
+use crate::trace::TraceContext;
 
 /// Everything seen of one view at one moment. Items are shared, so that an old snapshot kept for
 /// comparison costs only what differs.
@@ -25,6 +26,8 @@ pub struct ViewDelta {
     pub upserts: Vec<Item>,
     /// Items that are gone.
     pub removals: Vec<ItemKey>,
+    /// The span of the newest change in it; `None` in full snapshots, and without tracing.
+    pub trace: Option<TraceContext>,
 }
 
 /// A delta does not build on the snapshot at hand; a full one must be asked for.
@@ -55,6 +58,7 @@ impl ViewSnapshot {
                 revision: self.revision,
                 upserts: self.items.values().cloned().collect(),
                 removals: Vec::new(),
+                trace: None,
             };
         };
         let upserts = self
@@ -74,6 +78,7 @@ impl ViewSnapshot {
             revision: self.revision,
             upserts,
             removals,
+            trace: None,
         }
     }
 

@@ -78,6 +78,9 @@ pub struct Lease {
     /// Proves in later calls that the caller holds this lease; empty from earlier schedulers.
     #[prost(bytes = "vec", tag = "15")]
     pub secret: ::prost::alloc::vec::Vec<u8>,
+    /// The span of this lease, as a traceparent of W3C Trace Context; empty from earlier schedulers, and without tracing.
+    #[prost(string, tag = "16")]
+    pub traceparent: ::prost::alloc::string::String,
 }
 /// Proof of a lease. A worker sends this message as the metadata "cts-lease-bin" of each call for the run: renewals,
 /// results, logs, and requests for its input and its bundle.
@@ -535,6 +538,9 @@ pub struct CompleteRunRequest {
     /// known.
     #[prost(message, optional, tag = "11")]
     pub state: ::core::option::Option<TerraformState>,
+    /// Time since the lease was acquired; absent from an earlier version.
+    #[prost(message, optional, tag = "12")]
+    pub held_for: ::core::option::Option<::prost_types::Duration>,
     /// Outcome of the attempt.
     #[prost(oneof = "complete_run_request::Outcome", tags = "3, 4, 5, 7, 8, 20")]
     pub outcome: ::core::option::Option<complete_run_request::Outcome>,
@@ -602,6 +608,10 @@ pub struct RunDetails {
     #[prost(string, tag = "8")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub remote_url: ::prost::alloc::string::String,
+    /// Code of the error (docs/runbook.md#error-codes); empty without one, and from an earlier version.
+    #[prost(string, tag = "9")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub error_code: ::prost::alloc::string::String,
 }
 /// An output of the module.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -769,6 +779,9 @@ pub struct CompleteRunResponse {
     /// Status of the run now.
     #[prost(enumeration = "RunStatus", tag = "1")]
     pub status: i32,
+    /// Whether the spans of the attempt are exported; absent from an earlier version, and without tracing.
+    #[prost(bool, optional, tag = "2")]
+    pub keep_trace: ::core::option::Option<bool>,
 }
 /// Asks for lost leases.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

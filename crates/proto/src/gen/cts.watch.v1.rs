@@ -196,6 +196,16 @@ impl HealthStatus {
         }
     }
 }
+/// Names traces to export.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeepTracesRequest {
+    /// Spans as traceparents of W3C Trace Context; every span that is held of their traces is exported.
+    #[prost(string, repeated, tag = "1")]
+    pub traceparents: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// The spans are on their way, as far as the watcher has them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeepTracesResponse {}
 /// Changes the subscriptions of the caller.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchRequest {
@@ -310,6 +320,10 @@ pub struct ViewDelta {
     /// stays unreadable until it comes with a value or is removed.
     #[prost(string, repeated, tag = "12")]
     pub unreadable_keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The span of the newest change in it, as a traceparent of W3C Trace Context; empty in full snapshots, and without
+    /// tracing.
+    #[prost(string, tag = "13")]
+    pub traceparent: ::prost::alloc::string::String,
 }
 /// Consul could not be queried about a view. The last snapshot stays in force.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -459,6 +473,32 @@ pub mod watch_service_client {
                 .insert(GrpcMethod::new("cts.watch.v1.WatchService", "Watch"));
             self.inner.streaming(req, path, codec).await
         }
+        /// Exports the spans of these traces, which the watcher holds for some minutes. Sent at the end of a run whose trace
+        /// is kept although the sampling rate does not keep it.
+        pub async fn keep_traces(
+            &mut self,
+            request: impl tonic::IntoRequest<super::KeepTracesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::KeepTracesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.watch.v1.WatchService/KeepTraces",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.watch.v1.WatchService", "KeepTraces"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -488,6 +528,15 @@ pub mod watch_service_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::WatchRequest>>,
         ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
+        /// Exports the spans of these traces, which the watcher holds for some minutes. Sent at the end of a run whose trace
+        /// is kept although the sampling rate does not keep it.
+        async fn keep_traces(
+            &self,
+            request: tonic::Request<super::KeepTracesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::KeepTracesResponse>,
+            tonic::Status,
+        >;
     }
     /// Turns Consul into a stream of normalised deltas. Served by the watcher.
     #[derive(Debug)]
@@ -610,6 +659,51 @@ pub mod watch_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.watch.v1.WatchService/KeepTraces" => {
+                    #[allow(non_camel_case_types)]
+                    struct KeepTracesSvc<T: WatchService>(pub Arc<T>);
+                    impl<
+                        T: WatchService,
+                    > tonic::server::UnaryService<super::KeepTracesRequest>
+                    for KeepTracesSvc<T> {
+                        type Response = super::KeepTracesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::KeepTracesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as WatchService>::keep_traces(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = KeepTracesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

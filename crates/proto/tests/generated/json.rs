@@ -56,7 +56,7 @@ const RENAMED: [(&str, &str); 7] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 28] = [
+const LEFT_OUT: [&str; 29] = [
     "cts.access.v1.AuditRecord.address",
     "cts.access.v1.AuditRecord.arguments",
     "cts.access.v1.AuditRecord.issuer",
@@ -80,6 +80,7 @@ const LEFT_OUT: [&str; 28] = [
     "cts.run.v1.Planned.remote_url",
     "cts.run.v1.RunDetails.changes",
     "cts.run.v1.RunDetails.diagnostics",
+    "cts.run.v1.RunDetails.error_code",
     "cts.run.v1.RunDetails.more_changes",
     "cts.run.v1.RunDetails.more_diagnostics",
     "cts.run.v1.RunDetails.outputs",

@@ -185,6 +185,10 @@ pub const METHODS: &[Method] = &[
         Rule::Roles(CLIENTS, Some(Role::Operate)),
     ),
     Method::new(
+        "/cts.watch.v1.WatchService/KeepTraces",
+        Rule::Roles(FOLLOWERS, None),
+    ),
+    Method::new(
         "/cts.watch.v1.WatchService/Watch",
         Rule::Roles(FOLLOWERS, None),
     ),

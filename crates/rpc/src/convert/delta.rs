@@ -137,12 +137,15 @@ pub fn delta_to_wire(
     subscription: u64,
     delta: &ViewDelta,
 ) -> Vec<proto::ViewDelta> {
+    let trace = delta.trace.map(|trace| trace.to_string());
+    let trace = trace.unwrap_or_default();
     let message = |parts: Vec<Part>| {
         let mut message = proto::ViewDelta {
             view_id: view_id.as_str().to_owned(),
             base_revision: delta.base,
             revision: delta.revision,
             subscription_id: subscription,
+            traceparent: trace.clone(),
             ..Default::default()
         };
         for part in parts {
@@ -199,6 +202,7 @@ pub fn delta_from_wire(delta: proto::ViewDelta) -> ViewDelta {
             .chain(unreadable)
             .collect(),
         removals: gone.chain(gone_names).collect(),
+        trace: delta.traceparent.parse().ok(),
     }
 }
 
@@ -239,6 +243,9 @@ mod tests {
                 node: "n".into(),
                 id: "gone".into(),
             })],
+            trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+                .parse()
+                .ok(),
         };
         let parts = delta_to_wire(&ViewId::new("v"), 5, &delta);
         assert!(parts.len() > 3);
@@ -280,6 +287,7 @@ mod tests {
                 revision: 2,
                 upserts,
                 removals: vec![ItemKey::Name("gone".into())],
+                trace: None,
             };
             let mut parts = delta_to_wire(&ViewId::new("v"), 5, &delta).into_iter();
             let mut whole = parts.next().unwrap();
@@ -297,6 +305,7 @@ mod tests {
             revision: 1,
             upserts: vec![],
             removals: vec![],
+            trace: None,
         };
         let parts = delta_to_wire(&ViewId::new("v"), 5, &delta);
         assert_eq!(parts.len(), 1);

@@ -39,6 +39,7 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
         more_diagnostics: findings.more_diagnostics,
         outputs: findings.outputs.into_iter().map(output_to_wire).collect(),
         remote_url: summary.remote_url.unwrap_or_default(),
+        error_code: summary.error_code.unwrap_or_default(),
     }
 }
 
@@ -63,6 +64,7 @@ pub fn details_from_wire(details: proto::RunDetails) -> RunDetails {
                 apply: phase(phases.apply),
             },
             remote_url: Some(details.remote_url).filter(|url| !url.is_empty()),
+            error_code: Some(details.error_code).filter(|code| !code.is_empty()),
         },
         findings: RunFindings {
             changes: details.changes.into_iter().map(change_from_wire).collect(),
@@ -169,6 +171,7 @@ mod tests {
                     apply: Some(Duration::from_millis(5)),
                 },
                 remote_url: Some("https://tfe.example.com/run-1".into()),
+                error_code: Some("terraform-failed".into()),
             },
             findings: RunFindings {
                 changes: [

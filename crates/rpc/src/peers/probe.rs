@@ -11,9 +11,8 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
 use tonic::transport::Channel;
-use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_client::HealthClient;
+
+use crate::health::serves;
 
 /// Shortest pause between two checks: a peer that answers and hangs up must not be asked in a circle.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -81,12 +80,9 @@ impl Probe {
 }
 
 async fn ask(channel: Channel) -> Result<(), Unhealthy> {
-    let request = HealthCheckRequest {
-        service: String::new(),
-    };
-    match HealthClient::new(channel).check(request).await {
-        Ok(answer) if answer.get_ref().status() == ServingStatus::Serving => Ok(()),
-        Ok(_) => Err(Unhealthy::NotServing),
+    match serves(channel).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Unhealthy::NotServing),
         Err(status) => Err(Unhealthy::Failed(causes(&status))),
     }
 }

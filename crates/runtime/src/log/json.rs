@@ -3,7 +3,7 @@
 use chrono::SecondsFormat;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::log::line::{Line, Value};
+use crate::log::line::{Line, TRACE_ID, TraceOfSpan, Value};
 
 /// The object, without a line break.
 pub(super) fn shown(line: &Line) -> String {
@@ -19,19 +19,26 @@ impl Serialize for Line {
         object.serialize_entry("level", &self.level.to_string())?;
         object.serialize_entry("module", &self.module)?;
         object.serialize_entry("message", &self.message)?;
-        if !self.fields.is_empty() {
-            object.serialize_entry("fields", &Fields(&self.fields))?;
+        if !self.fields.is_empty() || self.trace.is_some() {
+            object.serialize_entry("fields", &Fields(&self.fields, self.trace.as_ref()))?;
         }
         object.end()
     }
 }
 
 /// Fields have an object of their own: next to the other keys they could be mistaken for them.
-struct Fields<'a>(&'a [(&'static str, Value)]);
+struct Fields<'a>(&'a [(&'static str, Value)], Option<&'a TraceOfSpan>);
 
 impl Serialize for Fields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+        let mut fields = serializer.serialize_map(None)?;
+        for (name, value) in self.0 {
+            fields.serialize_entry(name, value)?;
+        }
+        if let Some(TraceOfSpan(id)) = self.1 {
+            fields.serialize_entry(TRACE_ID, id)?;
+        }
+        fields.end()
     }
 }
 
@@ -74,6 +81,7 @@ mod tests {
                 ("share", Value::Float(0.5)),
                 ("none", Value::Float(f64::NAN)),
             ],
+            trace: Some(TraceOfSpan("0af7".into())),
         };
         let text = shown(&line);
         assert!(!text.contains('\n'), "{text}");
@@ -85,10 +93,12 @@ mod tests {
             "time": null, "level": "WARN", "module": "ctrl", "message": "a\n\"b\"",
             "fields": {
                 "level": "fake\n{", "retry": true, "left": -1, "port": 8558, "share": 0.5, "none": "NaN",
+                "trace.id": "0af7",
             },
         });
         assert_eq!(read, expected);
         line.fields.clear();
+        line.trace = None;
         assert!(!shown(&line).contains("fields"));
     }
 }

@@ -6,29 +6,67 @@ use std::fmt;
 use chrono::{DateTime, Local};
 use cts_core::{Chain, LogLevel};
 use tracing::field::{Field, Visit};
+use tracing::span::Attributes;
 use tracing::{Event, Level};
 
 /// Prefix of the fields that the bridge from the `log` crate adds.
 const BRIDGE: &str = "log.";
 
-/// One event. Spans are left out: whatever matters is a field of the event.
-#[derive(Debug)]
-pub(super) struct Line {
-    pub(super) time: DateTime<Local>,
-    pub(super) level: LogLevel,
+/// One event. Spans are left out, except for the id of a trace: whatever matters is a field of the event.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// When it was logged.
+    pub time: DateTime<Local>,
+    /// Its level.
+    pub level: LogLevel,
     /// The part of the program, as `ctrl` or `scheduler`.
-    pub(super) module: String,
-    pub(super) message: String,
-    pub(super) fields: Vec<(&'static str, Value)>,
+    pub module: String,
+    /// The text.
+    pub message: String,
+    /// Its fields, in their order.
+    pub fields: Vec<(&'static str, Value)>,
+    /// Id of the trace that it belongs to.
+    pub trace: Option<TraceOfSpan>,
+}
+
+/// Id of a trace, which a span gives to all lines inside of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceOfSpan(pub String);
+
+/// The field with the id of a trace, of spans and in JSON.
+pub(super) const TRACE_ID: &str = "trace.id";
+
+impl TraceOfSpan {
+    /// The id that a new span has, if it has one.
+    pub(super) fn of(attributes: &Attributes<'_>) -> Option<Self> {
+        let mut found = TraceField(None);
+        attributes.record(&mut found);
+        found.0.map(Self)
+    }
+}
+
+struct TraceField(Option<String>);
+
+impl Visit for TraceField {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == TRACE_ID {
+            self.0 = Some(format!("{value:?}"));
+        }
+    }
 }
 
 /// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub enum Value {
+    /// A text.
     Text(String),
+    /// True or false.
     Flag(bool),
+    /// A number that may be negative.
     Signed(i64),
+    /// A number that is not negative.
     Unsigned(u64),
+    /// A number with a fraction.
     Float(f64),
 }
 
@@ -51,6 +89,7 @@ impl Line {
             module: module.trim_start_matches("cts_").to_owned(),
             message: collected.message,
             fields: collected.fields,
+            trace: None,
         }
     }
 }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use chrono::Local;
 use cts_core::{Clock, LogLevel};
+use tracing::span::{Attributes, Id};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::log::format::LogFormat;
-use crate::log::line::{Line, Value};
+use crate::log::line::{Line, TraceOfSpan, Value};
+use crate::log::relay::LogRelay;
 use crate::log::syslog::{SendOutcome, Syslog};
 use crate::log::{json, text};
 
@@ -20,6 +23,7 @@ pub(super) struct Output {
     clock: Arc<dyn Clock>,
     console: Mutex<Box<dyn Write + Send>>,
     syslog: Option<Syslog>,
+    relay: Option<LogRelay>,
 }
 
 impl Output {
@@ -28,12 +32,14 @@ impl Output {
         clock: Arc<dyn Clock>,
         console: Box<dyn Write + Send>,
         syslog: Option<Syslog>,
+        relay: Option<LogRelay>,
     ) -> Self {
         Self {
             format,
             clock,
             console: Mutex::new(console),
             syslog,
+            relay,
         }
     }
 
@@ -68,12 +74,23 @@ impl Output {
     }
 }
 
-impl<S: Subscriber> Layer<S> for Output {
-    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        let line = Line::of(event, self.clock.now().with_timezone(&Local));
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Output {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        if let (Some(trace), Some(span)) = (TraceOfSpan::of(attributes), context.span(id)) {
+            span.extensions_mut().insert(trace);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut line = Line::of(event, self.clock.now().with_timezone(&Local));
+        let mut spans = context.event_scope(event).into_iter().flatten();
+        line.trace = spans.find_map(|span| span.extensions().get::<TraceOfSpan>().cloned());
         self.to_console(&line);
         if let Some(syslog) = &self.syslog {
             self.to_syslog(syslog, &line);
+        }
+        if let Some(relay) = &self.relay {
+            relay.pass_on(&line);
         }
     }
 }
@@ -86,6 +103,7 @@ fn own(on: &Line, message: &str, field: (&'static str, Value)) -> Line {
         module: "logging".to_owned(),
         message: message.to_owned(),
         fields: vec![field],
+        trace: None,
     }
 }
 
@@ -137,7 +155,7 @@ mod tests {
     fn logged(format: LogFormat, syslog: Option<Syslog>, events: impl FnOnce()) -> Console {
         let console = Console::default();
         let writer = Box::new(console.clone());
-        let output = Output::new(format, Arc::new(Fixed), writer, syslog);
+        let output = Output::new(format, Arc::new(Fixed), writer, syslog, None);
         let log = tracing_subscriber::registry().with(output);
         tracing::subscriber::with_default(log, events);
         console

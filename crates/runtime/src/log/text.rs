@@ -173,6 +173,7 @@ mod tests {
             fields: fields
                 .map(|(name, value)| (*name, Value::Text((*value).into())))
                 .collect(),
+            trace: None,
         }
     }
 

@@ -108,6 +108,7 @@ impl Model {
             timeouts: self.tasks[&run.task].stored.spec.file_settings.timeouts,
             state: StateRecord::default(),
             delivery,
+            trace: None,
         })
     }
 

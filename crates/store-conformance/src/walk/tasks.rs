@@ -147,6 +147,7 @@ impl<F: Fixture> Walk<F> {
             guarded: self.perhaps_guarded(text),
             tick: None,
             check_key: None,
+            trace: None,
         };
         let epoch = self.some_epoch();
         self.trace.push(format!("carry out {epoch} {request:?}"));

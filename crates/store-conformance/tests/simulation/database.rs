@@ -164,6 +164,7 @@ impl Database {
             guarded: None,
             tick: None,
             check_key: None,
+            trace: None,
         };
         self.model.enqueue(&request);
         self.forget_failures(task);
@@ -303,6 +304,7 @@ impl Database {
             timeouts: TaskTimeouts::default(),
             state: StateRecord::default(),
             delivery: None,
+            trace: None,
         };
         if self.rules == Rules::RunEpochUnchecked
             && let Some(run) = self.model.runs.get(&word.run)

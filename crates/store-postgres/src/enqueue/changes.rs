@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, RunId, TaskName};
-use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange};
-use cts_store::{EncodedContents, EnqueueRequest};
+use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange, stored_trace};
+use cts_store::{EncodedContents, EnqueueRequest, StoreError};
 use cts_store_sql::settings::stored;
 use cts_store_sql::{checks, tick_events};
 use sqlx::PgTransaction;
@@ -28,9 +28,11 @@ pub(super) struct Changes<'a> {
     /// Due times of the replaced runs.
     new_places: Vec<Option<i64>>,
     new_settings: Vec<Option<i64>>,
+    new_traces: Vec<Option<String>>,
     replaced_tasks: Vec<&'a str>,
     replaced_inputs: Vec<String>,
     replaced_settings: Vec<Option<i64>>,
+    replaced_traces: Vec<Option<String>>,
     /// Their newest input has not failed yet.
     begun_anew: Vec<&'a str>,
     /// The input of a change had its attempts before.
@@ -47,7 +49,11 @@ pub(super) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    pub(super) fn add(&mut self, request: &'a EnqueueRequest, plan: &EnqueuePlan) {
+    pub(super) fn add(
+        &mut self,
+        request: &'a EnqueueRequest,
+        plan: &EnqueuePlan,
+    ) -> Result<(), StoreError> {
         let task = request.task.as_str();
         let if_so = |holds: bool| holds.then_some(task);
         self.not_tried.extend(if_so(plan.not_tried));
@@ -72,6 +78,8 @@ impl<'a> Changes<'a> {
             self.replaced_inputs.push(request.input.hash.to_string());
             self.replaced_settings
                 .push(request.input.settings.map(stored));
+            self.replaced_traces
+                .push(stored_trace(plan.trace.as_ref())?);
         }
         if let Some(new) = plan.inserts {
             self.new_runs.push(request.run.as_uuid());
@@ -81,7 +89,9 @@ impl<'a> Changes<'a> {
             self.new_inputs.push(request.input.hash.to_string());
             self.new_places.push(new.place);
             self.new_settings.push(request.input.settings.map(stored));
+            self.new_traces.push(stored_trace(plan.trace.as_ref())?);
         }
+        Ok(())
     }
 
     pub(super) async fn write(
@@ -114,14 +124,17 @@ impl<'a> Changes<'a> {
                     WHERE a.run_id = n.id AND n.requested
                 )
                 INSERT INTO runs (id, task_name, incarnation, input_hash, kind, no_retry, requested,
-                                  status, due_at, created_at, updated_at, settings, requested_by)
+                                  status, due_at, created_at, updated_at, settings, requested_by,
+                                  trace)
                 SELECT n.id, n.task, t.incarnation, n.input, n.kind, n.requested, n.requested, 'queued',
                        least(n.place, $6), $6, $6, n.settings,
                        CASE WHEN n.requested THEN
-                           (SELECT q.requested_by FROM run_requests q WHERE q.run_id = n.id) END
+                           (SELECT q.requested_by FROM run_requests q WHERE q.run_id = n.id) END,
+                       CASE WHEN n.requested THEN
+                           (SELECT q.trace FROM run_requests q WHERE q.run_id = n.id) ELSE n.trace END
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
-                            $7::BIGINT[], $8::BIGINT[])
-                    AS n (id, task, input, kind, requested, place, settings)
+                            $7::BIGINT[], $8::BIGINT[], $9::TEXT[])
+                    AS n (id, task, input, kind, requested, place, settings, trace)
                 JOIN tasks t ON t.name = n.task",
             )
             .bind(self.new_runs)
@@ -132,6 +145,7 @@ impl<'a> Changes<'a> {
             .bind(now)
             .bind(self.new_places)
             .bind(self.new_settings)
+            .bind(self.new_traces)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("queue runs"))?;
@@ -142,15 +156,16 @@ impl<'a> Changes<'a> {
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 WITH n AS MATERIALIZED (
-                    SELECT queued.id, n.input, n.settings
-                    FROM unnest($1::TEXT[], $2::TEXT[], $4::BIGINT[]) AS n (task, input, settings)
+                    SELECT queued.id, n.input, n.settings, n.trace
+                    FROM unnest($1::TEXT[], $2::TEXT[], $4::BIGINT[], $5::TEXT[])
+                        AS n (task, input, settings, trace)
                     CROSS JOIN LATERAL (
                         SELECT id FROM runs
                         WHERE task_name = n.task AND status = 'queued' AND kind = 'apply'
                         LIMIT 1) queued
                 )
                 UPDATE runs r
-                SET input_hash = n.input, settings = n.settings, no_retry = FALSE, attempts = 0,
+                SET input_hash = n.input, settings = n.settings, trace = n.trace, no_retry = FALSE, attempts = 0,
                     due_at = least(r.due_at, $3), updated_at = $3
                 FROM n WHERE r.id = n.id AND r.status IS NOT DISTINCT FROM 'queued'",
             )
@@ -158,6 +173,7 @@ impl<'a> Changes<'a> {
             .bind(self.replaced_inputs)
             .bind(now)
             .bind(self.replaced_settings)
+            .bind(self.replaced_traces)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("replace the inputs of queued runs"))?;

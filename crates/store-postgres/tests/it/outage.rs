@@ -48,6 +48,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         guarded: None,
         tick: None,
         check_key: None,
+        trace: None,
     }
 }
 

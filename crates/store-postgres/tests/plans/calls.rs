@@ -41,6 +41,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         guarded: None,
         tick: None,
         check_key: None,
+        trace: None,
     }
 }
 

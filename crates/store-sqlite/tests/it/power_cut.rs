@@ -66,6 +66,7 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         guarded: None,
         tick: None,
         check_key: None,
+        trace: None,
     };
     let leader = leader(store).await;
     let enqueued = store.enqueue(leader, vec![request]).await.unwrap();

@@ -30,6 +30,7 @@ pub fn audit_record(row: &dyn Columns) -> Result<StoredRecord, StoreError> {
             outcome: parsed.ok_or_else(|| row.cell("outcome").corrupt("it is no outcome"))?,
             request_id: row.text("request_id")?.to_owned(),
             count: row.number("calls")?,
+            trace: None,
         },
     })
 }

@@ -101,6 +101,7 @@ pub fn run_row(row: &dyn Columns) -> Result<RunRow, StoreError> {
         created_at: row.integer("created_at")?,
         updated_at: row.integer("updated_at")?,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
+        trace: row.json_if_any("trace")?,
     })
 }
 

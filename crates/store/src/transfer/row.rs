@@ -4,7 +4,7 @@ use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
     Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RemoteRun, RunId,
-    TaskCheck, TaskName, TaskOrigin, TaskRemoteRun, TaskSpec,
+    RunTrace, TaskCheck, TaskName, TaskOrigin, TaskRemoteRun, TaskSpec,
 };
 
 use crate::access_store::{StoredRecord, StoredToken};
@@ -148,6 +148,8 @@ pub struct RunRow {
     pub updated_at: i64,
     /// Caller that requested it, for display.
     pub requested_by: Option<String>,
+    /// Its trace, if it has one.
+    pub trace: Option<RunTrace>,
 }
 
 /// An event.

@@ -29,6 +29,7 @@ fn environment(
 ) -> ChildEnvironment {
     let sources = EnvironmentSources {
         inherited: &InheritedEnvironment::of(&map(inherited)),
+        tracing: &[],
         backend: &list(backend),
         task_env: &list(task_env),
         lock_timeout: None,
@@ -77,6 +78,7 @@ fn the_marker_of_the_worker_is_never_somebody_elses() {
     assert_eq!(without.get("CTS_WORKER"), None);
     let sources = EnvironmentSources {
         inherited: &InheritedEnvironment::of(&map(&others)),
+        tracing: &[],
         backend: &[],
         task_env: &list(&[("CTS_WORKER", "provider")]),
         lock_timeout: None,
@@ -198,6 +200,7 @@ fn a_time_to_wait_for_the_lock_stands_before_what_others_say() {
     for worker in [None, Some("w")] {
         let sources = EnvironmentSources {
             inherited: &InheritedEnvironment::of(&BTreeMap::new()),
+            tracing: &[],
             backend: &[],
             task_env: &list(&[("TF_CLI_ARGS_plan", "-lock-timeout=5s")]),
             lock_timeout: Some(Duration::from_millis(1500)),

@@ -176,6 +176,7 @@ impl Sandbox {
     pub(crate) fn environment(&self) -> ChildEnvironment {
         let sources = EnvironmentSources {
             inherited: &InheritedEnvironment::of(&clean_environment(self.root.path())),
+            tracing: &[],
             backend: &self.extra_environment,
             task_env: &[],
             lock_timeout: None,

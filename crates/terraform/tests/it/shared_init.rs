@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use cts_core::TaskName;
-use cts_terraform::{Preparation, RootModule, Terraform};
+use cts_terraform::{Preparation, RootModule, TRACE_PARENT, Terraform};
 use serde_json::Value;
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, kept_services};
@@ -45,6 +45,18 @@ async fn prepare(sandbox: &Sandbox, root: &RootModule) -> Preparation {
 
 fn data_directory(sandbox: &Sandbox) -> PathBuf {
     sandbox.directory().path().join(".terraform")
+}
+
+#[tokio::test]
+async fn tasks_whose_commands_belong_to_different_spans_share_the_results() {
+    let mut sandbox = nested().await;
+    let span = |name: &str| vec![(TRACE_PARENT.to_owned(), name.to_owned())];
+    sandbox.extra_environment = span("first");
+    let first = sandbox.write(Vec::new());
+    assert_eq!(prepare(&sandbox, &first).await, Preparation::Validated);
+    sandbox.extra_environment = span("second");
+    let root = become_task(&mut sandbox, "next");
+    assert_eq!(prepare(&sandbox, &root).await, Preparation::Shared);
 }
 
 #[tokio::test]

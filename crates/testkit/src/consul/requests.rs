@@ -18,6 +18,13 @@ pub fn access_control() -> Value {
     json!({"acl": {"enabled": true, "default_policy": "allow", "tokens": {"master": MANAGEMENT}}})
 }
 
+/// The configuration of an agent with access control, which denies whatever a token does not allow. Requests without a
+/// token may do everything.
+pub fn access_control_by_default_deny() -> Value {
+    let tokens = json!({"master": MANAGEMENT, "default": MANAGEMENT});
+    json!({"acl": {"enabled": true, "default_policy": "deny", "tokens": tokens}})
+}
+
 impl ConsulAgent {
     /// Registers a service with the agent; `service` is the body of `/v1/agent/service/register`.
     pub async fn register(&self, service: Value) {
@@ -112,6 +119,13 @@ impl ConsulAgent {
     pub async fn get(&self, path: &str) -> Value {
         let body = self.send(Method::GET, path, "").await;
         serde_json::from_slice(&body).unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    }
+
+    /// Sends a document with POST and this token, and returns the answer.
+    pub async fn ask_as(&self, token: &str, path: &str, document: &Value) -> Value {
+        let path = format!("{path}?token={token}");
+        let body = self.send(Method::POST, &path, document.to_string()).await;
+        serde_json::from_slice(&body).unwrap_or_else(|error| panic!("POST {path}: {error}"))
     }
 
     async fn send(&self, method: Method, path: &str, body: impl Into<reqwest::Body>) -> Vec<u8> {

@@ -184,6 +184,22 @@ async fn clients_certificates_are_judged_alike() {
 }
 
 #[tokio::test]
+async fn a_listener_speaks_protocols_of_its_own_with_the_same_certificate() {
+    let openssl = Openssl::new();
+    let pair = openssl.self_signed("own", KeyKind::Rsa, &[DNS]);
+    let server = ServerTls::load(ServerFiles {
+        identity: identity(&pair),
+        clients: None,
+        protocols: vec!["h2"],
+    });
+    let server = server.await.unwrap();
+    assert_eq!(server.current().alpn_protocols, [b"h2"]);
+    let other = server.current_with(&["http/1.1"]);
+    assert_eq!(other.alpn_protocols, [b"http/1.1"]);
+    assert_eq!(server.current().alpn_protocols, [b"h2"]);
+}
+
+#[tokio::test]
 async fn the_systems_certificates_are_the_default_and_checks_can_be_left_out() {
     let openssl = Openssl::new();
     let pair = openssl.self_signed("own", KeyKind::Rsa, &[DNS]);

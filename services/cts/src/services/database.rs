@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use cts_config::{Config, DatabaseConfig};
+use cts_config::{Config, DatabaseConfig, DatabaseUrlError};
 use cts_runtime::ProcessEnv;
 use cts_scheduler::Sharing;
 use cts_store::{Store, StoreError};
@@ -43,7 +43,7 @@ impl Database {
     /// Opens what the configuration names.
     pub(crate) async fn open(config: &Config, process_env: &ProcessEnv) -> Result<Self, Failure> {
         if let Some(database) = &config.database {
-            let mut settings = settings(database);
+            let mut settings = settings(database)?;
             if let Some(password) = process_env.environment.get(OsStr::new(PASSWORD)) {
                 settings.url = with_password(&settings.url, password);
             }
@@ -74,13 +74,16 @@ impl Database {
     /// Measures the calls and connections from now on.
     pub(crate) fn measured(self, meter: &Meter) -> Self {
         match self {
-            Self::File { store, _lock } => Self::File {
+            Self::File { store, _lock: lock } => Self::File {
                 store: store.measured(meter),
-                _lock,
+                _lock: lock,
             },
-            Self::Temporary { store, _directory } => Self::Temporary {
+            Self::Temporary {
+                store,
+                _directory: directory,
+            } => Self::Temporary {
                 store: store.measured(meter),
-                _directory,
+                _directory: directory,
             },
             Self::Server(store) => Self::Server(Box::new(store.measured(meter))),
         }
@@ -133,12 +136,12 @@ fn with_password(url: &SecretString, password: &OsStr) -> SecretString {
 }
 
 /// How Postgres is reached.
-pub(crate) fn settings(config: &DatabaseConfig) -> Settings {
-    Settings {
-        url: config.url.clone(),
+pub(crate) fn settings(config: &DatabaseConfig) -> Result<Settings, DatabaseUrlError> {
+    Ok(Settings {
+        url: config.url.read()?,
         max_connections: config.max_connections,
         ca_cert: config.ca_cert.clone(),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
-use crate::services::wiring::{self, WorkerParts, consul_client};
+use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
 #[derive(Debug, Default)]
@@ -166,12 +166,14 @@ impl Embedded {
             process_env,
             &database,
             watchers,
-            shape,
-            match mode {
-                StartMode::Daemon => Mode::Daemon,
-                StartMode::Once | StartMode::Inspect => Mode::OnRequest,
+            Beginning {
+                shape,
+                mode: match mode {
+                    StartMode::Daemon => Mode::Daemon,
+                    StartMode::Once | StartMode::Inspect => Mode::OnRequest,
+                },
+                reset_storage,
             },
-            reset_storage,
             signals.clone(),
         )
         .await?;
@@ -252,6 +254,7 @@ impl Embedded {
         links.follow_files(&inside, &inner);
         links.follow_credentials(&inside, &inner);
         let authenticator = links.authenticator();
+        observation.needs_database(&scheduler);
         observation.serve(links.server_tls(), authenticator, &inside, &inner);
 
         let calls = &observation.calls;

@@ -4,7 +4,7 @@ mod error;
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cts_config::{Config, TerraformDriver};
@@ -45,6 +45,63 @@ pub(crate) async fn needed_engine(
     find_engine(config, process_env, working_dir)
         .await
         .map(Some)
+}
+
+/// The engine that a start would find.
+#[derive(Debug)]
+pub(crate) enum Available {
+    /// It is on this machine.
+    Found(Executable),
+    /// Another version than the configured one is on the `PATH`; a start tries to install that first.
+    Other {
+        /// The one on the `PATH`.
+        found: Executable,
+        /// The configured version.
+        wanted: String,
+    },
+    /// A start would install it.
+    Missing {
+        /// The version that would be installed.
+        version: String,
+        /// The source of the release.
+        site: String,
+        /// The directory that would receive it.
+        directory: PathBuf,
+    },
+}
+
+/// Looks for the engine of a configuration as a start does, and installs nothing.
+pub(crate) async fn look_for_engine(
+    config: &Config,
+    process_env: &ProcessEnv,
+    working_dir: &Path,
+) -> Result<Available, EngineError> {
+    let search = Search {
+        driver: &config.driver,
+        process_env,
+    };
+    let missing = |directory: PathBuf| Available::Missing {
+        version: search.version(),
+        site: search.site(),
+        directory,
+    };
+    if let Some(directory) = &config.driver.path {
+        let found = search.look_into(directory).await?;
+        return Ok(found.map_or_else(|| missing(directory.clone()), Available::Found));
+    }
+    let on_path = search.on_path().await?;
+    if let Some(executable) = on_path.as_ref().filter(|it| search.is_wanted(it)) {
+        return Ok(Available::Found(executable.clone()));
+    }
+    let directory = search.own_directory(working_dir);
+    match (search.look_into(&directory).await?, on_path) {
+        (Some(executable), _) => Ok(Available::Found(executable)),
+        (None, Some(found)) => Ok(Available::Other {
+            found,
+            wanted: search.version(),
+        }),
+        (None, None) => Ok(missing(directory)),
+    }
 }
 
 /// The engine that tasks of this process run with, installed if it is missing: into `driver.path`, or below
@@ -112,19 +169,14 @@ impl Search<'_> {
                 "what is in the current directory is not run; path = \".\" in the driver block uses it"
             );
         }
-        let environment = &self.process_env.environment;
-        let on_path = Executable::on_path(self.driver.engine, environment, start).await;
-        let on_path = on_path.map_err(|source| self.unusable(source))?;
-        let on_path = match on_path {
+        let on_path = match self.on_path().await? {
             Some(executable) if self.is_wanted(&executable) => {
                 skip_install(&executable);
                 return Ok(executable);
             }
             other => other,
         };
-        let (engine, version) = (self.driver.engine.driver(), self.version());
-        let engines = start.join(working_dir).join(ENGINES);
-        let directory = engines.join(format!("{engine}-{version}"));
+        let directory = self.own_directory(working_dir);
         if let Some(executable) = self.look_into(&directory).await? {
             return Ok(executable);
         }
@@ -140,6 +192,20 @@ impl Search<'_> {
             }
             (result, _) => result,
         }
+    }
+
+    /// The first executable on the `PATH`.
+    async fn on_path(&self) -> Result<Option<Executable>, EngineError> {
+        let (environment, start) = (&self.process_env.environment, &self.process_env.current_dir);
+        let found = Executable::on_path(self.driver.engine, environment, start).await;
+        found.map_err(|source| self.unusable(source))
+    }
+
+    /// The directory of the engine that cts installs.
+    fn own_directory(&self, working_dir: &Path) -> PathBuf {
+        let (engine, version) = (self.driver.engine.driver(), self.version());
+        let engines = self.process_env.current_dir.join(working_dir).join(ENGINES);
+        engines.join(format!("{engine}-{version}"))
     }
 
     async fn look_into(&self, directory: &Path) -> Result<Option<Executable>, EngineError> {

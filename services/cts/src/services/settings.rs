@@ -15,7 +15,7 @@ use cts_consul::{ConsulSettings, TlsSettings};
 use cts_core::{Incarnation, REMOTE_DRIVER, TaskSpec};
 use cts_gateway::{Gateway, Mode};
 use cts_handlers::WebhookSettings;
-use cts_runtime::{LogFormat, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
+use cts_runtime::{LogFormat, LogRelay, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Audit, Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
 use cts_store::{Member, Retention, Unchanged};
 use cts_tls::{Authorities, ClientFiles, IdentityFiles, ServerFiles};
@@ -44,6 +44,8 @@ pub(crate) enum Shape {
 
 /// Settings of the log: content, format and destination.
 pub(crate) fn log(config: &Config, format: LogFormat) -> LogSettings {
+    let otlp = config.telemetry.otlp.as_ref();
+    let exports_log = otlp.is_some_and(|otlp| otlp.signals.logs);
     LogSettings {
         level: config.log_level,
         format,
@@ -53,6 +55,7 @@ pub(crate) fn log(config: &Config, format: LogFormat) -> LogSettings {
             process: std::process::id(),
             sockets: SYSLOG_SOCKETS.map(PathBuf::from).into(),
         }),
+        relay: exports_log.then(LogRelay::default),
     }
 }
 

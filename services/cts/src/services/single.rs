@@ -19,7 +19,7 @@ use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
-use crate::services::wiring::{self, WorkerParts, consul_client};
+use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 
 /// Serves a watcher until `shutdown`.
 pub(crate) async fn run_watcher(
@@ -96,12 +96,14 @@ pub(crate) async fn run_scheduler(
         process_env,
         &database,
         watchers,
-        Shape::Cluster,
-        cts_scheduler::Mode::Daemon,
-        false,
+        Beginning {
+            shape: Shape::Cluster,
+            mode: cts_scheduler::Mode::Daemon,
+            reset_storage: false,
+        },
         observation.signals.clone(),
     );
-    let Some(scheduler) = unless_ended(&shutdown, preparing).await? else {
+    let Some(scheduler) = Box::pin(unless_ended(&shutdown, preparing)).await? else {
         inner.cancel();
         inside.wait().await?;
         database.close().await;
@@ -109,6 +111,7 @@ pub(crate) async fn run_scheduler(
     };
     links.recognise(&scheduler, config, process_env)?;
     links.follow_credentials(&inside, &inner);
+    observation.needs_database(&scheduler);
     observation.serve(links.server_tls(), links.authenticator(), &inside, &inner);
     links.serve(
         scheduler.endpoints(&shutdown),
@@ -142,9 +145,12 @@ pub(crate) async fn run_worker(
     working_dir: Option<PathBuf>,
     grpc: SocketAddr,
     mut observation: Observation,
-    shutdown: CancellationToken,
-    stop: CancellationToken,
+    tokens: ShutdownTokens,
 ) -> Result<(), Failure> {
+    let ShutdownTokens {
+        drain: shutdown,
+        stop,
+    } = tokens;
     config.require_shared_backend()?;
     config.require_reachable_backend()?;
     let mut links = Links::of_service(config).await?;
@@ -184,6 +190,7 @@ pub(crate) async fn run_worker(
         Shape::Cluster,
         observation.signals.clone(),
     )?;
+    observation.needs_schedulers(&schedulers);
     observation.serve(links.server_tls(), None, &inside, &inner);
     let shutdown_tokens = ShutdownTokens {
         drain: shutdown.clone(),
@@ -243,6 +250,7 @@ pub(crate) async fn run_gateway(
         &parts,
         &shutdown,
     );
+    observation.needs_schedulers(&schedulers);
     observation.serve(links.server_tls(), None, &parts, &shutdown);
     let signals = observation.signals.clone();
     let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls, signals)?;

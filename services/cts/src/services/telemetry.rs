@@ -1,13 +1,17 @@
 //! Metrics, traces and health checks of this process, as the block `telemetry` configures them (docs/telemetry.md).
 
+use std::sync::Arc;
+
 use cts_access::Authenticator;
 use cts_config::{Config, OtlpConfig};
+use cts_core::SystemClock;
 use cts_listen::{ClientLimit, ClientLimiter};
-use cts_rpc::CallMetrics;
-use cts_runtime::{ProcessEnv, Tasks};
+use cts_rpc::{CallMetrics, Peers};
+use cts_runtime::{Line, LogRelay, ProcessEnv, Tasks, TraceOfSpan, Value};
+use cts_scheduler::Scheduler;
 use cts_telemetry::{
-    Identity, Listener, OtlpSettings, Readiness, ScrapeAccess, Signals, TaskNames, Telemetry,
-    TelemetrySettings,
+    AnyValue, ExportedLine, Identity, Listener, OtlpSettings, Readiness, ScrapeAccess, Signals,
+    TaskNames, Telemetry, TelemetrySettings,
 };
 use cts_tls::ServerTls;
 use tokio::net::TcpListener;
@@ -44,11 +48,13 @@ impl Default for Observation {
 }
 
 impl Observation {
-    /// Begins to record, and binds the listener. `role` is the service, or `start` for all of them.
+    /// Begins to record, and binds the listener. `role` is the service, or `start` for all of them; `relay` has the lines
+    /// of the log, if they are exported.
     pub(crate) async fn begin(
         config: &Config,
         process_env: &ProcessEnv,
         role: &'static str,
+        relay: Option<LogRelay>,
     ) -> Result<Self, Failure> {
         let block = &config.telemetry;
         let socket = match block.listen {
@@ -65,10 +71,15 @@ impl Observation {
             },
             served: socket.is_some(),
             otlp: block.otlp.as_ref().map(otlp),
+            traces_kept: block.traces_kept,
+            clock: Arc::new(SystemClock),
         })?;
         let certificates = Certificates::of(config, matches!(role, "start" | "gateway"));
         let begun = Self::of(telemetry, TaskNames::new(block.task_names));
         certificates.observe(&begun.signals.meter, &process_env.clock);
+        if let (Some(relay), Some(logs)) = (relay, begun.telemetry.logs()) {
+            relay.connect(Box::new(move |line| logs.export(exported(line))));
+        }
         Ok(Self {
             socket,
             certificates,
@@ -88,6 +99,30 @@ impl Observation {
             socket: None,
             require_auth: false,
         }
+    }
+
+    /// Makes a healthy scheduler a condition of readiness.
+    pub(crate) fn needs_schedulers(&self, schedulers: &Peers) {
+        let healthy = schedulers.healthy();
+        self.readiness.needs(move || {
+            if healthy.borrow().is_empty() {
+                Err("no scheduler is healthy".to_owned())
+            } else {
+                Ok(())
+            }
+        });
+    }
+
+    /// Makes an answering database a condition of readiness.
+    pub(crate) fn needs_database(&self, scheduler: &Scheduler) {
+        let health = scheduler.health();
+        self.readiness.needs(move || {
+            if health.is_serving() {
+                Ok(())
+            } else {
+                Err("the database does not answer".to_owned())
+            }
+        });
     }
 
     /// Whether there is a listener.
@@ -147,5 +182,32 @@ fn otlp(block: &OtlpConfig) -> OtlpSettings {
         metrics: block.signals.metrics,
         traces: block.signals.traces,
         logs: block.signals.logs,
+    }
+}
+
+/// A line of the log as it is exported.
+fn exported(line: &Line) -> ExportedLine<'_> {
+    let fields = line.fields.iter();
+    ExportedLine {
+        time: line.time.to_utc(),
+        level: line.level,
+        module: &line.module,
+        message: &line.message,
+        fields: fields.map(|(name, field)| (*name, value(field))).collect(),
+        trace: line.trace.as_ref().map(|TraceOfSpan(id)| id.as_str()),
+    }
+}
+
+fn value(field: &Value) -> AnyValue {
+    match field {
+        Value::Text(text) => AnyValue::from(text.clone()),
+        Value::Flag(flag) => AnyValue::from(*flag),
+        Value::Signed(number) => AnyValue::from(*number),
+        // The protocol has no larger numbers.
+        Value::Unsigned(number) => match i64::try_from(*number) {
+            Ok(number) => AnyValue::from(number),
+            Err(_too_large) => AnyValue::from(number.to_string()),
+        },
+        Value::Float(number) => AnyValue::from(*number),
     }
 }

@@ -45,16 +45,16 @@ pub(crate) fn check(
 
 /// Resources that a service uses.
 #[derive(Debug, Clone, Copy, Default)]
-struct Uses {
-    consul: bool,
-    vault: bool,
-    database: bool,
-    terraform: bool,
-    services: bool,
+pub(crate) struct Uses {
+    pub(crate) consul: bool,
+    pub(crate) vault: bool,
+    pub(crate) database: bool,
+    pub(crate) terraform: bool,
+    pub(crate) services: bool,
     /// Other processes can call the service by gRPC.
-    grpc: bool,
+    pub(crate) grpc: bool,
     /// The service offers the API beyond this machine.
-    open_api: bool,
+    pub(crate) open_api: bool,
 }
 
 impl Uses {
@@ -110,7 +110,8 @@ impl Uses {
     }
 }
 
-fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
+/// What is not safe in the settings that a service uses, a sentence each.
+pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     let mut say = |is_unsafe: bool, text: &str| {
         if is_unsafe {
@@ -136,9 +137,10 @@ fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
             "the certificate of Vault is not verified (vault.tls.verify = false)",
         );
     }
-    if let Some(database) = config.database.as_ref().filter(|_| uses.database) {
+    let database = config.database.as_ref().filter(|_| uses.database);
+    if let Some(url) = database.and_then(|database| database.url.text()) {
         say(
-            cts_store_postgres::is_unverified_over_network(&database.url),
+            cts_store_postgres::is_unverified_over_network(url),
             "the database on another host is not verified: use sslmode=verify-full in database.url",
         );
     }
@@ -187,8 +189,15 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     others.into_iter().flatten().chain(keys).collect()
 }
 
-/// Warns, once, of all files that other users can read.
-fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
+/// The files of the configuration at `paths`, and those with its keys and tokens, that other users can read.
+pub(crate) fn open_secret_files(
+    paths: impl IntoIterator<Item = PathBuf>,
+    config: &Config,
+) -> Vec<PathBuf> {
+    open_files(paths.into_iter().chain(secret_files(config)))
+}
+
+fn open_files(files: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let others_read = |path: &Path| {
         let metadata = fs::metadata(path);
         metadata.is_ok_and(|metadata| {
@@ -202,6 +211,12 @@ fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
         .collect();
     open.sort();
     open.dedup();
+    open
+}
+
+/// Warns, once, of all files that other users can read.
+fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Option<String> {
+    let open = open_files(files);
     let shown = open.iter().map(|path| path.display().to_string());
     let shown: Vec<String> = shown.map(|path| format!("{path:?}")).collect();
     (!shown.is_empty()).then(|| {

@@ -66,17 +66,29 @@ pub(crate) async fn consul_client(config: &Config) -> Result<ConsulClient, Failu
     }
 }
 
+/// How a scheduler begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beginning {
+    pub(crate) shape: Shape,
+    pub(crate) mode: cts_scheduler::Mode,
+    /// Whether stored tasks are forgotten first.
+    pub(crate) reset_storage: bool,
+}
+
 /// A scheduler over `database`.
 pub(crate) async fn scheduler(
     config: &Config,
     process_env: &ProcessEnv,
     database: &Database,
     watchers: Peers,
-    shape: Shape,
-    mode: cts_scheduler::Mode,
-    reset_storage: bool,
+    beginning: Beginning,
     signals: Signals,
 ) -> Result<Scheduler, Failure> {
+    let Beginning {
+        shape,
+        mode,
+        reset_storage,
+    } = beginning;
     let identities = RandomIdentities;
     let options = settings::scheduler(
         config,

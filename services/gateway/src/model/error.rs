@@ -8,12 +8,21 @@ use crate::transport::request_log::RequestId;
 /// The body; `request_id` only in the new family.
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorAnswer<'a> {
-    pub(crate) error: ErrorMessage<'a>,
+    pub(crate) error: CodedError<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request_id: Option<RequestId>,
 }
 
-/// The only member of an error; events have it too.
+/// An error of a request.
+#[derive(Debug, Serialize)]
+pub(crate) struct CodedError<'a> {
+    #[serde(serialize_with = "shown")]
+    pub(crate) message: &'a str,
+    /// Stable code (docs/runbook.md#error-codes).
+    pub(crate) code: &'a str,
+}
+
+/// The error of an event.
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorMessage<'a> {
     #[serde(serialize_with = "shown")]

@@ -1,5 +1,6 @@
 //! Answers to clients for changes that were not made (docs/rest.md#creating-a-task and what follows).
 
+use cts_core::ErrorCode;
 use http::StatusCode;
 
 use super::{Problem, log_failure};
@@ -36,6 +37,7 @@ impl Problem {
             ChangeError::Lost(_) => {
                 log_failure(error, id);
                 Self::new(
+                    ErrorCode::ChangeUncertain,
                     StatusCode::SERVICE_UNAVAILABLE,
                     "the scheduler was lost while it was at work; the change may be made all the same",
                 )
@@ -47,7 +49,7 @@ impl Problem {
 }
 
 fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Problem {
-    let answer = |status| Problem::new(status, message);
+    let answer = |status| Problem::new(code_of(reason), status, message);
     match (change, reason) {
         (Change::Create(mode), _) => match (reason, mode) {
             (Reason::Exists | Reason::Deleting | Reason::Busy, _) => Problem::task_exists(name),
@@ -89,6 +91,19 @@ fn declined(change: Change, reason: Reason, name: &str, message: &str) -> Proble
     }
 }
 
+/// Codes of the reasons for which a scheduler declines a change.
+const fn code_of(reason: Reason) -> ErrorCode {
+    match reason {
+        Reason::Exists => ErrorCode::TaskExists,
+        Reason::Busy | Reason::Deleting | Reason::Revision => ErrorCode::TaskBusy,
+        Reason::Unknown | Reason::NotInitialized => ErrorCode::TaskUnknown,
+        Reason::RunFailed => ErrorCode::RunFailed,
+        Reason::Invalid => ErrorCode::RequestInvalid,
+        Reason::NotAllowed => ErrorCode::Forbidden,
+        Reason::LostMore | Reason::NoConflict | Reason::StillThere => ErrorCode::ChangeRefused,
+    }
+}
+
 /// Clients look for the sentence that names the step.
 fn failed_update(name: &str, message: &str) -> Problem {
     let steps = [
@@ -100,6 +115,7 @@ fn failed_update(name: &str, message: &str) -> Problem {
     let step = steps.iter().find(|(error, _)| message.contains(error));
     let step = step.map_or("", |(_, sentence)| sentence);
     Problem::new(
+        ErrorCode::RunFailed,
         StatusCode::INTERNAL_SERVER_ERROR,
         format!("Error updating task '{name}'. {step}{message}"),
     )
@@ -107,6 +123,7 @@ fn failed_update(name: &str, message: &str) -> Problem {
 
 fn busy(name: &str) -> Problem {
     Problem::new(
+        ErrorCode::TaskBusy,
         StatusCode::CONFLICT,
         format!("task '{name}' is active and cannot be updated at this time"),
     )

@@ -1,28 +1,39 @@
-//! The client for which a change is made, for the schedulers' audit records.
+//! The client for which a change is made, for the schedulers' audit records, and the span of its request.
 
+use cts_core::TraceContext;
 use cts_core::access::Caller;
 use cts_rpc::access::{CALLER_METADATA, CallContext};
+use cts_rpc::set_trace_context;
 use tonic::Request;
 
 use crate::transport::request_log::RequestId;
 
-/// Names the client of a call.
+/// Names the client of a call, and the span that the call is a part of.
 #[derive(Debug, Clone)]
-pub(crate) struct OnBehalf(CallContext);
+pub(crate) struct OnBehalf {
+    context: CallContext,
+    trace: Option<TraceContext>,
+}
 
 impl OnBehalf {
-    pub(crate) fn of(caller: Caller, id: RequestId) -> Self {
-        Self(CallContext {
-            caller,
-            request_id: id.to_string(),
-        })
+    pub(crate) fn of(caller: Caller, id: RequestId, trace: Option<TraceContext>) -> Self {
+        Self {
+            context: CallContext {
+                caller,
+                request_id: id.to_string(),
+            },
+            trace,
+        }
     }
 
     /// The request that carries `message` for this client.
     pub(super) fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         let metadata = request.metadata_mut();
-        metadata.insert_bin(CALLER_METADATA, self.0.to_metadata());
+        metadata.insert_bin(CALLER_METADATA, self.context.to_metadata());
+        if let Some(trace) = self.trace {
+            set_trace_context(metadata, trace);
+        }
         request
     }
 }

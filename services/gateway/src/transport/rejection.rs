@@ -4,12 +4,13 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use cts_core::ErrorCode;
 use cts_listen::{ClientLimit, ClientLimiter, ClientPermit, LimitReached, client_key};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::model::{ErrorAnswer, ErrorMessage};
+use crate::model::{CodedError, ErrorAnswer};
 use crate::transport::json;
 
 /// Time for the peer to take an answer before the connection is closed.
@@ -49,7 +50,8 @@ pub(crate) async fn refuse(mut stream: TcpStream, why: LimitReached, permit: Cli
         LimitReached::Client => "429 Too Many Requests",
     };
     let body = json::line(&ErrorAnswer {
-        error: ErrorMessage {
+        error: CodedError {
+            code: ErrorCode::TooManyRequests.as_str(),
             message: &format!("no connection is free: {why}"),
         },
         request_id: None,

@@ -151,6 +151,7 @@ fn details() -> RunDetails {
             output("book", Value::TooLong(true)),
         ],
         remote_url: "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1".to_owned(),
+        error_code: "terraform-failed".into(),
     }
 }
 

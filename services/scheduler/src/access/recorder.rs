@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use cts_core::Chain;
 use cts_core::access::{AuditAction, AuditOutcome, AuditRecord};
+use cts_core::{Chain, RunTrace};
 use cts_rpc::access::CallContext;
 use cts_store::Store;
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
 use crate::tasks::Refusal;
@@ -15,8 +16,17 @@ pub(crate) fn record<T>(request: &Request<T>, action: AuditAction, target: &str)
     let CallContext { caller, request_id } = CallContext::from_request(request);
     AuditRecord {
         request_id,
+        trace: trace_of(request.metadata()),
         ..AuditRecord::new(caller, action, target)
     }
+}
+
+/// The trace of a call, for the run that it asks for.
+fn trace_of(metadata: &MetadataMap) -> Option<RunTrace> {
+    Some(RunTrace {
+        parent: Some(cts_rpc::trace_context(metadata)?),
+        ..RunTrace::default()
+    })
 }
 
 /// Stores the outcome of a call that was not made, or has failed. The caller has its answer in any case.

@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use cts_core::access::AuditAction;
 use cts_core::runs::RunStatus;
-use cts_core::{Clock, RunId};
+use cts_core::{Clock, RunId, TraceContext};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::run_service_server::RunService;
 use cts_rpc::convert;
-use cts_store::{Claim, Store, StoreError};
+use cts_store::{Claim, Lease, Store, StoreError};
 use futures::Stream;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -41,6 +41,7 @@ use crate::leader::recent_inputs::RecentInputs;
 use crate::leader::unschedulable::{self, UNSCHEDULABLE_AFTER};
 use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 use crate::notifier::Notifier;
+use crate::run_spans::RunSpans;
 
 /// Longest time that a worker may wait in one call.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
@@ -58,12 +59,22 @@ pub(crate) struct RunEndpoint {
     pub(crate) leadership: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) proofs: LeaseProofs,
+    pub(crate) spans: RunSpans,
     pub(crate) shutdown: CancellationToken,
     /// Grants on their way, which must not end with the call that requested them.
     pub(crate) grants: TaskTracker,
 }
 
 impl RunEndpoint {
+    /// The span of a lease, for its worker; empty without tracing.
+    fn traceparent(&self, lease: &Lease) -> String {
+        if !self.spans.traces.is_on() {
+            return String::new();
+        }
+        let run = TraceContext::of_run(lease.run, lease.trace.as_ref());
+        run.of_lease(lease.epoch).to_string()
+    }
+
     /// A run, or the request of one, with the reason why it waits.
     async fn found(&self, run: RunId) -> Result<Option<proto::Run>, StoreError> {
         // A request goes in the transaction that stores its run, so it is looked for first.
@@ -129,6 +140,7 @@ impl RunService for RunEndpoint {
         // The sender goes without a word only when this process ends.
         let granted = granted.await.unwrap_or(Ok(None)).or_status()?;
         let lease = granted.map(|granted| proto::Lease {
+            traceparent: self.traceparent(&granted.lease),
             secret: self.proofs.secret(&granted.lease),
             run_id: granted.lease.run.to_string(),
             task_name: granted.lease.task.into(),

@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, sleep};
 
 use super::Leader;
 use super::term::Term;
+use crate::run_spans::EndedLease;
 
 /// Time before a write that the store refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -38,7 +39,7 @@ impl Leader {
                         ticks.reset_immediately();
                     }
                     for run in requeued {
-                        self.lost(&run);
+                        self.lost(&run).await;
                     }
                 }
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
@@ -51,7 +52,7 @@ impl Leader {
     }
 
     /// A run has lost its worker.
-    fn lost(&self, run: &Requeued) {
+    async fn lost(&self, run: &Requeued) {
         let (task, id) = (&run.task, run.run);
         self.context.metrics.lease_expired();
         match run.status {
@@ -69,6 +70,15 @@ impl Leader {
         if run.status.is_end() {
             // A task that was created or deleted may have gone with it.
             self.context.notifier.tasks_changed();
+        }
+        if let Some(record) = self.context.spans.of_run(id).await {
+            let ended = EndedLease {
+                lease: None,
+                held_for: None,
+                outcome: "lost",
+                failed: true,
+            };
+            self.context.spans.lease_ended(&record, ended).await;
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::leader::recent_inputs::RecentInputs;
 use crate::metrics::Metrics;
 use crate::notifier::Notifier;
 use crate::options::{NextTick, Workers};
+use crate::run_spans::RunSpans;
 
 /// The dependencies and settings of a leader.
 #[derive(Debug)]
@@ -37,4 +38,5 @@ pub(crate) struct LeaderContext {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) next_tick: NextTick,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) spans: RunSpans,
 }

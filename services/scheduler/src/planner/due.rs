@@ -9,6 +9,8 @@ use cts_core::{
     ViewId,
 };
 
+use super::cause::Cause;
+
 /// A run that the API has requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestedRun {
@@ -42,6 +44,8 @@ pub(crate) struct DueTask {
     pub(crate) guard: ShrinkLimit,
     /// The engine that its runs need.
     pub(crate) engine: Requirement,
+    /// The changes that have triggered it; `None` for a request.
+    pub(crate) cause: Option<Cause>,
 }
 
 /// The data with which a due task is frozen.

@@ -6,9 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunKind;
 use cts_core::{
-    BufferPeriod, Requirement, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, Trigger, ViewId,
+    BufferPeriod, Requirement, ShrinkLimit, TaskDefinition, TaskSchedule, TaskSpec, TraceContext,
+    Trigger, ViewId,
 };
 
+use super::cause::Cause;
 use super::cron_state::CronState;
 use super::decision::{Decided, Decision};
 use super::desired_task::TaskMode;
@@ -27,6 +29,8 @@ pub(super) struct Entry {
     held: bool,
     buffer_period: BufferPeriod,
     schedule: TaskSchedule,
+    /// The triggers that the schedule has.
+    cause: Option<Cause>,
     mode: TaskMode,
     /// Each of its views has a snapshot.
     complete: bool,
@@ -89,6 +93,7 @@ impl Entry {
             held: false,
             buffer_period: task.buffer_period,
             schedule: past_the_first(task.buffer_period),
+            cause: None,
             mode,
             complete: false,
             refused: false,
@@ -103,14 +108,27 @@ impl Entry {
     }
 
     /// A view that had a snapshot has changed. Changes are kept while another view is missing.
-    pub(super) fn changed(&mut self, now: Duration) {
+    pub(super) fn changed(&mut self, now: Duration, change: Option<TraceContext>) {
+        self.trigger(now);
+        if let (Some(cause), Some(change)) = (&mut self.cause, change) {
+            cause.note(change);
+        }
+    }
+
+    fn trigger(&mut self, now: Duration) {
         self.schedule.trigger(now);
+        self.cause.get_or_insert(Cause::since(now));
+    }
+
+    /// Takes the changes that have triggered the task.
+    pub(super) fn take_cause(&mut self) -> Option<Cause> {
+        self.cause.take()
     }
 
     /// The schedule ticks, which counts as a change.
     pub(super) fn tick(&mut self, now: Duration) {
         self.ticked = true;
-        self.changed(now);
+        self.trigger(now);
     }
 
     /// Notes whether each view has a snapshot. The first complete input of a task of the beginning triggers.
@@ -118,7 +136,7 @@ impl Entry {
         let began = complete && !self.complete;
         self.complete = complete;
         if began && self.first && !self.views.is_empty() {
-            self.schedule.trigger(now);
+            self.trigger(now);
         }
     }
 
@@ -142,7 +160,7 @@ impl Entry {
                 past_the_first(task.buffer_period)
             };
             if waits {
-                self.schedule.trigger(now);
+                self.trigger(now);
             }
         }
         if *self.definition != task.definition {
@@ -152,7 +170,7 @@ impl Entry {
             self.definition = Arc::new(task.definition.clone());
             if self.frozen_meanwhile {
                 // The frozen input was of the old definition, and must not be the last one.
-                self.schedule.trigger(now);
+                self.trigger(now);
             }
         }
         self.engine.clone_from(&task.requirement);
@@ -182,7 +200,7 @@ impl Entry {
     /// settings have changed. A person waits for it, so the task is not buffered.
     pub(super) fn reevaluate(&mut self, now: Duration) {
         self.schedule = TaskSchedule::new(self.buffer_period);
-        self.schedule.trigger(now);
+        self.trigger(now);
     }
 
     /// Sets the mode, after the entry was compared with the stored task and made equal to it.
@@ -191,6 +209,7 @@ impl Entry {
             // Its views may have been read for a request while it was disabled. Changes from that time run
             // nothing.
             self.schedule = past_the_first(self.buffer_period);
+            self.cause = None;
             self.ticked = false;
         }
         self.mode = mode;
@@ -291,7 +310,7 @@ impl Entry {
             .iter()
             .any(|requested| requested.kind == RunKind::Apply)
         {
-            self.schedule.trigger(now);
+            self.trigger(now);
         }
         overdue
     }
@@ -303,7 +322,7 @@ impl Entry {
 
     /// Makes it due again at `until`.
     pub(super) fn postpone(&mut self, now: Duration, until: Duration) {
-        self.schedule.trigger(now);
+        self.trigger(now);
         self.postponed_until = until;
     }
 

@@ -9,6 +9,7 @@ mod unreadable;
 use cts_core::runs::RunKind;
 use cts_core::{
     BufferPeriod, Condition, Digest, IncompleteInput, Item, RunId, RunInput, ServiceInstance,
+    SpanId, TraceContext, TraceId,
 };
 use cts_testkit::fixtures::{self, instance};
 
@@ -91,6 +92,32 @@ fn later_changes_are_buffered_and_equal_snapshots_are_none() {
 }
 
 #[test]
+fn a_due_task_comes_with_the_spans_of_its_changes_and_the_time_of_the_first() {
+    let task = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut planner = Planner::new([&task]);
+    planner.observe(&id("web"), full(1, []), at(0)).unwrap();
+    let first = planner.take_due(at(0)).tasks.remove(0);
+    assert_eq!(first.cause, Some(Cause::since(at(0))));
+    let spans = [1, 2].map(|number| TraceContext {
+        trace: TraceId::new(7).unwrap(),
+        span: SpanId::new(number).unwrap(),
+    });
+    for (seconds, span) in (2..).zip(spans) {
+        let delta = ViewDelta {
+            trace: Some(span),
+            ..full(
+                seconds,
+                [instance("web", "w", i64::try_from(seconds).unwrap())],
+            )
+        };
+        planner.observe(&id("web"), delta, at(seconds)).unwrap();
+    }
+    let due = planner.take_due(at(30)).tasks.remove(0);
+    let cause = due.cause.unwrap();
+    assert_eq!((cause.since, cause.changes), (at(2), spans.to_vec()));
+}
+
+#[test]
 fn one_view_serves_all_its_tasks() {
     let tasks = ["a", "b"].map(|name| task(name, &["web"], BufferPeriod::DISABLED));
     let mut planner = Planner::new(&tasks);
@@ -107,6 +134,7 @@ fn a_delta_that_builds_on_something_else_is_refused() {
         revision: 4,
         upserts: vec![],
         removals: vec![],
+        trace: None,
     };
     assert!(planner.observe(&id("web"), delta, at(0)).is_err());
 }

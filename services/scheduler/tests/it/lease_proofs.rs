@@ -93,7 +93,7 @@ async fn refused(setup: &Setup, lease: &run::Lease, proof: &run::LeaseProof) -> 
     };
     make!(logs.append_log(tokio_stream::once(batch)));
     let applied = run::complete_run_request::Outcome::Applied(run::Applied {});
-    make!(runs.complete_run: CompleteRunRequest { outcome: Some(applied), log: Vec::new(), details: None, state: None });
+    make!(runs.complete_run: CompleteRunRequest { outcome: Some(applied), log: Vec::new(), details: None, state: None, held_for: None });
     refused
 }
 

@@ -217,4 +217,11 @@ impl WatchService for PlayedWatcher {
         });
         Ok(Response::new(Box::pin(messages)))
     }
+
+    async fn keep_traces(
+        &self,
+        _request: Request<proto::KeepTracesRequest>,
+    ) -> Result<Response<proto::KeepTracesResponse>, Status> {
+        Ok(Response::new(proto::KeepTracesResponse {}))
+    }
 }

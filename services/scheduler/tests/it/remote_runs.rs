@@ -133,6 +133,7 @@ async fn a_remote_run_is_recorded_shown_and_found_again() {
             ..run::RunDetails::default()
         }),
         state: None,
+        held_for: None,
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     let listed = run::ListRunsRequest::default();

@@ -95,6 +95,7 @@ async fn a_worker_with_other_settings_gets_no_run_and_the_task_says_why() {
         log: Vec::new(),
         details: None,
         state: None,
+        held_for: None,
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     assert_eq!(heartbeat(&setup, "other", "b", false).await, key);
@@ -147,6 +148,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         guarded: None,
         tick: None,
         check_key: None,
+        trace: None,
     };
     store.enqueue(leader, vec![request]).await.unwrap();
     let claim = Claim {

@@ -245,6 +245,7 @@ impl Setup {
             log: Vec::new(),
             details: None,
             state: None,
+            held_for: None,
         };
         Ok(self
             .runs

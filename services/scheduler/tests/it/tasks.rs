@@ -142,6 +142,7 @@ async fn a_follower_of_a_log_gets_lines_as_they_come_and_the_end() {
         log: vec![line("three")],
         details: None,
         state: None,
+        held_for: None,
     };
     setup.runs.clone().complete_run(completion).await.unwrap();
     let part = parts.message().await.unwrap().unwrap();

@@ -141,6 +141,7 @@ async fn a_refused_run_is_explained_and_decided() {
         log: Vec::new(),
         details: None,
         state: Some(terraform_state(5)),
+        held_for: None,
     };
     setup.runs.clone().complete_run(completed).await.unwrap();
     let late = record(&setup, &lease, moved).await.unwrap_err();
@@ -174,6 +175,7 @@ async fn a_state_that_cannot_be_is_not_stored() {
             lineage: "x".repeat(100_000),
             ..run::TerraformState::default()
         }),
+        held_for: None,
     };
     let ended = setup.runs.clone().complete_run(completed).await.unwrap();
     assert_eq!(ended.into_inner().status(), run::RunStatus::Succeeded);

@@ -5,6 +5,7 @@ use cts_testkit::fixtures;
 use tokio::sync::watch;
 
 use super::*;
+use crate::change_traces::ChangeTraces;
 
 fn instance(id: &str, port: i64) -> ServiceInstance {
     fixtures::instance("web", id, port)
@@ -28,7 +29,8 @@ fn failure(failures: u32) -> PollEvent {
 }
 
 fn publisher() -> (Publisher, watch::Receiver<ViewState>) {
-    let (sender, receiver) = StateSender::new(Arc::default());
+    let (sender, receiver) =
+        StateSender::new(ViewId::new("v"), Arc::default(), ChangeTraces::off());
     let publisher = Publisher::new(ViewId::new("v"), sender, Arc::default());
     (publisher, receiver)
 }
@@ -202,7 +204,7 @@ fn a_long_outage_is_noticed_once() {
     let outage = Arc::<LongOutage>::default();
     let begin = Instant::now();
     let mut views = ["a", "b"].map(|id| {
-        let (state, _) = StateSender::new(Arc::default());
+        let (state, _) = StateSender::new(ViewId::new("v"), Arc::default(), ChangeTraces::off());
         Publisher::new(ViewId::new(id), state, Arc::clone(&outage))
     });
     let mut noticed = |view: usize, minutes, event| {

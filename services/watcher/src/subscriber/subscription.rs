@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_core::{Item, ViewId, ViewSnapshot, keys_text};
+use cts_core::{Item, TraceContext, ViewId, ViewSnapshot, keys_text};
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::{self as proto, WatchResponse};
 use cts_rpc::convert::{delta_to_wire, duration_to_wire};
@@ -73,13 +73,15 @@ impl Subscription {
             snapshot,
             failure,
             answered,
+            trace,
         } = self.state.borrow_and_update().clone();
         let now = Instant::now();
         let not_taken = self.not_taken(snapshot.as_deref(), now);
         let failure = failure.or(not_taken);
         let snapshot = snapshot.filter(|_| self.unsendable.is_none());
         let has_snapshot = self.sent.is_some();
-        let mut messages = snapshot.map_or_else(Vec::new, |snapshot| self.catch_up(snapshot));
+        let mut messages =
+            snapshot.map_or_else(Vec::new, |snapshot| self.catch_up(snapshot, trace));
         if let Some(answered) = answered.filter(|_| has_snapshot && !messages.is_empty()) {
             self.view.note_sent(answered, now);
         }
@@ -123,8 +125,9 @@ impl Subscription {
         }))
     }
 
-    fn catch_up(&mut self, snapshot: Arc<ViewSnapshot>) -> Messages {
-        let delta = snapshot.delta_from(self.sent.as_deref());
+    fn catch_up(&mut self, snapshot: Arc<ViewSnapshot>, trace: Option<TraceContext>) -> Messages {
+        let mut delta = snapshot.delta_from(self.sent.as_deref());
+        delta.trace = trace.filter(|_| delta.base.is_some());
         // Happens also when the data has changed and changed back in the meantime.
         if delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty() {
             return Vec::new();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath};
-use cts_core::{Chain, LostLease};
+use cts_core::{Chain, ErrorCode, LostLease};
 use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
 use cts_terraform::{CommandError, FileError, OrphanError, RenderError};
@@ -76,6 +76,28 @@ pub(crate) enum AttemptError {
 }
 
 impl AttemptError {
+    /// The code (docs/runbook.md#error-codes).
+    pub(crate) const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Kind(_) => ErrorCode::RunNotUnderstood,
+            Self::Input(_) => ErrorCode::InputMissing,
+            Self::Bundle(_) | Self::SlowBundle | Self::ModulePath(_) => ErrorCode::ModuleUnusable,
+            Self::Value(_) => ErrorCode::ValueUnreadable,
+            Self::Secrets(_) | Self::Render(_) | Self::Rendering(_) | Self::File(_) => {
+                ErrorCode::TaskFilesUnusable
+            }
+            Self::Orphan(_) => ErrorCode::TerraformLeftBehind,
+            Self::Stopped => ErrorCode::RunStopped,
+            Self::Terraform(_) => ErrorCode::TerraformFailed,
+            Self::OwnLock { .. } => ErrorCode::StateLocked,
+            Self::State(_) => ErrorCode::StateRefused,
+            Self::Undestroyed(_) => ErrorCode::DestructionIncomplete,
+            Self::Wait(_) => ErrorCode::WaitEnded,
+            Self::Handlers(_) | Self::Preparing(_) | Self::Handler(_) => ErrorCode::HandlerFailed,
+            Self::Remote(_) => ErrorCode::RemoteRunFailed,
+        }
+    }
+
     /// The error with its causes. An error in a template of the task begins with the words of the original.
     pub(crate) fn text_for(&self, task: &str) -> String {
         let text = Chain(self);

@@ -71,10 +71,13 @@ impl Ready<'_> {
             directory.rotate_trace()?;
         }
         findings.rendered(begun.elapsed());
+        run.spans.ended("render", begun.elapsed());
 
         let worker = shared.guard.is_some().then(|| options.record.id.as_str());
+        let tracing = run.tracing_environment();
         let sources = EnvironmentSources {
             inherited: &options.environment,
+            tracing: &tracing,
             backend: &options.backend_environment,
             task_env: &environment,
             lock_timeout: options.lock_timeout,

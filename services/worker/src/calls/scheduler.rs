@@ -307,7 +307,8 @@ impl Scheduler {
 
     /// Reports the end of an attempt; tries again until an answer comes, without end.
     ///
-    /// Safe to repeat: a report that had arrived is refused the second time.
+    /// Safe to repeat: a report that had arrived is refused the second time. Returns whether the trace of the run is
+    /// kept, if the scheduler decides that.
     pub(crate) async fn complete(
         &self,
         lease: &Lease,
@@ -318,7 +319,8 @@ impl Scheduler {
             state,
         }: Ended,
         log: Vec<OutputLine>,
-    ) -> Result<(), Status> {
+        held_for: Duration,
+    ) -> Result<Option<bool>, Status> {
         let mut outcome = convert::outcome_to_wire(outcome);
         if let proto::complete_run_request::Outcome::Failed(failed) = &mut outcome {
             failed.is_final = is_final;
@@ -331,6 +333,7 @@ impl Scheduler {
             log: log_to_wire(log),
             details: details.map(convert::details_to_wire),
             state: state.map(convert::terraform_state_to_wire),
+            held_for: Some(convert::duration_to_wire(held_for)),
         };
         let mut pauses = RETRIES.pauses(fastrand::f64);
         let mut outage = Outage::default();
@@ -351,9 +354,9 @@ impl Scheduler {
                         run.id = %lease.run,
                         "the lease is over: an earlier report of its end has arrived, or it was taken back"
                     );
-                    return Ok(());
+                    return Ok(None);
                 }
-                answer => return answer.map(drop),
+                answer => return Ok(answer?.into_inner().keep_trace),
             }
         }
     }

@@ -25,6 +25,7 @@ use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::attempt_spans::AttemptSpans;
 use crate::lease::Lease;
 use crate::lease::wait_error::WaitError;
 use crate::shared::Shared;
@@ -36,11 +37,15 @@ pub(crate) struct LeasedRun {
     pub(crate) lease: Lease,
     /// The worker takes no new runs, and runs that wait are to wait on another worker.
     pub(crate) drain: CancellationToken,
+    /// When the lease arrived.
+    pub(crate) acquired: Instant,
     /// Number of waits so far.
     waits: AtomicU32,
     /// The slot in which the run is at work; `None` while it waits.
     slot: Mutex<Option<Slot>>,
     state: Mutex<LeaseState>,
+    /// The spans of the attempt.
+    pub(crate) spans: Arc<AttemptSpans>,
     /// The current order to stop the run.
     ordered: watch::Sender<Option<CancelOrder>>,
 }
@@ -70,6 +75,8 @@ impl LeasedRun {
         let asked = asked.saturating_duration_since(shared.started) + lease.waited;
         let deadlines = LeaseDeadlines::run(asked, lease.time_to_live);
         Self {
+            spans: Arc::new(AttemptSpans::begin(&shared.traces, lease.trace)),
+            acquired: Instant::now(),
             shared,
             lease,
             drain,
@@ -81,6 +88,16 @@ impl LeasedRun {
             }),
             ordered: watch::Sender::default(),
         }
+    }
+
+    /// Environment by which Terraform exports spans of its own, as parts of the attempt; empty unless that is configured.
+    pub(crate) fn tracing_environment(&self) -> Vec<(String, String)> {
+        let exporter = &self.shared.options.tracing_environment;
+        let Some(context) = self.spans.context().filter(|_| !exporter.is_empty()) else {
+            return Vec::new();
+        };
+        let parent = (cts_terraform::TRACE_PARENT.to_owned(), context.to_string());
+        exporter.iter().cloned().chain([parent]).collect()
     }
 
     /// The number of a new wait.

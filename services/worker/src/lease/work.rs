@@ -31,7 +31,7 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
     let done = CancellationToken::new();
     let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
     let (ended, lost) = {
-        let output = Arc::clone(&log) as _;
+        let output = run.spans.of_commands(Arc::clone(&log) as _);
         let mut work = std::pin::pin!(async {
             match Box::pin(run.note_begin()).await {
                 Ok(()) => Box::pin(attempt(&run.shared, &run, output, order.clone())).await,
@@ -108,8 +108,8 @@ fn measure(run: &LeasedRun, ended: &Ended, lost: Option<LeaseEnd>) {
     }
 }
 
-/// The name of an outcome in the journal.
-const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
+/// The name of an outcome in the journal and in spans.
+pub(crate) const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
     match outcome {
         AttemptOutcome::Applied => "applied",
         AttemptOutcome::Planned(_) => "planned",

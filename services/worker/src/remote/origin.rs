@@ -77,6 +77,7 @@ impl RemoteAttempt<'_> {
         directory.create()?;
         let sources = EnvironmentSources {
             inherited: &options.environment,
+            tracing: &[],
             backend: &[],
             task_env: &[],
             lock_timeout: None,

@@ -198,6 +198,7 @@ fn options(
         working_dir: root.to_owned(),
         keeps_journal: true,
         environment: InheritedEnvironment::of(environment),
+        tracing_environment: Vec::new(),
         backend_environment: Vec::new(),
         previous_backend: None,
         consul_environment: Vec::new(),

@@ -46,9 +46,10 @@ impl Plan {
 }
 
 impl Setup {
-    /// Whether the blocks of the workers change. The stand-in supports one place only.
+    /// Whether the blocks of the workers change. The stand-in supports one place only, and programs of the first version
+    /// move no states.
     pub fn changes_blocks(self) -> bool {
-        self.engine == Engine::Real
+        self.engine == Engine::Real && !self.two_versions
     }
 }
 

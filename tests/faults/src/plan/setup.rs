@@ -40,6 +40,8 @@ pub struct Setup {
     pub past: u32,
     /// Clients that follow logs.
     pub followers: usize,
+    /// Each start of a process is one of an earlier version or of this one, by the seed.
+    pub two_versions: bool,
 }
 
 /// Processes of each kind in a cluster.
@@ -73,6 +75,7 @@ impl Setup {
             stale_file: stale_file && cluster,
             past: if cluster { PAST } else { 0 },
             followers: FOLLOWERS,
+            two_versions: false,
         }
     }
 

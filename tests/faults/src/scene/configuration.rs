@@ -148,7 +148,7 @@ impl Configuration<'_> {
         if !enabled {
             more.push("enabled = false");
         }
-        if Plan::destroys(number) {
+        if self.plan.destroys(number) {
             more.push("on_delete = \"destroy\"");
         }
         if self.plan.has_provider(number) {

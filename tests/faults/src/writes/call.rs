@@ -14,10 +14,15 @@ use crate::plan::Plan;
 const READ_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends an order and waits for the answer.
-pub(super) async fn send(client: &Client, api: &Api, task: usize, order: &Order) -> Outcome {
+pub(super) async fn send(
+    client: &Client,
+    api: &Api,
+    (task, destroys): (usize, bool),
+    order: &Order,
+) -> Outcome {
     let name = Plan::task(task);
     let query = |now: bool| if now { "?run=now" } else { "" };
-    let declaration = |services: &[usize], enabled: bool| json!({"task": Kind::of(task).object(task, services, enabled)});
+    let declaration = |services: &[usize], enabled: bool| json!({"task": Kind::of(task).object(task, services, enabled, destroys)});
     let (method, path, body) = match order {
         Order::Create {
             services,

@@ -31,7 +31,7 @@ impl Writes {
         self.reborn.insert(task);
         let sent = Instant::now();
         // A repetition is confirmed, or finds that the task no longer exists.
-        while send(&self.client, &self.apis[0], task, &order).await == Outcome::Unknown {
+        while send(&self.client, &self.apis[0], (task, false), &order).await == Outcome::Unknown {
             if Instant::now() > end {
                 return Err(format!("{} cannot be deleted", Plan::task(task)));
             }

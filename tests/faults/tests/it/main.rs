@@ -15,6 +15,7 @@ async fn check(seed: u64, size: Size, past: u32, extent: Extent) {
         stale_file: false,
         past,
         followers: 4,
+        two_versions: false,
     };
     let plan = Plan::new(seed, size, setup, extent);
     let keep = std::env::temp_dir().join(format!("cts-faults.seed-{seed}.{}", std::process::id()));
@@ -22,6 +23,7 @@ async fn check(seed: u64, size: Size, past: u32, extent: Extent) {
         keep,
         always_keep: false,
         patience: Duration::from_mins(4),
+        previous: None,
     };
     let report = carry_out(&plan, &course).await;
     say(&report.to_string());

@@ -82,6 +82,31 @@ async fn files_are_replaced_only_by_force_and_the_authority_stays() {
 }
 
 #[tokio::test]
+async fn a_role_gets_a_directory_of_its_own_and_keeps_its_certificate() {
+    let place = Place::new();
+    let words = [&MAKE[..], &["-per-role", "-keep", "-role=worker"]].concat();
+    let read = |name: &str| fs::read_to_string(place.path().join("tls").join(name)).unwrap();
+    assert_eq!(place.call(OURS, &words).await.code, 0);
+    let (certificate, key) = (read("worker/cert.pem"), read("worker/key.pem"));
+    assert_eq!(read("worker/ca.pem"), read("ca.pem"));
+
+    let called = place.call(OURS, &words).await;
+    assert_eq!(called.code, 0, "{called:?}");
+    assert_contains(&called.stdout, ["Every certificate exists.\n"]);
+    let more = [&words[..], &["-role=gateway"]].concat();
+    let called = place.call(OURS, &more).await;
+    assert_contains(&called.stdout, ["gateway/cert.pem: gateway.cts.example"]);
+    assert_eq!(read("worker/cert.pem"), certificate);
+    assert_eq!(read("worker/key.pem"), key);
+
+    fs::remove_file(place.path().join("tls/worker/cert.pem")).unwrap();
+    assert_eq!(place.call(OURS, &words).await.code, 0);
+    assert_ne!(read("worker/cert.pem"), certificate);
+    let both = [&MAKE[..], &["-keep", "-force"]].concat();
+    assert_eq!(place.call(OURS, &both).await.code, 14);
+}
+
+#[tokio::test]
 async fn programs_get_paths_and_names() {
     let place = Place::new();
     let more = [

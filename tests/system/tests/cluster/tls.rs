@@ -81,6 +81,14 @@ async fn services_trust_each_other_alone_and_take_new_certificates_while_they_wo
         .unwrap();
     let exit = scene.cluster.command(&["workers", "list"]).await;
     exit.assert_code(0);
+    for service in Service::ALL {
+        let address = scene.cluster.grpc_address(service, 0);
+        let exit = scene.cluster.command(&["health", &address]).await;
+        exit.assert_code(0).says([format!("{address} serves")]);
+    }
+    let api = scene.cluster.api(0).url("");
+    let exit = scene.cluster.command(&["health", &api]).await;
+    exit.assert_code(0).says(["serves"]);
 
     let mut before = Vec::new();
     for service in Service::ALL {
@@ -101,7 +109,10 @@ async fn services_trust_each_other_alone_and_take_new_certificates_while_they_wo
     scene.change_is_applied().await;
     // Connections that are new on both sides.
     let leader = scene.cluster.wait_for_leader().await;
+    let address = scene.cluster.grpc_address(Service::Scheduler, leader);
     scene.cluster.kill(Service::Scheduler, leader).await;
+    let exit = scene.cluster.command(&["health", &address]).await;
+    exit.assert_code(1).says(["does not serve"]);
     scene.change_is_applied().await;
     scene.settled_events().await;
     scene.assert_each_step_once();

@@ -155,6 +155,7 @@ async fn a_report_under_an_epoch_that_is_over_is_refused() {
         log: Vec::new(),
         details: None,
         state: None,
+        held_for: None,
     };
     let refused = runs.complete_run(report).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");

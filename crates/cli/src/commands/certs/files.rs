@@ -14,6 +14,15 @@ pub(super) struct Pair {
     pub(super) key: PathBuf,
 }
 
+/// Decides where the files of a role are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// In the directory of the authority, named after the role.
+    Flat,
+    /// In a directory of its own, for services that must not see the keys of others.
+    PerRole,
+}
+
 /// Decides who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -28,6 +37,22 @@ impl Pair {
             certificate: directory.join(format!("{name}.pem")),
             key: directory.join(format!("{name}-key.pem")),
         }
+    }
+
+    /// The files of a role.
+    pub(super) fn of_role(directory: &Path, role: &str, layout: Layout) -> Self {
+        match layout {
+            Layout::Flat => Self::of(directory, role),
+            Layout::PerRole => Self {
+                certificate: directory.join(role).join("cert.pem"),
+                key: directory.join(role).join("key.pem"),
+            },
+        }
+    }
+
+    /// Whether both files exist.
+    pub(super) fn is_complete(&self) -> bool {
+        self.existing().len() == 2
     }
 
     /// Returns the existing files.

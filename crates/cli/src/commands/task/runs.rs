@@ -169,6 +169,9 @@ pub(super) fn summary(run: &Run) -> String {
     );
     if let Some(details) = &run.details {
         entries.extend(did(details));
+        if !details.error_code.is_empty() {
+            entries.push(("Code", details.error_code.clone()));
+        }
     }
     if !run.error.is_empty() {
         entries.push(("Error", run.error.clone()));

@@ -138,6 +138,9 @@ impl Session<'_> {
         if let Some(hint) = error.hint() {
             self.explain(hint);
         }
+        if let (Style::Ours, Some(code)) = (self.style, error.code()) {
+            self.explain(&format!("code: {code}"));
+        }
         printed
     }
 

@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use crate::decode::block::Block;
 use crate::decode::coerce;
 
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(60);
+const DEFAULT_INTERVAL: Duration = Duration::from_mins(1);
 const INTERVAL_LIMITS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(1);
 
 /// A collector that speaks OTLP over gRPC.

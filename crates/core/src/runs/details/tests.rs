@@ -38,6 +38,7 @@ fn details(text: &str, changes: usize, diagnostics: usize) -> RunDetails {
                 ..PhaseTimes::default()
             },
             remote_url: Some(text.to_owned()),
+            error_code: None,
         },
         findings: RunFindings {
             changes: vec![change; changes],

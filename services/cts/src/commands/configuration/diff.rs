@@ -41,7 +41,7 @@ pub(super) fn place(
     store: Option<&str>,
     process_env: &ProcessEnv,
 ) -> Result<Source, Failure> {
-    source(store, Some(Source::configured(config)), process_env)?.existing()
+    source(store, Some(Source::configured(config)?), process_env)?.existing()
 }
 
 /// With `prune`, tasks of the API that the configuration does not name are to go.

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cts_cli::{Migrate, StorePlace, load};
-use cts_config::Config;
+use cts_config::{Config, DatabaseUrl, DatabaseUrlError};
 use cts_runtime::ProcessEnv;
 use cts_store::Store;
 use cts_store_postgres::Settings;
 use secrecy::SecretString;
 
-use super::place_error::{PlaceError, VARIABLE};
+use super::place_error::{FILE_VARIABLE, PlaceError, VARIABLE};
 use crate::failure::Failure;
 use crate::services::database;
 
@@ -31,11 +31,11 @@ pub(crate) enum Source {
 
 impl Source {
     /// The store of a configuration.
-    pub(crate) fn configured(config: &Config) -> Self {
-        match &config.database {
-            Some(database) => Self::Server(database::settings(database)),
+    pub(crate) fn configured(config: &Config) -> Result<Self, DatabaseUrlError> {
+        Ok(match &config.database {
+            Some(database) => Self::Server(database::settings(database)?),
             None => Self::File(config.working_dir.join(database::FILE)),
-        }
+        })
     }
 
     /// Requires that a file exists, and makes its path canonical.
@@ -55,7 +55,8 @@ impl Source {
         let configured = if place.configuration.paths.is_empty() {
             None
         } else {
-            Some(Self::configured(&load(&place.configuration, process_env)?))
+            let config = load(&place.configuration, process_env)?;
+            Some(Self::configured(&config)?)
         };
         source(place.store.as_deref(), configured, process_env)?.existing()
     }
@@ -106,7 +107,7 @@ pub(super) fn target(command: &Migrate, process_env: &ProcessEnv) -> Result<Sour
         None
     } else {
         let config = load(&command.configuration, process_env)?;
-        Some(Source::configured(&config))
+        Some(Source::configured(&config)?)
     };
     let named = command.to.as_deref().map(|to| postgres(to, "--to"));
     match (named.transpose()?, configured) {
@@ -136,11 +137,16 @@ pub(super) fn file(from: &str, process_env: &ProcessEnv) -> Result<PathBuf, Plac
 }
 
 fn of_environment(process_env: &ProcessEnv) -> Result<Option<Source>, PlaceError> {
-    let given = process_env.environment.get(OsStr::new(VARIABLE));
-    let Some(given) = given.filter(|given| !given.is_empty()) else {
-        return Ok(None);
+    let variable = |name: &str| {
+        let given = process_env.environment.get(OsStr::new(name));
+        given.filter(|given| !given.is_empty())
     };
-    let url = postgres(given.to_str().unwrap_or_default(), VARIABLE)?;
+    let url = match (variable(VARIABLE), variable(FILE_VARIABLE)) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => return Err(PlaceError::TwoVariables),
+        (Some(url), None) => postgres(url.to_str().unwrap_or_default(), VARIABLE)?,
+        (None, Some(path)) => DatabaseUrl::File(process_env.current_dir.join(path)).read()?,
+    };
     Ok(Some(server(url)))
 }
 
@@ -162,12 +168,21 @@ mod tests {
     use cts_cli::{Configuration, Output, OutputOption};
     use cts_core::SystemClock;
     use secrecy::ExposeSecret as _;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::sync::Arc;
 
     fn process_env(variable: &str) -> ProcessEnv {
+        with_environment(&[(VARIABLE, variable)])
+    }
+
+    fn with_environment(variables: &[(&str, &str)]) -> ProcessEnv {
+        let variables = variables.iter();
         ProcessEnv {
             program: "cts",
-            environment: [(VARIABLE.into(), variable.into())].into(),
+            environment: variables
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
             current_dir: "/here".into(),
             hostname: "test".to_owned(),
             boot: None,
@@ -206,6 +221,24 @@ mod tests {
     }
 
     #[test]
+    fn a_file_may_hold_the_url_that_the_environment_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("url");
+        std::fs::write(&path, "postgres://a:hunter2@b/c\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o440)).unwrap();
+        let path = path.to_str().unwrap();
+        let only_file = [(FILE_VARIABLE, path)];
+        let both = [(FILE_VARIABLE, path), (VARIABLE, "postgres://d")];
+        let chosen = |variables: &[_]| target(&command(None), &with_environment(variables));
+        let Ok(Source::Server(settings)) = chosen(&only_file) else {
+            panic!("the file names a server");
+        };
+        assert_eq!(settings.url.expose_secret(), "postgres://a:hunter2@b/c");
+        let refused = chosen(&both).unwrap_err().to_string();
+        assert_eq!(refused, PlaceError::TwoVariables.to_string());
+    }
+
+    #[test]
     fn what_is_no_postgres_is_refused_without_quoting_it() {
         for (to, variable, place) in [
             (Some("mysql://a:secret@b"), "", "--to"),
@@ -224,10 +257,15 @@ mod tests {
     #[test]
     fn a_source_is_a_path_behind_its_scheme() {
         let file = |from| file(from, &process_env(""));
-        assert_eq!(file("sqlite:a b/cts.db"), Ok("/here/a b/cts.db".into()));
-        assert_eq!(file("sqlite:/x/cts.db"), Ok("/x/cts.db".into()));
+        for (from, path) in [
+            ("sqlite:a b/cts.db", "/here/a b/cts.db"),
+            ("sqlite:/x/cts.db", "/x/cts.db"),
+        ] {
+            assert_eq!(file(from).unwrap(), PathBuf::from(path));
+        }
         for other in ["sqlite:", "cts.db", "postgres://a", ""] {
-            assert_eq!(file(other), Err(PlaceError::NotSqlite), "{other}");
+            let refused = file(other).unwrap_err();
+            assert!(matches!(refused, PlaceError::NotSqlite), "{other}");
         }
     }
 }

@@ -1,10 +1,15 @@
 //! Why a command has no store to work on.
 
+use cts_config::DatabaseUrlError;
+
 /// Names the database where nothing else does.
 pub(super) const VARIABLE: &str = "CTS_DATABASE_URL";
 
+/// Names the file that holds the URL of the database.
+pub(super) const FILE_VARIABLE: &str = "CTS_DATABASE_URL_FILE";
+
 /// The command names no store that can be used. Never quotes what was given: it may hold a password.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The place of the database is not configured.
     #[error(
@@ -16,6 +21,12 @@ pub enum PlaceError {
         "no store is named: give --store sqlite:PATH or --store postgres://…, set {VARIABLE}, or name a configuration by -config-file"
     )]
     NoStore,
+    /// The URL is given twice.
+    #[error("{VARIABLE} and {FILE_VARIABLE} are both set; only one of them may be")]
+    TwoVariables,
+    /// The file that holds the URL cannot be used.
+    #[error(transparent)]
+    UrlFile(#[from] DatabaseUrlError),
     /// Something else than Postgres was named.
     #[error("{place} must begin with postgres:// or postgresql:// and name a server")]
     NotPostgres {

@@ -77,6 +77,7 @@ pub(crate) fn worker(
         working_dir,
         keeps_journal: shape == Shape::Cluster,
         environment: inherited_environment(config, process_env, slots),
+        tracing_environment: tracing_environment(config),
         backend_environment,
         previous_backend: config.previous_backend().cloned(),
         consul_environment,
@@ -93,6 +94,29 @@ pub(crate) fn worker(
         webhooks: config.webhooks.iter().map(webhook).collect(),
         secrets: config.secrets(),
     }
+}
+
+/// Environment by which Terraform exports spans of its own; empty unless that is configured. The headers of the exporter
+/// stay here, because they may be secrets.
+fn tracing_environment(config: &Config) -> Vec<(String, String)> {
+    let telemetry = &config.telemetry;
+    let otlp = telemetry.otlp.as_ref();
+    let Some(otlp) = otlp.filter(|otlp| telemetry.terraform && otlp.signals.traces) else {
+        return Vec::new();
+    };
+    let mut variables = vec![
+        ("OTEL_TRACES_EXPORTER", "otlp".to_owned()),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc".to_owned()),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", otlp.endpoint.clone()),
+    ];
+    if let Some(path) = &otlp.ca_cert {
+        let path = path.display().to_string();
+        variables.push(("OTEL_EXPORTER_OTLP_CERTIFICATE", path));
+    }
+    let variables = variables.into_iter();
+    variables
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 fn render(config: &Config, engine: Option<&Executable>) -> RenderSettings {

@@ -174,6 +174,7 @@ fn details() -> RunDetails {
             output("unknown", None),
         ],
         remote_url: REMOTE_URL.into(),
+        error_code: "terraform-failed".into(),
     }
 }
 

@@ -12,6 +12,7 @@ use super::{RunEndpoint, logging};
 use crate::grpc::lease_proofs::Held;
 use crate::grpc::log_service::{lines_from_wire, storable};
 use crate::grpc::status::OrStatus as _;
+use crate::run_spans::EndedLease;
 
 impl RunEndpoint {
     /// Stores the end of an attempt.
@@ -24,6 +25,8 @@ impl RunEndpoint {
             self.proofs
                 .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
         let outcome = request.outcome.as_ref();
+        let held_for = request.held_for.as_ref();
+        let held_for = held_for.map(|held_for| convert::duration_from_wire(Some(held_for)));
         let is_final = matches!(outcome, Some(Outcome::Failed(failed)) if failed.is_final);
         let completion = Completion {
             is_final,
@@ -42,9 +45,13 @@ impl RunEndpoint {
                 .and_then(|state| convert::terraform_state_from_wire(state).ok()),
         };
         let completed = self.store.complete(completion.clone()).await.or_status()?;
+        let record = self.spans.of_run(completion.run).await;
+        let trace = record.as_ref().and_then(|record| record.trace.as_ref());
         // A pass ends with what its followers see, and the lines of its runs stand before its own.
-        logging::log_failed_apply(&completion, &completed);
-        self.log_end(&completion, &completed);
+        self.spans.log_span(completion.run, trace).in_scope(|| {
+            logging::log_failed_apply(&completion, &completed);
+            self.log_end(&completion, &completed);
+        });
         self.tell_end(completion.run, &completed);
         if completed.tasks_changed {
             self.notifier.tasks_changed();
@@ -52,8 +59,20 @@ impl RunEndpoint {
         if completed.next_due.is_some() {
             self.notifier.queue_changed();
         }
+        let keep_trace = match &record {
+            Some(record) => {
+                let ended = EndedLease {
+                    lease: Some((completion.epoch, &completion.holder)),
+                    held_for,
+                    outcome: outcome_word(&completion.outcome),
+                    failed: completion.outcome.error(completed.kind).is_some(),
+                };
+                Some(self.spans.lease_ended(record, ended).await)
+            }
+            None => None,
+        };
         let status = convert::status_to_wire(completed.status).into();
-        Ok(proto::CompleteRunResponse { status })
+        Ok(proto::CompleteRunResponse { status, keep_trace })
     }
 
     /// Announces that an attempt has ended, and its run if that has ended too.
@@ -62,6 +81,18 @@ impl RunEndpoint {
             task, kind, status, ..
         } = completed;
         self.notifier.run_changed(run, task, *kind, *status);
+    }
+}
+
+/// The name of an outcome in spans.
+const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Applied => "applied",
+        AttemptOutcome::Planned(_) => "planned",
+        AttemptOutcome::Checked => "checked",
+        AttemptOutcome::Destroyed => "destroyed",
+        AttemptOutcome::Failed(_) => "failed",
+        AttemptOutcome::Interrupted => "interrupted",
     }
 }
 

@@ -79,7 +79,8 @@ impl RunEndpoint {
             if let Some(lease) = self.store.acquire(claim).await? {
                 // One hint may stand for several runs.
                 class.notify_one();
-                self.log_begin(&lease);
+                let span = self.spans.log_span(lease.run, lease.trace.as_ref());
+                span.in_scope(|| self.log_begin(&lease));
                 self.notifier
                     .run_changed(lease.run, &lease.task, lease.kind, RunStatus::Running);
                 return Ok(Some(Granted { lease, at }));

@@ -37,6 +37,7 @@ impl RunEndpoint {
         let task = &completed.task;
         let run = completion.run;
         let failure = completed.failure.as_ref();
+        let code = code(completion);
         match (&completion.outcome, completed.status) {
             (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
                 if self.mode == Mode::OnRequest {
@@ -52,11 +53,12 @@ impl RunEndpoint {
                     error = format!("its infrastructure cannot be destroyed: {error}"),
                     run.id = %run,
                     retry_after = ?completed.next_due,
+                    code,
                     "unable to delete task"
                 );
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind.only_plans() => {
-                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error inspecting task");
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, code, "error inspecting task");
             }
             (AttemptOutcome::Checked, RunStatus::Succeeded) => {
                 tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task checked");
@@ -64,7 +66,7 @@ impl RunEndpoint {
             (AttemptOutcome::Failed(error), RunStatus::Failed)
                 if completed.kind == RunKind::Check =>
             {
-                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, "error checking task");
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, code, "error checking task");
             }
             (AttemptOutcome::Destroyed, RunStatus::Succeeded) => {
                 tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "infrastructure of a deleted task destroyed");
@@ -77,13 +79,13 @@ impl RunEndpoint {
                 tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, "task completed");
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if lacks_variable(task, error) => {
-                tracing::error!(target: "ctrl", task_name = %task, error, run.id = %run, "error initializing task");
+                tracing::error!(target: "ctrl", task_name = %task, error, run.id = %run, code, "error initializing task");
                 self.first_pass.ended(task, true);
             }
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
                 let error = failure.map_or("", |failure| &failure.error);
                 let error = format!("could not apply changes for task {task}: {error}");
-                tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, "error running task");
+                tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, code, "error running task");
                 self.first_pass.ended(task, true);
             }
             (AttemptOutcome::Failed(error), _) => {
@@ -95,6 +97,7 @@ impl RunEndpoint {
                     run.id = %run,
                     error,
                     retry_after = ?completed.next_due.unwrap_or_default(),
+                    code,
                     "retrying"
                 );
             }
@@ -122,8 +125,13 @@ pub(super) fn log_failed_apply(completion: &Completion, completed: &Completed) {
         (&completion.outcome, completed.status, completed.kind)
         && !lacks_variable(task, error)
     {
-        tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %completion.run, "error applying task");
+        tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %completion.run, code = code(completion), "error applying task");
     }
+}
+
+/// The code of a failed attempt (docs/runbook.md#error-codes).
+fn code(completion: &Completion) -> Option<&str> {
+    completion.details.as_ref()?.summary.error_code.as_deref()
 }
 
 /// Whether Terraform was not begun, because the module lacks a variable of its condition.

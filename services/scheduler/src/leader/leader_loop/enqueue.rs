@@ -3,15 +3,18 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{Chain, FrozenInput, TaskCheck, TaskName, ViewId, losses_text};
+use cts_core::{Chain, FrozenInput, RunTrace, TaskCheck, TaskName, ViewId, losses_text};
 use cts_store::{EnqueueRequest, Enqueued, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
 use crate::leader::settings::InForce;
 use crate::metrics::Skipped;
-use crate::planner::{Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
+use crate::planner::{
+    Cause, Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun,
+};
 
 /// Most runs that one transaction queues: waiters for its locks do not wait long.
 const BATCH: usize = 500;
@@ -101,6 +104,13 @@ impl LeaderLoop {
         {
             *first |= was_first;
             *tick |= has_ticked;
+            task.cause = match (before.cause, task.cause) {
+                (Some(mut before), Some(later)) => {
+                    before.merge(later);
+                    Some(before)
+                }
+                (before, later) => before.or(later),
+            };
         }
         self.unfrozen.insert(key, task);
     }
@@ -161,6 +171,7 @@ impl LeaderLoop {
                 guarded,
                 tick: None,
                 check_key,
+                trace: None,
             },
             EnqueueReason::Change { first, tick } => EnqueueRequest {
                 task: name,
@@ -175,8 +186,25 @@ impl LeaderLoop {
                 guarded,
                 tick: (tick && !first).then(|| self.context.identities.event_id()),
                 check_key: None,
+                trace: self.trace(task.cause.as_ref()),
             },
         }
+    }
+
+    /// The trace of a run with this cause; `None` without tracing.
+    fn trace(&self, cause: Option<&Cause>) -> Option<RunTrace> {
+        let now = self.context.spans.traces.now()?;
+        let waited = self.started.elapsed().saturating_sub(cause?.since);
+        let mut changes = cause?.changes.iter().copied();
+        let mut trace = RunTrace {
+            parent: changes.next(),
+            links: Vec::new(),
+            triggered_at: TimeDelta::from_std(waited).ok().map(|waited| now - waited),
+        };
+        for change in changes {
+            trace.link(change);
+        }
+        Some(trace)
     }
 
     async fn not_frozen(&mut self, task: &DueTask, error: &serde_json::Error) {
@@ -372,6 +400,7 @@ mod tests {
             guarded: None,
             tick: None,
             check_key: None,
+            trace: None,
         }
     }
 

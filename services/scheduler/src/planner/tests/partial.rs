@@ -123,6 +123,7 @@ fn a_delta_that_does_not_fit_leaves_the_snapshot_and_the_pending_change() {
         revision: 8,
         upserts: Vec::new(),
         removals: Vec::new(),
+        trace: None,
     };
     assert!(planner.observe(&id("web"), misfit, at(2)).is_err());
     let due = planner.take_due(at(6)).tasks;

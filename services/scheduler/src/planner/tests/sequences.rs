@@ -225,6 +225,7 @@ impl Model {
                     revision: 1,
                     upserts: Vec::new(),
                     removals: Vec::new(),
+                    trace: None,
                 };
                 let known = self.users(service).next().is_some();
                 let refused = self

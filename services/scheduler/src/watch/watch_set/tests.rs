@@ -10,6 +10,7 @@ fn delta(base: Option<u64>) -> ViewDelta {
         revision: 7,
         upserts: Vec::new(),
         removals: Vec::new(),
+        trace: None,
     }
 }
 

@@ -9,7 +9,9 @@ use tonic::Status;
 
 use super::LeasedRun;
 use crate::attempt::ended::Ended;
+use crate::attempt_spans::EndedAttempt;
 use crate::lease::run_log::RunLog;
+use crate::lease::work::outcome_word;
 
 /// How often a lease is renewed for a report that does not arrive although renewals do: more than enough for
 /// a slow database, and an end for a report that can never be stored. Each renewal takes a third of a lease's
@@ -77,6 +79,17 @@ impl LeasedRun {
                 }
             }
         }
-        scheduler.complete(&self.lease, ended, last).await
+        let attempt = EndedAttempt {
+            run: &self.lease.run.to_string(),
+            task: &self.lease.task_name,
+            number: self.lease.attempt,
+            outcome: outcome_word(&ended.outcome),
+            failed: matches!(ended.outcome, AttemptOutcome::Failed(_)),
+        };
+        let held_for = self.acquired.elapsed();
+        let completed = scheduler.complete(&self.lease, ended, last, held_for).await;
+        let keep = completed.as_ref().ok().copied().flatten();
+        self.spans.export(keep, attempt);
+        completed.map(drop)
     }
 }

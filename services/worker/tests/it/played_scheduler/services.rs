@@ -229,7 +229,10 @@ impl RunService for PlayedScheduler {
         });
         self.outcomes.send(request.outcome.unwrap()).unwrap();
         let status = run::RunStatus::Succeeded.into();
-        Ok(Response::new(run::CompleteRunResponse { status }))
+        Ok(Response::new(run::CompleteRunResponse {
+            keep_trace: None,
+            status,
+        }))
     }
 }
 

@@ -1,0 +1,32 @@
+//! The arguments of `cts doctor`.
+
+use clap::{Args, ValueEnum};
+
+use super::options::{Configuration, OutputOption};
+
+/// `cts doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The configuration.
+    #[command(flatten)]
+    pub configuration: Configuration,
+    /// Check only what this service needs. Default: everything that the configuration concerns.
+    #[arg(long, value_name = "SERVICE")]
+    pub role: Option<ServiceRole>,
+    /// How the result is printed.
+    #[command(flatten)]
+    pub output: OutputOption,
+}
+
+/// A service that runs alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ServiceRole {
+    /// Follows Consul.
+    Watcher,
+    /// Keeps the state and decides which task runs.
+    Scheduler,
+    /// Runs Terraform.
+    Worker,
+    /// Serves the REST API.
+    Gateway,
+}

@@ -1,0 +1,6 @@
+# Sends traces and metrics to the collector of the profile `observability`: copy this file into config/ and restart.
+telemetry {
+  otlp {
+    endpoint = "http://collector:4317"
+  }
+}

@@ -1,0 +1,93 @@
+//! `cts doctor`: checks of the surroundings that a configuration needs (docs/cli.md#cts-doctor).
+//!
+//! All checks run at once, each with a deadline. None of them writes anything.
+
+mod certificates;
+mod clock;
+mod configuration;
+mod consul;
+mod database;
+mod engine;
+mod finding;
+mod machine;
+mod modules;
+mod needs;
+mod peers;
+mod rights;
+mod show;
+
+use std::time::Duration;
+
+use cts_cli::{CommandError, Doctor, print, read};
+use cts_config::Config;
+use cts_runtime::ProcessEnv;
+use tokio::time::timeout;
+
+use self::finding::Finding;
+use self::needs::Needs;
+use crate::failure::Failure;
+
+/// Time for each check.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The input of all checks.
+#[derive(Debug, Clone, Copy)]
+struct Subject<'a> {
+    config: &'a Config,
+    needs: Needs,
+    process_env: &'a ProcessEnv,
+}
+
+/// Runs the command and returns the exit code: that of the worst finding.
+pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, Failure> {
+    if doctor.configuration.paths.is_empty() {
+        return Ok(CommandError::NoConfiguration.report());
+    }
+    let (mut findings, config) = match read(&doctor.configuration, process_env) {
+        Ok(loaded) => (vec![configuration::loaded(&loaded)], Some(loaded.config)),
+        Err(error) => (vec![configuration::refused(&error)], None),
+    };
+    if let Some(config) = &config {
+        let subject = Subject {
+            config,
+            needs: Needs::of(doctor.role, config),
+            process_env,
+        };
+        findings.extend(configuration::settings(subject));
+        findings.extend(configuration::files(subject, &doctor.configuration.paths));
+        findings.extend(Box::pin(outside(subject)).await);
+    }
+    let output = doctor.output.output;
+    print(&output.text(|| show::text(&findings), || show::document(&findings)))?;
+    Ok(finding::exit_code(&findings))
+}
+
+/// The checks of everything outside of the configuration, in the order of the table.
+async fn outside(subject: Subject<'_>) -> Vec<Finding> {
+    let groups: [Vec<Finding>; 10] = tokio::join!(
+        within("consul", consul::reach(subject)),
+        within("consul version", consul::version(subject)),
+        within("consul token", consul::token(subject)),
+        within("consul rights", rights::check(subject)),
+        within("database", database::check(subject)),
+        within("terraform", engine::check(subject)),
+        within("modules", modules::check(subject)),
+        within("services", peers::check(subject)),
+        within("certificates", certificates::check(subject)),
+        within("machine", machine::check(subject)),
+    )
+    .into();
+    groups.into_iter().flatten().collect()
+}
+
+/// The findings of a check, or that it took too long.
+async fn within(check: &'static str, checking: impl Future<Output = Vec<Finding>>) -> Vec<Finding> {
+    match timeout(DEADLINE, checking).await {
+        Ok(findings) => findings,
+        Err(_elapsed) => vec![Finding::error(
+            check,
+            format!("no answer within {DEADLINE:?}"),
+            "check the address and the network between this machine and the server",
+        )],
+    }
+}

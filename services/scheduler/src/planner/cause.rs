@@ -1,0 +1,63 @@
+//! The changes that have triggered a task since its input was frozen last.
+
+use std::time::Duration;
+
+use cts_core::{MOST_LINKS, TraceContext};
+
+/// Why a task is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// When the first change triggered it.
+    pub(crate) since: Duration,
+    /// The spans of the changes, the oldest first; at most one and [`MOST_LINKS`].
+    pub(crate) changes: Vec<TraceContext>,
+}
+
+impl Cause {
+    /// A trigger without changes so far.
+    pub(super) const fn since(since: Duration) -> Self {
+        Self {
+            since,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Adds the span of a change.
+    pub(super) fn note(&mut self, change: TraceContext) {
+        if self.changes.len() <= MOST_LINKS && !self.changes.contains(&change) {
+            self.changes.push(change);
+        }
+    }
+
+    /// Adds a later cause.
+    pub(crate) fn merge(&mut self, later: Self) {
+        for change in later.changes {
+            self.note(change);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cts_core::{SpanId, TraceId};
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_changes_are_kept_once_each() {
+        let change = |span| TraceContext {
+            trace: TraceId::new(1).unwrap(),
+            span: SpanId::new(span).unwrap(),
+        };
+        let mut cause = Cause::since(Duration::from_secs(1));
+        let mut later = Cause::since(Duration::from_secs(2));
+        cause.note(change(1));
+        for span in 1..100 {
+            later.note(change(span));
+            cause.merge(later.clone());
+        }
+        assert_eq!(cause.since, Duration::from_secs(1));
+        let expected: Vec<_> = (1..).take(MOST_LINKS + 1).map(change).collect();
+        assert_eq!(cause.changes, expected);
+    }
+}

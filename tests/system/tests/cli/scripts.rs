@@ -1,0 +1,91 @@
+//! The scripts that fetch programs: what they refuse, and what they pin.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cts_testkit::assert_contains;
+use tokio::process::Command;
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts")
+}
+
+#[tokio::test]
+async fn the_setup_refuses_a_mirror_without_tls() {
+    for url in [
+        "http://mirror.example",
+        "ftp://mirror.example",
+        "mirror.example",
+    ] {
+        let output = Command::new(scripts().join("setup"))
+            .env("CTS_RELEASES_URL", url)
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{url}");
+        assert_eq!(output.stdout, b"", "{url}");
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_contains(&complaint, [url, "does not begin with https://"]);
+    }
+}
+
+#[tokio::test]
+async fn the_setup_has_a_digest_of_each_archive_that_it_fetches() {
+    let script = "source scripts/setup\n\
+        for machine in amd64 arm64; do\n\
+          archive_sha256 consul_${consul_to_fetch}_linux_$machine.zip; echo\n\
+          archive_sha256 terraform_${terraform_to_fetch}_linux_$machine.zip; echo\n\
+        done";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(scripts().join(".."))
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let digests = String::from_utf8(output.stdout).unwrap();
+    let digests: Vec<_> = digests.lines().collect();
+    assert_eq!(digests.len(), 4);
+    for digest in digests {
+        assert_eq!(digest.len(), 64, "{digest}");
+        assert!(
+            digest.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            "{digest}"
+        );
+    }
+}
+
+#[test]
+fn packages_of_python_and_npm_are_pinned_by_digests() {
+    let directory = scripts().join("requirements");
+    let setup = fs::read_to_string(scripts().join("setup")).unwrap();
+    let mut files = 0;
+    for entry in fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "txt") {
+            continue;
+        }
+        files += 1;
+        let text = fs::read_to_string(&path).unwrap();
+        // A package with its digests is one line for pip.
+        for package in text.replace("\\\n", " ").lines() {
+            assert!(
+                package.contains("==") && package.contains("--hash=sha256:"),
+                "{package}"
+            );
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(setup.contains(&format!("python_tool {name} ")), "{name}");
+    }
+    assert_eq!(files, 3);
+    let lock = fs::read_to_string(directory.join("buf/package-lock.json")).unwrap();
+    let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    for (name, package) in lock["packages"].as_object().unwrap() {
+        let is_pinned = package["integrity"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("sha512-"));
+        assert!(name.is_empty() || is_pinned, "{name}");
+    }
+}
