@@ -60,8 +60,8 @@ impl Scrape {
 
 /// The address at which a process with this output serves its metrics.
 pub fn scrape_address(output: &str) -> Result<SocketAddr, String> {
-    let lines = output.lines().filter(|line| line.contains(SERVING));
-    let newest = lines.last().ok_or_else(|| format!("no {SERVING:?}"))?;
+    let newest = output.lines().rfind(|line| line.contains(SERVING));
+    let newest = newest.ok_or_else(|| format!("no {SERVING:?}"))?;
     let (_, rest) = newest.split_once("address=").ok_or(newest)?;
     let address = rest.trim_matches('"').split([' ', '"']).next();
     let address = address.unwrap_or_default();

@@ -125,9 +125,10 @@ fn is_complete(
         .filter(|metric| !scrape.types.contains_key(&metric.prometheus))
         .map(|metric| metric.prometheus.as_str())
         .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(format!("{service}: {missing:?} are missing")),
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{service}: {missing:?} are missing"))
     }
 }
 
