@@ -76,7 +76,7 @@ codes! {
     ConfigurationInvalid = "configuration-invalid",
     /// Settings are not safe, and `security.strict` refuses that.
     SettingsNotSafe = "settings-not-safe",
-    /// A setting lacks another one, or is not possible in this shape.
+    /// A setting needs a second setting, or is not possible in this shape.
     SettingsIncomplete = "settings-incomplete",
     /// Consul cannot be reached, or its settings cannot be used.
     ConsulUnusable = "consul-unusable",

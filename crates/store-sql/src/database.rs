@@ -59,7 +59,7 @@ pub enum Outcome {
 pub struct Connections {
     /// The most that may be open.
     pub most: u64,
-    /// Those that are open.
+    /// Open connections.
     pub open: u64,
     /// Open ones without a call.
     pub idle: u64,

@@ -47,7 +47,7 @@ pub struct Listener {
     pub tls: Option<ServerTls>,
     /// How many clients it takes.
     pub limiter: ClientLimiter,
-    /// Who may read the metrics.
+    /// Credentials that the metrics need.
     pub access: ScrapeAccess,
     /// The metrics.
     pub metrics: Metrics,

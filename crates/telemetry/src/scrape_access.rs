@@ -1,4 +1,4 @@
-//! Who may read the metrics (docs/telemetry.md#access).
+//! Access to the metrics (docs/telemetry.md#access).
 
 use std::net::SocketAddr;
 

@@ -12,7 +12,7 @@ const CONFIGURATION: &str = "configuration";
 const FILES: &str = "files";
 const SETTINGS: &str = "settings";
 
-/// Of a configuration that can be used.
+/// The findings about a configuration that can be used.
 pub(super) fn loaded(loaded: &Loaded) -> Finding {
     let tasks = loaded.config.tasks.len();
     match loaded.warnings.problems() {
@@ -29,7 +29,7 @@ pub(super) fn loaded(loaded: &Loaded) -> Finding {
     }
 }
 
-/// Of one that cannot be used. Nothing else is checked then.
+/// The findings about a configuration that cannot be used. Nothing else is checked then.
 pub(super) fn refused(error: &ConfigError) -> Finding {
     let report = match error {
         ConfigError::Problems(report) => report,

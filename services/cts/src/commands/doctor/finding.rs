@@ -29,7 +29,7 @@ pub(super) struct Finding {
     /// Name of the check.
     pub(super) check: &'static str,
     pub(super) grade: Grade,
-    /// What was found.
+    /// The finding, in one sentence.
     pub(super) found: String,
     /// What to do.
     pub(super) remedy: Option<String>,
