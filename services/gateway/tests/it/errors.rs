@@ -11,7 +11,10 @@ const CODES: [(&str, &str); 9] = [
     ("was not complete in time", "request-invalid"),
     ("the scheduler was lost while", "change-uncertain"),
     ("no connection is free", "too-many-requests"),
-    ("only available with high availability", "method-not-allowed"),
+    (
+        "only available with high availability",
+        "method-not-allowed",
+    ),
     ("is none of a list's", "request-invalid"),
 ];
 
@@ -22,7 +25,8 @@ pub(crate) fn code_of(message: &str) -> &'static str {
         return "not-healthy";
     }
     let code = CODES.iter().find(|(part, _)| message.contains(part));
-    code.unwrap_or_else(|| panic!("{message:?} has no code here")).1
+    code.unwrap_or_else(|| panic!("{message:?} has no code here"))
+        .1
 }
 
 /// The body of an error without the id of the request.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use crate::errors::{new_error, plain_error};
-use crate::stage::{REQUEST_ID, Stage};
+use crate::stage::Stage;
 use crate::tasks::{MemoryTasks, three_tasks};
 
 const PATHS: [&str; 5] = [
@@ -143,9 +143,6 @@ async fn a_scheduler_that_hangs() {
     };
     let (answer, hung_since) = tokio::join!(stage.ask("GET", "/v1/status"), skip_time);
     assert_eq!(answer.status, 503);
-    assert_eq!(
-        answer.body,
-        plain_error("no scheduler is available")
-    );
+    assert_eq!(answer.body, plain_error("no scheduler is available"));
     assert!(hung_since.elapsed() >= Duration::from_secs(9));
 }

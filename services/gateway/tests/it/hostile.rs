@@ -6,7 +6,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::errors::{new_error, plain_error};
-use crate::stage::{Answer, FrozenTime, REQUEST_ID, Stage};
+use crate::stage::{Answer, FrozenTime, Stage};
 use crate::tasks::three_tasks;
 
 const TOO_LARGE: &str = "the request body is larger than 1 MiB";

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 
 use crate::errors::new_error as error;
-use crate::stage::{Answer, REQUEST_ID, Stage};
+use crate::stage::{Answer, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
 
 const TASK: &str = r#"{"task":{"name":"new","module":"m","condition":{}}}"#;

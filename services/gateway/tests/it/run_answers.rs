@@ -14,9 +14,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tonic::Status;
 
+use crate::errors::code_of;
 use crate::logs::MemoryLogs;
 use crate::runs::{MemoryRuns, RUN, planned_run, queued_run};
-use crate::errors::code_of;
 use crate::stage::{Answer, FrozenTime, REQUEST_ID, Scene, Stage};
 use crate::tasks::three_tasks;
 

@@ -8,7 +8,7 @@ use tonic::Status;
 
 use crate::cluster::{MemoryCluster, edge, member};
 use crate::errors::{new_error, plain_error};
-use crate::stage::{FrozenTime, REQUEST_ID, Scene, Stage};
+use crate::stage::{FrozenTime, Scene, Stage};
 use crate::tasks::three_tasks;
 
 /// Every task and status endpoint, some under their other names, with their answers if the leader is
@@ -78,11 +78,7 @@ async fn check_follower(cluster: GetClusterResponse, message: &str) {
         let answer = stage.ask(method, path).await;
         let row = format!("{method} {path}: {answer:?}");
         assert_eq!(answer.status, 400, "{row}");
-        assert_eq!(
-            answer.body,
-            plain_error(message),
-            "{row}"
-        );
+        assert_eq!(answer.body, plain_error(message), "{row}");
         assert_eq!(
             answer.header("Content-Type"),
             Some("application/json"),

@@ -1,5 +1,6 @@
 //! One row of a table: a request, and the expected answer.
 
+use cts_core::ErrorCode;
 use serde_json::Value;
 
 use crate::api::scene::Scene;
@@ -145,7 +146,11 @@ fn error_of(got: &Value, members: usize, parts: &[String]) -> Result<(), String>
     let outer = got.as_object().map_or(0, serde_json::Map::len);
     same("number of members", outer, members)?;
     let inner = got["error"].as_object().map_or(0, serde_json::Map::len);
-    same("number of members of error", inner, 1)?;
+    same("number of members of error", inner, 2)?;
+    let code = got["error"]["code"].as_str().unwrap_or_default();
+    if !ErrorCode::ALL.iter().any(|known| known.as_str() == code) {
+        return Err(format!("{code:?} is no code"));
+    }
     let message = got["error"]["message"].as_str().unwrap_or_default();
     for part in parts {
         if !message.contains(part) {
