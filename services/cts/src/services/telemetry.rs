@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use cts_access::Authenticator;
 use cts_config::{Config, OtlpConfig};
-use cts_core::SystemClock;
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::{CallMetrics, Peers};
 use cts_runtime::{Line, LogRelay, ProcessEnv, Tasks, TraceOfSpan, Value};
@@ -72,7 +71,7 @@ impl Observation {
             served: socket.is_some(),
             otlp: block.otlp.as_ref().map(otlp),
             traces_kept: block.traces_kept,
-            clock: Arc::new(SystemClock),
+            clock: Arc::clone(&process_env.clock),
         })?;
         let certificates = Certificates::of(config, matches!(role, "start" | "gateway"));
         let begun = Self::of(telemetry, TaskNames::new(block.task_names));

@@ -110,7 +110,7 @@ impl Uses {
     }
 }
 
-/// What is not safe in the settings that a service uses, a sentence each.
+/// The settings of a service that are not safe, a sentence each.
 pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     let mut say = |is_unsafe: bool, text: &str| {

@@ -1,4 +1,4 @@
-//! Who may read the metrics of `cts start` (docs/telemetry.md#access).
+//! Access to the metrics of `cts start` (docs/telemetry.md#access).
 
 use cts_testkit::eventually;
 use cts_tests::DEADLINE;

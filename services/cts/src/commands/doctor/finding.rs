@@ -31,7 +31,7 @@ pub(super) struct Finding {
     pub(super) grade: Grade,
     /// The finding, in one sentence.
     pub(super) found: String,
-    /// What to do.
+    /// The remedy, as an instruction; `None` without one.
     pub(super) remedy: Option<String>,
 }
 

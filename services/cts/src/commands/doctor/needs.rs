@@ -3,7 +3,7 @@
 use cts_cli::ServiceRole;
 use cts_config::Config;
 
-/// What is checked.
+/// The checks that a service needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Needs {
     /// Views of tasks are read from Consul.
