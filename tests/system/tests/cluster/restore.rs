@@ -30,7 +30,7 @@ async fn restore(url: &str, file: &Path) {
 
 async fn create(api: &Api, body: &Value) {
     let client = reqwest::Client::builder().no_proxy().timeout(DEADLINE);
-    let request = client.build().unwrap().post(api.url("/v1/tasks"));
+    let request = client.build().unwrap().post(api.url("/v1/tasks?run=now"));
     let answer = request.json(body).send().await.unwrap();
     assert_eq!(answer.status(), 201, "{}", answer.text().await.unwrap());
 }
