@@ -46,6 +46,21 @@ pub struct Task {
     /// Its own buffering, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_period: Option<BufferPeriod>,
+    /// Outputs of the module that its runs report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// Treatment of its infrastructure at a deletion, `retain` or `destroy`; absent for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_delete: Option<String>,
+    /// Version of the engine that it needs, as a constraint; absent for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terraform_version: Option<String>,
+    /// Its workspace on a server of Terraform; absent for that of the driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terraform_cloud_workspace: Option<Map<String, Value>>,
+    /// State of its deletion, `suspended`, which no request has; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destruction: Option<String>,
     /// All other members of the answer.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -54,12 +69,12 @@ pub struct Task {
 impl Task {
     /// Whether a deletion destroys its infrastructure.
     pub fn is_destroyed(&self) -> bool {
-        self.other.get("on_delete").and_then(Value::as_str) == Some("destroy")
+        self.on_delete.as_deref() == Some("destroy")
     }
 
     /// Whether it is being deleted, and the destruction of its infrastructure is suspended.
     pub fn is_suspended(&self) -> bool {
-        self.other.get("destruction").and_then(Value::as_str) == Some("suspended")
+        self.destruction.as_deref() == Some("suspended")
     }
 }
 

@@ -106,6 +106,10 @@ struct Step<'a, 's> {
 impl Step<'_, '_> {
     async fn import(&mut self, task: &Task, present: Option<&Task>) -> Result<Outcome, CallError> {
         let import = self.import;
+        if task.destruction.is_some() {
+            let reason = "it is being deleted at the source".to_owned();
+            return Ok(Outcome::Failed(reason));
+        }
         if !task.other.is_empty() {
             let members = task.other.keys().map(|name| on_one_line(name));
             let members: Vec<_> = members.collect();

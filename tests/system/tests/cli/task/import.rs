@@ -78,7 +78,7 @@ async fn every_task_is_created_or_compared() {
         ),
         task(
             "cloud",
-            &json!({"terraform_cloud_workspace": {"execution_mode": "agent"}}),
+            &json!({"terraform_cloud_workspace": {"execution_mode": "agent"}, "owner": "net"}),
         ),
         task("bad", &json!({"module": "./modules/bad"})),
         task("fresh", &nothing),
@@ -128,6 +128,45 @@ async fn a_task_of_which_the_source_hides_something_is_not_imported() {
         ["the source does not tell its secrets (module, variable password)"],
     );
     assert!(!said.stdout.contains("a-token"), "{said}");
+}
+
+#[tokio::test]
+async fn every_member_that_cts_shows_is_imported() {
+    let document = include_str!("../../../../../services/gateway/openapi.json");
+    let document: Value = serde_json::from_str(document).unwrap();
+    let schema = document["components"]["schemas"]["Task"]["properties"].as_object();
+    let members = json!({
+        "buffer_period": {"enabled": true, "max": "20s", "min": "5s"},
+        "on_delete": "destroy",
+        "outputs": ["address"],
+        "terraform_cloud_workspace": {"execution_mode": "agent"},
+        "terraform_version": "~> 1.11",
+    });
+    let full = task("full", &members);
+    let mut shown: Vec<&String> = schema.unwrap().keys().collect();
+    // Only a task that is being deleted has it.
+    shown.retain(|name| *name != "destruction");
+    assert_eq!(full.as_object().unwrap().keys().collect::<Vec<_>>(), shown);
+    let source = tasks(&[
+        full.clone(),
+        task("going", &json!({"destruction": "suspended"})),
+    ]);
+    let from = ScriptedHttp::start([source]).await;
+    let here = ScriptedHttp::start(vec![tasks(&[]), created("full")]).await;
+    let url = format!("http://{}", from.address());
+    let call = Call::cts(&["import", "--from", &url]);
+    let said = call
+        .variable("CTS_ADDRESS", format!("http://{}", here.address()))
+        .run()
+        .await;
+    said.stderr_has(["'going' is not imported: it is being deleted at the source"]);
+    let lines = here.lines();
+    let sent = lines[1].strip_prefix(CREATE).unwrap();
+    let mut sent: Value = serde_json::from_str(sent.trim()).unwrap();
+    if let Some(task) = sent.get_mut("task") {
+        sent = task.take();
+    }
+    assert_eq!(sent, full);
 }
 
 #[tokio::test]
@@ -300,9 +339,18 @@ async fn a_running_cts_is_moved_to_another() {
     old.write("modules/recorder/main.tf", RECORDER);
     let module = old.path().join("modules/recorder");
     let module = module.to_str().unwrap();
+    let output = "output \"id\" {\n  value = terraform_data.recorded.id\n}\n";
+    old.write("modules/told/main.tf", &format!("{RECORDER}\n{output}"));
+    let told = old.path().join("modules/told");
+    let told = told.to_str().unwrap();
     let blocks = [
         block("pool", module, &["web"], "description = \"pool\""),
-        block("idle", module, &["web"], "enabled = false"),
+        block(
+            "idle",
+            told,
+            &["web"],
+            "enabled = false\n outputs = [\"id\"]\n on_delete = \"destroy\"",
+        ),
         block("near", "./modules/recorder", &["web"], ""),
         format!(
             "task {{\n name = \"nightly\"\n module = \"{module}\"\n enabled = false\n \
