@@ -10,6 +10,7 @@ use crate::decode::coerce;
 use crate::report::location::Located;
 use crate::report::sink::Sink;
 use crate::tasks::checks;
+use crate::tasks::service_block::warn_of_template;
 
 /// Reads the keys of a condition or a module input, and notes them as members of the API's object
 /// (docs/rest.md#task-objects). A key that is not set is no member.
@@ -67,6 +68,9 @@ impl<'b, 'a> Members<'b, 'a> {
             self.note("regexp", regexp.value.as_str());
         }
         let listed = names.iter().flat_map(|names| &names.value);
+        for name in listed.clone() {
+            warn_of_template(name, self.block.sink());
+        }
         let listed: Vec<String> = listed.map(|name| name.value.clone()).collect();
         // Next to an expression, an empty list has no meaning.
         if names.is_some() && (regexp.is_none() || !listed.is_empty()) {

@@ -96,6 +96,7 @@ impl ServiceBlocks {
                 sink.error(&entry.place, "`services` includes an empty string");
                 continue;
             }
+            warn_of_template(entry, sink);
             let block = self.by_id.get(&entry.value);
             let name = block.map_or(&entry.value, |block| &block.name);
             if seen.contains(name) {
@@ -128,5 +129,17 @@ impl ServiceBlocks {
             );
             sink.warning(&entry.place, message);
         }
+    }
+}
+
+/// Terraform would replace a template; here it is part of a name that no service has.
+pub(super) fn warn_of_template(name: &Located<String>, sink: &Sink) {
+    if name.value.contains("${") {
+        let message = format!(
+            "the service name {:?} is taken as it is written: files of cts have no variables or functions, write the \
+             name itself",
+            name.value
+        );
+        sink.warning(&name.place, message);
     }
 }

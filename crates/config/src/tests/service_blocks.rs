@@ -146,3 +146,21 @@ fn service_blocks_are_checked() {
     );
     assert!(sandbox.warnings("service { }")[0].contains("has no effect"));
 }
+
+#[test]
+fn a_template_in_the_name_of_a_service_is_told() {
+    let expected = [
+        "3: the service name \"${local.web}\" is taken as it is written: files of cts have no variables or functions, \
+         write the name itself",
+    ];
+    let (task, warnings) = loaded(&with(
+        "condition \"services\" {\nnames = [\"${local.web}\", \"api\"]\n}",
+    ));
+    let Condition::Services(services) = &task.definition.condition else {
+        panic!("{:?}", task.definition.condition);
+    };
+    assert_eq!(services.query.names, ["${local.web}", "api"]);
+    assert_eq!(warnings, expected);
+    let (_task, warnings) = loaded(&with("services = [\n\"${local.web}\"]"));
+    assert!(warnings.contains(&expected[0].to_owned()), "{warnings:?}");
+}

@@ -179,8 +179,20 @@ impl Parser<'_> {
             }
             text.push(character);
         }
+        if is_reference(&text) {
+            return Some(
+                "write the value itself: files of cts have no variables, locals or functions"
+                    .to_owned(),
+            );
+        }
         (!text.is_empty()).then(|| format!("quote it: \"{text}\""))
     }
+}
+
+/// Whether a word refers to a value as in the files of Terraform.
+fn is_reference(word: &str) -> bool {
+    let prefixes = ["var.", "local.", "data.", "module.", "each."];
+    prefixes.iter().any(|prefix| word.starts_with(prefix))
 }
 
 /// A key as it is named in a message: a quoted one is shown only in its quotes, without content,

@@ -46,6 +46,15 @@ fn bare_words_as_values() {
 }
 
 #[test]
+fn references_of_terraform_are_no_texts_to_quote() {
+    for text in ["a = var.x", "a = [local.x]", "a = data.b.c"] {
+        let error = parse(text.as_bytes()).unwrap_err();
+        let help = error.help().unwrap();
+        assert!(help.contains("no variables, locals or functions"), "{help}");
+    }
+}
+
+#[test]
 fn bad_strings() {
     check(&[
         ("a = ⟦\"abc⟧\nb = 1", "found a line break"),
