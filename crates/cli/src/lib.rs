@@ -94,7 +94,15 @@ pub fn run(
         Request::ShellFiles(edit) => {
             Outcome::Ended(original::install::answer(edit, called, words, process_env).give())
         }
-        Request::Run { command, notice } => run_command(*command, notice, process_env),
+        Request::Run {
+            mut command,
+            notice,
+        } => {
+            if let Command::Service(ServiceCommand::Start(start)) = command.as_mut() {
+                start.waits = invoked_as != InvokedAs::Original;
+            }
+            run_command(*command, notice, process_env)
+        }
     }
 }
 
@@ -115,8 +123,9 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         Command::Config(ConfigCommand::Stored(command)) => return Outcome::StoredConfig(command),
         Command::Config(ConfigCommand::Validate {
             configuration,
+            more,
             json,
-        }) => config::validate(&configuration.paths, json, process_env),
+        }) => config::validate(&[configuration.paths, more].concat(), json, process_env),
         Command::Config(ConfigCommand::Dump {
             configuration,
             output,

@@ -1,5 +1,6 @@
 //! Errors of requests to Consul.
 
+use cts_core::{Absence, absence};
 use cts_http::InvalidServerName;
 use cts_tls::{TlsError, answers_in_plain_text};
 
@@ -140,6 +141,20 @@ impl ConsulError {
             Self::Transport(_) | Self::Decode(_) | Self::NoAnswer { .. } | Self::NoLeader => true,
             Self::Status { status, .. } => *status >= 500 && !self.is_refusal(),
             Self::TooLong { .. } | Self::UnusableName { .. } | Self::UnusableValue { .. } => false,
+        }
+    }
+
+    /// Whether nothing answers at the address of Consul, or no server that could: it may be starting. `None` if Consul
+    /// has answered, or TLS has failed.
+    pub fn absence(&self) -> Option<Absence> {
+        match self {
+            Self::Transport(error) if error.is_timeout() => Some(Absence::Silent),
+            Self::Transport(error) => absence(error),
+            Self::NoLeader => Some(Absence::Silent),
+            Self::Status { status, .. } if *status >= 500 && !self.is_refusal() => {
+                Some(Absence::Silent)
+            }
+            _ => None,
         }
     }
 

@@ -12,6 +12,7 @@
 //! [`TaskSpec`]; the wire has its own types in `cts-proto`.
 #![warn(missing_docs)]
 
+mod absence;
 pub mod access;
 mod availability;
 mod backend;
@@ -53,6 +54,7 @@ mod module_variables;
 mod outage;
 mod phase;
 mod provider;
+mod reachability;
 mod regexp;
 mod remote;
 pub mod runs;
@@ -68,6 +70,7 @@ mod trace;
 mod view;
 mod worker;
 
+pub use absence::{Absence, absence};
 pub use availability::{Candidate, UnschedulableReason, unschedulable_reason};
 pub use backend::Backend;
 pub use backoff::{Backoff, Pauses};
@@ -115,6 +118,7 @@ pub use module_variables::VariableProblem;
 pub use outage::Outage;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
+pub use reachability::{Reachability, Reachable, Unreachable, plain_reason};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use remote::{
     DEFAULT_REMOTE_HOSTNAME, RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace,

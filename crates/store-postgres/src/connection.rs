@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cts_core::Absence;
 use cts_store::StoreError;
 use cts_tls::AuthorityPresented;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -106,6 +107,30 @@ impl std::fmt::Debug for Target {
 #[derive(Debug, thiserror::Error)]
 #[error("no connection within {0:?}: it does not answer, or all connections are in use")]
 pub(crate) struct NoConnection(pub(crate) Duration);
+
+/// Classes of the answers of a server that is starting, stopping or full.
+const BUSY: [&str; 5] = ["57P01", "57P02", "57P03", "57P05", "53300"];
+
+/// Whether nothing answers at the address of the database, or a server that is not ready. `None` if the database has
+/// refused, or TLS has failed.
+pub fn absence(error: &StoreError) -> Option<Absence> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let code = match error.downcast_ref::<sqlx::Error>() {
+            Some(sqlx::Error::Database(refusal)) => refusal.code(),
+            // The socket is made by the server.
+            Some(sqlx::Error::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Some(Absence::Silent);
+            }
+            _ => None,
+        };
+        if error.is::<NoConnection>() || code.is_some_and(|code| BUSY.contains(&code.as_ref())) {
+            return Some(Absence::Silent);
+        }
+        next = error.source();
+    }
+    cts_core::absence(error)
+}
 
 /// The database's certificate is its own authority, which the library does not accept in any case.
 #[derive(Debug, thiserror::Error)]

@@ -43,7 +43,7 @@ mod timeline;
 mod transfer;
 mod version;
 
-pub use connection::{Settings, is_unverified_over_network};
+pub use connection::{Settings, absence, is_unverified_over_network};
 pub use database::{PostgresDatabase, PostgresStore, connect};
 pub use inspection::{Inspection, ServerState, TlsMode, inspect};
 pub use pooling::PoolerError;

@@ -117,10 +117,15 @@ pub enum Failure {
     #[error("{0}")]
     Call(String),
     /// Another process works in the same directory.
-    #[error("another cts is at work in {}", directory.display())]
+    #[error(
+        "another cts is at work in {}; end it, or give this one a directory of its own with {setting}",
+        directory.display()
+    )]
     Locked {
         /// The working directory.
         directory: PathBuf,
+        /// The settings that name it, with an example.
+        setting: &'static str,
     },
     /// A file or directory cannot be used.
     #[error("cannot use {}", path.display())]
@@ -167,10 +172,12 @@ pub enum Failure {
     #[error(transparent)]
     Scheduler(#[from] RunError),
     /// A port cannot be listened on.
-    #[error("cannot listen on {address}")]
+    #[error("cannot listen on {address}; choose another place with {setting}")]
     Listen {
         /// The address.
         address: SocketAddr,
+        /// The settings that name it, with an example.
+        setting: &'static str,
         /// Why not.
         #[source]
         source: io::Error,
@@ -218,7 +225,7 @@ impl Failure {
     }
 
     /// The code (docs/runbook.md#error-codes).
-    const fn code(&self) -> ErrorCode {
+    pub(crate) const fn code(&self) -> ErrorCode {
         match self {
             Self::Command(error) => error.code(),
             Self::VaultSettings(_) => ErrorCode::VaultUnusable,

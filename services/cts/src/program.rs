@@ -23,9 +23,10 @@ use crate::commands::pass::{self, ProgressLines};
 use crate::entry::{Service, enter};
 use crate::failure::{Failure, GRACEFUL_END};
 use crate::private_environment::refuse_inspection;
-use crate::services::connections::{Links, listen};
+use crate::services::connections::{Links, Socket, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::telemetry::Observation;
+use crate::services::waiting::Patience;
 use crate::services::wiring::GUARD_COMMAND;
 use crate::services::{settings, single, unsafe_settings};
 
@@ -256,6 +257,7 @@ async fn begin(
         let options = StartOptions {
             mode,
             reset_storage: start.reset_storage,
+            patience: Patience::Ends,
         };
         let pass = pass::run(
             options,
@@ -273,6 +275,11 @@ async fn begin(
             let options = StartOptions {
                 mode: StartMode::Daemon,
                 reset_storage: start.reset_storage,
+                patience: if start.waits {
+                    Patience::Waits
+                } else {
+                    Patience::Ends
+                },
             };
             let links = Links::new(&config.services).await?;
             let observation = Observation::begin(config, process_env, "start", relay).await?;
@@ -359,13 +366,13 @@ async fn begin(
 async fn listen_for_api(api: &ApiAddress, config: &Config) -> Result<TcpListener, Failure> {
     let every = |ip: IpAddr| SocketAddr::new(ip, config.port);
     if let Some(ip) = api.bind_address {
-        return listen(every(ip)).await;
+        return listen(Socket::Api, every(ip)).await;
     }
     // Unspecified in version 6 means every address, also of version 4; a host without version 6 has to be
     // asked for version 4.
-    match listen(every(Ipv6Addr::UNSPECIFIED.into())).await {
+    match listen(Socket::Api, every(Ipv6Addr::UNSPECIFIED.into())).await {
         Err(Failure::Listen { source, .. }) if source.kind() != ErrorKind::AddrInUse => {
-            listen(every(Ipv4Addr::UNSPECIFIED.into())).await
+            listen(Socket::Api, every(Ipv4Addr::UNSPECIFIED.into())).await
         }
         listening => listening,
     }

@@ -14,4 +14,5 @@ pub(crate) mod single;
 pub(crate) mod telemetry;
 mod terraform_console;
 pub(crate) mod unsafe_settings;
+pub(crate) mod waiting;
 pub(crate) mod wiring;

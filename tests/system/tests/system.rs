@@ -44,3 +44,4 @@ mod termination;
 mod token_rights;
 mod unreadable_keys;
 mod vault;
+mod waiting;

@@ -1,8 +1,11 @@
 //! The arguments of `cts config`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
 
-use super::options::{Configuration, OutputOption};
+use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
+
+use super::options::{Configuration, OutputOption, configuration_files, path};
 
 /// `cts config`.
 #[derive(Debug, Subcommand)]
@@ -11,6 +14,9 @@ pub(crate) enum ConfigCommand {
     Validate {
         #[command(flatten)]
         configuration: Configuration,
+        /// As `-config-file`; they come after those.
+        #[arg(value_name = "PATH", value_parser = path(), add = ArgValueCompleter::new(configuration_files()))]
+        more: Vec<PathBuf>,
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,

@@ -74,6 +74,9 @@ pub struct Start {
     /// For the development of the original; has no effect.
     #[arg(long, value_name = "TYPE", hide = true)]
     pub client_type: Option<String>,
+    /// Whether the start waits for a Consul or a database that does not answer. The original does not.
+    #[arg(skip)]
+    pub waits: bool,
     /// Set when no command was given, which is deprecated.
     #[arg(long, hide = true)]
     pub(crate) deprecated_start_up: bool,

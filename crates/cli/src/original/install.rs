@@ -91,17 +91,26 @@ pub(crate) fn answer(
 }
 
 fn edit_files(edit: Edit, called: &OsStr, process_env: &ProcessEnv) -> Result<(), Box<dyn Error>> {
-    // `HOME` may name the directory of a different user, as under sudo.
-    let user = User::from_uid(getuid())?
-        .ok_or_else(|| io::Error::other("this user is not in the database of users"))?;
-    let config = process_env.environment.get(OsStr::new("XDG_CONFIG_HOME"));
+    let absolute = |name: &str| {
+        let path = process_env.environment.get(OsStr::new(name));
+        path.map(PathBuf::from).filter(|path| path.is_absolute())
+    };
+    let directory = match absolute("HOME") {
+        Some(directory) => directory,
+        None => home_of_user()?,
+    };
     let home = Home {
-        config: config
-            .filter(|config| Path::new(config).is_absolute())
-            .map_or_else(|| user.dir.join(".config"), PathBuf::from),
-        directory: user.dir,
+        config: absolute("XDG_CONFIG_HOME").unwrap_or_else(|| directory.join(".config")),
+        directory,
     };
     Ok(home.edit(edit, &program_path(called, process_env))?)
+}
+
+/// Home directory in the database of users.
+fn home_of_user() -> Result<PathBuf, Box<dyn Error>> {
+    let user = User::from_uid(getuid())?
+        .ok_or_else(|| io::Error::other("this user is not in the database of users: set HOME"))?;
+    Ok(user.dir)
 }
 
 /// The path that the program was called by. Links are not followed, for the name of a link is what makes

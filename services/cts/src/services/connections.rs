@@ -203,7 +203,7 @@ impl Links {
     /// Listens for gRPC, unless that would be plain text where it is not allowed.
     pub(crate) async fn listen(&self, address: SocketAddr) -> Result<TcpListener, Failure> {
         self.rule.check_listener(address)?;
-        listen(address).await
+        listen(Socket::Grpc, address).await
     }
 
     /// Serves `endpoints` until `shutdown`, within the limits of `limiter`.
@@ -259,10 +259,33 @@ fn access_rules(security: &SecurityConfig) -> AccessRules {
     }
 }
 
-pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+/// A socket of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Socket {
+    Api,
+    Grpc,
+    Telemetry,
+}
+
+impl Socket {
+    const fn setting(self) -> &'static str {
+        match self {
+            Self::Api => "`port` or -bind-address, such as port = 8568",
+            Self::Grpc => "-grpc-address, such as -grpc-address 127.0.0.1:8571",
+            Self::Telemetry => "`telemetry.listen`, such as listen = \"127.0.0.1:9571\"",
+        }
+    }
+}
+
+/// Binds a socket, so that a port in use is noticed before anything begins.
+pub(crate) async fn listen(socket: Socket, address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address)
         .await
-        .map_err(|source| Failure::Listen { address, source })
+        .map_err(|source| Failure::Listen {
+            address,
+            setting: socket.setting(),
+            source,
+        })
 }
 
 /// The form in which [`Tasks`] take work that cannot fail.

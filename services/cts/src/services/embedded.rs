@@ -24,6 +24,7 @@ use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
+use crate::services::waiting::{Api, Patience, Waiting};
 use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 
 /// Bound sockets; binding is the caller's, so that a port in use fails before anything begins.
@@ -65,6 +66,8 @@ pub struct StartOptions {
     pub mode: StartMode,
     /// Whether stored tasks are forgotten first, so that only the configuration's are left.
     pub reset_storage: bool,
+    /// Treatment of a Consul or a database that cannot be reached.
+    pub patience: Patience,
 }
 
 /// An instance that is ready to run.
@@ -100,6 +103,7 @@ impl Embedded {
         let StartOptions {
             mode,
             reset_storage,
+            patience,
         } = options;
         wiring::log_controller_setup(mode.as_str());
         if sockets.grpc.is_some() && !config.security.require_auth {
@@ -128,7 +132,15 @@ impl Embedded {
             Some(_) => wiring::api_tls(config).await?,
             None => None,
         };
-        let consul = consul_client(config).await?;
+        let api = sockets.api.as_ref().map(|listener| Api {
+            listener,
+            tls: tls.clone(),
+        });
+        let mut waiting = Waiting::new(config, process_env, patience, api);
+        wiring::log_consul_setup();
+        let consul = waiting
+            .until(async || consul_client(config, patience).await)
+            .await?;
         let entry = match &sockets.api {
             Some(_) => CatalogEntry::new(config, consul.clone()),
             None => None,
@@ -137,7 +149,10 @@ impl Embedded {
         let engine = needed_engine(config, process_env, &working_dir).await?;
         tracing::info!(target: "cli", "initializing controller");
         let database = match mode {
-            StartMode::Daemon | StartMode::Once => Database::open(config, process_env).await?,
+            StartMode::Daemon | StartMode::Once => {
+                let open = async || Database::open(config, process_env).await;
+                waiting.until(open).await?
+            }
             StartMode::Inspect => Database::temporary(process_env).await?,
         };
         let database = database.measured(&sockets.observation.signals.meter);
@@ -180,8 +195,10 @@ impl Embedded {
         if sockets.grpc.is_some() || sockets.observation.listens() {
             links.recognise(&scheduler, config, process_env)?;
         }
-        let gateway = wiring::gateway(config, process_env, gateway_channel, tls, signals.clone())?;
+        let channels = gateway_channel.into();
+        let gateway = wiring::gateway(config, process_env, channels, tls, signals.clone())?;
         let limiter = services_limiter(config, process_env);
+        waiting.end().await?;
         Ok(Self {
             sockets,
             links,

@@ -25,6 +25,15 @@ impl Use {
             Self::Tasks => "worker.lock",
         }
     }
+
+    const fn setting(self) -> &'static str {
+        match self {
+            Self::Database => "`working_dir`, such as working_dir = \"/var/lib/cts-2\"",
+            Self::Tasks => {
+                "`worker.working_dir`, or for `cts worker` -working-dir, such as -working-dir /var/lib/cts-2"
+            }
+        }
+    }
 }
 
 /// Held while a process works in a directory. The operating system lets go of it when the process
@@ -58,6 +67,7 @@ impl DirectoryLock {
             Ok(file) => Ok(Self { _file: file }),
             Err((_file, Errno::EWOULDBLOCK)) => Err(Failure::Locked {
                 directory: directory.to_owned(),
+                setting: purpose.setting(),
             }),
             Err((_file, errno)) => Err(failed(errno.into())),
         }

@@ -19,6 +19,7 @@ use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
+use crate::services::waiting::{Patience, Waiting};
 use crate::services::wiring::{self, Beginning, WorkerParts, consul_client};
 
 /// Serves a watcher until `shutdown`.
@@ -32,7 +33,14 @@ pub(crate) async fn run_watcher(
     let mut links = Links::of_service(config).await?;
     links.measure(observation.calls.clone());
     let grpc = links.listen(grpc).await?;
-    let Some(consul) = unless_ended(&shutdown, consul_client(config)).await? else {
+    let parts = Tasks::new(shutdown.clone());
+    links.follow_files(&parts, &shutdown);
+    observation.serve(links.server_tls(), None, &parts, &shutdown);
+    wiring::log_consul_setup();
+    let mut waiting = Waiting::new(config, process_env, Patience::Waits, None);
+    let asking = waiting.until(async || consul_client(config, Patience::Waits).await);
+    let Some(consul) = unless_ended(&shutdown, asking).await? else {
+        parts.wait().await?;
         return Ok(());
     };
     let watcher = Watcher::new(
@@ -40,9 +48,6 @@ pub(crate) async fn run_watcher(
         settings::watch(&config.consul),
         &observation.signals,
     );
-    let parts = Tasks::new(shutdown.clone());
-    links.follow_files(&parts, &shutdown);
-    observation.serve(links.server_tls(), None, &parts, &shutdown);
     let endpoints = Endpoints::new().with(watcher.service());
     links.serve(
         endpoints,
@@ -80,7 +85,8 @@ pub(crate) async fn run_scheduler(
     links.measure(observation.calls.clone());
     let grpc = links.listen(grpc).await?;
     tracing::info!(target: "cli", "initializing controller");
-    let opening = Database::open(config, process_env);
+    let mut waiting = Waiting::new(config, process_env, Patience::Waits, None);
+    let opening = waiting.until(async || Database::open(config, process_env).await);
     let Some(database) = unless_ended(&shutdown, opening).await? else {
         return Ok(());
     };
@@ -253,7 +259,13 @@ pub(crate) async fn run_gateway(
     observation.needs_schedulers(&schedulers);
     observation.serve(links.server_tls(), None, &parts, &shutdown);
     let signals = observation.signals.clone();
-    let gateway = wiring::gateway(config, process_env, schedulers.channel(), tls, signals)?;
+    let gateway = wiring::gateway(
+        config,
+        process_env,
+        schedulers.channel().into(),
+        tls,
+        signals,
+    )?;
     wiring::log_api_start(&api);
     let leaving = CancellationToken::new();
     if let Some(entry) = entry {

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::services::certificates::Certificates;
-use crate::services::connections::{infallible, listen};
+use crate::services::connections::{Socket, infallible, listen};
 
 /// Clients of the listener: a few that scrape and some that check the health.
 const CLIENTS: ClientLimit = ClientLimit {
@@ -57,7 +57,7 @@ impl Observation {
     ) -> Result<Self, Failure> {
         let block = &config.telemetry;
         let socket = match block.listen {
-            Some(address) => Some(listen(address).await?),
+            Some(address) => Some(listen(Socket::Telemetry, address).await?),
             None => None,
         };
         let telemetry = Telemetry::start(&TelemetrySettings {

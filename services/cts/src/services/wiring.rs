@@ -39,6 +39,7 @@ use crate::services::database::Database;
 use crate::services::lock::{DirectoryLock, Use};
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
+use crate::services::waiting::Patience;
 
 /// Where a worker unpacks modules, in its working directory; no task can have the name, for it has a dot.
 const BUNDLES: &str = ".bundles";
@@ -54,16 +55,28 @@ pub(crate) fn unasked_consul_client(config: &Config) -> Result<ConsulClient, Fai
     ConsulClient::new(&settings::consul(&config.consul)).map_err(Failure::ConsulSettings)
 }
 
-/// A client of a Consul that answers and has a leader.
-pub(crate) async fn consul_client(config: &Config) -> Result<ConsulClient, Failure> {
-    tracing::info!(target: "ctrl", "initializing Consul client and testing connection");
+/// A client of a Consul that answers and has a leader. With [`Patience::Waits`] Consul is asked once; the caller asks
+/// again.
+pub(crate) async fn consul_client(
+    config: &Config,
+    patience: Patience,
+) -> Result<ConsulClient, Failure> {
     let client = unasked_consul_client(config)?;
     let address = config.consul.address.clone();
-    match client.wait_for_leader().await {
+    let leader = match patience {
+        Patience::Ends => client.wait_for_leader().await,
+        Patience::Waits => client.leader().await,
+    };
+    match leader {
         Ok(Some(_leader)) => Ok(client),
         Ok(None) => Err(Failure::NoLeader { address }),
         Err(source) => Err(Failure::Consul { address, source }),
     }
+}
+
+/// Logged before Consul is asked for the first time.
+pub(crate) fn log_consul_setup() {
+    tracing::info!(target: "ctrl", "initializing Consul client and testing connection");
 }
 
 /// How a scheduler begins.
@@ -260,11 +273,28 @@ pub(crate) fn log_watching_end() {
     tracing::info!(target: "tasksmanager", "stopping dependency monitoring");
 }
 
+/// Channels of a gateway.
+pub(crate) struct SchedulerChannels {
+    /// For the tasks and everything else that schedulers know.
+    pub(crate) scheduler: Channel,
+    /// For the state of the schedulers themselves.
+    pub(crate) cluster: Channel,
+}
+
+impl From<Channel> for SchedulerChannels {
+    fn from(scheduler: Channel) -> Self {
+        Self {
+            cluster: scheduler.clone(),
+            scheduler,
+        }
+    }
+}
+
 /// A gateway in front of the schedulers that `scheduler` leads to.
 pub(crate) fn gateway(
     config: &Config,
     process_env: &ProcessEnv,
-    scheduler: Channel,
+    channels: SchedulerChannels,
     tls: Option<ServerTls>,
     signals: Signals,
 ) -> Result<Gateway, Failure> {
@@ -280,10 +310,11 @@ pub(crate) fn gateway(
         },
         access: access::gateway(config, process_env)?,
     };
+    let SchedulerChannels { scheduler, cluster } = channels;
     let deps = GatewayDeps {
         tasks: TaskServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::TASK_BYTES),
-        cluster: ClusterServiceClient::new(scheduler.clone()),
+        cluster: ClusterServiceClient::new(cluster),
         runs: RunServiceClient::new(scheduler.clone()),
         logs: LogServiceClient::new(scheduler.clone()),
         access: AccessServiceClient::new(scheduler),

@@ -118,6 +118,16 @@ async fn the_line_of_the_original_decides_and_not_the_words() {
 }
 
 #[tokio::test]
+async fn installing_edits_the_files_below_home() {
+    let place = Place::new();
+    place.write(".bashrc", "");
+    let called = place.call(ORIGINAL, &["-autocomplete-install"]).await;
+    assert_eq!(called.code, 0, "{called:?}");
+    let text = std::fs::read_to_string(place.path().join(".bashrc")).unwrap();
+    assert!(text.contains(ORIGINAL), "{text}");
+}
+
+#[tokio::test]
 async fn installing_and_removing_exclude_each_other() {
     let place = Place::new();
     let words = ["-autocomplete-install", "--autocomplete-uninstall"];

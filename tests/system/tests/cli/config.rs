@@ -12,12 +12,15 @@ const INVALID: &str =
 async fn a_valid_configuration_is_valid_without_consul_and_terraform() {
     let place = Place::new();
     place.write("a.hcl", "consul { address = \"127.0.0.1:1\" }\ntask { }\n");
-    let called = place
-        .call(OURS, &["config", "validate", "-config-file", "a.hcl"])
-        .await;
-    assert_eq!(called.code, 0, "{called:?}");
-    assert_eq!(called.stdout, "The configuration is valid.\n");
-    assert_contains(&called.stderr, ["an empty `task` block has no effect"]);
+    for words in [
+        &["config", "validate", "-config-file", "a.hcl"][..],
+        &["config", "validate", "a.hcl"],
+    ] {
+        let called = place.call(OURS, words).await;
+        assert_eq!(called.code, 0, "{called:?}");
+        assert_eq!(called.stdout, "The configuration is valid.\n");
+        assert_contains(&called.stderr, ["an empty `task` block has no effect"]);
+    }
 }
 
 #[tokio::test]

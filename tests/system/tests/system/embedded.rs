@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts::{Embedded, Failure, Observation, ProcessEnv, Sockets, StartMode, StartOptions};
+use cts::{Embedded, Failure, Observation, Patience, ProcessEnv, Sockets, StartMode, StartOptions};
 use cts_config::LoadContext;
 use cts_core::{Clock as _, SystemClock};
 use cts_testkit::ConsulAgent;
@@ -59,6 +59,7 @@ async fn start(site: &Site) -> InProcess {
     let options = StartOptions {
         mode: StartMode::Daemon,
         reset_storage: false,
+        patience: Patience::Ends,
     };
     let embedded = Embedded::prepare(&loaded.config, &surroundings, sockets, options)
         .await

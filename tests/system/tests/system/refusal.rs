@@ -169,7 +169,21 @@ async fn an_unreachable_consul_is_named() {
     let nobody = format!("127.0.0.1:{}", free_port());
     let site = startable(&nobody);
     let texts = [nobody.as_str(), "cannot be reached", "CONSUL_HTTP_ADDR"];
-    refused(&site, &START_ON_LOOPBACK, 15, &texts).await;
+    // Without -once cts waits.
+    let once = [&START_ON_LOOPBACK[..], &["-once"]].concat();
+    refused(&site, &once, 15, &texts).await;
+    let original = [
+        "start",
+        "-config-file",
+        "cts.hcl",
+        "-config-file",
+        "port.hcl",
+    ];
+    let exit = site
+        .run("consul-terraform-sync", &original, "refused.log")
+        .wait()
+        .await;
+    exit.assert_code(15).says(texts);
 }
 
 #[tokio::test]

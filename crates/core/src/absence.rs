@@ -1,0 +1,72 @@
+//! Servers that cannot be reached, as their clients' errors show it.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+
+/// The text of an error of the system's resolver, which has no kind of its own.
+const LOOKUP: &str = "failed to lookup address information";
+
+/// Reason for which no server has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// Nothing answers at its address: it may be starting, or a network is away.
+    Silent,
+    /// Its name cannot be resolved: it may be misspelt.
+    Unresolved,
+}
+
+/// Whether a call failed because nothing answers at the address. An error of TLS, or an answer, is no absence.
+pub fn absence(error: &(dyn Error + 'static)) -> Option<Absence> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            if is_silence(error.kind()) {
+                return Some(Absence::Silent);
+            }
+            if error.to_string().contains(LOOKUP) {
+                return Some(Absence::Unresolved);
+            }
+        }
+        next = error.source();
+    }
+    None
+}
+
+const fn is_silence(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::NetworkDown
+            | ErrorKind::TimedOut
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the call failed")]
+    struct Call(#[source] io::Error);
+
+    #[test]
+    fn a_refused_connection_is_found_below_other_errors() {
+        let call = |kind| Call(io::Error::from(kind));
+        assert_eq!(
+            absence(&call(ErrorKind::ConnectionRefused)),
+            Some(Absence::Silent)
+        );
+        assert_eq!(absence(&call(ErrorKind::TimedOut)), Some(Absence::Silent));
+        assert_eq!(absence(&call(ErrorKind::InvalidData)), None);
+    }
+
+    #[test]
+    fn a_name_without_an_address_is_told_apart() {
+        let error = io::Error::other(format!("{LOOKUP}: Name or service not known"));
+        assert_eq!(absence(&Call(error)), Some(Absence::Unresolved));
+    }
+}

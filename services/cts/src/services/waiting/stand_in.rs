@@ -1,0 +1,106 @@
+//! Answers of the API while the scheduler behind it cannot begin.
+
+use std::io;
+use std::os::fd::AsFd as _;
+
+use cts_config::Config;
+use cts_proto::cluster::v1::cluster_service_server::{ClusterService, ClusterServiceServer};
+use cts_proto::cluster::v1::{
+    GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
+};
+use cts_rpc::{Endpoints, memory_transport};
+use cts_runtime::{ProcessEnv, Tasks};
+use cts_telemetry::Signals;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::{Request, Response, Status};
+
+use super::Api;
+use crate::failure::Failure;
+use crate::services::wiring::{self, SchedulerChannels};
+
+/// The API without a scheduler: its health says the reason, and everything else is unavailable.
+pub(super) struct StandIn {
+    reason: watch::Sender<String>,
+    parts: Tasks,
+    end: DropGuard,
+}
+
+impl StandIn {
+    /// Serves on a duplicate of the socket, whose queue of connections later servers share.
+    pub(super) async fn begin(
+        config: &Config,
+        process_env: &ProcessEnv,
+        api: &Api<'_>,
+        reason: &str,
+    ) -> Result<Self, Failure> {
+        let listener = duplicate(api.listener).map_err(|source| Failure::Path {
+            path: "the socket of the API".into(),
+            source,
+        })?;
+        let (reason, told) = watch::channel(reason.to_owned());
+        let (cluster_listener, cluster) = memory_transport();
+        // Calls fail as unavailable when the listener is gone.
+        let (_gone, scheduler) = memory_transport();
+        let channels = SchedulerChannels { scheduler, cluster };
+        let gateway = wiring::gateway(
+            config,
+            process_env,
+            channels,
+            api.tls.clone(),
+            Signals::off(),
+        )?;
+        let end = CancellationToken::new();
+        let parts = Tasks::new(end.clone());
+        let cluster = ClusterServiceServer::new(Unready(told));
+        let endpoints = Endpoints::new().with(cluster);
+        parts.spawn(
+            "stand-in",
+            endpoints.serve_memory(cluster_listener, end.clone().cancelled_owned()),
+        );
+        parts.spawn("waiting gateway", gateway.serve(listener, end.clone()));
+        Ok(Self {
+            reason,
+            parts,
+            end: end.drop_guard(),
+        })
+    }
+
+    pub(super) fn tell(&self, reason: &str) {
+        self.reason.send_replace(reason.to_owned());
+    }
+
+    pub(super) async fn end(self) -> Result<(), Failure> {
+        drop(self.end);
+        Ok(self.parts.wait().await?)
+    }
+}
+
+fn duplicate(listener: &TcpListener) -> io::Result<TcpListener> {
+    let descriptor = listener.as_fd().try_clone_to_owned()?;
+    TcpListener::from_std(std::net::TcpListener::from(descriptor))
+}
+
+/// A scheduler that cannot do its work.
+struct Unready(watch::Receiver<String>);
+
+#[tonic::async_trait]
+impl ClusterService for Unready {
+    async fn get_cluster(
+        &self,
+        _request: Request<GetClusterRequest>,
+    ) -> Result<Response<GetClusterResponse>, Status> {
+        Ok(Response::new(GetClusterResponse {
+            unhealthy: self.0.borrow().clone(),
+            ..GetClusterResponse::default()
+        }))
+    }
+
+    async fn get_configuration(
+        &self,
+        _request: Request<GetConfigurationRequest>,
+    ) -> Result<Response<GetConfigurationResponse>, Status> {
+        Err(Status::unavailable(self.0.borrow().clone()))
+    }
+}
