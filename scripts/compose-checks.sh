@@ -151,7 +151,7 @@ check_users() {
 
 # The number of targets whose last scrape was successful.
 healthy_targets() {
-  request "http://127.0.0.1:$CTS_PROMETHEUS_PORT/api/v1/targets" |
+  request "http://127.0.0.1:$CTS_PROMETHEUS_PORT/api/v1/targets" 2>/dev/null |
     python3 -c 'import json, sys
 print(sum(target["health"] == "up" for target in json.load(sys.stdin)["data"]["activeTargets"]))' 2>/dev/null
 }

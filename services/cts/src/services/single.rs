@@ -39,7 +39,7 @@ pub(crate) async fn run_watcher(
     wiring::log_consul_setup();
     let mut waiting = Waiting::new(config, process_env, Patience::Waits, None);
     let asking = waiting.until(async || consul_client(config, Patience::Waits).await);
-    let Some(consul) = unless_ended(&shutdown, asking).await? else {
+    let Some(consul) = unless_ended(&shutdown, Box::pin(asking)).await? else {
         parts.wait().await?;
         return Ok(());
     };
@@ -87,7 +87,7 @@ pub(crate) async fn run_scheduler(
     tracing::info!(target: "cli", "initializing controller");
     let mut waiting = Waiting::new(config, process_env, Patience::Waits, None);
     let opening = waiting.until(async || Database::open(config, process_env).await);
-    let Some(database) = unless_ended(&shutdown, opening).await? else {
+    let Some(database) = unless_ended(&shutdown, Box::pin(opening)).await? else {
         return Ok(());
     };
     let database = database.measured(&observation.signals.meter);

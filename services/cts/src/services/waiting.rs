@@ -87,7 +87,7 @@ impl<'a> Waiting<'a> {
             if let Some(line) = outage.fails(Some(missing.reason)) {
                 let code = failure.code().as_str();
                 tracing::warn!(target: "cli", code, "{line}");
-                self.tell(&line.to_string()).await?;
+                self.tell(&line.to_string())?;
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -111,11 +111,11 @@ impl<'a> Waiting<'a> {
         (missing.absence == Absence::Silent || is_waiting).then_some(missing)
     }
 
-    async fn tell(&mut self, reason: &str) -> Result<(), Failure> {
+    fn tell(&mut self, reason: &str) -> Result<(), Failure> {
         match (&self.stand_in, &self.api) {
             (Some(stand_in), _) => stand_in.tell(reason),
             (None, Some(api)) => {
-                let stand_in = StandIn::begin(self.config, self.process_env, api, reason).await?;
+                let stand_in = StandIn::begin(self.config, self.process_env, api, reason)?;
                 self.stand_in = Some(stand_in);
             }
             (None, None) => {}

@@ -29,7 +29,7 @@ pub(super) struct StandIn {
 
 impl StandIn {
     /// Serves on a duplicate of the socket, whose queue of connections later servers share.
-    pub(super) async fn begin(
+    pub(super) fn begin(
         config: &Config,
         process_env: &ProcessEnv,
         api: &Api<'_>,
