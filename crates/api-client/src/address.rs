@@ -45,11 +45,13 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// Reads `text`; `port` takes the place of its port.
+    /// Reads `text`, a URL or `HOST:PORT`, which is plain HTTP; `port` takes the place of its port.
     pub(crate) fn parse(text: &str, port: Option<u16>) -> Result<Self, AddressError> {
         if text.is_empty() {
             return Err(AddressError::Empty);
         }
+        let completed = is_host_and_port(text).then(|| format!("http://{text}"));
+        let text = completed.as_deref().unwrap_or(text);
         let shown = || without_password(text);
         let not_a_url = || AddressError::NotAUrl { text: shown() };
         // The parser would take blanks and line ends away without a word.
@@ -134,6 +136,15 @@ pub(crate) fn without_password(text: &str) -> String {
     format!("{}***{}", &text[..begin], &text[at..])
 }
 
+/// Whether a text is `HOST:PORT`, without a scheme.
+fn is_host_and_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let is_host = !host.is_empty() && !host.contains(['/', '@']);
+    is_host && !matches!(host, "http" | "https") && port.parse::<u16>().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +166,9 @@ mod tests {
             ("https://host/a/b/", "https://host/a/b/v1/tasks"),
             ("https://host/a%2Fb?x=1#y", "https://host/a%2Fb/v1/tasks"),
             ("http://[::1]:8558", "http://[::1]:8558/v1/tasks"),
+            ("localhost:8558", "http://localhost:8558/v1/tasks"),
+            ("127.0.0.1:8558", "http://127.0.0.1:8558/v1/tasks"),
+            ("[::1]:8558", "http://[::1]:8558/v1/tasks"),
         ];
         for (address, expected) in cases {
             assert_eq!(endpoint(address, &["tasks"]), expected, "{address}");
@@ -195,9 +209,10 @@ mod tests {
         };
         let cases = [
             ("", AddressError::Empty),
-            ("localhost:8558", unknown("localhost", "localhost:8558")),
+            ("localhost:8558/p", unknown("localhost", "localhost:8558/p")),
+            ("localhost", not_a_url("localhost")),
+            ("http:8558", no_host("http:8558")),
             ("unix:///cts.sock", unknown("unix", "unix:///cts.sock")),
-            ("127.0.0.1:8558", not_a_url("127.0.0.1:8558")),
             ("//localhost:8558", not_a_url("//localhost:8558")),
             ("http://host:port", not_a_url("http://host:port")),
             (" http://host", not_a_url(" http://host")),

@@ -229,6 +229,11 @@ impl CallError {
         *secure && !is_explained
     }
 
+    /// Whether the server does not have the endpoint: an earlier version, or another program with this API.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == 404 && refusal.message.is_none())
+    }
+
     /// Whether the task does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(

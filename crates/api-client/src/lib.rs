@@ -13,6 +13,7 @@ mod call;
 mod client;
 mod error;
 mod model;
+mod overview;
 mod redirects;
 mod runs;
 mod settings;
@@ -24,8 +25,9 @@ pub use audit::AuditQuery;
 pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
-    AuditRecord, BufferPeriod, CreatedTask, Event, EventError, Hold, InspectedTask, Inspection,
-    KnownState, Run, RunPage, Sent, StateDecision, Task, TaskPlan, TaskStatus,
+    AuditRecord, BufferPeriod, ClusterConfiguration, CreatedTask, CurrentState, Event, EventError,
+    Explanation, Hold, InspectedTask, Inspection, KnownState, Overview, Run, RunPage, Sent,
+    StateDecision, Task, TaskPlan, TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, token_source};

@@ -12,7 +12,9 @@ pub use cts_proto::access::v1::AuditRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use self::sent::{Hold, KnownState, Run, Sent};
+pub use self::sent::{
+    ClusterConfiguration, CurrentState, Explanation, Hold, KnownState, Overview, Run, Sent,
+};
 
 /// A task as configured (docs/rest.md#task-objects).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -247,6 +249,22 @@ pub struct RunPage {
 #[derive(Debug, Deserialize)]
 pub(crate) struct AuditPage {
     pub(crate) records: Vec<AuditRecord>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct CurrentStatesAnswer {
+    pub(crate) tasks: Vec<NamedState>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct NamedState {
+    pub(crate) name: String,
+    pub(crate) state: CurrentState,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ExplanationAnswer {
+    pub(crate) explanation: Explanation,
 }
 
 #[derive(Debug, Deserialize)]

@@ -23,7 +23,7 @@ pub struct RunQuery {
     pub limit: Option<u32>,
 }
 
-/// A log that is followed until its run has ended.
+/// A log: its lines until now, or until its run has ended.
 #[derive(Debug)]
 pub struct FollowedLog {
     response: Response,
@@ -64,6 +64,18 @@ impl ApiClient {
         Ok(answer.run)
     }
 
+    /// One run, with its cause if the server sends it.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if no run has this id.
+    pub async fn run_with_cause(&self, id: &str) -> Result<Run, CallError> {
+        let mut url = self.address.endpoint(&["runs", usable(id)?]);
+        url.set_query(Some("include=cause"));
+        let answer: RunAnswer = self.get(url).await?;
+        Ok(answer.run)
+    }
+
     /// Cancels a run, by force or gently, and returns it as it is then: running while its worker stops it.
     ///
     /// # Errors
@@ -82,9 +94,27 @@ impl ApiClient {
     ///
     /// [`CallError::is_not_found`] if no run has this id.
     pub async fn follow_log(&self, id: &str, position: u64) -> Result<FollowedLog, CallError> {
+        self.open_log(id, position, true).await
+    }
+
+    /// The lines of the log of a run that are available now.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if no run has this id.
+    pub async fn log(&self, id: &str) -> Result<FollowedLog, CallError> {
+        self.open_log(id, 0, false).await
+    }
+
+    async fn open_log(
+        &self,
+        id: &str,
+        position: u64,
+        follow: bool,
+    ) -> Result<FollowedLog, CallError> {
         let mut url = self.address.endpoint(&["runs", usable(id)?, "log"]);
         url.query_pairs_mut()
-            .append_pair("follow", "true")
+            .append_pair("follow", if follow { "true" } else { "false" })
             .append_pair("format", "ndjson")
             .append_pair("after", &position.to_string());
         let response = open(self, url).await?;

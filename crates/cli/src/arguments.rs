@@ -31,7 +31,7 @@ pub use self::services::{
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
 pub(crate) use self::task::{
     Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
-    RunsCommand, State, TaskCommand,
+    RunsCommand, State, Status, TaskCommand, TaskLogs,
 };
 pub use self::token::{CreateToken, TokenCommand};
 
@@ -55,6 +55,17 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     #[command(flatten)]
     Service(ServiceCommand),
+    /// Show on one screen how a running cts is: problems, cluster, workers, queue, data of Consul and tasks.
+    #[command(after_help = "Example:\n\n    \
+        $ cts status\n    \
+        No problems.\n    \
+        \n    \
+        Cluster:  cts-1 leads; 2 of 2 schedulers are healthy\n    \
+        Workers:  3 active; 1 of 12 slots is taken\n    \
+        Queue:    0 queued, 0 ready; 1 running\n    \
+        Consul:   41 views\n    \
+        Tasks:    2: 1 running, 1 successful")]
+    Status(Status),
     /// Look at, create, change and run the tasks of a running cts.
     #[command(subcommand)]
     Task(TaskCommand),
@@ -93,6 +104,14 @@ pub(crate) enum Command {
     Scheduler(SchedulerCommand),
     #[command(flatten)]
     Store(StoreCommand),
+    /// Print the help of cts, or of a command.
+    Help {
+        /// The command, as in `task create`.
+        #[arg(value_name = "COMMAND")]
+        page: Vec<String>,
+    },
+    /// Print the version.
+    Version,
     /// Print a script that makes a shell complete commands, options and names of tasks.
     Completion {
         /// The shell.

@@ -16,7 +16,7 @@ use crate::error::CommandError;
 use crate::exit_code::EXIT_GENERAL;
 use crate::invocation::answer::Answer;
 use crate::output::print;
-use crate::task_names::{TaskState, task_names};
+use crate::task_names::{TaskState, run_ids, task_names};
 
 /// Names the shell that completes a line.
 const VARIABLE: &str = "CTS_COMPLETE";
@@ -24,16 +24,21 @@ const VARIABLE: &str = "CTS_COMPLETE";
 const PROGRAM: &str = "cts";
 
 /// Commands below `task` with an argument that names tasks: command, argument, and the tasks that fit.
-const TASK_ARGUMENTS: [(&str, &str, TaskState); 8] = [
+const TASK_ARGUMENTS: [(&str, &str, TaskState); 10] = [
     ("delete", "names", TaskState::Any),
     ("enable", "names", TaskState::Disabled),
     ("disable", "names", TaskState::Enabled),
     ("show", "name", TaskState::Any),
+    ("explain", "name", TaskState::Any),
     ("events", "name", TaskState::Any),
+    ("logs", "name", TaskState::Any),
     ("release", "name", TaskState::Any),
     ("state", "name", TaskState::Any),
     ("run", "name", TaskState::Any),
 ];
+
+/// Commands below `runs` with an argument that names a run.
+const RUN_ARGUMENTS: [&str; 3] = ["show", "logs", "cancel"];
 
 /// Prints the script that makes a shell complete.
 pub(crate) fn print_script(shell: Shell) -> Result<u8, CommandError> {
@@ -82,6 +87,14 @@ fn definitions(process_env: &ProcessEnv) -> clap::Command {
             names.map(CompletionCandidate::new).collect()
         })
     };
+    let ids = || {
+        let process_env = Arc::clone(&process_env);
+        ArgValueCandidates::new(move || {
+            let ids = run_ids(&process_env).into_iter();
+            ids.map(|(id, task)| CompletionCandidate::new(id).help(Some(task.into())))
+                .collect()
+        })
+    };
     let with_names = |command: clap::Command, name: &'static str, argument: &'static str, state| {
         command.mut_subcommand(name, |command| {
             command.mut_arg(argument, |argument| argument.add(names(state)))
@@ -95,7 +108,12 @@ fn definitions(process_env: &ProcessEnv) -> clap::Command {
             })
         })
         .mut_subcommand("runs", |runs| {
-            with_names(runs, "list", "task", TaskState::Any)
+            let runs = with_names(runs, "list", "task", TaskState::Any);
+            RUN_ARGUMENTS.iter().fold(runs, |runs, name| {
+                runs.mut_subcommand(name, |command| {
+                    command.mut_arg("id", |argument| argument.add(ids()))
+                })
+            })
         })
 }
 

@@ -117,6 +117,9 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
                 notice,
             };
         }
+        Command::Scheduler(command) if command.place().is_api() => {
+            wait_for(task::scheduler(command, process_env))
+        }
         Command::Scheduler(command) => return Outcome::Scheduler(command),
         Command::Store(command) => return Outcome::Store(command),
         Command::Doctor(command) => return Outcome::Doctor(command),
@@ -136,6 +139,9 @@ fn run_command(command: Command, notice: String, process_env: &ProcessEnv) -> Ou
         }
         Command::Task(command) => wait_for(task::run(command, process_env)),
         Command::Runs(command) => wait_for(task::runs(command, process_env)),
+        Command::Status(command) => wait_for(task::status(command, process_env)),
+        // `invocation` answers these.
+        Command::Help { .. } | Command::Version => Ok(0),
         Command::Audit(command) => wait_for(task::audit(command, process_env)),
         Command::Import(command) => wait_for(task::import(command, process_env)),
         Command::Certs(arguments) => certs::run(&arguments, process_env),

@@ -1,8 +1,8 @@
-//! Names of tasks for completion, from the cts that the environment names.
+//! Names of tasks and ids of runs for completion, from the cts that the environment names.
 
 use std::time::Duration;
 
-use cts_api_client::{ApiClient, ClientOptions, ClientSettings};
+use cts_api_client::{ApiClient, CallError, ClientOptions, ClientSettings, RunQuery};
 use cts_runtime::ProcessEnv;
 use tokio::runtime::Runtime;
 
@@ -23,19 +23,9 @@ pub(crate) enum TaskState {
 /// The names of tasks; none if the API does not answer, because a message would stand in the middle of a
 /// line.
 pub(crate) fn task_names(state: TaskState, process_env: &ProcessEnv) -> Vec<String> {
-    let environment = process_env.text_environment();
-    let (settings, _warnings) = ClientSettings::resolve(&ClientOptions::default(), &environment);
-    let Ok(client) = ApiClient::new(&settings) else {
-        return Vec::new();
-    };
-    let Ok(runtime) = Runtime::new() else {
-        return Vec::new();
-    };
-    let answer = runtime.block_on(async { tokio::time::timeout(TIMEOUT, client.tasks()).await });
-    let Ok(Ok(tasks)) = answer else {
-        return Vec::new();
-    };
+    let tasks = answer(process_env, async |client| client.tasks().await);
     tasks
+        .unwrap_or_default()
         .into_iter()
         .filter(|task| match state {
             TaskState::Any => true,
@@ -44,4 +34,26 @@ pub(crate) fn task_names(state: TaskState, process_env: &ProcessEnv) -> Vec<Stri
         })
         .map(|task| task.name)
         .collect()
+}
+
+/// The ids of the newest runs with their tasks; none if the API does not answer.
+pub(crate) fn run_ids(process_env: &ProcessEnv) -> Vec<(String, String)> {
+    let query = RunQuery::default();
+    let page = answer(process_env, async |client| client.runs(&query).await);
+    let runs = page.map(|page| page.runs).unwrap_or_default().into_iter();
+    runs.map(|run| (run.id.clone(), run.task_name.clone()))
+        .collect()
+}
+
+/// The answer to a call of the API that the environment names.
+fn answer<T>(
+    process_env: &ProcessEnv,
+    call: impl AsyncFnOnce(ApiClient) -> Result<T, CallError>,
+) -> Option<T> {
+    let environment = process_env.text_environment();
+    let (settings, _warnings) = ClientSettings::resolve(&ClientOptions::default(), &environment);
+    let client = ApiClient::new(&settings).ok()?;
+    let runtime = Runtime::new().ok()?;
+    let answer = runtime.block_on(async { tokio::time::timeout(TIMEOUT, call(client)).await });
+    answer.ok()?.ok()
 }

@@ -50,6 +50,8 @@ codes! {
     TaskBusy = "task-busy",
     /// The run does not exist.
     RunUnknown = "run-unknown",
+    /// The worker does not exist.
+    WorkerUnknown = "worker-unknown",
     /// The run is in no state for the request.
     RunConflict = "run-conflict",
     /// The run that the request asked for has failed.

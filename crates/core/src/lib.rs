@@ -27,6 +27,7 @@ mod complete_input;
 mod condition;
 mod configuration;
 mod cron;
+mod current_state;
 mod declaration;
 mod deletion;
 mod delivery;
@@ -45,6 +46,7 @@ pub mod hidden;
 mod housekeeping;
 mod identity;
 mod input;
+mod input_changes;
 mod journal;
 pub mod lease;
 mod log_level;
@@ -91,6 +93,7 @@ pub use configuration::{
     complete_modules, judge,
 };
 pub use cron::{CronExpression, InvalidCron};
+pub use current_state::{CurrentState, OpenRun, StateFacts, TimedState};
 pub use declaration::{Declared, DeclaredBefore, Withdrawal, read_declaration};
 pub use deletion::{Destruction, OnDelete};
 pub use delivery::{Delivery, DeliveryAttempt};
@@ -110,6 +113,7 @@ pub use identity::{
     WorkerId,
 };
 pub use input::{Content, FrozenInput, RunInput, ThawError};
+pub use input_changes::input_changes;
 pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use log_level::LogLevel;
 pub use losses::{Baseline, Blocked, InstanceCounts, Loss, losses_text};

@@ -153,4 +153,7 @@ pub async fn the_newest_explanation_is_told<F: Fixture>() {
         let told = scene.store().explanation(&task(name)).await;
         assert_eq!(told.expect("it can be read").as_deref(), expected);
     }
+    let all = scene.store().explanations().await;
+    let expected = vec![note("a", "second"), note("b", "é\n☃")];
+    assert_eq!(all.expect("they can be read"), expected);
 }

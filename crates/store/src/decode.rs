@@ -75,6 +75,10 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
         started_at: row.time_if_any("started_at")?,
         finished_at: row.time_if_any("finished_at")?,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
+        worker: row
+            .text_if_any("holder")?
+            .filter(|_| status == RunStatus::Running)
+            .map(WorkerId::new),
         trace: row.json_if_any("trace")?,
     })
 }

@@ -267,6 +267,8 @@ pub struct RunRecord {
     pub finished_at: Option<DateTime<Utc>>,
     /// Caller that requested it, for display; `None` if a change of data led to it.
     pub requested_by: Option<String>,
+    /// The worker that holds its lease, while it is running.
+    pub worker: Option<WorkerId>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,
 }

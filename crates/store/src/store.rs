@@ -228,6 +228,9 @@ pub trait Store:
     /// Reads the explanation that was noted last for a visible task.
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
 
+    /// Reads the explanations that were noted last for all visible tasks, by name; tasks without one are left out.
+    async fn explanations(&self) -> Result<Vec<(TaskName, String)>, StoreError>;
+
     /// The newest checks of these tasks, in any order; tasks without one are left out.
     async fn checks(&self, names: &[TaskName]) -> Result<Vec<(TaskName, TaskCheck)>, StoreError>;
 

@@ -32,12 +32,12 @@ use crate::request_span::RequestSpan;
 use crate::routes::changes::Received;
 use crate::routes::health::health;
 use crate::routes::{Route, is_for_the_leader, resolve};
-use crate::routes::{audit, changes, leader, legacy_family, new_family, runs};
+use crate::routes::{audit, changes, leader, legacy_family, new_family, overview, runs};
 use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{
-    AuditClient, ClusterClient, RunClient, TaskChangeClient, TaskClient,
+    AuditClient, ClusterClient, RunClient, TaskChangeClient, TaskClient, WorkerClient,
 };
 use crate::transport::browsers::Listened;
 use crate::transport::clients::Clients;
@@ -52,6 +52,7 @@ struct App {
     tasks: TaskClient,
     changes: TaskServiceClient<Channel>,
     cluster: ClusterClient,
+    workers: WorkerClient,
     runs: RunClient,
     events: RunEvents,
     local_time: LocalTime,
@@ -93,6 +94,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         tasks,
         changes: deps.tasks,
         cluster: ClusterClient::new(deps.cluster),
+        workers: WorkerClient::new(deps.workers),
         events: RunEvents::new(runs.clone()),
         runs,
         local_time: options.local_time,
@@ -222,8 +224,15 @@ impl App {
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,
+            Route::Overview => overview::overview(&self.cluster, time, id).await,
+            Route::CurrentStates => {
+                overview::current_states(&self.tasks, &request.visitor, time, id).await
+            }
+            Route::DrainWorker(worker) => {
+                overview::drain(&self.workers, &worker, &request.on_behalf(), id).await
+            }
             Route::Runs => runs::runs(&self.runs, query, &request.visitor, time, id).await,
-            Route::Run(run) => runs::run(&self.runs, &run, &request.visitor, time, id).await,
+            Route::Run(run) => runs::run(&self.runs, &run, query, &request.visitor, time, id).await,
             Route::CancelRun(run) => {
                 runs::require_visible(&self.runs, &run, &request.visitor, id).await?;
                 let by = request.on_behalf();
@@ -350,6 +359,9 @@ fn family(route: &Route, id: RequestId) -> Family {
         Route::ClusterStatus
         | Route::Configuration
         | Route::Queue
+        | Route::Overview
+        | Route::CurrentStates
+        | Route::DrainWorker(_)
         | Route::Tasks
         | Route::Task(_)
         | Route::CreateTask

@@ -98,6 +98,9 @@ pub(crate) const fn template(route: &Route) -> &'static str {
         Route::ClusterStatus => "/v1/status/cluster",
         Route::Configuration => "/v1/cluster/configuration",
         Route::Queue => "/v1/queue",
+        Route::Overview => "/v1/overview",
+        Route::CurrentStates => "/v1/overview/tasks",
+        Route::DrainWorker(_) => "/v1/workers/{id}/drain",
         Route::Tasks | Route::CreateTask => "/v1/tasks",
         Route::Task(_) | Route::DeleteTask(_) | Route::UpdateTask(_) | Route::ReplaceTask(_) => {
             "/v1/tasks/{name}"

@@ -14,6 +14,7 @@ pub use cts_proto::json::LocalTime;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_telemetry::Signals;
 use ipnet::IpNet;
 use tonic::transport::Channel;
@@ -112,6 +113,8 @@ pub struct Deps {
     pub tasks: TaskServiceClient<Channel>,
     /// The replicas.
     pub cluster: ClusterServiceClient<Channel>,
+    /// Workers.
+    pub workers: WorkerServiceClient<Channel>,
     /// Runs, and how much work waits.
     pub runs: RunServiceClient<Channel>,
     /// Output of Terraform.

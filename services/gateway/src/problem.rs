@@ -27,6 +27,7 @@ use crate::transport::rejection::RETRY_AFTER;
 use crate::transport::request_log::RequestId;
 
 mod declined;
+mod lookups;
 
 pub(crate) use declined::Change;
 
@@ -221,24 +222,6 @@ impl Problem {
             return Self::unknown_task(name);
         }
         Self::failed(error, id)
-    }
-
-    /// The error of a call of the scheduler about runs.
-    pub(crate) fn unanswered_run(error: &CallError, run: &str, id: RequestId) -> Self {
-        match error {
-            CallError::NoSuchRun => Self::new(
-                ErrorCode::RunUnknown,
-                StatusCode::NOT_FOUND,
-                format!("a run with id '{run}' does not exist"),
-            ),
-            CallError::Refused(why) => Self::new(ErrorCode::RunConflict, StatusCode::CONFLICT, why),
-            CallError::NoSuchPage => Self::new(
-                ErrorCode::RequestInvalid,
-                StatusCode::BAD_REQUEST,
-                "parameter \"after\" in query has an error: value is none of a list's",
-            ),
-            _ => Self::failed(error, id),
-        }
     }
 
     fn failed(error: &CallError, id: RequestId) -> Self {

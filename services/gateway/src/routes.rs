@@ -12,6 +12,7 @@ pub(crate) mod health;
 pub(crate) mod leader;
 pub(crate) mod legacy_family;
 pub(crate) mod new_family;
+pub(crate) mod overview;
 pub(crate) mod runs;
 
 use http::Method;
@@ -35,6 +36,12 @@ pub(crate) enum Route {
     Configuration,
     /// How much work waits: a cts-only endpoint.
     Queue,
+    /// The condition of everything: a cts-only endpoint.
+    Overview,
+    /// The states of all tasks at this moment: a cts-only endpoint.
+    CurrentStates,
+    /// Order the worker of this id to drain: a cts-only endpoint.
+    DrainWorker(String),
     /// All tasks.
     Tasks,
     /// The task of this name.
@@ -93,7 +100,7 @@ pub(crate) enum Refusal {
     UnknownPath,
     /// Health and most cts-only endpoints can only be read.
     OnlyGet,
-    /// A run can only be cancelled there.
+    /// Runs can only be cancelled there, and workers drained.
     OnlyPost,
     /// The legacy family supports only this other method here; `api` is the part of the API in error texts.
     Method {
@@ -111,6 +118,7 @@ const TASK_STATUSES: &str = "/v1/status/tasks";
 const CLUSTER_STATUS: &str = "/v1/status/cluster";
 const TASKS: &str = "/v1/tasks";
 const RUNS: &str = "/v1/runs";
+const WORKERS: &str = "/v1/workers";
 
 /// The route of `method` on `path`; `path` as sent, its escapes known to be well formed.
 pub(crate) fn resolve(method: &Method, path: &str) -> Route {
@@ -120,12 +128,9 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     if !is_known(method) {
         return Route::Refused(Refusal::UnknownMethod);
     }
-    if let Some(run) = path
-        .strip_prefix(RUNS)
-        .and_then(|rest| before(rest, "/cancel"))
-    {
+    if let Some(route) = only_posted_to(path) {
         return match *method {
-            Method::POST => Route::CancelRun(decoded(run)),
+            Method::POST => route,
             _ => Route::Refused(Refusal::OnlyPost),
         };
     }
@@ -150,12 +155,22 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Route {
     }
 }
 
+/// The route of `path` if it can only be posted to.
+fn only_posted_to(path: &str) -> Option<Route> {
+    let part = |list, action| before(path.strip_prefix(list)?, action).map(decoded);
+    part(RUNS, "/cancel")
+        .map(Route::CancelRun)
+        .or_else(|| part(WORKERS, "/drain").map(Route::DrainWorker))
+}
+
 /// The route of `path` if it can only be read.
 fn only_asked_for(path: &str) -> Option<Route> {
     Some(match path {
         "/v1/health" => Route::Health,
         "/v1/cluster/configuration" => Route::Configuration,
         "/v1/queue" => Route::Queue,
+        "/v1/overview" => Route::Overview,
+        "/v1/overview/tasks" => Route::CurrentStates,
         "/v1/events" => Route::Events,
         "/v1/audit" => Route::Audit,
         "/v1/openapi.json" => Route::Document(Format::Json),
@@ -199,6 +214,9 @@ pub(crate) fn is_for_the_leader(route: &Route, path: &str) -> bool {
         | Route::ClusterStatus
         | Route::Configuration
         | Route::Queue
+        | Route::Overview
+        | Route::CurrentStates
+        | Route::DrainWorker(_)
         | Route::Runs
         | Route::Run(_)
         | Route::CancelRun(_)

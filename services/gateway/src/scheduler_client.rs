@@ -28,6 +28,7 @@ mod runs;
 pub(crate) mod single_flight;
 pub(crate) mod status_board;
 mod tasks;
+mod workers;
 
 use std::error::Error;
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub(crate) use changes::{ChangeError, Reason, TaskChangeClient};
 pub(crate) use cluster::ClusterClient;
 pub(crate) use runs::RunClient;
 pub(crate) use tasks::TaskClient;
+pub(crate) use workers::WorkerClient;
 
 /// Longest wait for a complete answer. Reads are answered from the store in milliseconds; what takes
 /// longer than this will not come.
@@ -55,6 +57,9 @@ pub(crate) enum CallError {
     /// The scheduler has no run of that id.
     #[error("there is no run of that id")]
     NoSuchRun,
+    /// The scheduler has no worker of that id.
+    #[error("there is no worker of that id")]
+    NoSuchWorker,
     /// The list has no such page.
     #[error("there is no such page")]
     NoSuchPage,
@@ -88,6 +93,7 @@ impl CallError {
             Self::Call(status) => is_lost(status) || status.code() == Code::DeadlineExceeded,
             Self::NoSuchTask
             | Self::NoSuchRun
+            | Self::NoSuchWorker
             | Self::NoSuchPage
             | Self::Refused(_)
             | Self::TooLarge { .. }

@@ -250,6 +250,7 @@ impl Scheduler {
                 member_id: self.options.member.id.clone(),
                 time_to_live: self.options.leadership,
                 health: self.health.clone(),
+                clock: Arc::clone(&self.leader.context.clock),
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),

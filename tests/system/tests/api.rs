@@ -25,6 +25,7 @@ mod kill;
 mod log;
 mod matrix;
 mod odd_requests;
+mod overview;
 mod parallel;
 mod program;
 mod reconfigured;

@@ -23,6 +23,18 @@ pub type Hold = Sent<cts_proto::task::v1::Hold>;
 /// Known data of a task's Terraform state (docs/rest.md#the-state-of-a-task).
 pub type KnownState = Sent<cts_proto::json::KnownState>;
 
+/// The condition of everything at one moment (docs/rest.md#overview).
+pub type Overview = Sent<cts_proto::cluster::v1::GetOverviewResponse>;
+
+/// The state of a task at one moment (docs/rest.md#overview).
+pub type CurrentState = Sent<cts_proto::task::v1::CurrentState>;
+
+/// Why a task ran, or why it does not.
+pub type Explanation = Sent<cts_proto::task::v1::Explanation>;
+
+/// The task blocks in force, and those of the members.
+pub type ClusterConfiguration = Sent<cts_proto::cluster::v1::GetConfigurationResponse>;
+
 impl Run {
     /// Whether nothing more becomes of it.
     pub fn has_ended(&self) -> bool {

@@ -1,10 +1,8 @@
-//! The commands that call a scheduler.
-
-use std::path::PathBuf;
+//! The commands that call the API, or a scheduler by gRPC.
 
 use clap::{Args, Subcommand};
 
-use super::options::{Configuration, OutputOption, Schedulers, path};
+use super::options::{ClientOptions, Configuration, OutputOption, Schedulers};
 
 /// A command that calls a scheduler.
 #[derive(Debug, Subcommand)]
@@ -29,7 +27,7 @@ impl SchedulerCommand {
     }
 }
 
-/// Where a scheduler is.
+/// Where a running cts is: its API, unless a scheduler or a configuration is named.
 #[derive(Debug, Args)]
 pub struct SchedulerPlace {
     /// Names the schedulers and the TLS files.
@@ -38,10 +36,16 @@ pub struct SchedulerPlace {
     /// Schedulers that count before those of the configuration.
     #[command(flatten)]
     pub schedulers: Schedulers,
-    /// File whose first line is the token of calls; only its owner may read it. Environment: `CTS_TOKEN`, the token
-    /// itself.
-    #[arg(long, value_name = "FILE", value_parser = path())]
-    pub token_file: Option<PathBuf>,
+    /// The way to the API. Its token is also that of calls of a scheduler.
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+impl SchedulerPlace {
+    /// Whether the API is called and not a scheduler.
+    pub(crate) fn is_api(&self) -> bool {
+        self.configuration.paths.is_empty() && self.schedulers.schedulers.is_empty()
+    }
 }
 
 /// `cts workers`.

@@ -46,8 +46,16 @@ pub(crate) enum TaskCommand {
     List(QueryOptions),
     /// Show one task: configuration, status and its last run.
     Show(OneTask),
+    /// Say why a task ran, or why it does not: its state, what it waits for, its data and its runs.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task explain web\n    \
+        Task:   web\n    \
+        State:  blind since 2026-02-03 10:15:30: health.service(web): cannot reach Consul")]
+    Explain(OneTask),
     /// List the last runs of a task, newest first.
     Events(OneTask),
+    /// Print what Terraform said in the newest run of a task.
+    Logs(TaskLogs),
     /// Let a task go on that a guard holds back, because services have lost most of their instances.
     #[command(after_help = "Example:\n\n    \
         $ cts task release web\n    \
@@ -173,6 +181,29 @@ pub(crate) struct OneTask {
     pub(crate) name: String,
 }
 
+/// `cts task logs`.
+#[derive(Debug, Args)]
+pub(crate) struct TaskLogs {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Go on until the run has ended.
+    #[arg(long, short = 'f')]
+    pub(crate) follow: bool,
+    /// Name of the task.
+    #[arg(value_name = "TASK NAME")]
+    pub(crate) name: String,
+}
+
+/// `cts status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// Show it again every two seconds, until Ctrl-C.
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
 /// `cts runs`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
@@ -182,7 +213,18 @@ pub(crate) enum RunsCommand {
     Show {
         #[command(flatten)]
         query: QueryOptions,
-        /// Id of the run, as `cts runs list` shows it.
+        /// Id of the run, as `cts runs list` shows it; the beginning is enough if only one run has it.
+        #[arg(value_name = "RUN ID")]
+        id: String,
+    },
+    /// Print what Terraform said in a run.
+    Logs {
+        #[command(flatten)]
+        query: QueryOptions,
+        /// Go on until the run has ended.
+        #[arg(long, short = 'f')]
+        follow: bool,
+        /// Id of the run, as `cts runs list` shows it; the beginning is enough if only one run has it.
         #[arg(value_name = "RUN ID")]
         id: String,
     },
@@ -237,7 +279,7 @@ pub(crate) struct Cancel {
     /// Do not wait until the run has ended.
     #[arg(long)]
     pub(crate) detach: bool,
-    /// Id of the run, as `cts runs list` shows it.
+    /// Id of the run, as `cts runs list` shows it; the beginning is enough if only one run has it.
     #[arg(value_name = "RUN ID")]
     pub(crate) id: String,
 }

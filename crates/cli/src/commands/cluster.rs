@@ -28,7 +28,8 @@ pub(crate) async fn status(scheduler: &SchedulerCalls, output: Output) -> Result
     print(&output.text(|| table(&configuration), || document(&configuration)))
 }
 
-fn table(configuration: &GetConfigurationResponse) -> String {
+/// The members and the configuration in force, for people.
+pub(crate) fn table(configuration: &GetConfigurationResponse) -> String {
     let rows = configuration.members.iter().map(|member| {
         [
             member.id.clone(),
@@ -84,7 +85,8 @@ fn kind(difference: &TaskDifference) -> &'static str {
     }
 }
 
-fn document(configuration: &GetConfigurationResponse) -> Value {
+/// The members and the configuration in force, for programs.
+pub(crate) fn document(configuration: &GetConfigurationResponse) -> Value {
     let time = |at: Option<&_>| timestamp_from_wire(at).map(|at| at.to_rfc3339());
     let members = configuration.members.iter().map(|member| {
         let differences = member.differences.iter().map(

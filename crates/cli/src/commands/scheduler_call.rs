@@ -28,7 +28,10 @@ impl SchedulerCalls {
         place: &SchedulerPlace,
         process_env: &ProcessEnv,
     ) -> Result<Self, CommandError> {
-        let source = token_source(place.token_file.as_deref(), &process_env.text_environment());
+        let source = token_source(
+            place.client.token_file.as_deref(),
+            &process_env.text_environment(),
+        );
         let token = source.map(|source| source.read()).transpose()?;
         // A token has only characters that metadata may have.
         let authorization = token.and_then(|token| token.authorization().parse().ok());

@@ -1,8 +1,7 @@
 //! `cts task`, `cts runs`, `cts audit` and `cts import`: tasks, runs and records of a running cts, through its API.
 //!
 //! The commands of the original have its flows, streams and exit codes, under whatever name the program was
-//! invoked (docs/cli.md#cts-task). `list`, `show`, `events`, `release`, `state` and `run` are cts-only, and
-//! so is `cts runs`: their result alone is on standard output, everything else on standard error.
+//! invoked (docs/cli.md#cts-task). All other commands are cts-only: their result alone is on standard output, everything else on standard error.
 
 mod audit;
 mod cancel;
@@ -11,15 +10,21 @@ mod delete;
 mod disable;
 mod enable;
 mod events;
+mod explain;
 mod import;
 mod list;
+mod logs;
+mod members;
 mod prompt;
 mod release;
+mod run_id;
 mod run_now;
 mod runs;
 mod session;
 mod show;
 mod state;
+mod state_text;
+mod status;
 pub(crate) mod table;
 mod task_file;
 mod time_text;
@@ -40,7 +45,7 @@ pub use self::ui::on_one_line;
 
 use self::session::{ExitStatus, Session, Style};
 use self::ui::{Input, Stream, Ui};
-use crate::arguments::{Audit, Import, RunsCommand, TaskCommand};
+use crate::arguments::{Audit, Import, RunsCommand, SchedulerCommand, Status, TaskCommand};
 use crate::exit_code::EXIT_INTERRUPTED;
 
 /// Runs `cts task` and returns the exit code (docs/cli.md#exit-codes). Prints everything itself.
@@ -64,9 +69,28 @@ pub(crate) async fn runs(command: RunsCommand, process_env: &ProcessEnv) -> u8 {
         async |mut session| match command {
             RunsCommand::List(options) => runs::list(&mut session, options).await,
             RunsCommand::Show { query, id } => runs::show(&mut session, &query, &id).await,
+            RunsCommand::Logs { query, follow, id } => {
+                logs::of_run(&mut session, &query, follow, &id).await
+            }
             RunsCommand::Cancel(options) => cancel::run(&mut session, &options).await,
         },
     )
+    .await
+}
+
+/// Runs `cts status` and returns the exit code. Prints everything itself.
+pub(crate) async fn status(command: Status, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, Style::Ours, async |mut session| {
+        status::run(&mut session, &command).await
+    })
+    .await
+}
+
+/// Runs `cts workers` or `cts cluster` through the API, and returns the exit code. Prints everything itself.
+pub(crate) async fn scheduler(command: SchedulerCommand, process_env: &ProcessEnv) -> u8 {
+    converse(process_env, Style::Ours, async |mut session| {
+        members::run(&mut session, &command).await
+    })
     .await
 }
 
@@ -162,6 +186,8 @@ async fn task(command: TaskCommand, session: &mut Session<'_>) -> Result<(), Exi
         TaskCommand::Disable(options) => disable::run(session, &options).await,
         TaskCommand::List(query) => list::run(session, &query).await,
         TaskCommand::Show(task) => show::run(session, &task).await,
+        TaskCommand::Explain(task) => explain::run(session, &task).await,
+        TaskCommand::Logs(options) => logs::of_task(session, &options).await,
         TaskCommand::Events(task) => events::run(session, &task).await,
         TaskCommand::Release(task) => release::run(session, &task).await,
         TaskCommand::State(options) => state::run(session, &options).await,

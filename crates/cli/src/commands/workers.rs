@@ -1,7 +1,10 @@
-//! `cts workers`: lists the workers that the scheduler has registered, and drains them.
+//! `cts workers`: lists the workers that the schedulers have registered, and drains them. Without a scheduler or a
+//! configuration on the command line, the API is called instead (`task::members`).
 
 use std::time::Duration;
 
+use cts_proto::cluster::v1::{OverviewWorker, WorkerCondition};
+use cts_proto::json::Word as _;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{GetQueueRequest, GetQueueResponse};
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
@@ -39,6 +42,7 @@ pub(crate) async fn drain(
     wait: bool,
 ) -> Result<(), CommandError> {
     let known = workers(scheduler).await?;
+    let known = living(&known);
     let ids = beginnings
         .iter()
         .map(|beginning| choose(&known, beginning))
@@ -60,11 +64,9 @@ pub(crate) async fn drain(
     }
     let mut left = ids;
     loop {
-        let known = workers(scheduler).await?;
+        let known = living(&workers(scheduler).await?);
         left.retain(|id| {
-            let here = known
-                .iter()
-                .any(|state| !state.lost && id_of(state) == id.as_str());
+            let here = known.contains(id);
             if !here {
                 drop(print(&format!("{id} has left\n")));
             }
@@ -77,11 +79,11 @@ pub(crate) async fn drain(
     }
 }
 
-/// The one worker whose id begins so.
-fn choose(known: &[WorkerState], beginning: &str) -> Result<String, CommandError> {
+/// The one worker whose id begins so, of these ids.
+pub(crate) fn choose(known: &[String], beginning: &str) -> Result<String, CommandError> {
     let fits: Vec<&str> = known
         .iter()
-        .map(id_of)
+        .map(String::as_str)
         .filter(|id| id.starts_with(beginning))
         .collect();
     match fits.as_slice() {
@@ -98,72 +100,78 @@ fn choose(known: &[WorkerState], beginning: &str) -> Result<String, CommandError
     }
 }
 
-fn id_of(state: &WorkerState) -> &str {
-    state
-        .worker
-        .as_ref()
-        .map_or("", |worker| worker.id.as_str())
+/// Ids of the workers that are not lost.
+pub(crate) fn living(workers: &[OverviewWorker]) -> Vec<String> {
+    let living = workers
+        .iter()
+        .filter(|worker| worker.condition() != WorkerCondition::Lost);
+    living.map(|worker| worker.id.clone()).collect()
 }
 
-async fn workers(scheduler: &SchedulerCalls) -> Result<Vec<WorkerState>, CommandError> {
+async fn workers(scheduler: &SchedulerCalls) -> Result<Vec<OverviewWorker>, CommandError> {
     let answer = answered(async {
         WorkerServiceClient::new(scheduler.channel())
             .list_workers(scheduler.request(ListWorkersRequest {}))
             .await
     });
-    Ok(answer.await?.into_inner().workers)
+    let workers = answer.await?.into_inner().workers.into_iter();
+    Ok(workers.map(summary).collect())
 }
 
-fn condition(state: &WorkerState) -> &'static str {
-    let draining = state.worker.as_ref().is_some_and(|worker| worker.draining);
-    match (state.lost, draining) {
-        (true, _) => "lost",
-        (false, true) => "draining",
-        (false, false) => "active",
+/// The worker as an overview has it.
+fn summary(state: WorkerState) -> OverviewWorker {
+    let worker = state.worker.unwrap_or_default();
+    let condition = match (state.lost, worker.draining) {
+        (true, _) => WorkerCondition::Lost,
+        (false, true) => WorkerCondition::Draining,
+        (false, false) => WorkerCondition::Active,
+    };
+    let engines = worker.capabilities.unwrap_or_default().engines.into_iter();
+    OverviewWorker {
+        id: worker.id,
+        host: worker.host,
+        version: worker.version,
+        condition: condition.into(),
+        running: state.running,
+        slots: worker.slots,
+        engines: engines
+            .map(|engine| format!("{} {}", engine.driver, engine.version))
+            .collect(),
+        other_settings: state.other_settings,
+        silent_for: state.silent_for,
+        since: state.since,
     }
 }
 
 /// Its condition, with the blocks for which it gets no runs.
-fn with_differences(state: &WorkerState) -> String {
-    let condition = condition(state);
-    if state.other_settings.is_empty() {
-        return condition.to_owned();
+fn with_differences(worker: &OverviewWorker) -> String {
+    let condition = worker.condition().word();
+    if worker.other_settings.is_empty() {
+        return condition;
     }
     format!(
         "{condition}, not in force: {}",
-        state.other_settings.join(", ")
+        worker.other_settings.join(", ")
     )
-}
-
-fn engines(state: &WorkerState) -> Vec<String> {
-    let capabilities = state
-        .worker
-        .as_ref()
-        .and_then(|worker| worker.capabilities.as_ref());
-    let engines = capabilities.map_or(&[][..], |capabilities| &capabilities.engines);
-    engines
-        .iter()
-        .map(|engine| format!("{} {}", engine.driver, engine.version))
-        .collect()
 }
 
 fn seconds(duration: Option<&prost_types::Duration>) -> u64 {
     convert::duration_from_wire(duration).as_secs()
 }
 
-fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
-    let rows = workers.iter().map(|state| {
-        let worker = state.worker.clone().unwrap_or_default();
+/// The workers and the queue, for people.
+pub(crate) fn table(workers: &[OverviewWorker], queue: &GetQueueResponse) -> String {
+    let rows = workers.iter().map(|worker| {
         [
-            worker.id,
-            worker.host,
-            with_differences(state),
-            format!("{}/{}", state.running, worker.slots),
-            engines(state).join(", "),
-            format!("{} s ago", seconds(state.silent_for.as_ref())),
+            worker.host.clone(),
+            worker.id.clone(),
+            with_differences(worker),
+            format!("{}/{}", worker.running, worker.slots),
+            worker.engines.join(", "),
+            format!("{} s ago", seconds(worker.silent_for.as_ref())),
         ]
     });
-    let header = ["ID", "HOST", "STATE", "RUNNING", "ENGINES", "LAST SEEN"];
+    let header = ["HOST", "ID", "STATE", "RUNNING", "ENGINES", "LAST SEEN"];
     let text = columns::table(header, rows);
     let oldest = queue.oldest_ready.as_ref().map_or_else(String::new, |age| {
         format!(", the oldest for {} s", seconds(Some(age)))
@@ -175,22 +183,23 @@ fn table(workers: &[WorkerState], queue: &GetQueueResponse) -> String {
     text + &waiting
 }
 
-fn document(workers: &[WorkerState], queue: &GetQueueResponse) -> Value {
+/// The workers and the queue, for programs.
+pub(crate) fn document(workers: &[OverviewWorker], queue: &GetQueueResponse) -> Value {
     let workers: Vec<Value> = workers
         .iter()
-        .map(|state| {
-            let worker = state.worker.clone().unwrap_or_default();
+        .map(|worker| {
+            let since = convert::timestamp_from_wire(worker.since.as_ref());
             json!({
                 "id": worker.id,
                 "host": worker.host,
                 "version": worker.version,
-                "state": condition(state),
-                "running": state.running,
+                "state": worker.condition().word(),
+                "running": worker.running,
                 "slots": worker.slots,
-                "engines": engines(state),
-                "other_settings": state.other_settings,
-                "silent_for_seconds": seconds(state.silent_for.as_ref()),
-                "since": convert::timestamp_from_wire(state.since.as_ref()).map(|at| at.to_rfc3339()),
+                "engines": worker.engines,
+                "other_settings": worker.other_settings,
+                "silent_for_seconds": seconds(worker.silent_for.as_ref()),
+                "since": since.map(|at| at.to_rfc3339()),
             })
         })
         .collect();

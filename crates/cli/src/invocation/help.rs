@@ -24,15 +24,28 @@ pub(super) fn page(definitions: &Definitions, path: &[&str]) -> String {
 
 /// For standard error, because no command is called `word`.
 pub(super) fn unknown_command(definitions: &Definitions, word: Option<&str>) -> String {
-    let page = page(definitions, &[]);
-    let Some(word) = word.filter(|_| definitions.invoked_as() == InvokedAs::Ours) else {
-        return page;
-    };
-    let root = definitions.leaf(&[]);
-    let commands = root.command().get_subcommands();
+    match word.filter(|_| definitions.invoked_as() == InvokedAs::Ours) {
+        Some(word) => unknown(definitions, &[], word),
+        None => page(definitions, &[]),
+    }
+}
+
+/// For standard error, because the group at `path` has no command called `word`.
+pub(super) fn unknown_subcommand(definitions: &Definitions, path: &[&str], word: &str) -> String {
+    match definitions.invoked_as() {
+        InvokedAs::Original => page(definitions, path),
+        InvokedAs::Ours | InvokedAs::Service { .. } => unknown(definitions, path, word),
+    }
+}
+
+/// The complaint and where the commands are listed, in two lines.
+fn unknown(definitions: &Definitions, path: &[&str], word: &str) -> String {
+    let leaf = definitions.leaf(path);
+    let commands = leaf.command().get_subcommands();
     let meant = nearest(word, commands.map(clap::Command::get_name));
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
-    format!("error: there is no command {word:?}{meant}\n\n{page}")
+    let call = leaf.call();
+    format!("error: `{call}` has no command {word:?}{meant}\n`{call} -help` lists its commands\n")
 }
 
 /// Because the options behind a command cannot be read.
@@ -52,8 +65,9 @@ pub(super) fn bad_options(
             let shown = spellings
                 .iter()
                 .filter(|spelling| !spelling.option.is_hide_set());
-            nearest(name, shown.map(|spelling| spelling.name))
-                .map_or_else(String::new, |meant| format!("\n\n  did you mean -{meant}?"))
+            let names: Vec<&str> = shown.map(|spelling| spelling.name).collect();
+            meant(name, &names)
+                .map_or_else(String::new, |meant| format!("\n\n  did you mean {meant}?"))
         }
         _ => String::new(),
     };
@@ -63,6 +77,17 @@ pub(super) fn bad_options(
         leaf.call()
     );
     Answer::complaint(complaint, EXIT_USAGE)
+}
+
+/// The options that were probably meant: the most similar one, or those that begin with the word.
+fn meant(word: &str, names: &[&str]) -> Option<String> {
+    if let Some(name) = nearest(word, names.iter().copied()) {
+        return Some(format!("-{name}"));
+    }
+    let beginning = format!("{word}-");
+    let longer = names.iter().filter(|name| name.starts_with(&beginning));
+    let longer: Vec<String> = longer.map(|name| format!("-{name}")).collect();
+    (!longer.is_empty()).then(|| longer.join(" or "))
 }
 
 /// Because clap does not accept what the options and arguments say.

@@ -89,14 +89,23 @@ pub(super) fn find(definitions: &Definitions, mut words: Vec<OsString>) -> Route
     if flags.help {
         return Route::Answer(Answer::printed(help::page(definitions, &path)));
     }
+    match path.as_slice() {
+        ["help"] => return help_of(definitions, behind),
+        ["version"] if behind.is_empty() => return Route::Version,
+        _ => {}
+    }
     if definitions.invoked_as() == InvokedAs::Original
         && let Some(edit) = flags.edit()
     {
         return Route::ShellFiles(edit);
     }
     if definitions.leaf(&path).is_group() {
-        let help = help::page(definitions, &path);
-        return Route::Answer(Answer::complaint(help, EXIT_GROUP));
+        let word = behind.first().filter(|word| !is_option(word));
+        let complaint = match word.map(|word| word.to_string_lossy()) {
+            Some(word) => help::unknown_subcommand(definitions, &path, &word),
+            None => help::page(definitions, &path),
+        };
+        return Route::Answer(Answer::complaint(complaint, EXIT_GROUP));
     }
     if !before_command.is_empty() {
         let complaint = format!(
@@ -107,6 +116,22 @@ pub(super) fn find(definitions: &Definitions, mut words: Vec<OsString>) -> Route
     }
     let words = behind.to_vec();
     Route::Command { path, words }
+}
+
+/// The answer to `cts help`, with the words of a command behind it.
+fn help_of<'a>(definitions: &'a Definitions, words: &[OsString]) -> Route<'a> {
+    let found = command(definitions, words);
+    let (path, rest) = found.unwrap_or((Vec::new(), words));
+    let Some(word) = rest.first() else {
+        return Route::Answer(Answer::printed(help::page(definitions, &path)));
+    };
+    let word = word.to_string_lossy();
+    let complaint = if path.is_empty() {
+        help::unknown_command(definitions, Some(&word))
+    } else {
+        help::unknown_subcommand(definitions, &path, &word)
+    };
+    Route::Answer(Answer::complaint(complaint, EXIT_UNKNOWN_COMMAND))
 }
 
 /// For an executable whose command is understood.

@@ -155,6 +155,154 @@ pub struct TaskDifference {
     #[serde(with = "crate::json::Words::<crate::cluster::v1::TaskDifferenceKind>")]
     pub kind: i32,
 }
+/// Asks for the condition of everything.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetOverviewRequest {}
+/// The condition of everything at one moment.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetOverviewResponse {
+    /// The most important first: those of the cluster, then those of tasks. At most 100.
+    #[prost(message, repeated, tag = "1")]
+    pub problems: ::prost::alloc::vec::Vec<Problem>,
+    /// Number of further problems.
+    #[prost(uint32, tag = "2")]
+    pub more_problems: u32,
+    /// Replicas by id, as in GetClusterResponse.
+    #[prost(message, repeated, tag = "3")]
+    pub members: ::prost::alloc::vec::Vec<OverviewMember>,
+    /// Workers whose last heartbeat came during the last hour, by host and id.
+    #[prost(message, repeated, tag = "4")]
+    pub workers: ::prost::alloc::vec::Vec<OverviewWorker>,
+    /// How much work waits.
+    #[prost(message, optional, tag = "5")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: ::core::option::Option<super::super::run::v1::GetQueueResponse>,
+    /// The data of Consul that tasks are made of.
+    #[prost(message, optional, tag = "6")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: ::core::option::Option<ObservedData>,
+    /// Number of tasks by the name of their state, as in CurrentState; without states that no task has.
+    #[prost(btree_map = "string, uint32", tag = "7")]
+    pub tasks: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        u32,
+    >,
+    /// Time of the answer.
+    #[prost(message, optional, tag = "8")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub at: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// Something that needs attention.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Problem {
+    /// The task; empty if the problem is not that of one task.
+    #[prost(string, tag = "1")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub task_name: ::prost::alloc::string::String,
+    /// State of the task; absent without a task.
+    #[prost(message, optional, tag = "2")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: ::core::option::Option<super::super::task::v1::CurrentState>,
+    /// The problem, in one line for display.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+}
+/// A scheduler replica.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OverviewMember {
+    /// Instance id.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// Whether it has written to the database within one life of the leadership.
+    #[prost(bool, tag = "2")]
+    pub healthy: bool,
+    /// Whether it leads.
+    #[prost(bool, tag = "3")]
+    pub leader: bool,
+    /// Time since it wrote to the database last.
+    #[prost(message, optional, tag = "4")]
+    #[serde(rename = "silent_for_seconds")]
+    #[serde(with = "crate::json::seconds_or_zero")]
+    pub silent_for: ::core::option::Option<::prost_types::Duration>,
+}
+/// A worker as the schedulers see it.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OverviewWorker {
+    /// Names one life of one worker process.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// Name of its machine.
+    #[prost(string, tag = "2")]
+    pub host: ::prost::alloc::string::String,
+    /// Version of its program.
+    #[prost(string, tag = "3")]
+    pub version: ::prost::alloc::string::String,
+    /// Its condition.
+    #[prost(enumeration = "WorkerCondition", tag = "4")]
+    #[serde(with = "crate::json::Words::<crate::cluster::v1::WorkerCondition>")]
+    pub condition: i32,
+    /// Runs that it works on.
+    #[prost(uint32, tag = "5")]
+    pub running: u32,
+    /// Runs that it can work on at a time.
+    #[prost(uint32, tag = "6")]
+    pub slots: u32,
+    /// Its engines, such as "terraform 1.11.4".
+    #[prost(string, repeated, tag = "7")]
+    pub engines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Names of the blocks in which it differs from the settings in force.
+    #[prost(string, repeated, tag = "8")]
+    pub other_settings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Time since its last heartbeat.
+    #[prost(message, optional, tag = "9")]
+    #[serde(rename = "silent_for_seconds")]
+    #[serde(with = "crate::json::seconds_or_zero")]
+    pub silent_for: ::core::option::Option<::prost_types::Duration>,
+    /// Time of its first heartbeat.
+    #[prost(message, optional, tag = "10")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub since: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// The data of Consul that tasks are made of, as far as the leader has noted it.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ObservedData {
+    /// Number of views that tasks watch.
+    #[prost(uint32, tag = "1")]
+    pub views: u32,
+    /// Number of views that were never read.
+    #[prost(uint32, tag = "2")]
+    pub incomplete: u32,
+    /// Number of views that cannot be read now.
+    #[prost(uint32, tag = "3")]
+    pub unreadable: u32,
+    /// Since when the first of them cannot be read; absent without one.
+    #[prost(message, optional, tag = "4")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub unreadable_since: ::core::option::Option<::prost_types::Timestamp>,
+    /// Why that one cannot be read, for display; empty without one.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub reason: ::prost::alloc::string::String,
+}
 /// How a task block differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -188,6 +336,43 @@ impl TaskDifferenceKind {
             "TASK_DIFFERENCE_KIND_ADDED" => Some(Self::Added),
             "TASK_DIFFERENCE_KIND_CHANGED" => Some(Self::Changed),
             "TASK_DIFFERENCE_KIND_REMOVED" => Some(Self::Removed),
+            _ => None,
+        }
+    }
+}
+/// Conditions of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum WorkerCondition {
+    /// Not set.
+    Unspecified = 0,
+    /// The worker takes runs.
+    Active = 1,
+    /// The worker finishes its runs and takes nothing new.
+    Draining = 2,
+    /// The worker missed several heartbeats.
+    Lost = 3,
+}
+impl WorkerCondition {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "WORKER_CONDITION_UNSPECIFIED",
+            Self::Active => "WORKER_CONDITION_ACTIVE",
+            Self::Draining => "WORKER_CONDITION_DRAINING",
+            Self::Lost => "WORKER_CONDITION_LOST",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "WORKER_CONDITION_UNSPECIFIED" => Some(Self::Unspecified),
+            "WORKER_CONDITION_ACTIVE" => Some(Self::Active),
+            "WORKER_CONDITION_DRAINING" => Some(Self::Draining),
+            "WORKER_CONDITION_LOST" => Some(Self::Lost),
             _ => None,
         }
     }
@@ -337,6 +522,31 @@ pub mod cluster_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Gets the condition of everything: replicas, workers, queue, data of Consul and tasks, with its problems.
+        pub async fn get_overview(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetOverviewRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetOverviewResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.cluster.v1.ClusterService/GetOverview",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.cluster.v1.ClusterService", "GetOverview"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -367,6 +577,14 @@ pub mod cluster_service_server {
             request: tonic::Request<super::GetConfigurationRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetConfigurationResponse>,
+            tonic::Status,
+        >;
+        /// Gets the condition of everything: replicas, workers, queue, data of Consul and tasks, with its problems.
+        async fn get_overview(
+            &self,
+            request: tonic::Request<super::GetOverviewRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetOverviewResponse>,
             tonic::Status,
         >;
     }
@@ -523,6 +741,51 @@ pub mod cluster_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetConfigurationSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.cluster.v1.ClusterService/GetOverview" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetOverviewSvc<T: ClusterService>(pub Arc<T>);
+                    impl<
+                        T: ClusterService,
+                    > tonic::server::UnaryService<super::GetOverviewRequest>
+                    for GetOverviewSvc<T> {
+                        type Response = super::GetOverviewResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetOverviewRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ClusterService>::get_overview(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetOverviewSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

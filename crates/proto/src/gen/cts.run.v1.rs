@@ -816,6 +816,9 @@ pub struct GetRunRequest {
     /// The run.
     #[prost(string, tag = "1")]
     pub run_id: ::prost::alloc::string::String,
+    /// Whether to send its cause, for which inputs are compared.
+    #[prost(bool, tag = "2")]
+    pub include_cause: bool,
 }
 /// Contains a run.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -926,6 +929,15 @@ pub struct Run {
     #[prost(string, tag = "17")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub requested_by: ::prost::alloc::string::String,
+    /// Id of the worker that works on it; empty unless it is running.
+    #[prost(string, tag = "18")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// Why it was made, a line for each reason: its request, and the differences from the input that was applied
+    /// before. Only in explanations and where it was requested; empty if it is not known any more.
+    #[prost(string, repeated, tag = "19")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub cause: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Asks to follow runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -279,6 +279,45 @@ pub struct TaskState {
     /// Error of the newest check of a disabled task; empty if it has not failed, and for an enabled task.
     #[prost(string, tag = "9")]
     pub check_error: ::prost::alloc::string::String,
+    /// State at the moment of the answer, if it was requested.
+    #[prost(message, optional, tag = "10")]
+    pub current: ::core::option::Option<CurrentState>,
+}
+/// The state of a task at a moment, with its run and its data counted in. Its status counts events alone.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CurrentState {
+    /// Name of the state.
+    #[prost(enumeration = "CurrentStateName", tag = "1")]
+    #[serde(with = "crate::json::Words::<crate::task::v1::CurrentStateName>")]
+    pub name: i32,
+    /// Since when the task is in it; absent if that is not known.
+    #[prost(message, optional, tag = "2")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub since: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it ends by itself: the next attempt, or the end of a buffer period; absent if that is not known.
+    #[prost(message, optional, tag = "3")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub until: ::core::option::Option<::prost_types::Timestamp>,
+    /// Its reason, in one line for display; may be empty.
+    #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub text: ::prost::alloc::string::String,
+    /// The run that is queued or running; empty without one.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub run_id: ::prost::alloc::string::String,
+    /// The worker that works on it: its name, or its id if a name is not known; empty without one.
+    #[prost(string, tag = "6")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub worker: ::prost::alloc::string::String,
 }
 /// Data that a shrink limit blocks, because services have lost more instances than the task may lose.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -499,6 +538,79 @@ impl TaskStatus {
         }
     }
 }
+/// Names of the states of a task at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum CurrentStateName {
+    /// Not set.
+    Unspecified = 0,
+    /// A worker works on a run of the task.
+    Running = 1,
+    /// A run, or the next one, waits for something outside of cts: a lock, data, the end of a buffer period.
+    Waiting = 2,
+    /// A run is due and waits for a worker.
+    Queued = 3,
+    /// A run failed or lost its worker, and is due again later.
+    Retrying = 4,
+    /// The shrink limit blocks the newest data.
+    Blocked = 5,
+    /// Data of Consul cannot be read, so that changes are not seen.
+    Blind = 6,
+    /// The task is disabled.
+    Disabled = 7,
+    /// The task is being deleted.
+    Deleting = 8,
+    /// The task never ran.
+    NeverRun = 9,
+    /// The newest run succeeded.
+    Successful = 10,
+    /// The newest run failed, and it is the only failure.
+    Errored = 11,
+    /// The newest run failed, and it is not the only failure.
+    Critical = 12,
+}
+impl CurrentStateName {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CURRENT_STATE_NAME_UNSPECIFIED",
+            Self::Running => "CURRENT_STATE_NAME_RUNNING",
+            Self::Waiting => "CURRENT_STATE_NAME_WAITING",
+            Self::Queued => "CURRENT_STATE_NAME_QUEUED",
+            Self::Retrying => "CURRENT_STATE_NAME_RETRYING",
+            Self::Blocked => "CURRENT_STATE_NAME_BLOCKED",
+            Self::Blind => "CURRENT_STATE_NAME_BLIND",
+            Self::Disabled => "CURRENT_STATE_NAME_DISABLED",
+            Self::Deleting => "CURRENT_STATE_NAME_DELETING",
+            Self::NeverRun => "CURRENT_STATE_NAME_NEVER_RUN",
+            Self::Successful => "CURRENT_STATE_NAME_SUCCESSFUL",
+            Self::Errored => "CURRENT_STATE_NAME_ERRORED",
+            Self::Critical => "CURRENT_STATE_NAME_CRITICAL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CURRENT_STATE_NAME_UNSPECIFIED" => Some(Self::Unspecified),
+            "CURRENT_STATE_NAME_RUNNING" => Some(Self::Running),
+            "CURRENT_STATE_NAME_WAITING" => Some(Self::Waiting),
+            "CURRENT_STATE_NAME_QUEUED" => Some(Self::Queued),
+            "CURRENT_STATE_NAME_RETRYING" => Some(Self::Retrying),
+            "CURRENT_STATE_NAME_BLOCKED" => Some(Self::Blocked),
+            "CURRENT_STATE_NAME_BLIND" => Some(Self::Blind),
+            "CURRENT_STATE_NAME_DISABLED" => Some(Self::Disabled),
+            "CURRENT_STATE_NAME_DELETING" => Some(Self::Deleting),
+            "CURRENT_STATE_NAME_NEVER_RUN" => Some(Self::NeverRun),
+            "CURRENT_STATE_NAME_SUCCESSFUL" => Some(Self::Successful),
+            "CURRENT_STATE_NAME_ERRORED" => Some(Self::Errored),
+            "CURRENT_STATE_NAME_CRITICAL" => Some(Self::Critical),
+            _ => None,
+        }
+    }
+}
 /// Why a task ran, or why it does not.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
@@ -556,6 +668,10 @@ pub struct Explanation {
     /// Everything that the task waits for, the most important first; empty if it waits only for a change.
     #[prost(message, repeated, tag = "11")]
     pub obstacles: ::prost::alloc::vec::Vec<Obstacle>,
+    /// State of the task at the moment of the answer.
+    #[prost(message, optional, tag = "13")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: ::core::option::Option<CurrentState>,
 }
 /// A part of Consul's data that a task's input is made of.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -816,6 +932,9 @@ pub struct ListTaskStatesRequest {
     /// Whether to send the newest events.
     #[prost(bool, tag = "2")]
     pub include_events: bool,
+    /// Whether to send the states at the moment of the answer.
+    #[prost(bool, tag = "3")]
+    pub include_current: bool,
 }
 /// A part of the list, in order.
 #[derive(Clone, PartialEq, ::prost::Message)]

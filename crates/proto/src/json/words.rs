@@ -60,12 +60,14 @@ macro_rules! words {
 
 words!(
     cluster::TaskDifferenceKind,
+    cluster::WorkerCondition,
     log::LogStream,
     run::DiagnosticSeverity,
     run::ResourceAction,
     run::RunKind,
     run::RunStatus,
     run::StateKeep,
+    task::CurrentStateName,
     task::DecisionKind,
     task::ObstacleKind,
     task::TaskPhase,

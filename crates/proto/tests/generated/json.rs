@@ -5,12 +5,17 @@ use prost_types::{FieldDescriptorProto, FileDescriptorSet};
 use tonic_prost_build::Builder;
 
 /// The messages. A member that is missing in an answer has its default.
-const MESSAGES: [&str; 30] = [
+const MESSAGES: [&str; 36] = [
     "cts.access.v1.AuditRecord",
     "cts.access.v1.ListAuditRecordsResponse",
     "cts.cluster.v1.ConfigurationInForce",
     "cts.cluster.v1.GetConfigurationResponse",
+    "cts.cluster.v1.GetOverviewResponse",
     "cts.cluster.v1.MemberConfiguration",
+    "cts.cluster.v1.ObservedData",
+    "cts.cluster.v1.OverviewMember",
+    "cts.cluster.v1.OverviewWorker",
+    "cts.cluster.v1.Problem",
     "cts.cluster.v1.TaskDifference",
     "cts.cluster.v1.WorkerDifference",
     "cts.log.v1.LogLine",
@@ -29,6 +34,7 @@ const MESSAGES: [&str; 30] = [
     "cts.run.v1.RunDetails",
     "cts.run.v1.StateAt",
     "cts.run.v1.WaitingRuns",
+    "cts.task.v1.CurrentState",
     "cts.task.v1.Decision",
     "cts.task.v1.Explanation",
     "cts.task.v1.Hold",
@@ -42,8 +48,16 @@ const MESSAGES: [&str; 30] = [
 const COMPLETE: [&str; 2] = ["cts.log.v1.ReadLogResponse", "cts.run.v1.TerraformState"];
 
 /// Members with another name than their field.
-const RENAMED: [(&str, &str); 7] = [
+const RENAMED: [(&str, &str); 9] = [
     ("cts.cluster.v1.ConfigurationInForce.task_names", "tasks"),
+    (
+        "cts.cluster.v1.OverviewMember.silent_for",
+        "silent_for_seconds",
+    ),
+    (
+        "cts.cluster.v1.OverviewWorker.silent_for",
+        "silent_for_seconds",
+    ),
     ("cts.cluster.v1.TaskDifference.kind", "difference"),
     ("cts.run.v1.FollowRunsResponse.run_id", "id"),
     (
@@ -56,12 +70,14 @@ const RENAMED: [(&str, &str); 7] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 29] = [
+const LEFT_OUT: [&str; 36] = [
     "cts.access.v1.AuditRecord.address",
     "cts.access.v1.AuditRecord.arguments",
     "cts.access.v1.AuditRecord.issuer",
     "cts.access.v1.AuditRecord.reason",
     "cts.access.v1.AuditRecord.request_id",
+    "cts.cluster.v1.ObservedData.reason",
+    "cts.cluster.v1.Problem.task_name",
     "cts.run.v1.Diagnostic.address",
     "cts.run.v1.Diagnostic.detail",
     "cts.run.v1.Diagnostic.file",
@@ -74,9 +90,11 @@ const LEFT_OUT: [&str; 29] = [
     "cts.run.v1.RemoteRun.url",
     "cts.run.v1.RemoteRun.waiting_for",
     "cts.run.v1.RemoteWorkspace.project",
+    "cts.run.v1.Run.cause",
     "cts.run.v1.Run.error",
     "cts.run.v1.Run.requested_by",
     "cts.run.v1.Run.waiting_for",
+    "cts.run.v1.Run.worker_id",
     "cts.run.v1.Planned.remote_url",
     "cts.run.v1.RunDetails.changes",
     "cts.run.v1.RunDetails.diagnostics",
@@ -85,12 +103,23 @@ const LEFT_OUT: [&str; 29] = [
     "cts.run.v1.RunDetails.more_diagnostics",
     "cts.run.v1.RunDetails.outputs",
     "cts.run.v1.RunDetails.remote_url",
+    "cts.task.v1.CurrentState.run_id",
+    "cts.task.v1.CurrentState.text",
+    "cts.task.v1.CurrentState.worker",
     "cts.task.v1.Decision.run_id",
 ];
 
 /// Members in a form that does not follow from the type of their field.
-const FORMS: [(&str, &str); 5] = [
+const FORMS: [(&str, &str); 7] = [
     ("cts.cluster.v1.GetConfigurationResponse.in_force", ""),
+    (
+        "cts.cluster.v1.OverviewMember.silent_for",
+        r#"with = "crate::json::seconds_or_zero""#,
+    ),
+    (
+        "cts.cluster.v1.OverviewWorker.silent_for",
+        r#"with = "crate::json::seconds_or_zero""#,
+    ),
     (
         "cts.run.v1.GetQueueResponse.oldest_ready",
         r#"with = "crate::json::seconds""#,

@@ -56,6 +56,10 @@ pub const METHODS: &[Method] = &[
         Rule::Roles(CLIENTS, Some(Role::Read)),
     ),
     Method::new(
+        "/cts.cluster.v1.ClusterService/GetOverview",
+        Rule::Roles(CLIENTS, Some(Role::Read)),
+    ),
+    Method::new(
         "/cts.log.v1.LogService/AppendLog",
         Rule::Roles(WORKER, None),
     ),

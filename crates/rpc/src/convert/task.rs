@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use cts_core::runs::{ERRORS_BYTES, shortened};
 use cts_core::{
-    Blocked, CloudExecution, CloudWorkspace, DraftBufferPeriod, DraftWorkspace, Event, Loss,
-    TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
+    Blocked, CloudExecution, CloudWorkspace, CurrentState, DraftBufferPeriod, DraftWorkspace,
+    Event, Loss, TaskDraft, TaskOrigin, TaskPhase, TaskSpec, TaskStatus,
 };
 use cts_proto::task::v1 as proto;
 
@@ -86,6 +86,9 @@ pub const fn phase_to_wire(phase: TaskPhase) -> proto::TaskPhase {
     }
 }
 
+same_words!(CurrentState, CurrentStateName, pub current_state_to_wire, pub current_state_from_wire {
+    Running, Waiting, Queued, Retrying, Blocked, Blind, Disabled, Deleting, NeverRun, Successful, Errored, Critical
+});
 same_words!(TaskStatus, TaskStatus, pub task_status_to_wire, pub task_status_from_wire { Successful, Errored, Critical, Unknown });
 same_fields!(Loss, Loss, loss_to_wire, pub loss_from_wire { service, applied, now });
 

@@ -270,6 +270,7 @@ impl Follower {
         let since = began.unwrap_or(now);
         let request = GetRunRequest {
             run_id: run.to_owned(),
+            include_cause: false,
         };
         let record = self
             .runs

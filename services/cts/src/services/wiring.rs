@@ -14,6 +14,7 @@ use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_runtime::ProcessEnv;
 use cts_scheduler::{
@@ -315,6 +316,7 @@ pub(crate) fn gateway(
         tasks: TaskServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::TASK_BYTES),
         cluster: ClusterServiceClient::new(cluster),
+        workers: WorkerServiceClient::new(scheduler.clone()),
         runs: RunServiceClient::new(scheduler.clone()),
         logs: LogServiceClient::new(scheduler.clone()),
         access: AccessServiceClient::new(scheduler),

@@ -61,6 +61,7 @@ pub(super) fn requirement(route: &Route) -> Requirement<'_> {
         | Route::TerraformState(name) => Needs(Role::Read, Tasks::One(name)),
         Route::OverallStatus
         | Route::TaskStatuses
+        | Route::CurrentStates
         | Route::ClusterStatus
         | Route::Tasks
         | Route::Runs
@@ -69,7 +70,8 @@ pub(super) fn requirement(route: &Route) -> Requirement<'_> {
         | Route::Events
         | Route::Document(_)
         | Route::Refused(_) => Needs(Role::Read, Tasks::ByHandler),
-        Route::Configuration | Route::Queue => Needs(Role::Read, Tasks::All),
+        Route::Configuration | Route::Queue | Route::Overview => Needs(Role::Read, Tasks::All),
+        Route::DrainWorker(_) => Needs(Role::Operate, Tasks::All),
         Route::UpdateTask(name) | Route::ReleaseTask(name) => {
             Needs(Role::Operate, Tasks::One(name))
         }

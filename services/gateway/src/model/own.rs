@@ -2,7 +2,7 @@
 //! id of the request.
 
 use cts_proto::run::v1::Run;
-use cts_proto::task::v1::{Explanation, Hold};
+use cts_proto::task::v1::{CurrentState, Explanation, Hold, TaskState};
 use serde::Serialize;
 
 use crate::transport::request_log::RequestId;
@@ -53,6 +53,30 @@ impl ReleasedAnswer {
             request_id,
             released: hold.is_some(),
             hold,
+        }
+    }
+}
+
+/// The states of tasks at one moment (docs/rest.md#overview).
+#[derive(Debug, Serialize)]
+pub(crate) struct CurrentStatesAnswer {
+    pub(crate) request_id: RequestId,
+    pub(crate) tasks: Vec<CurrentStateAnswer>,
+}
+
+/// The state of a task at one moment.
+#[derive(Debug, Serialize)]
+pub(crate) struct CurrentStateAnswer {
+    name: String,
+    /// `unknown` from a scheduler of an earlier version.
+    state: CurrentState,
+}
+
+impl From<TaskState> for CurrentStateAnswer {
+    fn from(state: TaskState) -> Self {
+        Self {
+            name: state.task_name,
+            state: state.current.unwrap_or_default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The bodies of cts's own answers, to the byte: from messages with every member set, and from empty ones.
 
 mod filled;
+mod overviews;
 mod schemas;
 mod sparse;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use chrono::FixedOffset;
 use cts_proto::access::v1::ListAuditRecordsResponse;
-use cts_proto::cluster::v1::GetConfigurationResponse;
+use cts_proto::cluster::v1::{GetConfigurationResponse, GetOverviewResponse};
 use cts_proto::json::{KnownState, LocalTime, in_local_time};
 use cts_proto::log::v1::ReadLogResponse;
 use cts_proto::run::v1::{FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
@@ -61,6 +62,13 @@ fn explanation(explanation: Explanation) -> String {
     })
 }
 
+fn current_states(states: Vec<TaskState>) -> String {
+    text(&CurrentStatesAnswer {
+        request_id: id(),
+        tasks: states.into_iter().map(CurrentStateAnswer::from).collect(),
+    })
+}
+
 fn released(hold: Option<Hold>) -> String {
     text(&ReleasedAnswer::new(hold, id()))
 }
@@ -105,6 +113,26 @@ fn examples() -> Vec<Example> {
             "configuration of empty members",
             "ConfigurationAnswer",
             id_last(sparse::members()),
+        ),
+        (
+            "overview",
+            "OverviewAnswer",
+            id_first(overviews::overview()),
+        ),
+        (
+            "empty overview",
+            "OverviewAnswer",
+            id_first(GetOverviewResponse::default()),
+        ),
+        (
+            "overview of empty parts",
+            "OverviewAnswer",
+            id_first(overviews::empty()),
+        ),
+        (
+            "current states",
+            "CurrentStatesAnswer",
+            current_states(overviews::current_states()),
         ),
         ("runs", "RunsAnswer", id_first(filled::runs())),
         (
@@ -158,7 +186,7 @@ fn examples() -> Vec<Example> {
         ("empty log", "", text(&ReadLogResponse::default())),
     ];
     let explanations =
-        filled::explanations().map(|it| ("explanation", "ExplanationAnswer", explanation(it)));
+        overviews::explanations().map(|it| ("explanation", "ExplanationAnswer", explanation(it)));
     examples.extend(explanations);
     examples
 }

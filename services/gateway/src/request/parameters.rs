@@ -127,6 +127,13 @@ pub(crate) fn deletion_retains(query: Option<&str>) -> Result<bool, ParameterErr
     Ok(retains.unwrap_or(false))
 }
 
+/// The query of a run: whether its cause is wanted.
+pub(crate) fn includes_cause(query: Option<&str>) -> Result<bool, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let cause = choice(&pairs, "include", "cause", &[("cause", true)])?;
+    Ok(cause.unwrap_or(false))
+}
+
 /// Most entries of a page.
 fn limit(pairs: &[(String, String)]) -> Result<u32, ParameterError> {
     let limit = read(pairs, "limit", "a number from 1 to 1000", |text| {
@@ -237,6 +244,15 @@ mod tests {
         for wrong in ["limit=0", "limit=1001", "before=0", "before=-1", "before="] {
             let error = audit(Some(wrong)).unwrap_err();
             assert!(wrong.starts_with(error.name), "{wrong} {error}");
+        }
+    }
+
+    #[test]
+    fn the_cause_of_a_run_is_asked_for() {
+        assert_eq!(includes_cause(None), Ok(false));
+        assert_eq!(includes_cause(Some("include=cause")), Ok(true));
+        for query in ["include=", "include=events", "include=cause&include=cause"] {
+            assert!(includes_cause(Some(query)).is_err(), "{query}");
         }
     }
 

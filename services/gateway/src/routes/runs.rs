@@ -97,7 +97,7 @@ pub(crate) async fn require_visible(
     id: RequestId,
 ) -> Result<(), Problem> {
     if visitor.tasks().is_some() {
-        visible(questions, run, visitor, id).await?;
+        visible(questions, run, false, visitor, id).await?;
     }
     Ok(())
 }
@@ -105,10 +105,11 @@ pub(crate) async fn require_visible(
 async fn visible(
     questions: &RunClient,
     run: &str,
+    include_cause: bool,
     visitor: &Visitor,
     id: RequestId,
 ) -> Result<Run, Problem> {
-    let found = questions.run(run).await;
+    let found = questions.run(run, include_cause).await;
     let found = found.and_then(|found| {
         if visitor.sees(&found.task_name) {
             Ok(found)
@@ -123,11 +124,13 @@ async fn visible(
 pub(crate) async fn run(
     questions: &RunClient,
     run: &str,
+    query: Option<&str>,
     visitor: &Visitor,
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    let found = visible(questions, run, visitor, id).await?;
+    let include_cause = parameters::includes_cause(query)?;
+    let found = visible(questions, run, include_cause, visitor, id).await?;
     let answer = RunAnswer {
         request_id: id,
         run: found,

@@ -82,6 +82,13 @@ impl ClusterClient {
         Ok(answer.into_inner())
     }
 
+    /// The condition of everything.
+    pub(crate) async fn overview(&self) -> Result<proto::GetOverviewResponse, CallError> {
+        let request = proto::GetOverviewRequest {};
+        let answer = ask(CALL_LIMIT, call!(self.client.get_overview(request))).await?;
+        Ok(answer.into_inner())
+    }
+
     async fn get_cluster(&self, limit: Duration) -> Result<proto::GetClusterResponse, CallError> {
         let request = proto::GetClusterRequest {};
         let answer = ask(limit, call!(self.client.get_cluster(request))).await?;

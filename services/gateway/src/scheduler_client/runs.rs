@@ -60,10 +60,11 @@ impl RunClient {
         }
     }
 
-    /// One run.
-    pub(crate) async fn run(&self, id: &str) -> Result<proto::Run, CallError> {
+    /// One run, with its cause if that is wanted.
+    pub(crate) async fn run(&self, id: &str, include_cause: bool) -> Result<proto::Run, CallError> {
         let request = proto::GetRunRequest {
             run_id: id.to_owned(),
+            include_cause,
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.get_run(request))).await;
         present(one(answer)?.into_inner().run, "GetRunResponse.run")

@@ -108,15 +108,31 @@ impl TaskClient {
         status: Option<TaskStatus>,
         include_events: bool,
     ) -> Result<Vec<proto::TaskState>, CallError> {
+        let status = status.map_or(proto::TaskStatus::Unspecified, task_status_to_wire);
+        self.list_states(proto::ListTaskStatesRequest {
+            status: status.into(),
+            include_events,
+            include_current: false,
+        })
+        .await
+    }
+
+    /// The states of all tasks at this moment, by name.
+    pub(crate) async fn current_states(&self) -> Result<Vec<proto::TaskState>, CallError> {
+        self.list_states(proto::ListTaskStatesRequest {
+            include_current: true,
+            ..proto::ListTaskStatesRequest::default()
+        })
+        .await
+    }
+
+    async fn list_states(
+        &self,
+        request: proto::ListTaskStatesRequest,
+    ) -> Result<Vec<proto::TaskState>, CallError> {
         let parts = ask(CALL_LIMIT, || {
             let mut client = self.client.clone();
             async move {
-                let request = proto::ListTaskStatesRequest {
-                    status: status
-                        .map_or(proto::TaskStatus::Unspecified, task_status_to_wire)
-                        .into(),
-                    include_events,
-                };
                 let parts = client.list_task_states(request).await?;
                 self.all(parts.into_inner()).await
             }

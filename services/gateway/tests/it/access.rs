@@ -105,10 +105,12 @@ fn row(operation: &str) -> (Least, bool) {
     match operation {
         "getHealth" => (Nothing, true),
         "getOverallStatus" | "getTaskStatuses" | "getTaskStatus" | "getClusterStatus"
-        | "getTasks" | "getTask" | "explainTask" | "getTerraformState" | "getRuns" | "getRun"
-        | "getRunLog" | "followRuns" | "getDocument" | "getDocumentAsYaml" => (Read, true),
-        "getConfiguration" | "getQueue" => (Read, false),
+        | "getTasks" | "getCurrentStates" | "getTask" | "explainTask" | "getTerraformState"
+        | "getRuns" | "getRun" | "getRunLog" | "followRuns" | "getDocument"
+        | "getDocumentAsYaml" => (Read, true),
+        "getConfiguration" | "getQueue" | "getOverview" => (Read, false),
         "updateTask" | "releaseTask" | "cancelRun" => (Operate, true),
+        "drainWorker" => (Operate, false),
         "createTask"
         | "replaceTask"
         | "deleteTask"

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_proto::cluster::v1::{
     GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
-    Member,
+    GetOverviewRequest, GetOverviewResponse, Member,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -17,6 +17,7 @@ use tonic::{Request, Response, Status};
 pub(crate) struct MemoryCluster {
     answer: Arc<Mutex<Result<GetClusterResponse, Status>>>,
     configuration: Arc<Mutex<GetConfigurationResponse>>,
+    overview: Arc<Mutex<GetOverviewResponse>>,
     first: Arc<Mutex<VecDeque<Status>>>,
     calls: Arc<AtomicUsize>,
     /// Each call takes a permit before it answers.
@@ -43,6 +44,7 @@ impl MemoryCluster {
         Self {
             answer: Arc::new(Mutex::new(Ok(answer))),
             configuration: Arc::default(),
+            overview: Arc::default(),
             first: Arc::default(),
             calls: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -72,6 +74,12 @@ impl MemoryCluster {
     /// Gives this configuration.
     pub(crate) fn configured(self, configuration: GetConfigurationResponse) -> Self {
         *self.configuration.lock().unwrap() = configuration;
+        self
+    }
+
+    /// Gives this overview.
+    pub(crate) fn overviewed(self, overview: GetOverviewResponse) -> Self {
+        *self.overview.lock().unwrap() = overview;
         self
     }
 
@@ -106,6 +114,13 @@ impl ClusterService for MemoryCluster {
         _request: Request<GetConfigurationRequest>,
     ) -> Result<Response<GetConfigurationResponse>, Status> {
         Ok(Response::new(self.configuration.lock().unwrap().clone()))
+    }
+
+    async fn get_overview(
+        &self,
+        _request: Request<GetOverviewRequest>,
+    ) -> Result<Response<GetOverviewResponse>, Status> {
+        Ok(Response::new(self.overview.lock().unwrap().clone()))
     }
 }
 

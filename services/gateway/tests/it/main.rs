@@ -22,6 +22,7 @@ mod hostile;
 mod log;
 mod logs;
 mod lost;
+mod overview;
 mod queue;
 mod run_answers;
 mod runs;

@@ -63,6 +63,7 @@ pub(crate) fn explanation(name: &str) -> Explanation {
             text: "the next attempt is not due".to_owned(),
             until: Some(moment(5)),
         }],
+        state: None,
     }
 }
 

@@ -73,6 +73,8 @@ pub(crate) fn planned_run() -> Run {
         remote_run: Some(remote_run()),
         details: Some(details()),
         requested_by: String::new(),
+        worker_id: String::new(),
+        cause: Vec::new(),
     }
 }
 

@@ -20,6 +20,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
+use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::{Endpoints, memory_transport};
 use cts_telemetry::Signals;
 use cts_tls::ServerTls;
@@ -197,6 +198,7 @@ impl Stage {
         let deps = Deps {
             tasks: TaskServiceClient::new(channel.clone()),
             cluster: ClusterServiceClient::new(channel.clone()),
+            workers: WorkerServiceClient::new(channel.clone()),
             runs: RunServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
             access: AccessServiceClient::new(channel),

@@ -334,6 +334,7 @@ fn state(name: &str, status: TaskStatus, enabled: bool, provider: &str, events: 
     TaskState {
         hold: None,
         check_error: String::new(),
+        current: None,
         task_name: name.into(),
         status: status.into(),
         enabled,

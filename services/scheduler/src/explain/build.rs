@@ -7,14 +7,16 @@ use cts_core::runs::{RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
 use cts_core::state::StateRecord;
 use cts_core::{Blocked, Clock, TaskName, TaskPhase, excerpt, losses_text, unschedulable_reason};
+use cts_proto::run::v1::Run;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
 
-use super::known::{
-    DecisionKind, Known, KnownDecision, KnownProblem, KnownUnreadable, KnownView, Written,
-};
+use super::cause::cause;
+use super::current::{self, hosts};
+use super::known::{DecisionKind, Known, KnownDecision, Written};
+use super::views::{told_problems, unreadable_text, view};
 use crate::grpc::wire::run_to_wire;
 use crate::leader::unschedulable::candidate;
 use crate::liveness::FORGOTTEN_AFTER;
@@ -41,6 +43,10 @@ struct Facts {
     state_conflict: Option<String>,
     /// The other task of its concurrency group that is applying.
     applying: Option<TaskName>,
+    /// Causes of the current and the last run.
+    causes: [Vec<String>; 2],
+    /// Its state now.
+    state: Option<proto::CurrentState>,
     led: bool,
     now: DateTime<Utc>,
 }
@@ -58,7 +64,7 @@ pub(crate) async fn explain(
     };
     let written = store.explanation(name).await?;
     // Notes of another version may be unreadable; they are ignored then.
-    let written = written.and_then(|text| serde_json::from_str(&text).ok());
+    let written: Option<Written> = written.and_then(|text| serde_json::from_str(&text).ok());
     let filter = RunFilter {
         task: Some(name.clone()),
         limit: RUNS,
@@ -72,6 +78,10 @@ pub(crate) async fn explain(
     let running = |run: &RunRecord| run.status == RunStatus::Running;
     let current = current.into_iter().max_by_key(running);
     let last = ended.into_iter().max_by_key(|run| run.finished_at);
+    let causes = [
+        cause_of(store, current.as_ref()).await?,
+        cause_of(store, last.as_ref()).await?,
+    ];
     let members = store.members(leadership).await?;
     let state = store.task_state(name).await?;
     let terraform_state = store.terraform_state(name).await?;
@@ -83,8 +93,27 @@ pub(crate) async fn explain(
     let settings = store.settings().await?;
     let mut in_force = settings.iter().filter(|known| known.in_force);
     let in_force = in_force.find(|known| known.scope == scope);
+    let in_force = in_force.map(|known| known.number);
+    let workers = store.workers(FORGOTTEN_AFTER).await?;
+    let candidates = workers.iter().map(|worker| candidate(worker, in_force));
+    let no_worker = unschedulable_reason(candidates, &task.spec.requirement);
+    let no_worker = no_worker.map(|reason| reason.to_string());
+    // Read after the store: a run that was due when it was read must not seem to wait.
+    let now = clock.now();
+    let shown = state.as_ref().map(|state| {
+        let facts = current::Facts {
+            state,
+            deleting: task.phase == TaskPhase::Deleting,
+            run: current.as_ref(),
+            known: written.as_ref().map(|written| &written.known),
+            no_worker: no_worker.as_deref(),
+        };
+        facts.current(&hosts(&workers), now)
+    });
     let facts = Facts {
-        settings: in_force.map(|known| known.number),
+        settings: in_force,
+        causes,
+        state: shown,
         applying: applying.filter(|applying| applying != name),
         check_error: state.as_ref().and_then(|state| state.check_error.clone()),
         held: state.and_then(|state| state.held),
@@ -92,13 +121,26 @@ pub(crate) async fn explain(
         written,
         current,
         last,
-        workers: store.workers(FORGOTTEN_AFTER).await?,
+        workers,
         led: members.iter().any(|member| member.leader),
         task,
-        // Read after the store: a run that was due when it was read must not seem to wait.
-        now: clock.now(),
+        now,
     };
     Ok(Some(facts.build()))
+}
+
+async fn cause_of(store: &dyn Store, run: Option<&RunRecord>) -> Result<Vec<String>, StoreError> {
+    match run {
+        Some(run) => cause(store, run).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+fn with_cause(run: RunRecord, cause: Vec<String>) -> Run {
+    Run {
+        cause,
+        ..run_to_wire(run)
+    }
 }
 
 /// Why a task's state is in a conflict that is not decided.
@@ -131,6 +173,8 @@ impl Facts {
             written,
             current,
             last,
+            causes: [cause_of_current, cause_of_last],
+            state,
             now,
             ..
         } = self;
@@ -165,9 +209,10 @@ impl Facts {
                 .filter(|at| *at > now && task.spec.enabled)
                 .map(convert::timestamp_to_wire),
             last_decision: decision.map(told_decision),
-            current_run: current.map(run_to_wire),
-            last_run: last.map(run_to_wire),
+            current_run: current.map(|run| with_cause(run, cause_of_current)),
+            last_run: last.map(|run| with_cause(run, cause_of_last)),
             obstacles,
+            state,
         }
     }
 
@@ -323,60 +368,6 @@ fn obstacle(kind: ObstacleKind, text: String, until: Option<DateTime<Utc>>) -> p
         kind: kind.into(),
         text,
         until: until.map(convert::timestamp_to_wire),
-    }
-}
-
-/// The text of an obstacle for keys that cannot be read.
-fn unreadable_text(view: &str, unreadable: &KnownUnreadable) -> String {
-    let KnownUnreadable {
-        keys,
-        waits,
-        left_out,
-    } = unreadable;
-    let text = format!("values of {view} are not text in UTF-8, or longer than 2 MiB: {keys}");
-    match left_out {
-        _ if *waits => format!("{text}; the task was never applied, and waits for them"),
-        None => format!("{text}; the values that were applied last are used"),
-        Some(left_out) => format!(
-            "{text}; the values that were applied last are used, and keys without one are left out: {left_out}"
-        ),
-    }
-}
-
-/// The problems that hinder the reading of these views, with the first as the example; `None` without problems.
-fn told_problems(views: &[&KnownView]) -> Option<String> {
-    let mut problems = views
-        .iter()
-        .filter_map(|view| Some((&view.name, view.problem.as_ref()?)));
-    let (name, problem) = problems.next()?;
-    let more = match problems.count() {
-        0 => String::new(),
-        others => format!(" (and {others} more)"),
-    };
-    let since = problem.since.to_rfc3339_opts(SecondsFormat::Secs, true);
-    let text = &problem.text;
-    Some(format!("{name}{more} cannot be read since {since}: {text}"))
-}
-
-fn problem(problem: KnownProblem, now: DateTime<Utc>) -> proto::ViewProblem {
-    // A past try was the newest of many that was stored.
-    let next_try = problem.next_try.filter(|at| *at > now);
-    proto::ViewProblem {
-        text: problem.text,
-        since: Some(convert::timestamp_to_wire(problem.since)),
-        next_try: next_try.map(convert::timestamp_to_wire),
-        last_answer: problem.last_answer.map(convert::timestamp_to_wire),
-    }
-}
-
-fn view(view: KnownView, now: DateTime<Utc>) -> proto::ObservedView {
-    proto::ObservedView {
-        name: view.name,
-        complete: view.complete,
-        revision: view.revision,
-        changed_at: view.changed_at.map(convert::timestamp_to_wire),
-        triggers: view.triggers,
-        problem: view.problem.map(|known| problem(known, now)),
     }
 }
 

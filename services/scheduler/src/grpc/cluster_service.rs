@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{ConfigurationFingerprint, TaskDifference};
+use cts_core::{Clock, ConfigurationFingerprint, TaskDifference};
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_rpc::{HealthSwitch, convert};
 use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
+use crate::grpc::overview::overview;
 use crate::grpc::status::OrStatus as _;
 use crate::leader::settings::other_settings;
 use crate::liveness::LOST;
@@ -27,6 +28,7 @@ pub(crate) struct ClusterEndpoint {
     pub(crate) time_to_live: Duration,
     /// Follows whether this replica can request the leadership, which is a write.
     pub(crate) health: HealthSwitch,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 #[tonic::async_trait]
@@ -67,6 +69,14 @@ impl ClusterService for ClusterEndpoint {
     ) -> Result<Response<proto::GetConfigurationResponse>, Status> {
         let configuration = self.configuration().await;
         configuration.map(Response::new).or_status()
+    }
+
+    async fn get_overview(
+        &self,
+        _request: Request<proto::GetOverviewRequest>,
+    ) -> Result<Response<proto::GetOverviewResponse>, Status> {
+        let overview = overview(&*self.store, self.time_to_live, &*self.clock).await;
+        overview.map(Response::new).or_status()
     }
 }
 

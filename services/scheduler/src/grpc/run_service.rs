@@ -30,16 +30,16 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use crate::access::recorder::{note, outcome_of, record};
-use crate::explain::waiting_for;
+use crate::explain::{cause, waiting_for};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
+use crate::grpc::queue::queue;
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
 use crate::identities::Identities;
 use crate::leader::first_pass::FirstPass;
 use crate::leader::mode::Mode;
 use crate::leader::recent_inputs::RecentInputs;
-use crate::leader::unschedulable::{self, UNSCHEDULABLE_AFTER};
-use crate::liveness::{FORGOTTEN_AFTER, is_lost};
+use crate::liveness::FORGOTTEN_AFTER;
 use crate::notifier::Notifier;
 use crate::run_spans::RunSpans;
 
@@ -286,9 +286,15 @@ impl RunService for RunEndpoint {
         &self,
         request: Request<proto::GetRunRequest>,
     ) -> Result<Response<proto::GetRunResponse>, Status> {
-        let run = convert::run_id(&request.into_inner().run_id)?;
-        let found = self.found(run).await.or_status()?;
-        let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
+        let request = request.into_inner();
+        let id = convert::run_id(&request.run_id)?;
+        let found = self.found(id).await.or_status()?;
+        let mut run = found.ok_or_else(|| Status::not_found(format!("there is no run {id}")))?;
+        if request.include_cause
+            && let Some(record) = self.store.run(id).await.or_status()?
+        {
+            run.cause = cause(&*self.store, &record).await.or_status()?;
+        }
         Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
     }
 
@@ -307,35 +313,9 @@ impl RunService for RunEndpoint {
         &self,
         _request: Request<proto::GetQueueRequest>,
     ) -> Result<Response<proto::GetQueueResponse>, Status> {
-        let depth = self.store.queue_depth().await.or_status()?;
         let workers = self.store.workers(FORGOTTEN_AFTER).await.or_status()?;
-        let waiting = self
-            .store
-            .waiting_runs(UNSCHEDULABLE_AFTER)
-            .await
-            .or_status()?;
-        let waiting = waiting.into_iter().filter_map(|runs| {
-            Some(proto::WaitingRuns {
-                reason: unschedulable::reason(&runs, &workers)?,
-                runs: runs.runs,
-                oldest: Some(convert::duration_to_wire(runs.oldest)),
-                task_name: runs.task.into(),
-            })
-        });
-        let waiting = waiting.collect();
-        let slots = workers
-            .iter()
-            .filter(|worker| !is_lost(worker) && !worker.worker.draining)
-            .map(|worker| u64::from(worker.worker.slots))
-            .sum();
-        Ok(Response::new(proto::GetQueueResponse {
-            queued: depth.queued,
-            ready: depth.ready,
-            running: depth.running,
-            oldest_ready: depth.oldest_ready.map(convert::duration_to_wire),
-            slots,
-            waiting,
-        }))
+        let queue = queue(&*self.store, &workers).await.or_status()?;
+        Ok(Response::new(queue))
     }
 
     async fn follow_runs(

@@ -1,6 +1,5 @@
 //! `cts.task.v1.TaskService`.
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use cts_core::{Clock, TaskName};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_server::TaskService;
 use cts_rpc::{chunks, convert};
-use cts_store::{Store, StoredTask, TaskState};
+use cts_store::{Store, StoredTask};
 use futures::Stream;
 use tokio_stream::StreamExt as _;
 use tokio_util::task::TaskTracker;
@@ -20,6 +19,7 @@ use tonic::{Request, Response, Status};
 use crate::access::recorder::{note, record};
 use crate::explain::explain;
 use crate::grpc::status::OrStatus as _;
+use crate::grpc::task_states::{on_wire, state_to_wire, with_current};
 use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task};
 
 #[derive(Debug)]
@@ -69,9 +69,12 @@ impl TaskService for TaskEndpoint {
         let request = request.into_inner();
         let status = convert::task_status_from_wire(request.status());
         let states = self.store.task_states(status).await.or_status()?;
-        let states = states
-            .into_iter()
-            .map(move |state| wire(state, request.include_events));
+        let states = if request.include_current {
+            with_current(&*self.store, states, request.include_events, &*self.clock).await
+        } else {
+            Ok(on_wire(states, request.include_events))
+        };
+        let states = states.or_status()?;
         let parts = chunks(states, prost::Message::encoded_len)
             .map(|states| Ok(proto::ListTaskStatesResponse { states }));
         Ok(Response::new(Box::pin(
@@ -95,7 +98,7 @@ impl TaskService for TaskEndpoint {
         let name = known_name(&request.name)?;
         let state = self.store.task_state(&name).await.or_status()?;
         let state = state.ok_or_else(|| unknown_task(name.as_str()))?;
-        let state = wire(state, request.include_events);
+        let state = state_to_wire(state, request.include_events);
         Ok(Response::new(proto::GetTaskStateResponse {
             state: Some(state),
         }))
@@ -353,43 +356,4 @@ fn with_draft(record: AuditRecord, draft: &cts_core::TaskDraft) -> AuditRecord {
 /// A text that cannot be a name names no task.
 fn known_name(text: &str) -> Result<TaskName, Status> {
     text.parse().map_err(|_no_name| unknown_task(text))
-}
-
-fn wire(state: TaskState, include_events: bool) -> proto::TaskState {
-    // Deprecated members: the values that the events name, or the task where no event exists.
-    let distinct = |list: fn(&cts_core::EventConfig) -> &Vec<String>| -> Vec<String> {
-        let all: BTreeSet<_> = state
-            .events
-            .iter()
-            .flat_map(|event| list(&event.config))
-            .collect();
-        all.into_iter().cloned().collect()
-    };
-    let (providers, services) = if state.events.is_empty() {
-        (state.providers, state.services)
-    } else {
-        (
-            distinct(|config| &config.providers),
-            distinct(|config| &config.services),
-        )
-    };
-    proto::TaskState {
-        task_name: state.task.into(),
-        status: convert::task_status_to_wire(state.status).into(),
-        enabled: state.enabled,
-        providers,
-        services,
-        event_count: u32::try_from(state.events.len()).unwrap_or(u32::MAX),
-        events: if include_events {
-            state
-                .events
-                .into_iter()
-                .map(convert::event_to_wire)
-                .collect()
-        } else {
-            Vec::new()
-        },
-        hold: state.held.map(convert::hold_to_wire),
-        check_error: state.check_error.unwrap_or_default(),
-    }
 }

@@ -30,6 +30,11 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
         waiting_for: record.waiting_for.unwrap_or_default(),
         remote_run: record.remote_run.map(convert::remote_run_to_wire),
         requested_by: record.requested_by.unwrap_or_default(),
+        worker_id: record
+            .worker
+            .map(|worker| worker.to_string())
+            .unwrap_or_default(),
+        cause: Vec::new(),
     }
 }
 

@@ -219,6 +219,7 @@ faulty! {
     fn archived_rows(&self, archive: ArchiveId, after: u64, limit: u32) -> Result<Vec<ArchivedRow>, StoreError>;
     fn explain(&self, leader: LeaderEpoch, explanations: &[(TaskName, String)]) -> Result<(), LeaderError>;
     fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
+    fn explanations(&self) -> Result<Vec<(TaskName, String)>, StoreError>;
     fn version(&self) -> Result<String, StoreError>;
     fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
     fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;

@@ -19,6 +19,7 @@ mod leases;
 mod membership;
 mod modes;
 mod modules;
+mod overviews;
 mod partial_data;
 mod played_watcher;
 mod remote_runs;

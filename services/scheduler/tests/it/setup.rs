@@ -163,7 +163,10 @@ impl Setup {
     }
 
     pub(crate) async fn run(&self, id: &str) -> Result<run::Run, tonic::Status> {
-        let request = run::GetRunRequest { run_id: id.into() };
+        let request = run::GetRunRequest {
+            run_id: id.into(),
+            include_cause: true,
+        };
         let response = self.runs.clone().get_run(request).await?;
         Ok(response.into_inner().run.unwrap())
     }

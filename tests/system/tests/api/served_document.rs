@@ -43,6 +43,8 @@ async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
         "GET /v1/health",
         "GET /v1/openapi.json",
         "GET /v1/openapi.yaml",
+        "GET /v1/overview",
+        "GET /v1/overview/tasks",
         "GET /v1/queue",
         "GET /v1/runs",
         "GET /v1/runs/{id}",
@@ -61,6 +63,7 @@ async fn it_is_the_one_of_the_repository_and_its_paths_are_there() {
         "POST /v1/tasks/{name}/destroy-plan",
         "POST /v1/tasks/{name}/release",
         "POST /v1/tasks/{name}/state",
+        "POST /v1/workers/{id}/drain",
         "PUT /v1/tasks/{name}",
     ];
     assert_eq!(operations, expected);

@@ -89,7 +89,7 @@ async fn commands_options_and_values_are_offered() {
     place.write("conf/cts.hcl", "");
     place.write("conf/cts.pem", "");
     for (line, expected) in [
-        ("cts sta", &["start"][..]),
+        ("cts star", &["start"][..]),
         ("cts task li", &["list"]),
         ("cts start --config-d", &["--config-dir"]),
         ("cts start -config-d", &["--config-dir"]),

@@ -13,6 +13,7 @@ mod import;
 mod ours;
 mod real;
 mod run;
+mod run_ids;
 mod tls_words;
 
 use cts_testkit::{ScriptedAnswer, ScriptedHttp};

@@ -6,6 +6,7 @@ use cts_proto::run::v1::{RunKind, RunStatus};
 use serde_json::json;
 
 use super::prompt::ask;
+use super::run_id::{is_beginning, only};
 use super::runs::{failed, summary, unknown};
 use super::session::{ExitStatus, Session, pause};
 use crate::arguments::{Cancel, Output};
@@ -16,15 +17,19 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Cancel) -> Result<(
     if options.force && !options.auto_approve && !is_approved(session, id).await? {
         return Ok(());
     }
-    let run = client
-        .cancel_run(id, options.force)
-        .await
-        .map_err(|error| {
-            if error.is_not_found() {
-                return unknown(session, id);
-            }
-            failed(session, "cancel the run", &error)
-        })?;
+    let cancelled = match client.cancel_run(id, options.force).await {
+        Err(error) if error.is_not_found() && is_beginning(id) => {
+            let id = only(session, &client, id).await?;
+            client.cancel_run(&id, options.force).await
+        }
+        cancelled => cancelled,
+    };
+    let run = cancelled.map_err(|error| {
+        if error.is_not_found() {
+            return unknown(session, id);
+        }
+        failed(session, "cancel the run", &error)
+    })?;
     let run = if run.status() == RunStatus::Running && !options.detach {
         ended(session, &client, run).await?
     } else {

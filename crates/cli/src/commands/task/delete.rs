@@ -22,14 +22,19 @@ enum End {
 pub(super) async fn run(session: &mut Session<'_>, options: &Delete) -> Result<(), ExitStatus> {
     let name = session.one_name("delete", &options.names)?;
     let client = session.client(&options.client)?;
-    let end = end_of(&client, name, options.retain).await;
+    let headline = format!("Error: unable to delete '{name}'");
+    let end = match end_of(&client, name, options.retain).await {
+        Ok(end) => end,
+        Err(error) if session.is_ours() => return Err(session.refused(&headline, &error)),
+        // The original asks first.
+        Err(_unknown) => End::Stays,
+    };
     if !options.auto_approve && !is_approved(session, &client, name, end).await? {
         return Ok(());
     }
     session
         .ui
         .info(&format!("Marking task '{name}' for deletion..."));
-    let headline = format!("Error: unable to delete '{name}'");
     client
         .delete_task(name, end == End::IsRetained)
         .await
@@ -54,18 +59,17 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Delete) -> Result<(
 }
 
 /// Determines the fate of the infrastructure. If the task cannot be read, its deletion, which did not
-/// announce a destruction, retains the infrastructure; that a task does not exist is reported by the deletion
-/// itself.
-async fn end_of(client: &ApiClient, name: &str, retain: bool) -> End {
+/// announce a destruction, retains the infrastructure. An error means that the task does not exist.
+async fn end_of(client: &ApiClient, name: &str, retain: bool) -> Result<End, CallError> {
     if retain {
-        return End::IsRetained;
+        return Ok(End::IsRetained);
     }
     match client.task(name).await {
-        Ok(task) if task.is_suspended() => End::GoesOn,
-        Ok(task) if task.is_destroyed() => End::IsDestroyed,
-        Ok(_retained) => End::Stays,
-        Err(error) if error.is_not_found() => End::Stays,
-        Err(_unknown) => End::IsRetained,
+        Ok(task) if task.is_suspended() => Ok(End::GoesOn),
+        Ok(task) if task.is_destroyed() => Ok(End::IsDestroyed),
+        Ok(_retained) => Ok(End::Stays),
+        Err(error) if error.is_not_found() => Err(error),
+        Err(_unread) => Ok(End::IsRetained),
     }
 }
 
@@ -97,10 +101,17 @@ async fn is_approved(
         ui.output(" - Terraform DESTROYS what is left.");
         ui.output(" - With `-retain` what is left stays, and the task is deleted.");
     } else {
+        let is_ours = session.is_ours();
         let ui = &mut session.ui;
         ui.info(&format!("Do you want to delete '{name}'?"));
         ui.output(" - This action cannot be undone.");
-        ui.output(" - Deleting a task does not destroy the infrastructure that it manages.");
+        if is_ours {
+            ui.output(&format!(
+                " - '{name}' will be removed from cts; its infrastructure stays."
+            ));
+        } else {
+            ui.output(" - Deleting a task does not destroy the infrastructure that it manages.");
+        }
         ui.output(" - A task that is not running is deleted at once.");
         ui.output(" - A running task is deleted when its run is over.");
     }

@@ -1,7 +1,7 @@
 //! `cts task events`.
 
 use cts_api_client::Event;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::session::{ExitStatus, Session};
 use super::table::table;
@@ -31,15 +31,15 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
 /// A table of events; with the addresses of remote runs if there are any.
 fn listing(events: &[Event]) -> String {
     if events.iter().all(|event| event.remote_url.is_none()) {
-        let header = ["STARTED", "TOOK", "RESULT", "ID", "ERROR"];
+        let header = ["STARTED", "TOOK", "RESULT", "RUN", "ERROR"];
         return table(header, events.iter().map(row));
     }
     let row = |event: &Event| {
-        let [started, took, result, id, error] = row(event);
+        let [started, took, result, run, error] = row(event);
         let url = event.remote_url.clone().unwrap_or_default();
-        [started, took, result, id, url, error]
+        [started, took, result, run, url, error]
     };
-    let header = ["STARTED", "TOOK", "RESULT", "ID", "REMOTE RUN", "ERROR"];
+    let header = ["STARTED", "TOOK", "RESULT", "RUN", "REMOTE RUN", "ERROR"];
     table(header, events.iter().map(row))
 }
 
@@ -48,9 +48,15 @@ fn row(event: &Event) -> [String; 5] {
         local(event.start_time),
         duration(event.end_time - event.start_time),
         result(event).to_owned(),
-        event.id.clone(),
+        run_of(event).to_owned(),
         first_line(event),
     ]
+}
+
+/// The id of its run; empty for a tick that found nothing new, which has none.
+fn run_of(event: &Event) -> &str {
+    let run = event.other.get("run_id").and_then(Value::as_str);
+    run.unwrap_or_default()
 }
 
 /// How a run ended, in a word.

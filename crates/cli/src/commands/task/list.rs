@@ -2,31 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use cts_api_client::{CallError, Task, TaskStatus};
+use cts_api_client::{CallError, CurrentState, Task, TaskStatus};
 use serde_json::{Map, Value, json};
 
 use super::session::{ExitStatus, Session};
+use super::state_text;
 use super::table::table;
 use crate::arguments::{Output, QueryOptions};
 
-/// The status of a task that came after the statuses were asked for.
+/// The status or state of a task that came after these were asked for, or whose server does not send states.
 const NOT_KNOWN: &str = "unknown";
 
 pub(super) async fn run(session: &mut Session<'_>, query: &QueryOptions) -> Result<(), ExitStatus> {
     let client = session.client(&query.client)?;
-    let answers =
-        async { Ok::<_, CallError>((client.tasks().await?, client.task_statuses().await?)) };
-    let (tasks, statuses) = answers.await.map_err(|error| {
+    let answers = async {
+        let (tasks, statuses) = (client.tasks().await?, client.task_statuses().await?);
+        // Earlier versions, and Consul-Terraform-Sync, do not have them.
+        let states = match client.current_states().await {
+            Err(error) if error.is_unsupported() => BTreeMap::new(),
+            states => states?,
+        };
+        Ok::<_, CallError>((tasks, statuses, states))
+    };
+    let (tasks, statuses, states) = answers.await.map_err(|error| {
         let headline = "Error: unable to list the tasks";
         session.call_failed(headline, &error)
     })?;
     let text = match query.output {
-        Output::Json => document(&tasks, &statuses),
+        Output::Json => document(&tasks, &statuses, &states),
         Output::Table if tasks.is_empty() => {
             session.ui.note("There are no tasks.");
             return Ok(());
         }
-        Output::Table => rows(&tasks, &statuses),
+        Output::Table => rows(&tasks, &statuses, &states),
     };
     session.ui.result(&text);
     Ok(())
@@ -38,24 +46,41 @@ fn status<'a>(task: &Task, statuses: &'a BTreeMap<String, TaskStatus>) -> &'a st
         .map_or(NOT_KNOWN, |status| status.status.as_str())
 }
 
-fn rows(tasks: &[Task], statuses: &BTreeMap<String, TaskStatus>) -> String {
+fn rows(
+    tasks: &[Task],
+    statuses: &BTreeMap<String, TaskStatus>,
+    states: &BTreeMap<String, CurrentState>,
+) -> String {
     let rows = tasks.iter().map(|task| {
+        let state = states.get(&task.name);
         [
             task.name.clone(),
+            state.map_or_else(|| NOT_KNOWN.to_owned(), |state| state_text::name(state)),
             status(task, statuses).to_owned(),
             yes_or_no(task.enabled).to_owned(),
             trigger(&task.condition),
             task.module.clone(),
         ]
     });
-    table(["NAME", "STATUS", "ENABLED", "CONDITION", "MODULE"], rows)
+    table(
+        ["NAME", "STATE", "STATUS", "ENABLED", "CONDITION", "MODULE"],
+        rows,
+    )
 }
 
-fn document(tasks: &[Task], statuses: &BTreeMap<String, TaskStatus>) -> String {
-    let tasks: Vec<Value> = tasks
-        .iter()
-        .map(|task| with_status(task, status(task, statuses)))
-        .collect();
+fn document(
+    tasks: &[Task],
+    statuses: &BTreeMap<String, TaskStatus>,
+    states: &BTreeMap<String, CurrentState>,
+) -> String {
+    let tasks = tasks.iter().map(|task| {
+        let mut document = with_status(task, status(task, statuses));
+        if let Some(state) = states.get(&task.name) {
+            document["state"] = json!(state);
+        }
+        document
+    });
+    let tasks: Vec<Value> = tasks.collect();
     format!("{:#}\n", json!({ "tasks": tasks }))
 }
 

@@ -1,6 +1,11 @@
 //! Asking before something is done (docs/cli.md#the-prompt).
 
 use super::session::{ExitStatus, Session};
+use super::ui::AskError;
+
+/// For a question that an input without a terminal does not answer.
+const NO_ANSWER: &str =
+    "Nothing answers the question: run the command on a terminal, or approve with -auto-approve";
 
 /// Action on a task that needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +78,11 @@ pub(super) async fn ask(session: &mut Session<'_>, cancelled: &str) -> Result<bo
         }
         Err(error) => {
             let headline = format!("Error asking for approval: {error}");
-            Err(session.fail(&headline, ""))
+            let hint = match error {
+                AskError::EndOfInput if session.is_ours() => NO_ANSWER,
+                _ => "",
+            };
+            Err(session.fail(&headline, hint))
         }
     }
 }

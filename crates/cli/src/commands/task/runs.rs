@@ -7,6 +7,7 @@ use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{RemoteRun, ResourceCounts, RunDetails, RunOutput};
 use serde_json::json;
 
+use super::run_id::find;
 use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
 use super::time_text::{duration, length, local, moment};
@@ -43,12 +44,7 @@ pub(super) async fn show(
     id: &str,
 ) -> Result<(), ExitStatus> {
     let client = session.client(&query.client)?;
-    let run = client.run(id).await.map_err(|error| {
-        if error.is_not_found() {
-            return unknown(session, id);
-        }
-        failed(session, "show the run", &error)
-    })?;
+    let run = find(session, &client, id).await?;
     let text = match query.output {
         Output::Json => format!("{:#}\n", json!(run)),
         Output::Table => summary(&run),
@@ -150,7 +146,9 @@ pub(super) fn summary(run: &Run) -> String {
     ];
     let optional = [
         ("Asked by", run.requested_by.clone()),
+        ("Cause", run.cause.join("\n")),
         ("Waits for", run.waiting_for.clone()),
+        ("Worker", run.worker_id.clone()),
         (
             "Queued",
             moment(run.queued_at).map(local).unwrap_or_default(),

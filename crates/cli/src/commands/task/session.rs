@@ -68,7 +68,7 @@ impl Session<'_> {
         };
         let mut explanation = vec![given];
         // `cts` finds options wherever they stand.
-        if self.process_env.program != OURS {
+        if !self.is_ours() {
             explanation.push(
                 "All flags are required to appear before positional arguments if set".to_owned(),
             );
@@ -76,6 +76,11 @@ impl Session<'_> {
         explanation.push(self.help_hint(command));
         let headline = "Error: this command requires one argument";
         Err(self.missing(headline, &explanation))
+    }
+
+    /// Whether the program was called by its own name, and not by that of the original.
+    pub(super) fn is_ours(&self) -> bool {
+        self.process_env.program == OURS
     }
 
     /// Where the help of a command is.
@@ -122,7 +127,7 @@ impl Session<'_> {
     /// which does not have that command.
     pub(super) fn refused(&mut self, headline: &str, error: &CallError) -> ExitStatus {
         let printed = self.call_failed(headline, error);
-        if error.is_not_found() && self.process_env.program == OURS {
+        if error.is_not_found() && self.is_ours() {
             self.explain(LIST_HINT);
         }
         printed

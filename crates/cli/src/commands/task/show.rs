@@ -1,12 +1,14 @@
 //! `cts task show`.
 
 use cts_api_client::{CallError, Event, Task, TaskStatus};
+use cts_proto::task::v1::CurrentState;
 use serde_json::json;
 
 use super::events::result;
 use super::list::{trigger, with_status, yes_or_no};
 use super::release::held;
 use super::session::{ExitStatus, Session};
+use super::state_text;
 use super::table::sheet;
 use super::time_text::{duration, local};
 use crate::arguments::{OneTask, Output};
@@ -14,18 +16,26 @@ use crate::arguments::{OneTask, Output};
 pub(super) async fn run(session: &mut Session<'_>, wanted: &OneTask) -> Result<(), ExitStatus> {
     let OneTask { query, name } = wanted;
     let client = session.client(&query.client)?;
-    let answers =
-        async { Ok::<_, CallError>((client.task(name).await?, client.task_status(name).await?)) };
-    let (task, status) = answers
+    let answers = async {
+        let (task, status) = (client.task(name).await?, client.task_status(name).await?);
+        // Earlier versions, and Consul-Terraform-Sync, do not have it.
+        let explanation = client.explanation(name).await.ok();
+        Ok::<_, CallError>((task, status, explanation))
+    };
+    let (task, status, explanation) = answers
         .await
         .map_err(|error| session.unanswered("show", name, &error))?;
+    let state = explanation.and_then(|explanation| explanation.state.clone());
     let text = match query.output {
-        Output::Table => sheet(entries(&task, &status)),
+        Output::Table => sheet(entries(&task, &status, state.as_ref())),
         Output::Json => {
             let mut document = with_status(&task, &status.status);
             document["events"] = json!(status.events);
             if let Some(hold) = &status.hold {
                 document["hold"] = json!(hold);
+            }
+            if let Some(state) = &state {
+                document["state"] = json!(state);
             }
             format!("{document:#}\n")
         }
@@ -34,7 +44,11 @@ pub(super) async fn run(session: &mut Session<'_>, wanted: &OneTask) -> Result<(
     Ok(())
 }
 
-fn entries(task: &Task, status: &TaskStatus) -> Vec<(&'static str, String)> {
+fn entries(
+    task: &Task,
+    status: &TaskStatus,
+    state: Option<&CurrentState>,
+) -> Vec<(&'static str, String)> {
     let variables = task.variables.iter();
     let variables: Vec<String> = variables
         .map(|(key, value)| format!("{key} = {value}"))
@@ -49,11 +63,12 @@ fn entries(task: &Task, status: &TaskStatus) -> Vec<(&'static str, String)> {
         ("Variables", variables.join("\n")),
         ("Buffer period", buffer_period(task)),
     ];
-    let mut entries = vec![
-        ("Name", task.name.clone()),
+    let mut entries = vec![("Name", task.name.clone())];
+    entries.extend(state.map(|state| ("State", state_text::sentence(state))));
+    entries.extend([
         ("Status", status.status.clone()),
         ("Enabled", yes_or_no(task.enabled).to_owned()),
-    ];
+    ]);
     if task.is_suspended() {
         let name = &task.name;
         let text = format!("destruction suspended; `cts task delete {name}` goes on with it");

@@ -52,9 +52,10 @@ fn version_behind_a_word_is_something_else() {
             code(&["-config-file", "x", "-version"]),
             EXIT_UNKNOWN_COMMAND
         );
-        assert_eq!(code(&["version"]), EXIT_UNKNOWN_COMMAND);
         assert_eq!(code(&["-once", "start", "-version"]), EXIT_GROUP);
     }
+    let original = answer(InvokedAs::Original, &["version"]);
+    assert_eq!(original.code, EXIT_UNKNOWN_COMMAND);
 }
 
 #[test]
@@ -107,13 +108,14 @@ fn a_group_alone_is_an_error_and_with_help_an_answer() {
     for invoked_as in BOTH {
         let alone = answer(invoked_as, &["task"]);
         assert_eq!((alone.code, alone.stdout.as_str()), (EXIT_GROUP, ""));
-        for words in [
-            &["task", "word"][..],
-            &["task", "-once"],
-            &["task", "--"],
-            &["task", ""],
-        ] {
+        for words in [&["task", "-once"][..], &["task", "--"]] {
             assert_eq!(answer(invoked_as, words), alone, "{words:?}");
+        }
+        for words in [&["task", "word"][..], &["task", ""]] {
+            let other = answer(invoked_as, words);
+            assert_eq!((other.code, other.stdout.as_str()), (EXIT_GROUP, ""));
+            let is_page = other.stderr == alone.stderr;
+            assert_eq!(is_page, invoked_as == InvokedAs::Original, "{words:?}");
         }
         for words in [&["task", "-h"][..], &["task", "word", "-h"]] {
             let help = answer(invoked_as, words);
@@ -142,12 +144,12 @@ fn an_unknown_word_is_told_whatever_follows() {
             &["nonsense", "-version"],
             &["nonsense", "-autocomplete-install"],
             &["task create"],
-            &["help"],
         ] {
             let answer = answer(invoked_as, words);
             assert_eq!(answer.code, EXIT_UNKNOWN_COMMAND, "{words:?}");
             assert_eq!(answer.stdout, "", "{words:?}");
-            assert!(answer.stderr.contains("Usage"), "{words:?}");
+            let is_page = answer.stderr.contains("Usage");
+            assert_eq!(is_page, invoked_as == InvokedAs::Original, "{words:?}");
         }
     }
     for ours in [
@@ -157,6 +159,9 @@ fn an_unknown_word_is_told_whatever_follows() {
         "archive",
         "cluster",
         "config",
+        "status",
+        "help",
+        "version",
         "man",
         "completion",
     ] {
@@ -169,6 +174,43 @@ fn an_unknown_word_is_told_whatever_follows() {
         "{}",
         misspelt.stderr
     );
+}
+
+#[test]
+fn a_misspelt_command_is_put_right_in_two_lines() {
+    for (words, code, said) in [
+        (
+            &["task", "shwo"][..],
+            EXIT_GROUP,
+            "error: `cts task` has no command \"shwo\"; did you mean \"show\"?\n\
+             `cts task -help` lists its commands\n",
+        ),
+        (
+            &["rnus", "list"],
+            EXIT_UNKNOWN_COMMAND,
+            "error: `cts` has no command \"rnus\"; did you mean \"runs\"?\n\
+             `cts -help` lists its commands\n",
+        ),
+        (
+            &["help", "runs", "xyzzy"],
+            EXIT_UNKNOWN_COMMAND,
+            "error: `cts runs` has no command \"xyzzy\"\n`cts runs -help` lists its commands\n",
+        ),
+    ] {
+        let answer = answer(InvokedAs::Ours, words);
+        assert_eq!((answer.code, answer.stderr.as_str()), (code, said));
+    }
+}
+
+#[test]
+fn help_and_version_are_commands_too() {
+    for path in [&[][..], &["task"], &["task", "create"], &["status"]] {
+        let asked = answer(InvokedAs::Ours, &[&["help"], path].concat());
+        assert_eq!(asked, answer(InvokedAs::Ours, &[path, &["-h"]].concat()));
+        assert_eq!(asked.code, 0);
+    }
+    let version = request(InvokedAs::Ours, &["version"]);
+    assert!(matches!(version, Request::Version), "{version:?}");
 }
 
 #[test]

@@ -166,6 +166,9 @@ fn a_misspelt_option_is_put_right_under_our_name_only() {
     let words = ["start", "-confg-file=a"];
     let ours = answer(InvokedAs::Ours, &words).stderr;
     assert!(ours.contains("did you mean -config-file?"), "{ours}");
+    let short = answer(InvokedAs::Ours, &["start", "-config=a"]).stderr;
+    let hint = "did you mean -config-file or -config-dir?";
+    assert!(short.contains(hint), "{short}");
     let original = answer(InvokedAs::Original, &words);
     assert!(!original.stdout.contains("did you mean"));
     assert_eq!(original.stderr, "");

@@ -7,6 +7,7 @@ use cts_config::Config;
 use cts_proto::cluster::v1::cluster_service_server::{ClusterService, ClusterServiceServer};
 use cts_proto::cluster::v1::{
     GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
+    GetOverviewRequest, GetOverviewResponse,
 };
 use cts_rpc::{Endpoints, memory_transport};
 use cts_runtime::{ProcessEnv, Tasks};
@@ -101,6 +102,13 @@ impl ClusterService for Unready {
         &self,
         _request: Request<GetConfigurationRequest>,
     ) -> Result<Response<GetConfigurationResponse>, Status> {
+        Err(Status::unavailable(self.0.borrow().clone()))
+    }
+
+    async fn get_overview(
+        &self,
+        _request: Request<GetOverviewRequest>,
+    ) -> Result<Response<GetOverviewResponse>, Status> {
         Err(Status::unavailable(self.0.borrow().clone()))
     }
 }

@@ -17,19 +17,21 @@ use cts_proto::run::v1::{
     StateAt, StateConflict, StateKeep, TerraformState, WaitingRuns,
 };
 use cts_proto::task::v1::{
-    Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss, ObservedView,
-    Obstacle, ObstacleKind, TaskPhase, TaskState, TaskStatus, ViewProblem,
+    CurrentStateName, Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss,
+    ObservedView, Obstacle, ObstacleKind, TaskPhase, TaskState, TaskStatus, ViewProblem,
 };
 use prost_types::{Duration, Timestamp};
 
+use super::overviews::current_state;
+
 /// Id of a run, as schemas require it.
-const RUN: &str = "0197a000-0000-7000-8000-000000000001";
+pub(super) const RUN: &str = "0197a000-0000-7000-8000-000000000001";
 
 /// Address of a remote run.
 const REMOTE_URL: &str = "https://tfe.example.com/app/network/workspaces/cts-dns/runs/run-1";
 
 /// Every value of an enumeration.
-fn every<E: Word>() -> impl Iterator<Item = i32> {
+pub(super) fn every<E: Word>() -> impl Iterator<Item = i32> {
     (0..100).filter(|value| E::try_from(*value).is_ok())
 }
 
@@ -40,7 +42,7 @@ pub(super) const fn at(seconds: i64, nanos: i32) -> Timestamp {
     }
 }
 
-const fn time(seconds: i64, nanos: i32) -> Duration {
+pub(super) const fn time(seconds: i64, nanos: i32) -> Duration {
     Duration { seconds, nanos }
 }
 
@@ -223,6 +225,8 @@ pub(super) fn run() -> Run {
         remote_run: Some(remote_run()),
         details: Some(details()),
         requested_by: "token \"ci\"".into(),
+        worker_id: "w-1-0197".into(),
+        cause: vec!["web: +web-3".into()],
     }
 }
 
@@ -284,23 +288,8 @@ pub(super) fn explanation() -> Explanation {
         current_run: Some(run()),
         last_run: Some(run()),
         obstacles: every::<ObstacleKind>().map(obstacle).collect(),
+        state: Some(current_state(CurrentStateName::Running.into())),
     }
-}
-
-/// Explanations in every phase and after every decision.
-pub(super) fn explanations() -> impl Iterator<Item = Explanation> {
-    let phases = every::<TaskPhase>().map(|phase| Explanation {
-        phase,
-        ..explanation()
-    });
-    let decisions = every::<DecisionKind>().map(|kind| Explanation {
-        last_decision: Some(Decision {
-            kind,
-            ..Decision::default()
-        }),
-        ..Explanation::default()
-    });
-    phases.chain(decisions)
 }
 
 pub(super) fn hold() -> Hold {
@@ -368,6 +357,7 @@ pub(super) fn task_state() -> TaskState {
         }],
         hold: Some(hold()),
         check_error: "error tf-init for 'web': no such module".into(),
+        current: None,
     }
 }
 

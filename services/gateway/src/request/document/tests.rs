@@ -46,6 +46,9 @@ fn number(route: &Route) -> Option<u8> {
         Route::TerraformState(_) => 23,
         Route::DecideState(_) => 24,
         Route::Audit => 25,
+        Route::Overview => 26,
+        Route::CurrentStates => 27,
+        Route::DrainWorker(_) => 28,
         Route::Preflight | Route::Refused(_) => return None,
     })
 }
@@ -65,7 +68,7 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
             }
         }
     }
-    assert_eq!(routes, (0..26).collect());
+    assert_eq!(routes, (0..29).collect());
 }
 
 #[test]

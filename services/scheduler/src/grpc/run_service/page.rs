@@ -115,6 +115,7 @@ mod tests {
             started_at: None,
             finished_at: None,
             requested_by: None,
+            worker: None,
             trace: None,
         }
     }

@@ -49,9 +49,9 @@ async fn the_port_is_deprecated() {
 
 #[tokio::test]
 async fn addresses_need_a_scheme() {
-    assert_snapshot!(disable(&["-http-addr=localhost:8558"]).run().await);
+    assert_snapshot!(disable(&["-http-addr=localhost"]).run().await);
     for (address, expected) in [
-        ("127.0.0.1:8558", "is not an absolute URL"),
+        ("127.0.0.1", "is not an absolute URL"),
         ("ftp://localhost", "unknown scheme \"ftp\""),
         ("", "the address of the API is empty"),
     ] {

@@ -107,14 +107,35 @@ async fn unknown() {
 
 #[tokio::test]
 async fn nobody_gets_a_hint_to_a_command_that_the_original_does_not_have() {
-    for (call, hint) in [
-        (delete(), false),
-        (Call::cts(&["task", "delete", "web"]), true),
-    ] {
-        let server = Conversation::with([unknown_task("web"), unknown_task("web")]).await;
-        let said = server.run(call.input("yes\n"), &[GET, DELETE]).await;
-        assert_eq!(said.stdout.contains("cts task list"), hint, "{said}");
+    let server = Conversation::with([unknown_task("web"), unknown_task("web")]).await;
+    let said = server.run(delete().input("yes\n"), &[GET, DELETE]).await;
+    assert!(!said.stdout.contains("cts task list"), "{said}");
+}
+
+#[tokio::test]
+async fn an_unknown_task_fails_before_the_question() {
+    for options in [&["web"][..], &["-auto-approve", "web"]] {
+        let server = Conversation::with([unknown_task("web")]).await;
+        let call = Call::cts(&[&["task", "delete"], options].concat());
+        let said = server.run(call.input("yes\n"), &[GET]).await;
+        assert_eq!(said.code, Some(11), "{said}");
+        said.stderr_has(["unable to delete 'web'"]);
+        said.stdout_has(["cts task list"]);
+        assert!(!said.stdout.contains("Enter a value"), "{said}");
     }
+}
+
+#[tokio::test]
+async fn a_question_without_an_answer_names_the_option_that_approves() {
+    let server = Conversation::with([retained()]).await;
+    let call = Call::cts(&["task", "delete", "web"]);
+    let said = server.run(call, &[GET]).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    said.stderr_has(["Error asking for approval: EOF"]);
+    said.stdout_has([
+        "-auto-approve",
+        "'web' will be removed from cts; its infrastructure stays",
+    ]);
 }
 
 #[tokio::test]
@@ -194,7 +215,7 @@ async fn what_is_to_be_retained_is_not_destroyed() {
     let server = Conversation::with([accepted()]).await;
     let call = Call::cts(&["task", "delete", "-retain", "web"]).input("yes\n");
     let said = server.run(call, &[retain]).await;
-    assert!(said.stdout.contains("does not destroy"), "{said}");
+    assert!(said.stdout.contains("its infrastructure stays"), "{said}");
     let server = Conversation::with([Close, accepted()]).await;
     let said = server.run(delete().input("yes\n"), &[GET, retain]).await;
     assert_eq!(said.code, Some(0), "{said}");

@@ -49,6 +49,7 @@ fn events() -> Value {
             "start_time": start,
             "end_time": end,
             "task_name": "web",
+            "run_id": format!("run-of-{id}"),
             "error": error,
             "config": {"providers": [], "services": [], "source": "./m"},
         })
@@ -89,18 +90,79 @@ fn status_of_web() -> ScriptedAnswer {
     ok(json!({"web": status("web", "errored", &events())}))
 }
 
-fn two_tasks() -> [ScriptedAnswer; 2] {
+/// States of two tasks.
+fn states() -> Value {
+    json!({
+        "request_id": "x",
+        "tasks": [
+            {"name": "nightly-dns", "state": {"name": "disabled"}},
+            {"name": "web", "state": state()},
+        ],
+    })
+}
+
+fn state() -> Value {
+    json!({
+        "name": "blind",
+        "since": "2026-02-03T10:15:30Z",
+        "text": "health.service(web): cannot reach consul",
+    })
+}
+
+/// Why `web` does not run.
+fn explained() -> ScriptedAnswer {
+    ok(json!({"request_id": "x", "explanation": explanation()}))
+}
+
+fn explanation() -> Value {
+    json!({
+        "task_name": "web",
+        "revision": 3,
+        "enabled": true,
+        "phase": "ready",
+        "views": [{
+            "name": "health.service(web)",
+            "complete": true,
+            "triggers": true,
+            "revision": 7,
+            "changed_at": "2026-02-03T10:10:00Z",
+            "problem": {"text": "cannot reach consul", "since": "2026-02-03T10:15:30Z"},
+        }],
+        "last_decision": {"kind": "queued", "at": "2026-02-03T10:10:01Z", "text": "a run was queued"},
+        "last_run": {
+            "id": "id-1", "task_name": "web", "kind": "apply", "status": "succeeded",
+            "no_retry": false, "attempts": 2, "finished_at": "2026-02-03T10:11:00Z",
+        },
+        "obstacles": [{
+            "kind": "view_unreadable",
+            "text": "changes are not seen, and the data read before is used",
+        }],
+        "state": state(),
+    })
+}
+
+fn two_tasks() -> [ScriptedAnswer; 3] {
     let statuses = json!({
         "nightly-dns": status("nightly-dns", "unknown", &json!([])),
         "web": status("web", "successful", &json!([])),
     });
-    [ok(json!({"tasks": [web(), nightly()]})), ok(statuses)]
+    [
+        ok(json!({"tasks": [web(), nightly()]})),
+        ok(statuses),
+        ok(states()),
+    ]
 }
 
-const LIST: [&str; 2] = ["GET /v1/tasks", "GET /v1/status/tasks"];
-const SHOW: [&str; 2] = [
+const LIST: [&str; 3] = [
+    "GET /v1/tasks",
+    "GET /v1/status/tasks",
+    "GET /v1/overview/tasks",
+];
+const EXPLAIN: &str = "GET /v1/tasks/web/explain";
+const SHOW: [&str; 3] = [
     "GET /v1/tasks/web",
     "GET /v1/status/tasks/web?include=events",
+    EXPLAIN,
 ];
 const EVENTS: &str = "GET /v1/status/tasks/web?include=events";
 
@@ -118,13 +180,21 @@ async fn a_list_for_a_program() {
     let document: Value = serde_json::from_str(&said.stdout).unwrap();
     let (mut web, mut nightly) = (web(), nightly());
     web["status"] = "successful".into();
+    web["state"] = state();
     nightly["status"] = "unknown".into();
+    nightly["state"] = json!({"name": "disabled"});
     assert_eq!(document, json!({"tasks": [web, nightly]}));
 }
 
 #[tokio::test]
 async fn an_empty_list() {
-    let nothing = || [ok(json!({"tasks": []})), ok(json!({}))];
+    let nothing = || {
+        [
+            ok(json!({"tasks": []})),
+            ok(json!({})),
+            ok(json!({"tasks": []})),
+        ]
+    };
     let server = Conversation::with(nothing()).await;
     assert_snapshot!(server.run(cts(&["list"]), &LIST).await);
     let server = Conversation::with(nothing()).await;
@@ -135,26 +205,53 @@ async fn an_empty_list() {
 #[tokio::test]
 async fn one_task() {
     let task = ok(json!({"task": web()}));
-    let server = Conversation::with([task, status_of_web()]).await;
+    let server = Conversation::with([task, status_of_web(), explained()]).await;
     assert_snapshot!(server.run(cts(&["show", "web"]), &SHOW).await);
+}
+
+#[tokio::test]
+async fn a_server_of_an_earlier_version_sends_no_states() {
+    let page = || ScriptedAnswer::Text(404, "text/plain", "404 page not found\n".into());
+    let [tasks, statuses, _] = two_tasks();
+    let server = Conversation::with([tasks, statuses, page()]).await;
+    let said = server.run(cts(&["list"]), &LIST).await;
+    assert_eq!(said.code, Some(0), "{said}");
+    said.stdout_has(["web          unknown  successful"]);
+    let task = ok(json!({"task": web()}));
+    let server = Conversation::with([task, status_of_web(), page()]).await;
+    let said = server.run(cts(&["show", "web"]), &SHOW).await;
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(!said.stdout.contains("State:"), "{said}");
+}
+
+#[tokio::test]
+async fn why_a_task_does_not_run() {
+    let server = Conversation::with([explained()]).await;
+    assert_snapshot!(server.run(cts(&["explain", "web"]), &[EXPLAIN]).await);
+    let server = Conversation::with([explained()]).await;
+    let call = cts(&["explain", "web", "-o", "json"]);
+    let said = server.run(call, &[EXPLAIN]).await;
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(document, explanation());
 }
 
 #[tokio::test]
 async fn one_task_that_has_not_run() {
     let task = ok(json!({"task": nightly()}));
     let idle = ok(json!({"web": status("web", "unknown", &json!([]))}));
-    let server = Conversation::with([task, idle]).await;
+    let server = Conversation::with([task, idle, explained()]).await;
     assert_snapshot!(server.run(cts(&["show", "web"]), &SHOW).await);
 }
 
 #[tokio::test]
 async fn one_task_for_a_program() {
     let task = ok(json!({"task": web()}));
-    let server = Conversation::with([task, status_of_web()]).await;
+    let server = Conversation::with([task, status_of_web(), explained()]).await;
     let said = server.run(cts(&["show", "web", "-o=json"]), &SHOW).await;
     let document: Value = serde_json::from_str(&said.stdout).unwrap();
     let mut expected = web();
     expected["status"] = "errored".into();
+    expected["state"] = state();
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&document[key], value, "{key}");
     }
@@ -177,7 +274,7 @@ async fn events_of_a_task_with_remote_runs() {
     let said = server.run(cts(&["events", "web"]), &[EVENTS]).await;
     assert_snapshot!("remote_events", said);
     let task = ok(json!({"task": nightly()}));
-    let server = Conversation::with([task, answer()]).await;
+    let server = Conversation::with([task, answer(), explained()]).await;
     let said = server.run(cts(&["show", "web"]), &SHOW).await;
     assert_snapshot!("remote_task", said);
 }
@@ -240,7 +337,7 @@ async fn what_is_no_api() {
 
 #[tokio::test]
 async fn the_original_has_none_of_these() {
-    for command in ["list", "show", "events", "run"] {
+    for command in ["list", "show", "explain", "events", "logs", "run"] {
         let said = Call::original(&["task", command, "web"]).run().await;
         assert_eq!(said.code, Some(1), "{said}");
     }

@@ -36,9 +36,9 @@ async fn a_running_cts_tells_of_its_tasks() {
     let list = asked(&instance, &["list"]).await;
     assert_eq!(
         list.stdout,
-        "NAME  STATUS      ENABLED  CONDITION          MODULE\n\
-         pool  successful  yes      services: api, db  ./modules/recorder\n\
-         idle  unknown     no       services: db       ./modules/recorder\n"
+        "NAME  STATE       STATUS      ENABLED  CONDITION          MODULE\n\
+         pool  successful  successful  yes      services: api, db  ./modules/recorder\n\
+         idle  disabled    unknown     no       services: db       ./modules/recorder\n"
     );
     let list = document(&asked(&instance, &["list", "-o", "json"]).await);
     assert_eq!(list["tasks"][0]["name"], "pool");

@@ -1,0 +1,68 @@
+//! The condition of everything, and workers: cts-only endpoints (docs/rest.md#overview).
+
+use std::collections::BTreeMap;
+
+use reqwest::Method;
+
+use crate::call::Body;
+use crate::client::{ApiClient, usable};
+use crate::error::CallError;
+use crate::model::{
+    ClusterConfiguration, CurrentState, CurrentStatesAnswer, DeletionAnswer, Explanation,
+    ExplanationAnswer, Overview,
+};
+
+impl ApiClient {
+    /// Replicas, workers, queue, data of Consul and tasks at this moment, with their problems.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn overview(&self) -> Result<Overview, CallError> {
+        self.get(self.address.endpoint(&["overview"])).await
+    }
+
+    /// The states of all tasks at this moment, by name.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn current_states(&self) -> Result<BTreeMap<String, CurrentState>, CallError> {
+        let url = self.address.endpoint(&["overview", "tasks"]);
+        let answer: CurrentStatesAnswer = self.get(url).await?;
+        let tasks = answer.tasks.into_iter();
+        Ok(tasks.map(|task| (task.name, task.state)).collect())
+    }
+
+    /// Why a task ran, or why it does not.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if no task has this name.
+    pub async fn explanation(&self, name: &str) -> Result<Explanation, CallError> {
+        let url = self.address.endpoint(&["tasks", usable(name)?, "explain"]);
+        let answer: ExplanationAnswer = self.get(url).await?;
+        Ok(answer.explanation)
+    }
+
+    /// The task blocks in force, and the members that differ from them.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. Other programs with this API do not have it.
+    pub async fn cluster_configuration(&self) -> Result<ClusterConfiguration, CallError> {
+        let url = self.address.endpoint(&["cluster", "configuration"]);
+        self.get(url).await
+    }
+
+    /// Orders a worker to finish its runs, to take nothing new and to leave.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::is_not_found`] if no worker has this id.
+    pub async fn drain_worker(&self, id: &str) -> Result<(), CallError> {
+        let url = self.address.endpoint(&["workers", usable(id)?, "drain"]);
+        let answer = self.send(Method::POST, url, Body::None).await?;
+        answer.decode::<DeletionAnswer>().map(drop)
+    }
+}

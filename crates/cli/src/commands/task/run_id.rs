@@ -1,0 +1,83 @@
+//! Runs by the beginning of their id.
+
+use cts_api_client::{ApiClient, CallError, Run, RunQuery};
+
+use super::runs::{failed, unknown};
+use super::session::{ExitStatus, Session};
+
+/// Characters of a whole id.
+const WHOLE: usize = 36;
+
+/// Newest runs among which a beginning is looked for: the most of one answer.
+const NEWEST: u32 = 1000;
+
+/// Runs that an ambiguous beginning names.
+const NAMED: usize = 3;
+
+/// The run with this id, or the only one whose id begins so.
+pub(super) async fn find(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    id: &str,
+) -> Result<Run, ExitStatus> {
+    let shown = |session: &mut Session<'_>, error: &CallError, id: &str| {
+        if error.is_not_found() {
+            return unknown(session, id);
+        }
+        failed(session, "show the run", error)
+    };
+    match client.run_with_cause(id).await {
+        Ok(run) => Ok(run),
+        Err(error) if error.is_not_found() && is_beginning(id) => {
+            let id = only(session, client, id).await?;
+            let run = client.run_with_cause(&id).await;
+            run.map_err(|error| shown(session, &error, &id))
+        }
+        Err(error) => Err(shown(session, &error, id)),
+    }
+}
+
+/// The id of the run with this id, or of the only one whose id begins so. A whole id is taken as it is.
+pub(super) async fn run_id(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    id: &str,
+) -> Result<String, ExitStatus> {
+    if !is_beginning(id) {
+        return Ok(id.to_owned());
+    }
+    Ok(find(session, client, id).await?.id.clone())
+}
+
+/// Whether a text is too short for a whole id.
+pub(super) fn is_beginning(id: &str) -> bool {
+    id.len() < WHOLE
+}
+
+/// The only id that begins so.
+pub(super) async fn only(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    beginning: &str,
+) -> Result<String, ExitStatus> {
+    let query = RunQuery {
+        limit: Some(NEWEST),
+        ..RunQuery::default()
+    };
+    let page = client.runs(&query).await;
+    let page = page.map_err(|error| failed(session, "list runs", &error))?;
+    let ids = page.runs.iter().map(|run| run.id.as_str());
+    let found: Vec<&str> = ids.filter(|id| id.starts_with(beginning)).collect();
+    match found.as_slice() {
+        [only] => Ok((*only).to_owned()),
+        [] => Err(unknown(session, beginning)),
+        several => {
+            let number = several.len();
+            let headline = format!("Error: '{beginning}' is the beginning of {number} runs");
+            let named = several.iter().take(NAMED).copied();
+            let named = named.collect::<Vec<_>>().join(", ");
+            let rest = if number > NAMED { ", …" } else { "" };
+            Err(session.fail(&headline, &format!("{named}{rest}")))
+        }
+    }
+}

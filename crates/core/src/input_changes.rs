@@ -1,0 +1,251 @@
+//! How the input of a run differs from an earlier one, for people. Values of keys, which may be secret, are left out.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use crate::input::RunInput;
+use crate::service::{InstanceKey, ServiceInstance};
+
+/// Differences of one service, or of one list, that are named.
+const NAMED: usize = 5;
+
+/// Services that are named.
+const SERVICES: usize = 10;
+
+/// Describes the way from one input to a later one, a line for the task and for each service:
+/// `web: +web-3, -web-1, api-2 port 80 → 81`. Empty if the inputs are equal. Long lists are cut.
+pub fn input_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
+    let mut lines = Vec::new();
+    if before.definition.module_digest != after.definition.module_digest {
+        lines.push("the module was changed".to_owned());
+    } else if before.definition != after.definition {
+        lines.push("the task was changed".to_owned());
+    }
+    if before.settings_digest != after.settings_digest {
+        lines.push("backend or provider blocks were changed".to_owned());
+    }
+    let services = of_services(before, after);
+    let more = services.len().saturating_sub(SERVICES);
+    lines.extend(services.into_iter().take(SERVICES));
+    if more > 0 {
+        lines.push(format!("and {more} more services"));
+    }
+    let names = |input: &RunInput| -> BTreeMap<String, String> {
+        let services = input.catalog_services.iter();
+        services
+            .map(|service| (service.name.clone(), service.tags.join(",")))
+            .collect()
+    };
+    lines.extend(list("services", &names(before), &names(after)));
+    let keys = |input: &RunInput| -> BTreeMap<String, String> {
+        let keys = input.consul_kv.iter();
+        keys.map(|pair| (pair.key.clone(), pair.value.clone()))
+            .collect()
+    };
+    lines.extend(list("keys", &keys(before), &keys(after)));
+    lines
+}
+
+type Instances<'a> = BTreeMap<InstanceKey, &'a ServiceInstance>;
+
+/// The instances of each service.
+fn by_service(input: &RunInput) -> BTreeMap<&str, Instances<'_>> {
+    let mut services: BTreeMap<&str, Instances<'_>> = BTreeMap::new();
+    for instance in &input.services {
+        let of_service = services.entry(instance.name.as_str()).or_default();
+        of_service.insert(instance.key(), instance);
+    }
+    services
+}
+
+fn of_services(before: &RunInput, after: &RunInput) -> Vec<String> {
+    let (before, after) = (by_service(before), by_service(after));
+    let none = Instances::new();
+    let mut lines = BTreeMap::new();
+    for name in before.keys().chain(after.keys()) {
+        let was = before.get(name).unwrap_or(&none);
+        let is = after.get(name).unwrap_or(&none);
+        let added = is.iter().filter(|(key, _)| !was.contains_key(key));
+        let removed = was.iter().filter(|(key, _)| !is.contains_key(key));
+        let changed = is.iter().filter_map(|(key, instance)| {
+            let difference = difference(was.get(key)?, instance)?;
+            Some(format!("{} {difference}", key.id))
+        });
+        let added = added.map(|(key, _)| format!("+{}", key.id));
+        let removed = removed.map(|(key, _)| format!("-{}", key.id));
+        let parts: Vec<String> = added.chain(removed).chain(changed).collect();
+        if !parts.is_empty() {
+            lines.insert(*name, format!("{name}: {}", cut(&parts)));
+        }
+    }
+    lines.into_values().collect()
+}
+
+/// The first difference between two states of an instance.
+fn difference(was: &ServiceInstance, is: &ServiceInstance) -> Option<String> {
+    let from_to =
+        |what: &str, was: &dyn Display, is: &dyn Display| Some(format!("{what} {was} → {is}"));
+    if was == is {
+        None
+    } else if was.port != is.port {
+        from_to("port", &was.port, &is.port)
+    } else if was.address != is.address {
+        from_to("address", &was.address, &is.address)
+    } else if was.status != is.status {
+        from_to("status", &was.status.as_str(), &is.status.as_str())
+    } else if was.tags != is.tags {
+        Some("tags".to_owned())
+    } else if was.meta != is.meta {
+        Some("meta".to_owned())
+    } else {
+        Some("node".to_owned())
+    }
+}
+
+/// Differences between two lists of names, if there are any.
+fn list(
+    what: &str,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Option<String> {
+    let added = after.keys().filter(|name| !before.contains_key(*name));
+    let removed = before.keys().filter(|name| !after.contains_key(*name));
+    let changed = after.iter().filter(|(name, value)| {
+        let was = before.get(*name);
+        was.is_some_and(|was| was != *value)
+    });
+    let added = added.map(|name| format!("+{name}"));
+    let removed = removed.map(|name| format!("-{name}"));
+    let changed = changed.map(|(name, _)| format!("~{name}"));
+    let parts: Vec<String> = added.chain(removed).chain(changed).collect();
+    (!parts.is_empty()).then(|| format!("{what}: {}", cut(&parts)))
+}
+
+fn cut(parts: &[String]) -> String {
+    let named = parts.iter().take(NAMED).map(String::as_str);
+    let text = named.collect::<Vec<_>>().join(", ");
+    match parts.len().saturating_sub(NAMED) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::condition::Condition;
+    use crate::service::HealthStatus;
+    use crate::view::{CatalogService, KeyValue};
+    use crate::{Digest, Labels, TaskDefinition};
+
+    fn instance(name: &str, id: &str, port: i64) -> ServiceInstance {
+        ServiceInstance {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            kind: String::new(),
+            address: "10.0.0.1".to_owned(),
+            port,
+            meta: Labels::default(),
+            tags: Vec::new(),
+            namespace: String::new(),
+            status: HealthStatus::Passing,
+            node: "n".to_owned(),
+            node_id: String::new(),
+            node_address: "10.0.0.1".to_owned(),
+            node_datacenter: "dc1".to_owned(),
+            node_tagged_addresses: Labels::default(),
+            node_meta: Labels::default(),
+        }
+    }
+
+    fn input(services: Vec<ServiceInstance>) -> RunInput {
+        RunInput {
+            services: services.into_iter().map(Arc::new).collect(),
+            ..RunInput::without_data(definition(), Digest::of(b"settings"))
+        }
+    }
+
+    fn definition() -> TaskDefinition {
+        TaskDefinition::sample(Condition::NoCondition, Vec::new())
+    }
+
+    #[test]
+    fn instances_come_go_and_change_by_service() {
+        let before = input(vec![
+            instance("api", "api-2", 80),
+            instance("web", "web-1", 80),
+            instance("web", "web-2", 80),
+        ]);
+        let after = input(vec![
+            instance("api", "api-2", 81),
+            ServiceInstance {
+                status: HealthStatus::Critical,
+                ..instance("web", "web-2", 80)
+            },
+            instance("web", "web-3", 80),
+        ]);
+        let expected = [
+            "api: api-2 port 80 → 81",
+            "web: +web-3, -web-1, web-2 status passing → critical",
+        ];
+        assert_eq!(input_changes(&before, &after), expected);
+        assert_eq!(input_changes(&before, &before), Vec::<String>::new());
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let many = |from, to| {
+            let instances = (from..to).map(|number| instance("web", &format!("web-{number}"), 80));
+            input(instances.collect())
+        };
+        let changes = input_changes(&many(0, 0), &many(0, 9));
+        assert_eq!(
+            changes,
+            ["web: +web-0, +web-1, +web-2, +web-3, +web-4 and 4 more"]
+        );
+        let services = |count: usize| {
+            let instances = (0..count).map(|number| instance(&format!("s{number:02}"), "i", 80));
+            input(instances.collect())
+        };
+        let changes = input_changes(&services(0), &services(12));
+        assert_eq!(changes.len(), 11);
+        assert_eq!(changes[10], "and 2 more services");
+    }
+
+    #[test]
+    fn keys_are_named_without_their_values() {
+        let pair = |key: &str, value: &str| {
+            Arc::new(KeyValue {
+                key: key.to_owned(),
+                value: value.to_owned(),
+            })
+        };
+        let service = |name: &str| {
+            Arc::new(CatalogService {
+                name: name.to_owned(),
+                tags: Vec::new(),
+            })
+        };
+        let before = RunInput {
+            consul_kv: vec![pair("a", "secret-1"), pair("b", "secret-2")],
+            catalog_services: vec![service("web")],
+            ..input(Vec::new())
+        };
+        let mut after = RunInput {
+            settings_digest: Digest::of(b"other"),
+            consul_kv: vec![pair("b", "secret-3"), pair("c", "secret-4")],
+            catalog_services: vec![service("api")],
+            ..input(Vec::new())
+        };
+        after.definition.module_digest = Some(Digest::of(b"module"));
+        let expected = [
+            "the module was changed",
+            "backend or provider blocks were changed",
+            "services: +api, -web",
+            "keys: +c, -a, ~b",
+        ];
+        assert_eq!(input_changes(&before, &after), expected);
+    }
+}

@@ -1,0 +1,105 @@
+//! Overviews, explanations and states of tasks, with every member set and every word, and empty.
+
+use std::collections::BTreeMap;
+
+use cts_proto::cluster::v1::{
+    GetOverviewResponse, ObservedData, OverviewMember, OverviewWorker, Problem, WorkerCondition,
+};
+use cts_proto::run::v1::GetQueueResponse;
+use cts_proto::task::v1::{
+    CurrentState, CurrentStateName, Decision, DecisionKind, Explanation, TaskPhase, TaskState,
+};
+
+use super::filled::{RUN, at, every, explanation, queue, task_state, time};
+
+pub(super) fn current_state(name: i32) -> CurrentState {
+    CurrentState {
+        name,
+        since: Some(at(0, 0)),
+        until: Some(at(7, 0)),
+        text: "apply".into(),
+        run_id: RUN.into(),
+        worker: "w-1".into(),
+    }
+}
+
+/// Tasks in every state, and one of a scheduler that does not send states.
+pub(super) fn current_states() -> Vec<TaskState> {
+    let names = every::<CurrentStateName>().map(|name| TaskState {
+        current: Some(current_state(name)),
+        ..task_state()
+    });
+    let unknown = TaskState {
+        current: None,
+        ..task_state()
+    };
+    names.chain([unknown]).collect()
+}
+
+pub(super) fn overview() -> GetOverviewResponse {
+    let worker = |condition| OverviewWorker {
+        id: "w-1-0197".into(),
+        host: "w-1".into(),
+        version: "v1".into(),
+        condition,
+        running: 1,
+        slots: 4,
+        engines: vec!["terraform 1.9.8".into()],
+        other_settings: vec!["backend".into()],
+        silent_for: Some(time(2, 0)),
+        since: Some(at(0, 0)),
+    };
+    GetOverviewResponse {
+        problems: vec![Problem {
+            task_name: "dns".into(),
+            state: Some(current_state(CurrentStateName::Blind.into())),
+            text: "cannot reach consul".into(),
+        }],
+        more_problems: 3,
+        members: vec![OverviewMember {
+            id: "cts-a".into(),
+            healthy: true,
+            leader: true,
+            silent_for: Some(time(1, 0)),
+        }],
+        workers: every::<WorkerCondition>().map(worker).collect(),
+        queue: Some(queue()),
+        data: Some(ObservedData {
+            views: 5,
+            incomplete: 1,
+            unreadable: 2,
+            unreadable_since: Some(at(1, 0)),
+            reason: "health.service(web): cannot reach consul".into(),
+        }),
+        tasks: BTreeMap::from([("blind".to_owned(), 1), ("never_run".to_owned(), 2)]),
+        at: Some(at(3, 0)),
+    }
+}
+
+/// Explanations in every phase and after every decision.
+pub(super) fn explanations() -> impl Iterator<Item = Explanation> {
+    let phases = every::<TaskPhase>().map(|phase| Explanation {
+        phase,
+        ..explanation()
+    });
+    let decisions = every::<DecisionKind>().map(|kind| Explanation {
+        last_decision: Some(Decision {
+            kind,
+            ..Decision::default()
+        }),
+        ..Explanation::default()
+    });
+    phases.chain(decisions)
+}
+
+/// An overview with nothing in it.
+pub(super) fn empty() -> GetOverviewResponse {
+    GetOverviewResponse {
+        problems: vec![Problem::default()],
+        members: vec![OverviewMember::default()],
+        workers: vec![OverviewWorker::default()],
+        queue: Some(GetQueueResponse::default()),
+        data: Some(ObservedData::default()),
+        ..GetOverviewResponse::default()
+    }
+}

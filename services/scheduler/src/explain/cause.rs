@@ -1,0 +1,76 @@
+//! Why a run was made: its request, and what differs from the input that was applied before it.
+
+use cts_core::runs::{RunKind, RunStatus};
+use cts_core::{Digest, RunInput, input_changes};
+use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredInput};
+
+/// Older runs of the task among which the last applied one is looked for.
+const RUNS: u32 = 30;
+
+/// The cause of a run, a line for each part; empty if it is not known any more.
+pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<String>, StoreError> {
+    let mut lines = Vec::new();
+    match &run.requested_by {
+        Some(caller) => lines.push(format!("requested by {caller}")),
+        None if run.no_retry => lines.push("requested".to_owned()),
+        None => {}
+    }
+    if run.kind != RunKind::Apply {
+        return Ok(lines);
+    }
+    let older = RunFilter {
+        task: Some(run.task.clone()),
+        after: Some(run.id),
+        limit: RUNS,
+        ..RunFilter::default()
+    };
+    let older = store.runs(&older).await?;
+    let mut applies = older.iter().filter(|other| other.kind == RunKind::Apply);
+    let applied = applies
+        .clone()
+        .find(|other| other.status == RunStatus::Succeeded);
+    let failed =
+        applies.find(|other| other.status == RunStatus::Failed && other.input == run.input);
+    match applied {
+        Some(applied) if applied.input == run.input => {
+            lines.push(format!(
+                "the data is that of run {}, which applied it",
+                applied.id
+            ));
+        }
+        Some(applied) => {
+            let before = input(store, applied.input).await?;
+            let after = input(store, run.input).await?;
+            if let (Some(before), Some(after)) = (before, after) {
+                lines.extend(input_changes(&before, &after));
+            }
+        }
+        None if older.len() < RUNS as usize => {
+            lines.push("the task was not applied before".to_owned());
+        }
+        None => {}
+    }
+    if let Some(failed) = failed {
+        lines.push(format!(
+            "tries again the data of run {}, which failed",
+            failed.id
+        ));
+    }
+    Ok(lines)
+}
+
+/// An input that is still stored and can be read.
+async fn input(store: &dyn Store, hash: Digest) -> Result<Option<RunInput>, StoreError> {
+    let Some(StoredInput::Contents(hashes)) = store.input(hash).await? else {
+        return Ok(None);
+    };
+    let contents = store.contents(&hashes).await?;
+    let bytes: Option<Vec<&[u8]>> = hashes
+        .iter()
+        .map(|hash| {
+            let content = contents.iter().find(|content| content.hash == *hash)?;
+            Some(content.bytes.as_slice())
+        })
+        .collect();
+    Ok(bytes.and_then(|bytes| RunInput::thaw(bytes).ok()))
+}

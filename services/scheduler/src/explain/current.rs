@@ -1,0 +1,255 @@
+//! States of tasks at a moment, from the store and from the leader's notes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::RunStatus;
+use cts_core::{
+    Clock, CurrentState, OpenRun, StateFacts, TaskName, TaskPhase, WorkerId, excerpt, losses_text,
+};
+use cts_proto::task::v1 as proto;
+use cts_rpc::convert;
+use cts_store::{RunFilter, RunRecord, Store, StoreError, TaskState, WorkerState};
+
+use super::known::{Known, KnownProblem, Written};
+use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
+use crate::liveness::FORGOTTEN_AFTER;
+
+/// Characters of a reason that are shown.
+const TEXT_SHOWN: usize = 200;
+
+/// States of all visible tasks, and the data that they are made of.
+pub(crate) struct CurrentStates {
+    /// By task.
+    pub(crate) states: BTreeMap<TaskName, proto::CurrentState>,
+    /// Views of all tasks.
+    pub(crate) views: ViewCounts,
+}
+
+/// Numbers of views.
+#[derive(Debug, Default)]
+pub(crate) struct ViewCounts {
+    pub(crate) views: usize,
+    /// Never read.
+    pub(crate) incomplete: usize,
+    /// Not readable now.
+    pub(crate) unreadable: usize,
+    /// Start and reason of the first failure that goes on.
+    pub(crate) first: Option<(DateTime<Utc>, String)>,
+}
+
+/// What is known of one task.
+pub(super) struct Facts<'a> {
+    pub(super) state: &'a TaskState,
+    pub(super) deleting: bool,
+    /// The running run, or else the queued one.
+    pub(super) run: Option<&'a RunRecord>,
+    pub(super) known: Option<&'a Known>,
+    /// Why due runs wait, if that is the same for all.
+    pub(super) no_worker: Option<&'a str>,
+}
+
+/// Reads the states of these tasks at this moment.
+pub(crate) async fn current_states(
+    store: &dyn Store,
+    tasks: &[TaskState],
+    clock: &dyn Clock,
+) -> Result<CurrentStates, StoreError> {
+    let running = open_runs(store, RunStatus::Running).await?;
+    let queued = open_runs(store, RunStatus::Queued).await?;
+    // A running run replaces a queued one of its task.
+    let runs: HashMap<TaskName, RunRecord> = queued
+        .into_iter()
+        .chain(running)
+        .map(|run| (run.task.clone(), run))
+        .collect();
+    let notes = store.explanations().await?;
+    // Notes of another version may be unreadable; they are ignored then.
+    let notes: HashMap<TaskName, Known> = notes
+        .into_iter()
+        .filter_map(|(task, text)| {
+            let written: Written = serde_json::from_str(&text).ok()?;
+            Some((task, written.known))
+        })
+        .collect();
+    let marks = store.task_marks().await?;
+    let deleting: HashSet<&TaskName> = marks
+        .iter()
+        .filter(|mark| mark.phase == TaskPhase::Deleting)
+        .map(|mark| &mark.name)
+        .collect();
+    let workers = store.workers(FORGOTTEN_AFTER).await?;
+    let hosts = hosts(&workers);
+    let no_worker = no_worker(store, &workers).await?;
+    // Read after the store: a run that was due when it was read must not seem to wait.
+    let now = clock.now();
+    let states = tasks.iter().map(|state| {
+        let facts = Facts {
+            state,
+            deleting: deleting.contains(&state.task),
+            run: runs.get(&state.task),
+            known: notes.get(&state.task),
+            no_worker: no_worker.as_deref(),
+        };
+        (state.task.clone(), facts.current(&hosts, now))
+    });
+    let states = states.collect();
+    let enabled = tasks.iter().filter(|state| state.enabled);
+    let known = enabled.filter_map(|state| notes.get(&state.task));
+    Ok(CurrentStates {
+        states,
+        views: ViewCounts::of(known),
+    })
+}
+
+async fn open_runs(store: &dyn Store, status: RunStatus) -> Result<Vec<RunRecord>, StoreError> {
+    let filter = RunFilter {
+        status: Some(status),
+        limit: u32::MAX,
+        ..RunFilter::default()
+    };
+    store.runs(&filter).await
+}
+
+/// Names of workers: those of their machines.
+pub(super) fn hosts(workers: &[WorkerState]) -> HashMap<&WorkerId, &str> {
+    let workers = workers.iter().map(|state| &state.worker);
+    workers
+        .map(|worker| (&worker.id, worker.host.as_str()))
+        .collect()
+}
+
+/// Why no worker takes due runs; `None` if workers do, and if there are several reasons.
+async fn no_worker(
+    store: &dyn Store,
+    workers: &[WorkerState],
+) -> Result<Option<String>, StoreError> {
+    let waiting = store.waiting_runs(UNSCHEDULABLE_AFTER).await?;
+    let mut reasons: BTreeSet<String> = waiting
+        .iter()
+        .filter_map(|runs| reason(runs, workers))
+        .collect();
+    let first = reasons.pop_first();
+    Ok(first.filter(|_| reasons.is_empty()))
+}
+
+impl Facts<'_> {
+    /// The state of the task, with its reason.
+    pub(super) fn current(
+        &self,
+        hosts: &HashMap<&WorkerId, &str>,
+        now: DateTime<Utc>,
+    ) -> proto::CurrentState {
+        let newest = self.state.events.first();
+        let facts = StateFacts {
+            status: self.state.status,
+            newest_event: newest.map(|event| event.end_time),
+            enabled: self.state.enabled,
+            deleting: self.deleting,
+            run: self.run.map(open_run),
+            blocked_since: self.state.held.as_ref().map(|held| held.since),
+            unread_since: self.problem().map(|(_, problem)| problem.since),
+            incomplete: self.unread_views().next().is_some(),
+            buffered_until: self.known.and_then(|known| known.buffered_until),
+        };
+        let timed = facts.at(now);
+        let worker = self.run.and_then(|run| run.worker.as_ref());
+        let worker = worker.map(|id| hosts.get(id).copied().unwrap_or(id.as_str()));
+        proto::CurrentState {
+            name: convert::current_state_to_wire(timed.state).into(),
+            since: timed.since.map(convert::timestamp_to_wire),
+            until: timed.until.map(convert::timestamp_to_wire),
+            text: excerpt(&self.text(timed.state), TEXT_SHOWN),
+            run_id: self.run.map(|run| run.id.to_string()).unwrap_or_default(),
+            worker: worker.unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// The first view that cannot be read, and why.
+    fn problem(&self) -> Option<(&str, &KnownProblem)> {
+        let views = self.known?.views.iter();
+        let mut problems = views.filter_map(|view| Some((&*view.name, view.problem.as_ref()?)));
+        problems.next()
+    }
+
+    /// Views that were never read.
+    fn unread_views(&self) -> impl Iterator<Item = &str> {
+        let views = self.known.into_iter().flat_map(|known| &known.views);
+        views
+            .filter(|view| !view.complete)
+            .map(|view| view.name.as_str())
+    }
+
+    fn text(&self, state: CurrentState) -> String {
+        match state {
+            CurrentState::Running => self
+                .run
+                .map(|run| run.kind.as_str().to_owned())
+                .unwrap_or_default(),
+            CurrentState::Waiting => self.waited_for(),
+            CurrentState::Queued => self.no_worker.unwrap_or("waits for a worker").to_owned(),
+            CurrentState::Retrying => self.run.and_then(RunRecord::error).unwrap_or_default(),
+            CurrentState::Blocked => {
+                let held = self.state.held.as_ref();
+                let losses = held.and_then(|held| losses_text(&held.losses));
+                losses.unwrap_or_default()
+            }
+            CurrentState::Blind => self
+                .problem()
+                .map(|(view, problem)| format!("{view}: {}", problem.text))
+                .unwrap_or_default(),
+            CurrentState::Disabled => self.state.check_error.clone().unwrap_or_default(),
+            CurrentState::Errored | CurrentState::Critical => {
+                let newest = self.state.events.first();
+                let error = newest.and_then(|event| event.error.as_ref());
+                error.cloned().unwrap_or_default()
+            }
+            CurrentState::Deleting | CurrentState::NeverRun | CurrentState::Successful => {
+                String::new()
+            }
+        }
+    }
+
+    fn waited_for(&self) -> String {
+        if let Some(reason) = self.run.and_then(|run| run.waiting_for.as_deref()) {
+            return reason.to_owned();
+        }
+        let unread: Vec<&str> = self.unread_views().collect();
+        if unread.is_empty() {
+            "the end of its buffer period".to_owned()
+        } else {
+            format!("not read from Consul yet: {}", unread.join(", "))
+        }
+    }
+}
+
+fn open_run(run: &RunRecord) -> OpenRun {
+    match run.status {
+        RunStatus::Running => OpenRun::Running {
+            since: run.started_at,
+            waits: run.waiting_for.is_some(),
+        },
+        _ => OpenRun::Queued { due_at: run.due_at },
+    }
+}
+
+impl ViewCounts {
+    /// Counts the views of tasks; several tasks may watch one view.
+    fn of<'a>(tasks: impl Iterator<Item = &'a Known>) -> Self {
+        let mut views = BTreeMap::new();
+        for view in tasks.flat_map(|known| &known.views) {
+            views.entry(view.name.as_str()).or_insert(view);
+        }
+        let problems = views.iter().filter_map(|(name, view)| {
+            let problem = view.problem.as_ref()?;
+            Some((problem.since, format!("{name}: {}", problem.text)))
+        });
+        let problems: Vec<_> = problems.collect();
+        Self {
+            views: views.len(),
+            incomplete: views.values().filter(|view| !view.complete).count(),
+            unreadable: problems.len(),
+            first: problems.into_iter().min(),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! States of tasks at a moment, alone and in the overview.
+
+use std::time::Duration;
+
+use cts_proto::cluster::v1::{GetOverviewRequest, GetOverviewResponse};
+use cts_proto::run::v1::RunKind;
+use cts_proto::task::v1 as proto;
+use cts_proto::task::v1::{CurrentStateName, RunMode};
+use tokio_stream::StreamExt as _;
+
+use crate::calls::{applied, failed};
+use crate::setup::{Setup, WORKER, instance, task};
+
+const LONG: Duration = Duration::from_mins(1);
+
+async fn overview(setup: &Setup) -> GetOverviewResponse {
+    let mut cluster = setup.cluster.clone();
+    let answer = cluster.get_overview(GetOverviewRequest {}).await;
+    answer.unwrap().into_inner()
+}
+
+/// The state of the only task in the list.
+async fn listed(setup: &Setup) -> proto::CurrentState {
+    let request = proto::ListTaskStatesRequest {
+        include_current: true,
+        ..proto::ListTaskStatesRequest::default()
+    };
+    let parts = setup.tasks.clone().list_task_states(request).await;
+    let mut parts = parts.unwrap().into_inner();
+    let part = parts.next().await.unwrap().unwrap();
+    part.states[0].current.clone().unwrap()
+}
+
+async fn explained(setup: &Setup) -> proto::CurrentState {
+    let request = proto::ExplainTaskRequest { name: "t".into() };
+    let answer = setup.tasks.clone().explain_task(request).await.unwrap();
+    let explanation = answer.into_inner().explanation.unwrap();
+    explanation.state.unwrap()
+}
+
+/// Waits until the task has this state; the list, the explanation and the overview agree.
+async fn reaches(setup: &Setup, name: CurrentStateName) -> proto::CurrentState {
+    setup
+        .until(async |setup| {
+            let state = listed(setup).await;
+            let same = explained(setup).await;
+            let word = cts_proto::json::Word::word(name);
+            let counted = overview(setup).await.tasks.get(&word) == Some(&1);
+            let agree = state.name() == name && same.name() == name && counted;
+            agree.then_some(state)
+        })
+        .await
+}
+
+#[tokio::test]
+async fn a_task_goes_through_its_states() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    let waiting = reaches(&setup, CurrentStateName::Waiting).await;
+    assert_eq!(
+        waiting.text,
+        "not read from Consul yet: health.service(web)"
+    );
+    setup.watcher.fail("web", "no route to consul");
+    let blind = reaches(&setup, CurrentStateName::Blind).await;
+    assert_eq!(blind.text, "health.service(web): no route to consul");
+    assert!(blind.since.is_some());
+    let all = overview(&setup).await;
+    assert_eq!(all.problems.last().unwrap().task_name, "t", "{all:?}");
+    let data = all.data.as_ref().unwrap();
+    assert_eq!((data.views, data.incomplete, data.unreadable), (1, 1, 1));
+    assert_eq!(data.reason, blind.text);
+
+    setup.watcher.mend("web");
+    setup.watcher.show(vec![instance("w", 1)]);
+    let queued = reaches(&setup, CurrentStateName::Queued).await;
+    assert!(!queued.run_id.is_empty() && queued.since.is_some());
+    let lease = setup.acquired().await;
+    let running = reaches(&setup, CurrentStateName::Running).await;
+    assert_eq!(running.run_id, lease.run_id);
+    assert_eq!(
+        (running.text.as_str(), running.worker.as_str()),
+        ("apply", WORKER)
+    );
+    let run = setup.run(&lease.run_id).await.unwrap();
+    assert_eq!(run.worker_id, WORKER);
+
+    let failure = failed("the port is taken");
+    setup.complete(&lease, failure).await.unwrap();
+    let retrying = reaches(&setup, CurrentStateName::Retrying).await;
+    assert!(retrying.until.is_some());
+    assert!(retrying.text.contains("the port is taken"), "{retrying:?}");
+    assert_eq!(retrying.worker, "");
+
+    setup.does(RunKind::Apply, applied()).await;
+    let successful = reaches(&setup, CurrentStateName::Successful).await;
+    assert_eq!(
+        (successful.text.as_str(), successful.run_id.as_str()),
+        ("", "")
+    );
+    assert_eq!(overview(&setup).await.problems, []);
+    let update = setup.update("t", Some(false), RunMode::Unspecified).await;
+    update.unwrap();
+    reaches(&setup, CurrentStateName::Disabled).await;
+}
+
+#[tokio::test]
+async fn due_runs_that_no_worker_takes_are_a_problem_of_the_cluster() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let problem = setup
+        .until(async |setup| overview(setup).await.problems.into_iter().next())
+        .await;
+    let beginning = "due runs that no worker takes: 1, the oldest, of t, for ";
+    assert!(problem.text.starts_with(beginning), "{problem:?}");
+    assert!(
+        problem.text.ends_with(" s: there is no worker"),
+        "{problem:?}"
+    );
+    assert_eq!(listed(&setup).await.text, "there is no worker");
+    let lease = setup.acquired().await;
+    setup.applied(&lease).await;
+    let all = overview(&setup).await;
+    assert_eq!(all.problems, []);
+    assert!(
+        all.members
+            .iter()
+            .any(|member| member.leader && member.healthy)
+    );
+}
+
+#[tokio::test]
+async fn a_run_tells_what_has_changed_since_the_last_apply() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let first = setup.acquired().await;
+    let run = setup.run(&first.run_id).await.unwrap();
+    assert_eq!(run.cause, ["the task was not applied before"]);
+    setup.applied(&first).await;
+    setup.watcher.show(vec![instance("w", 2), instance("x", 1)]);
+    let second = setup.acquired().await;
+    let run = setup.run(&second.run_id).await.unwrap();
+    assert_eq!(run.cause, ["web: +x, w port 1 → 2"]);
+    setup.applied(&second).await;
+    let request = proto::ExplainTaskRequest { name: "t".into() };
+    let answer = setup.tasks.clone().explain_task(request).await.unwrap();
+    let explanation = answer.into_inner().explanation.unwrap();
+    assert_eq!(explanation.last_run.unwrap().cause, run.cause);
+}

@@ -1,0 +1,52 @@
+//! Runs by the beginning of their id, and their logs.
+
+use cts_testkit::ScriptedAnswer;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::run::{LOG, SHOW_WITH_CAUSE, a_run, ended};
+use super::{Conversation, ok, refused};
+
+#[tokio::test]
+async fn the_beginning_of_an_id_is_enough() {
+    const BEGINNING: &str = "GET /v1/runs/id-?include=cause";
+    const ALL: &str = "GET /v1/runs?limit=1000";
+    let unknown = || refused(404, "a run with id 'id-' does not exist");
+    let list = |ids: &[&str]| {
+        let runs: Vec<Value> = ids.iter().map(|id| a_run(id, "failed")).collect();
+        ok(json!({"runs": runs}))
+    };
+    let call = || Call::cts(&["runs", "show", "id-"]);
+    let show = ok(json!({"run": ended("succeeded", "")}));
+    let server = Conversation::with([unknown(), list(&["id-2", "other"]), show]).await;
+    let said = server.run(call(), &[BEGINNING, ALL, SHOW_WITH_CAUSE]).await;
+    assert_eq!(said.code, Some(0), "{said}");
+    let server = Conversation::with([unknown(), list(&["id-2", "id-1"])]).await;
+    let said = server.run(call(), &[BEGINNING, ALL]).await;
+    assert_eq!(said.code, Some(11), "{said}");
+    said.stderr_has(["'id-' is the beginning of 2 runs", "id-2, id-1"]);
+    let server = Conversation::with([unknown(), list(&["other"])]).await;
+    let said = server.run(call(), &[BEGINNING, ALL]).await;
+    assert_snapshot!("runs_show_unknown", said);
+}
+
+#[tokio::test]
+async fn logs_are_printed_as_terraform_wrote_them() {
+    let lines = "{\"position\":2,\"lines\":[{\"stream\":\"stdout\",\"text\":\"one\"},\
+                 {\"stream\":\"stderr\",\"text\":\"two\"}]}\n";
+    let log = || ScriptedAnswer::Text(200, "application/x-ndjson", lines.into());
+    let newest = || ok(json!({"runs": [a_run("id-2", "running")]}));
+    let now = "GET /v1/runs/id-2/log?follow=false&format=ndjson&after=0";
+    let server = Conversation::with([newest(), log()]).await;
+    let requests = ["GET /v1/runs?task=web&limit=1", now];
+    let said = server
+        .run(Call::cts(&["task", "logs", "web"]), &requests)
+        .await;
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "one\ntwo\n"));
+    let show = ok(json!({"run": ended("succeeded", "")}));
+    let server = Conversation::with([show, log()]).await;
+    let call = Call::cts(&["runs", "logs", "-f", "id-2"]);
+    let said = server.run(call, &[SHOW_WITH_CAUSE, LOG]).await;
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "one\ntwo\n"));
+}
