@@ -264,7 +264,7 @@ pub(crate) fn log_watching_end() {
 pub(crate) fn gateway(
     config: &Config,
     process_env: &ProcessEnv,
-    scheduler: Channel,
+    schedulers: Peers,
     tls: Option<ServerTls>,
     signals: Signals,
 ) -> Result<Gateway, Failure> {
@@ -280,6 +280,7 @@ pub(crate) fn gateway(
         },
         access: access::gateway(config, process_env)?,
     };
+    let scheduler = schedulers.channel();
     let deps = GatewayDeps {
         tasks: TaskServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::TASK_BYTES),
@@ -287,6 +288,7 @@ pub(crate) fn gateway(
         runs: RunServiceClient::new(scheduler.clone()),
         logs: LogServiceClient::new(scheduler.clone()),
         access: AccessServiceClient::new(scheduler),
+        schedulers,
         signals,
     };
     let gateway = Gateway::new(options, deps);

@@ -20,7 +20,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
-use cts_rpc::{Endpoints, memory_transport};
+use cts_rpc::{Endpoints, Peers, memory_transport};
 use cts_telemetry::Signals;
 use cts_tls::ServerTls;
 use ipnet::IpNet;
@@ -199,7 +199,8 @@ impl Stage {
             cluster: ClusterServiceClient::new(channel.clone()),
             runs: RunServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
-            access: AccessServiceClient::new(channel),
+            access: AccessServiceClient::new(channel.clone()),
+            schedulers: Peers::fixed(channel),
             signals: Signals::off(),
         };
         let mut serving = Gateway::new(options, deps);

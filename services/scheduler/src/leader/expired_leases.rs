@@ -44,7 +44,7 @@ impl Leader {
                 }
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
-                    tracing::error!(error = %Chain(&error), "cannot take back expired leases");
+                    cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot take back expired leases");
                     sleep(RETRY).await;
                 }
             }

@@ -1,0 +1,292 @@
+//! An outage of a peer as lines of the log: one when it begins, one each minute, one when it is over.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Local, TimeDelta, Utc};
+use parking_lot::Mutex;
+
+use crate::Clock;
+
+/// Pause between two lines about one outage.
+const REMINDER: TimeDelta = TimeDelta::seconds(60);
+
+/// Reason of a call without an answer.
+const SILENT: &str = "no answer in time";
+
+/// Whether a peer of this process, such as its database, can be reached.
+///
+/// Cheap to clone. All parts of a process that call the peer share one, so that an outage is in the log once. It
+/// decides which lines are due; the caller logs them.
+#[derive(Debug, Clone)]
+pub struct Reachability(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    peer: String,
+    clock: Arc<dyn Clock>,
+    outage: Mutex<Option<Ongoing>>,
+}
+
+/// The present outage.
+#[derive(Debug)]
+struct Ongoing {
+    since: DateTime<Utc>,
+    logged: DateTime<Utc>,
+    /// The last known reason.
+    reason: Option<String>,
+    failures: u64,
+}
+
+/// The peer cannot be reached. The text is the message of the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreachable {
+    peer: String,
+    reason: String,
+    since: DateTime<Utc>,
+}
+
+/// The peer can be reached again. The text is the message of the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reachable {
+    peer: String,
+    /// The length of the outage.
+    pub lasted: Duration,
+    /// Failed calls during the outage.
+    pub failures: u64,
+}
+
+impl Reachability {
+    /// A peer that is thought to be reachable; `peer` begins the sentences about it.
+    pub fn new(peer: impl Into<String>, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Shared {
+            peer: peer.into(),
+            clock,
+            outage: Mutex::default(),
+        }))
+    }
+
+    /// Notes a failed call; its reason is `None` if there was no answer. Returns the line that is due: with the first
+    /// failure of an outage, and each minute, with the last reason.
+    pub fn fails(&self, reason: Option<String>) -> Option<Unreachable> {
+        let now = self.0.clock.now();
+        let mut outage = self.0.outage.lock();
+        let ongoing = Ongoing::fails(&mut outage, reason, now)?;
+        let reason = ongoing.reason.as_deref().unwrap_or(SILENT);
+        Some(Unreachable {
+            peer: self.0.peer.clone(),
+            reason: reason.to_owned(),
+            since: ongoing.since,
+        })
+    }
+
+    /// Notes an answer. Returns the line that is due if an outage is over.
+    pub fn answers(&self) -> Option<Reachable> {
+        let ended = self.0.outage.lock().take()?;
+        let lasted = self.0.clock.now().signed_duration_since(ended.since);
+        Some(Reachable {
+            peer: self.0.peer.clone(),
+            lasted: lasted.to_std().unwrap_or_default(),
+            failures: ended.failures,
+        })
+    }
+
+    /// Whether the last call failed.
+    pub fn is_in_outage(&self) -> bool {
+        self.0.outage.lock().is_some()
+    }
+}
+
+impl Ongoing {
+    /// Notes a failure at `now`. Returns the outage if a line is due. A clock that was set back delays no line.
+    fn fails(
+        outage: &mut Option<Self>,
+        reason: Option<String>,
+        now: DateTime<Utc>,
+    ) -> Option<&Self> {
+        let is_new = outage.is_none();
+        let ongoing = outage.get_or_insert(Self {
+            since: now,
+            logged: now,
+            reason: None,
+            failures: 0,
+        });
+        ongoing.failures = ongoing.failures.saturating_add(1);
+        if reason.is_some() {
+            ongoing.reason = reason;
+        }
+        let silent = now.signed_duration_since(ongoing.logged);
+        if !is_new && silent >= TimeDelta::zero() && silent < REMINDER {
+            return None;
+        }
+        ongoing.logged = now;
+        Some(ongoing)
+    }
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            peer,
+            reason,
+            since,
+        } = self;
+        let since = since.with_timezone(&Local).format("%H:%M:%S");
+        write!(
+            f,
+            "{peer} is unreachable: {reason}; since {since}; trying again"
+        )
+    }
+}
+
+impl fmt::Display for Reachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { peer, lasted, .. } = self;
+        write!(f, "{peer} is reachable again after {}s", lasted.as_secs())
+    }
+}
+
+/// The innermost cause of a failed call, in words for an operator. The parts of libraries on the way to the cause,
+/// and the numbers of errors, are left out.
+pub fn plain_reason(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    let mut system = None;
+    loop {
+        system = innermost.downcast_ref::<io::Error>().or(system);
+        match innermost.source() {
+            Some(cause) => innermost = cause,
+            None => break,
+        }
+    }
+    if let Some(words) = system.and_then(|error| words(error.kind())) {
+        return words.to_owned();
+    }
+    let text = innermost.to_string();
+    match text.rsplit_once(" (os error ") {
+        Some((before, _number)) => before.to_owned(),
+        None => text,
+    }
+}
+
+const fn words(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::ConnectionRefused => Some("connection refused"),
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::UnexpectedEof => Some("the connection was closed"),
+        ErrorKind::TimedOut => Some(SILENT),
+        ErrorKind::HostUnreachable => Some("no route to the host"),
+        ErrorKind::NetworkUnreachable => Some("the network is unreachable"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that a test sets.
+    #[derive(Debug)]
+    struct SetClock(Mutex<DateTime<Utc>>);
+
+    impl SetClock {
+        fn advance(&self, seconds: i64) {
+            *self.0.lock() += TimeDelta::seconds(seconds);
+        }
+    }
+
+    impl Clock for SetClock {
+        fn now(&self) -> DateTime<Utc> {
+            *self.0.lock()
+        }
+    }
+
+    fn postgres() -> (Arc<SetClock>, Reachability) {
+        let clock = Arc::new(SetClock(Mutex::new(DateTime::UNIX_EPOCH)));
+        let peer = Reachability::new("Postgres at db:5432", Arc::<SetClock>::clone(&clock));
+        (clock, peer)
+    }
+
+    fn refused() -> String {
+        "connection refused".to_owned()
+    }
+
+    #[test]
+    fn an_outage_is_a_line_at_its_beginning_one_each_minute_and_one_at_its_end() {
+        let (clock, peer) = postgres();
+        let mut lines = 0;
+        for _second in 0..150 {
+            lines += usize::from(peer.fails(Some(refused())).is_some());
+            clock.advance(1);
+        }
+        assert_eq!(lines, 3, "at once, after one minute, after two");
+        assert!(peer.is_in_outage());
+        let over = peer.answers().unwrap();
+        assert_eq!(
+            over.to_string(),
+            "Postgres at db:5432 is reachable again after 150s"
+        );
+        assert_eq!(over.failures, 150);
+        assert_eq!(peer.answers(), None);
+        assert!(!peer.is_in_outage());
+    }
+
+    #[test]
+    fn each_line_has_the_last_reason_and_the_beginning() {
+        let (clock, peer) = postgres();
+        let since = DateTime::UNIX_EPOCH.with_timezone(&Local);
+        let since = since.format("%H:%M:%S");
+        for (reason, shown) in [
+            (None, "no answer in time"),
+            (Some(refused()), "connection refused"),
+            (None, "connection refused"),
+        ] {
+            assert_eq!(
+                peer.fails(reason).unwrap().to_string(),
+                format!("Postgres at db:5432 is unreachable: {shown}; since {since}; trying again")
+            );
+            clock.advance(60);
+        }
+    }
+
+    #[test]
+    fn clones_share_one_outage() {
+        let (_clock, peer) = postgres();
+        let clone = peer.clone();
+        assert!(peer.fails(Some(refused())).is_some());
+        assert_eq!(clone.fails(Some(refused())), None);
+        assert!(clone.answers().is_some());
+        assert_eq!(peer.answers(), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_silences_nothing() {
+        let (clock, peer) = postgres();
+        assert!(peer.fails(Some(refused())).is_some());
+        clock.advance(-3600);
+        assert!(peer.fails(Some(refused())).is_some());
+        assert_eq!(peer.answers().unwrap().lasted, Duration::ZERO);
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("client error (Connect)")]
+    struct Connect(#[source] io::Error);
+
+    #[test]
+    fn the_reason_is_the_innermost_cause_without_numbers() {
+        for (number, reason) in [
+            (111, "connection refused"),
+            (104, "the connection was closed"),
+            (13, "Permission denied"),
+        ] {
+            let error = Connect(io::Error::from_raw_os_error(number));
+            assert_eq!(plain_reason(&error), reason);
+        }
+        let error = Connect(io::Error::other("no certificate"));
+        assert_eq!(plain_reason(&error), "no certificate");
+    }
+}
