@@ -1,5 +1,6 @@
 //! The four services, put together from the configuration; the same in one process and in four.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peers;
-use cts_runtime::ProcessEnv;
+use cts_runtime::{LogFormat, ProcessEnv};
 use cts_scheduler::{
     Dependencies as SchedulerDependencies, Identities as _, NextTick, RandomIdentities, Scheduler,
 };
@@ -45,6 +46,9 @@ const BUNDLES: &str = ".bundles";
 
 /// First argument of a guard process.
 pub(crate) const GUARD_COMMAND: &str = "guard-terraform";
+
+/// Argument of a guard whose log is JSON.
+pub(crate) const JSON: &str = "json";
 
 /// The executable of this process, also after the file was replaced.
 const THIS_EXECUTABLE: &str = "/proc/self/exe";
@@ -121,6 +125,14 @@ pub(crate) struct WorkerParts {
     pub(crate) _lock: DirectoryLock,
 }
 
+fn guard_arguments(worker: &str, format: LogFormat) -> Vec<OsString> {
+    let mut arguments = vec![GUARD_COMMAND.into(), worker.into()];
+    if format == LogFormat::Json {
+        arguments.push(JSON.into());
+    }
+    arguments
+}
+
 /// A worker of the schedulers that `scheduler` leads to.
 pub(crate) fn worker(
     config: &Config,
@@ -157,7 +169,7 @@ pub(crate) fn worker(
             let id = options.record.id.to_string();
             let command = GuardCommand {
                 program: THIS_EXECUTABLE.into(),
-                arguments: vec![GUARD_COMMAND.into(), id.clone().into()],
+                arguments: guard_arguments(&id, process_env.log_format),
                 // Modules can read it, so it holds no more than theirs.
                 environment: options.environment.variables().clone(),
                 worker: id,

@@ -38,6 +38,11 @@ impl RunEndpoint {
         let run = completion.run;
         let failure = completed.failure.as_ref();
         let code = code(completion);
+        let summary = completion.details.as_ref().map(|details| &details.summary);
+        let changes = summary.and_then(|summary| summary.resources);
+        let changes = changes.map(|changes| changes.to_string());
+        let took = summary.map(|summary| summary.phases.total());
+        let took = took.map(tracing::field::debug);
         match (&completion.outcome, completed.status) {
             (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
                 if self.mode == Mode::OnRequest {
@@ -69,14 +74,14 @@ impl RunEndpoint {
                 tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, code, "error checking task");
             }
             (AttemptOutcome::Destroyed, RunStatus::Succeeded) => {
-                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "infrastructure of a deleted task destroyed");
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, "infrastructure of a deleted task destroyed");
             }
             (_, RunStatus::Succeeded) if self.first_pass.has(task) => {
-                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, "task completed");
                 self.first_pass.ended(task, false);
             }
             (_, RunStatus::Succeeded) => {
-                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, "task completed");
+                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, changes, took, "task completed");
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if lacks_variable(task, error) => {
                 tracing::error!(target: "ctrl", task_name = %task, error, run.id = %run, code, "error initializing task");

@@ -269,7 +269,8 @@ impl LeaderLoop {
                     .notifier
                     .run_changed(run, task, request.kind, RunStatus::Queued);
                 self.context.notifier.queue_changed();
-                tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
+                let cause = self.cause(request);
+                tracing::info!(task_name = %task, run.id = %run, kind = request.kind.as_str(), cause, "run queued");
                 if let Some(losses) = losses {
                     tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, losses, "a run was asked for, so it takes more away than the task may lose");
                 }
@@ -295,6 +296,19 @@ impl LeaderLoop {
                 self.decide(task, Decision::Unchanged);
             }
             (_, _) => {}
+        }
+    }
+
+    /// The cause of a run in the log.
+    fn cause(&self, request: &EnqueueRequest) -> &'static str {
+        if request.unchanged == Unchanged::Run {
+            "request"
+        } else if request.tick.is_some() {
+            "schedule"
+        } else if self.context.first_pass.has(&request.task) {
+            "first run under this leader"
+        } else {
+            "change"
         }
     }
 
