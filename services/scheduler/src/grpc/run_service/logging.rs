@@ -2,7 +2,7 @@
 //! (docs/cli.md#log).
 
 use cts_core::TaskName;
-use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use cts_core::runs::{AttemptOutcome, RunKind, RunStatus, brief_error};
 use cts_store::{Completed, Completion, Lease};
 
 use super::RunEndpoint;
@@ -89,8 +89,14 @@ impl RunEndpoint {
             }
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
                 let error = failure.map_or("", |failure| &failure.error);
+                // A pass has one attempt, and its log is all that its caller reads.
+                let error = match self.mode {
+                    Mode::OnRequest => error.to_owned(),
+                    Mode::Daemon => brief_error(error),
+                };
                 let error = format!("could not apply changes for task {task}: {error}");
-                tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, code, "error running task");
+                let retry_after = completed.next_due.map(tracing::field::debug);
+                tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, retry_after, code, "error running task");
                 self.first_pass.ended(task, true);
             }
             (AttemptOutcome::Failed(error), _) => {
@@ -100,7 +106,7 @@ impl RunEndpoint {
                     description = ?format!("ApplyTask {task}"),
                     task_name = %task,
                     run.id = %run,
-                    error,
+                    error = brief_error(error),
                     retry_after = ?completed.next_due.unwrap_or_default(),
                     code,
                     "retrying"
@@ -130,6 +136,7 @@ pub(super) fn log_failed_apply(completion: &Completion, completed: &Completed) {
         (&completion.outcome, completed.status, completed.kind)
         && !lacks_variable(task, error)
     {
+        let error = brief_error(error);
         tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %completion.run, code = code(completion), "error applying task");
     }
 }
