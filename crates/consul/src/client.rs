@@ -32,6 +32,8 @@ pub struct ConsulClient {
     /// Connections that queries use.
     http2_pool: Http2Pool,
     base: String,
+    /// As it is configured, without a scheme.
+    address: String,
     basic_auth: Option<(String, SecretString)>,
     namespace: Option<String>,
     partition: Option<String>,
@@ -62,6 +64,7 @@ impl ConsulClient {
             http2_pool: Http2Pool::new(settings, client.clone()),
             client,
             base,
+            address: without_scheme(&settings.address).to_owned(),
             basic_auth: settings.basic_auth.clone(),
             namespace: given(&settings.namespace),
             partition: given(&settings.partition),
@@ -69,6 +72,11 @@ impl ConsulClient {
             poll_interval: settings.poll_interval,
             recovery: Arc::default(),
         })
+    }
+
+    /// The configured address of Consul for log lines: host and port, or the path of a socket.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// Address of the cluster's leader; `None` while the cluster has no leader.
@@ -332,6 +340,10 @@ fn transport_error(error: reqwest::Error) -> ConsulError {
 fn is_filtered(answer: &Response) -> bool {
     let header = answer.headers().get("x-consul-results-filtered-by-acls");
     header.is_some_and(|value| value == "true")
+}
+
+fn without_scheme(address: &str) -> &str {
+    address.split_once("://").map_or(address, |(_, rest)| rest)
 }
 
 #[cfg(test)]

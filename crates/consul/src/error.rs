@@ -1,6 +1,6 @@
 //! Errors of requests to Consul.
 
-use cts_core::{Absence, absence};
+use cts_core::{Absence, absence, plain_reason};
 use cts_http::InvalidServerName;
 use cts_tls::{TlsError, answers_in_plain_text};
 
@@ -121,6 +121,16 @@ impl ConsulError {
             cause = error.source();
         }
         text
+    }
+
+    /// The cause in words for an operator, without the parts of libraries on the way to it.
+    pub fn plain_reason(&self) -> String {
+        match self {
+            Self::Transport(error) if answers_in_plain_text(error) => self.report(),
+            Self::Transport(error) if error.is_timeout() => "no answer in time".to_owned(),
+            Self::Transport(error) => plain_reason(error),
+            _ => self.report(),
+        }
     }
 
     /// Whether Consul has understood the request and does not answer it, so that waiting for data is of no use before

@@ -34,6 +34,7 @@
 
 mod after_attempt;
 mod attempt;
+mod brief_error;
 mod cancel;
 mod destroy;
 mod details;
@@ -44,6 +45,7 @@ mod wait;
 
 pub use self::after_attempt::{after_attempt, after_lost_lease};
 pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome};
+pub use self::brief_error::brief_error;
 pub use self::cancel::{
     CANCEL_GRACE, CancelContext, CancelDecision, CancelOrder, CancelRefusal, decide_cancel,
     ends_cancelled,

@@ -3,6 +3,7 @@
 mod balance;
 mod connector;
 mod driver;
+mod peer_log;
 mod probe;
 mod resolve;
 mod roster;
@@ -13,6 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::Clock;
 use tokio::sync::watch;
 use tonic::transport::Channel;
 
@@ -79,7 +81,8 @@ pub enum PeersError {
 }
 
 impl Peers {
-    /// Follows the peers of `service` (its name in the log) at `addresses`, with TLS if `tls` is given.
+    /// Follows the peers of `service` (its name in the log) at `addresses`, with TLS if `tls` is given. Lines about
+    /// outages have the times of `clock`.
     ///
     /// Nothing happens until the driver is run. Must be called inside a tokio runtime. Whether plain
     /// text is allowed at all is to be checked before, with
@@ -88,6 +91,7 @@ impl Peers {
         service: &'static str,
         addresses: Vec<Address>,
         tls: Option<&ClientTls>,
+        clock: Arc<dyn Clock>,
     ) -> Result<(Self, PeersDriver), PeersError> {
         if addresses.is_empty() {
             return Err(PeersError::NoAddress { service });
@@ -107,6 +111,7 @@ impl Peers {
             tls.map(ClientTls::subscribe),
             published,
             feed,
+            clock,
         );
         let peers = Self {
             healthy,

@@ -68,6 +68,18 @@ pub fn init_log(
     Ok(())
 }
 
+/// Libraries whose warnings are lines for debugging; names of their parts begin so.
+const LIBRARIES: [&str; 8] = [
+    "h2",
+    "hyper",
+    "hyper_util",
+    "reqwest",
+    "sqlx",
+    "tonic",
+    "tower",
+    "rustls",
+];
+
 fn filter(level: LogLevel) -> Targets {
     let ours = match level {
         LogLevel::Trace => LevelFilter::TRACE,
@@ -76,18 +88,18 @@ fn filter(level: LogLevel) -> Targets {
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Error => LevelFilter::ERROR,
     };
-    // Libraries below us are of interest only when they complain.
-    let libraries = [
-        "h2",
-        "hyper",
-        "hyper_util",
-        "reqwest",
-        "sqlx",
-        "tonic",
-        "tower",
-        "rustls",
-    ];
+    // Complaints of libraries are details of what cts logs itself.
+    let of_libraries = if ours >= LevelFilter::DEBUG {
+        LevelFilter::WARN
+    } else {
+        LevelFilter::OFF
+    };
     Targets::new()
         .with_default(ours)
-        .with_targets(libraries.map(|library| (library, ours.min(LevelFilter::WARN))))
+        .with_targets(LIBRARIES.map(|library| (library, of_libraries)))
+}
+
+/// Whether a part of the program is a library.
+fn is_of_library(module: &str) -> bool {
+    LIBRARIES.iter().any(|library| module.starts_with(library))
 }

@@ -10,6 +10,8 @@ use cts_core::{Clock, SystemClock};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sysinfo::{MemoryRefreshKind, Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
+use crate::log::LogFormat;
+
 /// Programs that look at each descriptor which they may have take long with more.
 const MOST_DESCRIPTORS: u64 = 65_536;
 
@@ -34,6 +36,8 @@ pub struct ProcessEnv {
     pub is_root: bool,
     /// Wall-clock time.
     pub clock: Arc<dyn Clock>,
+    /// Format of the log, also of the processes that this one starts.
+    pub log_format: LogFormat,
 }
 
 impl ProcessEnv {
@@ -53,6 +57,7 @@ impl ProcessEnv {
             descriptors: getrlimit(Resource::RLIMIT_NOFILE)?.0,
             is_root: nix::unistd::geteuid().is_root(),
             clock: Arc::new(SystemClock),
+            log_format: LogFormat::default(),
         })
     }
 

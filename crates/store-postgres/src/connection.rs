@@ -93,6 +93,8 @@ pub fn is_unverified_over_network(url: &SecretString) -> bool {
 pub(crate) struct Target {
     options: PgConnectOptions,
     max_connections: u32,
+    /// The host with its port, or the path of the socket.
+    server: String,
     location: String,
 }
 
@@ -165,8 +167,14 @@ impl Target {
         Ok(Self {
             options: trusting(options, settings.ca_cert.as_deref()),
             max_connections: settings.max_connections.max(1),
+            server: place,
             location,
         })
+    }
+
+    /// The server, without credentials.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
     }
 
     /// The server and the name of the database, without credentials.
@@ -211,6 +219,14 @@ impl Target {
         self.options.get_options()
     }
 
+    /// Makes a connection and closes it.
+    pub(crate) async fn try_to_connect(&self) -> Result<(), sqlx::Error> {
+        PgConnection::connect_with(&self.options)
+            .await?
+            .close()
+            .await
+    }
+
     /// A connection for the leadership.
     pub(crate) async fn for_election(
         &self,
@@ -224,7 +240,7 @@ impl Target {
         match timeout(CONNECT_LIMIT, connecting).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(failed_to("give a connection")(error)),
-            Err(_elapsed) => Err(StoreError::Database {
+            Err(_elapsed) => Err(StoreError::Unreachable {
                 operation: "give a connection",
                 source: Box::new(NoConnection(CONNECT_LIMIT)),
             }),

@@ -1,5 +1,6 @@
 //! The database: its connections, and the calls that it makes in its own way.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,8 +11,10 @@ use cts_store::{
     RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
 };
 use cts_store_sql::leadership::fence;
-use cts_store_sql::{Connections, Database, Durability, Intent, Length, SqlStore, configure};
-use sqlx::{Connection as _, PgConnection, PgPool};
+use cts_store_sql::{
+    Connections, Database, Durability, Intent, Length, ServerLog, SqlStore, configure,
+};
+use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
 use crate::archive::Moved;
@@ -19,7 +22,7 @@ use crate::call::{Call, shared};
 use crate::connection::{Settings, Target};
 use crate::election_connection::{ElectionConnection, election_call};
 use crate::row::failed_to;
-use crate::session::{CALL_LIMIT, Session, call};
+use crate::session::{CALL_LIMIT, Session, WorkPool, call};
 use crate::{
     archive, complete, doubts, enqueue, hints, leadership, lease, log_space, logs, prune, schema,
     statistics, take_back, timeline, version,
@@ -31,7 +34,7 @@ const LONG_LIMIT: Duration = Duration::from_mins(30);
 
 /// A store in one Postgres database. Cheap to clone; clones share the connections.
 ///
-/// While the database is away every call fails with [`StoreError::Database`] after at most five seconds of
+/// While the database is away every call fails with [`StoreError::Unreachable`] after at most five seconds of
 /// waiting for a connection; when it is back, calls work again by themselves. A call without an answer fails
 /// after 30 s. A call whose future is dropped may still happen completely.
 pub type PostgresStore = SqlStore<PostgresDatabase>;
@@ -39,12 +42,14 @@ pub type PostgresStore = SqlStore<PostgresDatabase>;
 /// One Postgres database.
 #[derive(Debug, Clone)]
 pub struct PostgresDatabase {
-    pool: PgPool,
-    sender: PgPool,
+    pool: WorkPool,
+    sender: WorkPool,
     election: ElectionConnection,
     target: Target,
     timeline: timeline::Timeline,
     version: version::Version,
+    /// Set once, where outages are logged.
+    server_log: Arc<OnceLock<ServerLog>>,
 }
 
 /// Connects, and refuses a schema that does not fit this program.
@@ -55,12 +60,13 @@ pub async fn connect(settings: &Settings) -> Result<PostgresStore, StoreError> {
     schema::check(&target).await?;
     let timeline = timeline::Timeline::default();
     Ok(SqlStore::new(PostgresDatabase {
-        pool: target.pool(&timeline),
-        sender: target.sender(),
+        pool: WorkPool::new(target.pool(&timeline)),
+        sender: WorkPool::new(target.sender()),
         election: ElectionConnection::new(target.clone(), timeline.clone()),
         target,
         timeline,
         version: version::Version::default(),
+        server_log: Arc::default(),
     }))
 }
 
@@ -156,18 +162,28 @@ impl Database for PostgresDatabase {
     }
 
     fn connections(&self) -> Connections {
+        let pool = &self.pool.connections;
         Connections {
-            most: self.pool.options().get_max_connections().into(),
-            open: self.pool.size().into(),
-            idle: u64::try_from(self.pool.num_idle()).unwrap_or(u64::MAX),
+            most: pool.options().get_max_connections().into(),
+            open: pool.size().into(),
+            idle: u64::try_from(pool.num_idle()).unwrap_or(u64::MAX),
         }
+    }
+
+    fn server(&self) -> Option<String> {
+        Some(format!("Postgres at {}", self.target.server()))
+    }
+
+    fn log_outages(&self, log: ServerLog) {
+        // A second log would be one of the same server.
+        let _first_counts = self.server_log.set(log);
     }
 
     /// Streams of hints go on.
     async fn close(&self) {
         self.election.close().await;
-        self.sender.close().await;
-        self.pool.close().await;
+        self.sender.connections.close().await;
+        self.pool.connections.close().await;
     }
 
     async fn lead(
@@ -259,6 +275,8 @@ impl Database for PostgresDatabase {
     }
 
     async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
-        hints::listen(self.target.clone()).await.map(Some)
+        hints::listen(self.target.clone(), Arc::clone(&self.server_log))
+            .await
+            .map(Some)
     }
 }

@@ -95,7 +95,8 @@ impl InUse {
 
 /// Whether the connection had ended before the call could reach the server, or while it did.
 fn is_closed(error: &StoreError) -> bool {
-    let StoreError::Database { source, .. } = error else {
+    let (StoreError::Database { source, .. } | StoreError::Unreachable { source, .. }) = error
+    else {
         return false;
     };
     match source.downcast_ref::<sqlx::Error>() {
@@ -128,7 +129,7 @@ macro_rules! election_call {
                     Ok(answer)
                 }
                 Ok(Err(error)) => Err(error),
-                Err(elapsed) => Err(cts_store_sql::late(elapsed)),
+                Err(elapsed) => Err(cts_store_sql::unanswered(elapsed)),
             };
         }
     }};

@@ -4,15 +4,17 @@
 //! and is never in one that others wait for.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cts_store::{Hint, HintStream, StoreError};
+use cts_store_sql::ServerLog;
 use futures::StreamExt as _;
 use futures::stream;
 use sqlx::PgConnection;
 use sqlx::postgres::PgListener;
 use tokio::time::{sleep, timeout};
-use tracing::{debug, info, warn};
+use tracing::debug;
 
 use crate::connection::{CONNECT_LIMIT, Target};
 use crate::row::{encoded, failed_to};
@@ -79,11 +81,15 @@ fn hints_of(payload: &str) -> Vec<Hint> {
 }
 
 /// Receives hints from now on, for ever.
-pub(crate) async fn listen(target: Target) -> Result<HintStream, StoreError> {
+pub(crate) async fn listen(
+    target: Target,
+    server_log: Arc<OnceLock<ServerLog>>,
+) -> Result<HintStream, StoreError> {
     let listener = connect(&target).await;
     let ear = Ear {
         listener: Some(listener.map_err(failed_to("receive hints"))?),
         target,
+        server_log,
         received: VecDeque::new(),
     };
     Ok(stream::unfold(ear, async |mut ear| {
@@ -103,6 +109,8 @@ async fn connect(target: &Target) -> Result<PgListener, sqlx::Error> {
 
 struct Ear {
     target: Target,
+    /// The end of this connection is often the first sign of an outage.
+    server_log: Arc<OnceLock<ServerLog>>,
     listener: Option<PgListener>,
     received: VecDeque<Hint>,
 }
@@ -136,19 +144,37 @@ impl Ear {
     }
 
     fn lose(&mut self, reason: &str) {
-        warn!(
+        // Other calls find out whether the database is away, and the store logs that.
+        debug!(
             reason,
             "hints of other processes are not received for the moment"
         );
         self.listener = None;
     }
 
+    /// Whether a connection can be made, which the pool would go on trying for.
+    async fn is_reachable(&self) -> bool {
+        let Ok(connected) = timeout(CONNECT_LIMIT, self.target.try_to_connect()).await else {
+            return false;
+        };
+        let connected = connected.map_err(failed_to("receive hints"));
+        if let Some(log) = self.server_log.get() {
+            log.note(connected.as_ref().err());
+        }
+        connected.is_ok()
+    }
+
     async fn mend(&mut self) {
         let mut wait = FIRST_WAIT;
         loop {
+            if !self.is_reachable().await {
+                sleep(wait).await;
+                wait = (wait * 2).min(LONGEST_WAIT);
+                continue;
+            }
             match timeout(CONNECT_LIMIT, connect(&self.target)).await {
                 Ok(Ok(listener)) => {
-                    info!("hints of other processes are received again");
+                    debug!("hints of other processes are received again");
                     self.listener = Some(listener);
                     self.received.push_back(Hint::Gap);
                     return;

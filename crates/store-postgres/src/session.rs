@@ -1,15 +1,17 @@
 //! One call's use of a connection: bounded in time, and clean however it ends.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_store::StoreError;
-use cts_store_sql::{Failure, Outcome, late, outcome};
+use cts_store_sql::{Failure, Outcome, outcome, unanswered};
+use parking_lot::Mutex;
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres, raw_sql};
 use tokio::time::error::Elapsed;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::call::Call;
 use crate::connection::{CONNECT_LIMIT, NoConnection};
@@ -28,32 +30,61 @@ pub(crate) const TRIES: u32 = 5;
 /// Nothing uses a session after its end.
 const ENDED: &str = "a session is not used after its end";
 
+/// The connections that do the work. Cheap to clone; clones share them.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkPool {
+    pub(crate) connections: PgPool,
+    /// The end of the last call that the database has answered.
+    answered: Arc<Mutex<Option<Instant>>>,
+}
+
+impl WorkPool {
+    pub(crate) fn new(connections: PgPool) -> Self {
+        Self {
+            connections,
+            answered: Arc::default(),
+        }
+    }
+
+    /// The error of a caller that waited for a connection in vain. While other calls are answered, the connections
+    /// are all in use; otherwise the database does not answer.
+    fn no_connection(&self) -> StoreError {
+        let operation = "give a connection";
+        let source = Box::new(NoConnection(CONNECT_LIMIT));
+        let answered = *self.answered.lock();
+        if answered.is_some_and(|at| at.elapsed() < CONNECT_LIMIT) {
+            StoreError::Database { operation, source }
+        } else {
+            StoreError::Unreachable { operation, source }
+        }
+    }
+}
+
 /// A connection in use. Unless it is [ended](Session::finish) it is closed: a caller that goes away in the middle
 /// of a call leaves the connection in an unknown state.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: Option<PoolConnection<Postgres>>,
+    pool: WorkPool,
     /// The session itself has begun a transaction.
     in_transaction: bool,
 }
 
 impl Session {
-    pub(crate) async fn begin(pool: &PgPool) -> Result<Self, StoreError> {
+    pub(crate) async fn begin(pool: &WorkPool) -> Result<Self, StoreError> {
         let failed = failed_to("give a connection");
-        match pool.acquire().await {
+        match pool.connections.acquire().await {
             Ok(connection) => Ok(Self {
                 connection: Some(connection),
+                pool: pool.clone(),
                 in_transaction: false,
             }),
-            Err(sqlx::Error::PoolTimedOut) => Err(StoreError::Database {
-                operation: "give a connection",
-                source: Box::new(NoConnection(CONNECT_LIMIT)),
-            }),
+            Err(sqlx::Error::PoolTimedOut) => Err(pool.no_connection()),
             Err(error) => Err(failed(error)),
         }
     }
 
-    pub(crate) async fn begin_transaction(pool: &PgPool) -> Result<Self, StoreError> {
+    pub(crate) async fn begin_transaction(pool: &WorkPool) -> Result<Self, StoreError> {
         let mut session = Self::begin(pool).await?;
         session.run("BEGIN", "begin a transaction").await?;
         session.in_transaction = true;
@@ -66,7 +97,9 @@ impl Session {
         operation: &'static str,
     ) -> Result<(), StoreError> {
         let done = timeout(CALL_LIMIT, raw_sql(statement).execute(&mut **self)).await;
-        done.map_err(late)?.map(drop).map_err(failed_to(operation))
+        done.map_err(unanswered)?
+            .map(drop)
+            .map_err(failed_to(operation))
     }
 
     /// Gives the connection back if the call has ended in time. A transaction that the call left open, as a
@@ -80,6 +113,7 @@ impl Session {
             Outcome::Unknown => false,
         };
         if usable {
+            *self.pool.answered.lock() = Some(Instant::now());
             drop(self.connection.take());
         }
     }
@@ -98,7 +132,7 @@ impl Session {
         answer: Result<Result<T, E>, Elapsed>,
     ) -> Result<T, E> {
         self.finish(outcome(&answer)).await;
-        answer.unwrap_or_else(|elapsed| Err(late(elapsed).into()))
+        answer.unwrap_or_else(|elapsed| Err(unanswered(elapsed).into()))
     }
 }
 

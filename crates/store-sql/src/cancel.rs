@@ -225,6 +225,7 @@ pub async fn end_put_back(
                 task: cancelled.task,
                 kind: cancelled.kind,
                 status: cancelled.status,
+                holder: None,
             }),
             Err(CancelError::Store(error)) => return Err(error),
             // Another call has ended the run in the meantime.

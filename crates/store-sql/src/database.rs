@@ -13,6 +13,7 @@ use cts_store::{
 use tokio::time::error::Elapsed;
 
 use crate::Connection;
+use crate::server_log::ServerLog;
 
 /// Kind of work of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +94,14 @@ pub trait Database: Continuity + Clone + fmt::Debug + Send + Sync + 'static {
 
     /// The connections for calls.
     fn connections(&self) -> Connections;
+
+    /// The server, in words that begin a sentence; `None` for a file of this process.
+    fn server(&self) -> Option<String> {
+        None
+    }
+
+    /// Notes in this log what connections outside of calls find out about the server.
+    fn log_outages(&self, _log: ServerLog) {}
 
     /// Closes the connections, after the calls in progress.
     async fn close(&self);
@@ -208,10 +217,21 @@ pub fn late(elapsed: Elapsed) -> StoreError {
     }
 }
 
+/// As [`late`], of a server: it counts as unreachable.
+pub fn unanswered(elapsed: Elapsed) -> StoreError {
+    StoreError::Unreachable {
+        operation: "answer in time",
+        source: Box::new(elapsed),
+    }
+}
+
 /// Whether the database itself has failed; a refused call is not such a failure.
 fn has_failed<T>(answer: &Result<T, impl Failure>) -> bool {
     let failure = answer.as_ref().err().and_then(Failure::store);
-    matches!(failure, Some(StoreError::Database { .. }))
+    matches!(
+        failure,
+        Some(StoreError::Database { .. } | StoreError::Unreachable { .. })
+    )
 }
 
 /// Whether Postgres has undone the call because it collided with a second call.

@@ -32,6 +32,7 @@ mod release_all;
 pub mod remote_runs;
 pub mod requests;
 pub mod schema;
+mod server_log;
 pub mod settings;
 pub mod shrink_limits;
 mod statement;
@@ -46,9 +47,10 @@ pub mod workers;
 pub use connection::{Connection, Row};
 pub use database::{
     Connections, Database, Durability, Failure, Intent, Length, Outcome, Session, is_repeatable,
-    late, outcome,
+    late, outcome, unanswered,
 };
 pub use dialect::Dialect;
+pub use server_log::ServerLog;
 pub use statement::{Decode, Statement, bytes, failed_to, flag, integer, sql, text, text_if_any};
 pub use store::SqlStore;
 pub use value::{Bind, Value};

@@ -14,9 +14,26 @@ pub type Decode<T> = fn(&dyn Columns) -> Result<T, StoreError>;
 
 /// Makes an error of the driver one of the store.
 pub fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
-    move |source| StoreError::Database {
-        operation,
-        source: Box::new(source),
+    move |source| {
+        let is_unreachable = is_unreachable(&source);
+        let source = Box::new(source);
+        if is_unreachable {
+            StoreError::Unreachable { operation, source }
+        } else {
+            StoreError::Database { operation, source }
+        }
+    }
+}
+
+/// Whether the connection could not be made or has ended, or the server stops or starts.
+fn is_unreachable(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => matches!(
+            error.code().as_deref(),
+            Some("57P01" | "57P02" | "57P03" | "57P05")
+        ),
+        _ => false,
     }
 }
 

@@ -14,15 +14,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::access::AuditRecord;
-use cts_core::{JournalPart, LeaderEpoch};
+use cts_core::{Clock, JournalPart, LeaderEpoch};
 use cts_store::{Continuity, LeaderError, Settlement, StoreError, Timeline, Vouched};
 use opentelemetry::metrics::Meter;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 
-use crate::database::{Database, Intent};
+use crate::database::{Database, Durability, Failure, Intent, Session, late, unanswered};
 use crate::metrics::Calls;
+use crate::server_log::ServerLog;
 
 /// Largest number of tries of a call that the database undoes because of others.
 pub(crate) const TRIES: u32 = 5;
+
+/// Longest wait for a connection during a known outage. A request of the API makes two such calls at most, and is to
+/// be answered within two seconds.
+const OUTAGE_LIMIT: Duration = Duration::from_millis(700);
 
 /// A store in a database. Cheap to clone; clones share the connections.
 #[derive(Debug, Clone)]
@@ -31,6 +38,8 @@ pub struct SqlStore<D> {
     /// The call that the changes of this handle are made for, and recorded as.
     record: Option<Arc<AuditRecord>>,
     calls: Calls,
+    /// Logs outages of a server.
+    server: Option<ServerLog>,
 }
 
 impl<D: Database> SqlStore<D> {
@@ -40,6 +49,47 @@ impl<D: Database> SqlStore<D> {
             database,
             record: None,
             calls: Calls::unmeasured(),
+            server: None,
+        }
+    }
+
+    /// Logs from now on whether the server of the database can be reached, once for all clones, with the times of
+    /// `clock`.
+    #[must_use]
+    pub fn logging_outages(mut self, clock: Arc<dyn Clock>) -> Self {
+        let name = self.database.server();
+        self.server = name.map(|name| ServerLog::new(name, clock));
+        if let Some(server) = &self.server {
+            self.database.log_outages(server.clone());
+        }
+        self
+    }
+
+    /// Begins a call. During a known outage the call soon fails, so that its caller has an answer.
+    async fn begin(
+        &self,
+        intent: Intent,
+        durability: Durability,
+    ) -> Result<Box<dyn Session>, StoreError> {
+        let begun = self.in_time(self.database.begin(intent, durability)).await;
+        if begun.is_ok() {
+            // No answer yet: a connection that was idle for a moment may have ended.
+            return begun;
+        }
+        self.noted(begun)
+    }
+
+    /// Limits the time of a call that may be given up, while the server is known to be unreachable.
+    async fn in_time<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        if !self.server.as_ref().is_some_and(ServerLog::is_in_outage) {
+            return call.await;
+        }
+        match timeout(OUTAGE_LIMIT, call).await {
+            Ok(answer) => answer,
+            Err(elapsed) => Err(unanswered(elapsed)),
         }
     }
 
@@ -54,18 +104,35 @@ impl<D: Database> SqlStore<D> {
     pub async fn close(&self) {
         self.database.close().await;
     }
+
+    /// Notes whether the server has answered.
+    fn noted<T, E: Failure>(&self, answer: Result<T, E>) -> Result<T, E> {
+        if let Some(server) = &self.server {
+            server.note(answer.as_ref().err().and_then(Failure::store));
+        }
+        answer
+    }
+
+    /// The error of a call that did not end in time.
+    fn late(&self, elapsed: Elapsed) -> StoreError {
+        if self.server.is_some() {
+            unanswered(elapsed)
+        } else {
+            late(elapsed)
+        }
+    }
 }
 
 #[async_trait]
 impl<D: Database> Continuity for SqlStore<D> {
     async fn timeline(&self) -> Result<Timeline, StoreError> {
         let _call = self.calls.begin(Intent::Read);
-        self.database.timeline().await
+        self.noted(self.database.timeline().await)
     }
 
     async fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.database.vouch(part).await
+        self.noted(self.database.vouch(part).await)
     }
 
     async fn settle(
@@ -74,7 +141,7 @@ impl<D: Database> Continuity for SqlStore<D> {
         lease: Duration,
     ) -> Result<Settlement, LeaderError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.database.settle(leader, lease).await
+        self.noted(self.database.settle(leader, lease).await)
     }
 }
 
@@ -89,7 +156,7 @@ macro_rules! call {
                 $crate::database::Intent::$intent,
                 $crate::database::Durability::$durability,
             );
-            let mut session = $store.database.begin(intent, durability).await?;
+            let mut session = $store.begin(intent, durability).await?;
             let limit = $store.database.limit($crate::database::Length::$length);
             let work = async {
                 let $c = &mut *session;
@@ -99,8 +166,8 @@ macro_rules! call {
             };
             let answer = tokio::time::timeout(limit, work).await;
             session.end($crate::database::outcome(&answer)).await;
-            let answer =
-                answer.unwrap_or_else(|elapsed| Err($crate::database::late(elapsed).into()));
+            let answer = answer.unwrap_or_else(|elapsed| Err($store.late(elapsed).into()));
+            let answer = $store.noted(answer);
             tries += 1;
             if tries == $crate::store::TRIES || !$crate::database::is_repeatable(&answer) {
                 break answer;

@@ -1,5 +1,6 @@
 //! Leases of workers that are gone, taken back.
 
+use cts_core::WorkerId;
 use cts_store::decode::{self, ExpiredLease};
 use cts_store::{ExpiredLeases, LeaseError, Requeued, StoreError};
 use cts_store_sql::{cancel, sql};
@@ -39,6 +40,7 @@ pub(crate) async fn reap(
             task: completed.task,
             kind: completed.kind,
             status: completed.status,
+            holder: Some(WorkerId::new(&lost.holder)),
         });
     }
     let left = each.get(requeued.len()..).unwrap_or_default();

@@ -298,6 +298,7 @@ pub fn requeued(row: &dyn Columns) -> Result<Requeued, StoreError> {
         task: row.parse("task_name")?,
         kind: row.kind_of_run()?,
         status: row.run_status("status")?,
+        holder: None,
     })
 }
 

@@ -26,6 +26,16 @@ pub enum StoreError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The database cannot be reached, or has stopped answering; another try may help. The store logs the outage
+    /// itself, once, so that the calls that fail need no lines of their own.
+    #[error("the database is unreachable, and failed to {operation}")]
+    Unreachable {
+        /// The operation that failed.
+        operation: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A row has a value that this program never writes.
     #[error("the column {column} of {table} {row} is corrupt")]
     CorruptRow {
@@ -39,6 +49,44 @@ pub enum StoreError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+/// Whether a failed call was a call during an outage of the database.
+pub trait InOutage {
+    /// Whether the database could not be reached.
+    fn is_in_outage(&self) -> bool;
+}
+
+impl InOutage for StoreError {
+    fn is_in_outage(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+}
+
+/// Errors with a variant for failures of the store.
+macro_rules! in_outage {
+    ($($error:ident),+) => {$(
+        impl InOutage for $error {
+            fn is_in_outage(&self) -> bool {
+                matches!(self, Self::Store(error) if error.is_in_outage())
+            }
+        }
+    )+};
+}
+
+in_outage!(LeaseError, LeaderError, CancelError, TaskError);
+
+/// Logs a failed call of the store with `tracing` at this level. During an outage of the database the line is for
+/// debugging, because the store has logged the outage.
+#[macro_export]
+macro_rules! log_store_failure {
+    ($level:ident, $error:expr, $($event:tt)+) => {
+        if $crate::InOutage::is_in_outage($error) {
+            ::tracing::debug!($($event)+);
+        } else {
+            ::tracing::$level!($($event)+);
+        }
+    };
 }
 
 /// A call for a lease was refused.

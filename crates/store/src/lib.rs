@@ -47,7 +47,7 @@ pub use contents::{EncodedContents, InputContents, StoredInput};
 pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};
-pub use error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
+pub use error::{CancelError, InOutage, LeaderError, LeaseError, StoreError, TaskError};
 pub use held_leases::{HeldLeases, recorded_by, stored_serial};
 pub use housekeeping::{Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs};
 pub use model::{

@@ -228,6 +228,8 @@ pub struct Requeued {
     pub kind: RunKind,
     /// Its status now: queued, failed or cancelled.
     pub status: RunStatus,
+    /// The worker whose lease has expired; `None` for a run without a lease.
+    pub holder: Option<WorkerId>,
 }
 
 /// One run.

@@ -143,6 +143,16 @@ impl CommandError {
         )
     }
 
+    /// Whether a further attempt at the same input would fail in the same way: the module is wrong. A module or
+    /// provider that could not be fetched is not, and neither is whatever a plan or an apply reports.
+    pub fn is_final(&self) -> bool {
+        match (&self.failure, self.step) {
+            (CommandFailure::Invalid { diagnostics }, _) => !asks_for_init(diagnostics),
+            (CommandFailure::Exit { stderr, .. }, Step::Init) => has_only_syntax_errors(stderr),
+            _ => false,
+        }
+    }
+
     /// Whether processes that the command has started are still at work.
     pub fn has_left_processes(&self) -> bool {
         matches!(self.failure, CommandFailure::LeftBehind { .. })
@@ -159,18 +169,54 @@ impl CommandError {
     /// Whether the engine requires `terraform init` or `tofu init`: modules, providers or the backend differ
     /// from those that the directory was initialised for.
     pub fn needs_initialisation(&self) -> bool {
-        let CommandFailure::Exit { stderr, .. } = &self.failure else {
-            return false;
-        };
-        // Terraform wraps its texts and draws a frame in front of each line.
-        let words: Vec<_> = stderr
-            .split(|c: char| c.is_whitespace() || c == '│')
-            .map(|word| word.trim_matches(['"', '\'', '`', '.', ',', ':', '(', ')']))
-            .filter(|word| !word.is_empty())
-            .collect();
-        let asks = |pair: &[&str]| pair == ["terraform", "init"] || pair == ["tofu", "init"];
-        words.windows(2).any(asks)
+        match &self.failure {
+            CommandFailure::Exit { stderr, .. } => asks_for_init(stderr),
+            _ => false,
+        }
     }
+}
+
+/// Whether a text names `terraform init` or `tofu init`.
+fn asks_for_init(text: &str) -> bool {
+    // Terraform wraps its texts and draws a frame in front of each line.
+    let words: Vec<_> = text
+        .split(|c: char| c.is_whitespace() || c == '│')
+        .map(|word| word.trim_matches(['"', '\'', '`', '.', ',', ':', '(', ')']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let asks = |pair: &[&str]| pair == ["terraform", "init"] || pair == ["tofu", "init"];
+    words.windows(2).any(asks)
+}
+
+/// Summaries of errors in the text of a module, which `init` reports before it fetches anything.
+const SYNTAX_ERRORS: [&str; 16] = [
+    "Argument or block definition required",
+    "Attribute redefined",
+    "Duplicate output definition",
+    "Duplicate resource",
+    "Duplicate variable declaration",
+    "Invalid argument name",
+    "Invalid block definition",
+    "Invalid character",
+    "Invalid expression",
+    "Invalid multi-line string",
+    "Missing item separator",
+    "Missing newline after argument",
+    "Missing required argument",
+    "Unclosed configuration block",
+    "Unsupported argument",
+    "Unsupported block type",
+];
+
+/// Whether the text has errors, and each is one of [`SYNTAX_ERRORS`].
+fn has_only_syntax_errors(stderr: &str) -> bool {
+    let lines = stderr.lines();
+    let errors = lines.filter_map(|line| {
+        let line = line.trim_start_matches(['│', ' ']);
+        line.strip_prefix("Error: ").map(str::trim_end)
+    });
+    let mut errors = errors.peekable();
+    errors.peek().is_some() && errors.all(|error| SYNTAX_ERRORS.contains(&error))
 }
 
 impl fmt::Display for CommandError {
@@ -267,6 +313,37 @@ mod tests {
              `apply_timeout`\n\nError: execution halted\n"
         );
         assert!(!error.is_interrupted());
+    }
+
+    #[test]
+    fn a_mistake_in_the_module_is_final_and_a_failed_download_is_not() {
+        let init = |stderr: &str| CommandError {
+            step: Step::Init,
+            ..failed(stderr)
+        };
+        let typo = "╷\n│ Error: Unsupported block type\n│ \n│   on main.tf line 1:\n╵\n";
+        assert!(init(typo).is_final());
+        assert!(init("\nError: Invalid expression\n\n  on main.tf line 1\n").is_final());
+        let download = "│ Error: Failed to query available provider packages\n";
+        assert!(!init(download).is_final());
+        assert!(!init(&format!("{typo}{download}")).is_final());
+        assert!(!init("the process was killed").is_final());
+        assert!(!failed(typo).is_final(), "an apply has its attempts");
+    }
+
+    #[test]
+    fn an_invalid_module_is_final_unless_it_is_not_installed() {
+        let invalid = |diagnostics: &str| CommandError {
+            step: Step::Validate,
+            failure: CommandFailure::Invalid {
+                diagnostics: diagnostics.to_owned(),
+            },
+            ..failed("")
+        };
+        assert!(invalid("Error: Unsupported attribute\n").is_final());
+        let not_installed =
+            "Error: Module not installed\n\nRun \"terraform init\" to install it.\n";
+        assert!(!invalid(not_installed).is_final());
     }
 
     #[test]

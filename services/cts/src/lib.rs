@@ -11,11 +11,12 @@
 mod commands;
 mod entry;
 mod failure;
+mod guard_lines;
 mod private_environment;
 mod program;
 mod services;
 
-pub use cts_runtime::ProcessEnv;
+pub use cts_runtime::{LogFormat, ProcessEnv};
 pub use failure::Failure;
 pub use program::run_program;
 pub use services::embedded::{Embedded, Sockets, StartMode, StartOptions};

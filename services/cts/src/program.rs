@@ -11,7 +11,7 @@ use cts_cli::{
     ServiceCommand, Start, Watcher, Worker, load, say,
 };
 use cts_config::Config;
-use cts_core::{Chain, Clock};
+use cts_core::{Chain, Clock, SystemClock};
 use cts_runtime::{LogError, LogFormat, LogRelay, LogSettings, ProcessEnv, StopSignals, init_log};
 use cts_terraform::guard::GuardSettings;
 use cts_worker::ShutdownTokens;
@@ -22,12 +22,13 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::pass::{self, ProgressLines};
 use crate::entry::{Service, enter};
 use crate::failure::{Failure, GRACEFUL_END};
+use crate::guard_lines::GuardLines;
 use crate::private_environment::refuse_inspection;
 use crate::services::connections::{Links, Socket, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
 use crate::services::telemetry::Observation;
 use crate::services::waiting::Patience;
-use crate::services::wiring::GUARD_COMMAND;
+use crate::services::wiring::{GUARD_COMMAND, JSON};
 use crate::services::{settings, single, unsafe_settings};
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
@@ -36,7 +37,7 @@ pub fn run_program() -> ExitCode {
     let called = words.next().unwrap_or_default();
     let words: Vec<OsString> = words.collect();
     if words.first().is_some_and(|first| first == GUARD_COMMAND) {
-        return guard(words.get(1));
+        return guard(words.get(1), words.get(2));
     }
     // Guards stay readable: they are found by their environment, and hold no secrets.
     let inspection = refuse_inspection();
@@ -50,6 +51,7 @@ pub fn run_program() -> ExitCode {
         Err(code) => return ExitCode::from(code),
     };
     process_env.raise_descriptors();
+    process_env.log_format = log_format(&command);
     // A worker drains, and takes the time that it needs.
     let log_format = log_format(&command);
     let has_to_hurry = !matches!(command, ServiceCommand::Worker(_));
@@ -113,14 +115,27 @@ fn log_format(command: &ServiceCommand) -> LogFormat {
     }
 }
 
-/// The guard process: no runtime, no log, no configuration.
-fn guard(worker: Option<&OsString>) -> ExitCode {
+/// The guard process: no runtime, no configuration. Its log has the format of its worker's.
+fn guard(worker: Option<&OsString>, format: Option<&OsString>) -> ExitCode {
     let Some(worker) = worker.and_then(|worker| worker.to_str()) else {
         say("guard-terraform is started by workers");
         return ExitCode::from(EXIT_USAGE);
     };
+    let format = match format.and_then(|format| format.to_str()) {
+        Some(JSON) => LogFormat::Json,
+        _ => LogFormat::Text,
+    };
+    let log = LogSettings {
+        format,
+        ..LogSettings::default()
+    };
+    if let Err(error) = init_log(log, Box::new(std::io::stderr()), Arc::new(SystemClock)) {
+        say(&format!("error: {}", Chain(&error)));
+        return ExitCode::FAILURE;
+    }
     let settings = GuardSettings::new(worker);
-    match cts_terraform::guard::serve(std::io::stdin(), std::io::stderr(), settings) {
+    let lines = GuardLines::new(worker);
+    match cts_terraform::guard::serve(std::io::stdin(), lines, settings) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("error: {}", Chain(&error)));
@@ -159,6 +174,7 @@ async fn run(
     let mut signals = StopSignals::take_over().map_err(Failure::ProcessEnv)?;
     tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
+    log_role(&command, &config);
     warn_of_idle_options(&command);
     if uses_database(&command) {
         config.read_database_url()?;
@@ -189,6 +205,45 @@ async fn run(
             }
         }
     }
+}
+
+/// Says which service begins.
+fn log_role(command: &ServiceCommand, config: &Config) {
+    let (role, grpc, api) = match command {
+        ServiceCommand::Start(Start {
+            grpc_address, api, ..
+        }) => ("start", *grpc_address, Some(api)),
+        ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
+            ("watcher", Some(*grpc_address), None)
+        }
+        ServiceCommand::Scheduler(Scheduler { grpc_address, .. }) => {
+            ("scheduler", Some(*grpc_address), None)
+        }
+        ServiceCommand::Worker(Worker { grpc_address, .. }) => {
+            ("worker", Some(*grpc_address), None)
+        }
+        ServiceCommand::Gateway(Gateway {
+            grpc_address, api, ..
+        }) => ("gateway", Some(*grpc_address), Some(api)),
+    };
+    let api = api.map(|api| match api.bind_address {
+        Some(ip) => SocketAddr::new(ip, config.port).to_string(),
+        None => format!("*:{}", config.port),
+    });
+    let files = &command.options().configuration.paths;
+    let files: Vec<_> = files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    tracing::info!(
+        role,
+        id = config.id,
+        grpc = grpc.map(tracing::field::display),
+        api,
+        version = env!("CARGO_PKG_VERSION"),
+        files = files.join(", "),
+        "a service begins"
+    );
 }
 
 /// The other services share the configuration, and need no database.

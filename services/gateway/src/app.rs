@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -14,10 +15,12 @@ use axum::{Extension, Router};
 use cts_core::TraceContext;
 use cts_listen::{ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_rpc::Peer;
 use cts_telemetry::Traces;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 
 use crate::access::visitor::Visitor;
@@ -47,12 +50,16 @@ use crate::transport::request_log::{RequestId, observe};
 use crate::transport::streams::Answer;
 use crate::transport::{body, http_validation, streams};
 
+/// Longest wait for a healthy scheduler: those of a cluster that starts are found within it.
+const FIND_LIMIT: Duration = Duration::from_millis(1500);
+
 struct App {
     board: StatusBoard,
     tasks: TaskClient,
     changes: TaskServiceClient<Channel>,
     cluster: ClusterClient,
     workers: WorkerClient,
+    schedulers: watch::Receiver<Arc<[Peer]>>,
     runs: RunClient,
     events: RunEvents,
     local_time: LocalTime,
@@ -95,6 +102,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         changes: deps.tasks,
         cluster: ClusterClient::new(deps.cluster),
         workers: WorkerClient::new(deps.workers),
+        schedulers: deps.schedulers.healthy(),
         events: RunEvents::new(runs.clone()),
         runs,
         local_time: options.local_time,
@@ -176,6 +184,7 @@ impl App {
         request: ApiRequest,
     ) -> Result<Response, Problem> {
         // These are checked before the leader's interceptor.
+        self.find_scheduler(&route).await?;
         let is_checked_first = matches!(route, Route::CreateTask | Route::ReplaceTask(_));
         if !is_checked_first
             && is_for_the_leader(&route, request.head.uri.path())
@@ -259,6 +268,22 @@ impl App {
             }
             Route::Audit => audit::records(&self.audit, query, time, id).await,
             Route::Document(format) => Ok(document::answer(format)),
+        }
+    }
+
+    /// Refuses a request that needs a scheduler if none is healthy, as soon as that is certain.
+    async fn find_scheduler(&self, route: &Route) -> Result<(), Problem> {
+        if matches!(
+            route,
+            Route::Preflight | Route::Refused(_) | Route::Document(_) | Route::Health
+        ) {
+            return Ok(());
+        }
+        let mut schedulers = self.schedulers.clone();
+        let found = schedulers.wait_for(|healthy| !healthy.is_empty());
+        match timeout(FIND_LIMIT, found).await {
+            Ok(_found_or_ended) => Ok(()),
+            Err(_elapsed) => Err(Problem::without_scheduler()),
         }
     }
 

@@ -15,6 +15,7 @@ use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
+use cts_rpc::Peers;
 use cts_telemetry::Signals;
 use ipnet::IpNet;
 use tonic::transport::Channel;
@@ -121,6 +122,8 @@ pub struct Deps {
     pub logs: LogServiceClient<Channel>,
     /// Tokens, and records of calls.
     pub access: AccessServiceClient<Channel>,
+    /// The schedulers: while none is healthy, requests are answered without a call.
+    pub schedulers: Peers,
     /// Records metrics and traces.
     pub signals: Signals,
 }

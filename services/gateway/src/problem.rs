@@ -33,6 +33,9 @@ pub(crate) use declined::Change;
 
 const NO_SCHEDULER: &str = "no scheduler is available";
 
+/// A scheduler has answered, but without its database.
+const NO_DATABASE: &str = "the database of the schedulers is unreachable";
+
 /// The two families of endpoints, by their error bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
@@ -229,6 +232,20 @@ impl Problem {
         Self::of_failed_call(error)
     }
 
+    /// No scheduler can answer, for this reason.
+    fn no_scheduler(reason: &str) -> Self {
+        Self::new(
+            ErrorCode::NoScheduler,
+            StatusCode::SERVICE_UNAVAILABLE,
+            reason,
+        )
+    }
+
+    /// No scheduler is healthy.
+    pub(crate) fn without_scheduler() -> Self {
+        Self::no_scheduler(NO_SCHEDULER)
+    }
+
     /// The error of a call that has been logged.
     pub(crate) fn of_failed_call(error: &CallError) -> Self {
         if let CallError::TooLarge { .. } = error {
@@ -238,11 +255,7 @@ impl Problem {
                 error.to_string(),
             )
         } else if error.is_unavailable() {
-            Self::new(
-                ErrorCode::NoScheduler,
-                StatusCode::SERVICE_UNAVAILABLE,
-                NO_SCHEDULER,
-            )
+            Self::no_scheduler(unavailable(error))
         } else {
             Self::new(
                 ErrorCode::Internal,
@@ -255,7 +268,7 @@ impl Problem {
     /// The scheduler's answer that would have shown its health is this error, which has been logged.
     pub(crate) fn unhealthy(error: &CallError) -> Self {
         let cause = if error.is_unavailable() {
-            NO_SCHEDULER
+            unavailable(error)
         } else {
             "the scheduler failed because of an internal error"
         };
@@ -334,8 +347,25 @@ bad_requests!(
 );
 
 fn log_failure(error: &(dyn Error + 'static), id: RequestId) {
+    let is_outage = error
+        .downcast_ref::<CallError>()
+        .is_some_and(CallError::is_unavailable);
+    if is_outage {
+        // The connections to the schedulers, or the scheduler about its database, have a line for the outage.
+        tracing::debug!(request_id = %id, error = chain(error), "cannot answer a request");
+        return;
+    }
     // As a string, so that a quoted text comes from it whatever a service put into its message.
     tracing::error!(request_id = %id, error = chain(error), "cannot answer a request");
+}
+
+/// The reason why no scheduler could answer.
+fn unavailable(error: &CallError) -> &'static str {
+    if error.is_without_database() {
+        NO_DATABASE
+    } else {
+        NO_SCHEDULER
+    }
 }
 
 /// The answer to a request that the API does not have.

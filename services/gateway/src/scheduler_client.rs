@@ -33,7 +33,7 @@ mod workers;
 use std::error::Error;
 use std::time::Duration;
 
-use cts_rpc::ConversionError;
+use cts_rpc::{ConversionError, DATABASE_UNREACHABLE};
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
@@ -47,6 +47,9 @@ pub(crate) use workers::WorkerClient;
 /// Longest wait for a complete answer. Reads are answered from the store in milliseconds; what takes
 /// longer than this will not come.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Longest wait for the answer of another scheduler, after one that cannot reach the database.
+const OTHER_LIMIT: Duration = Duration::from_secs(1);
 
 /// The scheduler gave no answer that can be passed on.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +90,11 @@ impl From<Status> for CallError {
 }
 
 impl CallError {
+    /// Whether the scheduler that answered cannot reach its database.
+    pub(crate) fn is_without_database(&self) -> bool {
+        matches!(self, Self::Call(status) if status.message() == DATABASE_UNREACHABLE)
+    }
+
     /// Whether no scheduler could answer, as opposed to one that answered with an error.
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
@@ -134,7 +142,11 @@ where
                     error = status.to_string(),
                     "a call of the scheduler was lost, making it again"
                 );
-                call().await
+                if status.message() != DATABASE_UNREACHABLE {
+                    return call().await;
+                }
+                // Schedulers share the database. Without an answer of another one, this is the answer.
+                timeout(OTHER_LIMIT, call()).await.unwrap_or(Err(status))
             }
             answer => answer,
         }

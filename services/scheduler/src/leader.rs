@@ -111,7 +111,7 @@ impl Leader {
                 Ok(taken) => return taken,
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
-                    tracing::error!(target: "ctrl", error = %Chain(&error), "cannot store the configured tasks, trying again");
+                    cts_store::log_store_failure!(error, &error, target: "ctrl", error = %Chain(&error), "cannot store the configured tasks, trying again");
                     term.end(epoch);
                     sleep(RETRY).await;
                 }
@@ -207,7 +207,7 @@ impl Leader {
                 Ok(()) => break,
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
-                    tracing::error!(target: "ctrl", error = %Chain(&error), "cannot remove tasks, trying again");
+                    cts_store::log_store_failure!(error, &error, target: "ctrl", error = %Chain(&error), "cannot remove tasks, trying again");
                     sleep(RETRY).await;
                 }
             }

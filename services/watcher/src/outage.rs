@@ -1,30 +1,89 @@
-//! Outages of Consul that last long.
+//! Outages of Consul in the log: once for all views.
 
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use cts_core::{Clock, Reachability, ViewId};
 
 /// From then on an outage is an error in the log: the original gives up a view then.
 pub(crate) const LONG: Duration = Duration::from_mins(10);
 
-/// Whether the present outage is in the log. Shared by all views, so that it is there once.
-#[derive(Debug, Default)]
-pub(crate) struct LongOutage(AtomicBool);
+/// Whether Consul can be reached. Shared by all views, so that an outage is in the log once.
+#[derive(Debug)]
+pub(crate) struct ConsulOutage {
+    consul: Reachability,
+    views: Mutex<FailingViews>,
+    /// The outage is in the log as a long one.
+    is_long: AtomicBool,
+}
 
-impl LongOutage {
-    /// Returns whether the outage has to be logged.
-    pub(crate) fn begin(&self) -> bool {
-        !self.0.swap(true, Ordering::Relaxed)
+/// Views whose queries fail because of an outage.
+#[derive(Debug, Default)]
+struct FailingViews {
+    now: HashSet<ViewId>,
+    /// Views of the present outage, also those that have their answer again.
+    of_outage: HashSet<ViewId>,
+}
+
+impl ConsulOutage {
+    /// The Consul at this address.
+    pub(crate) fn new(address: &str, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            consul: Reachability::new(format!("Consul at {address}"), clock),
+            views: Mutex::default(),
+            is_long: AtomicBool::new(false),
+        }
+    }
+
+    /// The query of a view has failed as all others do. Logs a line if one is due.
+    pub(crate) fn fails(&self, view: &ViewId, reason: String) {
+        let views = {
+            let mut views = self.views.lock();
+            views.now.insert(view.clone());
+            views.of_outage.insert(view.clone());
+            views.now.len()
+        };
+        if let Some(line) = self.consul.fails(Some(reason)) {
+            tracing::warn!(views, "{line}");
+        }
+    }
+
+    /// The query of a view no longer fails because of an outage. The outage is over with the last of them.
+    pub(crate) fn ends_for(&self, view: &ViewId) {
+        let views = {
+            let mut views = self.views.lock();
+            if !views.now.remove(view) || !views.now.is_empty() {
+                return;
+            }
+            std::mem::take(&mut views.of_outage).len()
+        };
+        if let Some(line) = self.consul.answers() {
+            tracing::info!(views, "{line}");
+        }
+    }
+
+    /// Returns whether the outage has to be logged as a long one.
+    pub(crate) fn begin_long(&self) -> bool {
+        !self.is_long.swap(true, Ordering::Relaxed)
     }
 
     /// Consul has answered.
-    pub(crate) fn end(&self) {
-        if self.0.load(Ordering::Relaxed) {
-            self.0.store(false, Ordering::Relaxed);
+    pub(crate) fn end_long(&self) {
+        if self.is_long.load(Ordering::Relaxed) {
+            self.is_long.store(false, Ordering::Relaxed);
         }
     }
 
     #[cfg(test)]
-    pub(crate) fn is_known(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub(crate) fn is_known_to_be_long(&self) -> bool {
+        self.is_long.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_on(&self) -> bool {
+        self.consul.is_in_outage()
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use self::unreadable::Unreadable;
 use self::unreadable_keys::UnreadableKeys;
-use crate::outage::{LONG, LongOutage};
+use crate::outage::{ConsulOutage, LONG};
 use crate::state::{Failure, StateSender, ViewState};
 
 /// Characters of a failure's message that are kept.
@@ -26,9 +26,10 @@ pub(crate) struct Publisher {
     state: StateSender,
     unreadable: Unreadable,
     unreadable_keys: UnreadableKeys,
-    /// The HTTP statuses of the present row of failures, `None` for failures without an answer.
+    /// The HTTP statuses of the present row of failures, `None` for failures without a status. Outages are not among
+    /// them.
     warned: BTreeSet<Option<u16>>,
-    outage: Arc<LongOutage>,
+    outage: Arc<ConsulOutage>,
     /// The present row of failures is a part of a long outage.
     in_outage: bool,
     /// A warning was logged, and Consul still says so.
@@ -47,7 +48,7 @@ const NO_SERVICE: &str =
     "consul shows no service at all: the token may lack service:read or node:read for them";
 
 impl Publisher {
-    pub(crate) fn new(id: ViewId, state: StateSender, outage: Arc<LongOutage>) -> Self {
+    pub(crate) fn new(id: ViewId, state: StateSender, outage: Arc<ConsulOutage>) -> Self {
         Self {
             id,
             state,
@@ -64,21 +65,19 @@ impl Publisher {
     }
 
     /// Returns a publisher that keeps items that vanish when Consul begins to filter, if `hold` is set.
-    pub(crate) fn holding_filtered(self, hold: bool) -> Self {
-        Self {
-            hold_filtered: hold,
-            ..self
-        }
+    pub(crate) fn holding_filtered(mut self, hold: bool) -> Self {
+        self.hold_filtered = hold;
+        self
     }
 
     /// Returns a publisher that warns if the first answer has no items of this kind.
-    pub(crate) fn expecting(self, kind: ItemKind) -> Self {
-        let if_empty = match kind {
+    pub(crate) fn expecting(mut self, kind: ItemKind) -> Self {
+        self.if_empty = match kind {
             ItemKind::Instances => Some(NO_INSTANCE),
             ItemKind::Services => Some(NO_SERVICE),
             ItemKind::Keys => None,
         };
-        Self { if_empty, ..self }
+        self
     }
 
     /// Applies an event of the poller at the moment `now`.
@@ -91,6 +90,7 @@ impl Publisher {
                 unreadable,
             } => {
                 let gone = self.observed((index, filtered), items, &unreadable, now);
+                self.outage.ends_for(&self.id);
                 self.note_filtered(filtered, gone);
             }
             PollEvent::Failure {
@@ -157,16 +157,20 @@ impl Publisher {
         if let Some(snapshot) = self.state.now().snapshot.filter(|_| changed) {
             self.unreadable_keys.note(&self.id, &snapshot);
         }
-        self.warned.clear();
+        let had_own_line = !std::mem::take(&mut self.warned).is_empty();
         self.in_outage = false;
-        self.outage.end();
+        self.outage.end_long();
         if let Some(warning) = self.if_empty.filter(|_| is_empty_from_the_start) {
             tracing::warn!(view.id = %self.id, "{warning}");
         }
         if let Some(failure) = failure {
             let failures = failure.failures;
             let after = now.saturating_duration_since(failure.since);
-            tracing::info!(view.id = %self.id, failures, ?after, "consul answers again");
+            if had_own_line {
+                tracing::info!(view.id = %self.id, failures, ?after, "consul answers again");
+            } else {
+                tracing::debug!(view.id = %self.id, failures, ?after, "consul answers again");
+            }
         }
         tracing::debug!(view.id = %self.id, consul.index = index, items = count, changed, "consul answered");
         gone
@@ -178,15 +182,23 @@ impl Publisher {
             ConsulError::Status { status, .. } => Some(*status),
             _ => None,
         };
-        // Only the first failure of each kind is logged as a warning: an outage must not fill the log.
-        if self.warned.insert(status) {
-            tracing::warn!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
+        if error.is_outage() {
+            // All views share the line about it.
+            let reason = excerpt(&error.plain_reason(), MESSAGE_SHOWN);
+            self.outage.fails(&self.id, reason);
+            tracing::debug!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
+        } else {
+            self.outage.ends_for(&self.id);
+            // Only the first failure of each kind is logged as a warning.
+            if self.warned.insert(status) {
+                tracing::warn!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
+            }
         }
         let since = self.state.now().failure.map_or(now, |before| before.since);
         let after = now.saturating_duration_since(since);
         if error.is_outage() && after >= LONG && !self.in_outage {
             self.in_outage = true;
-            if self.outage.begin() {
+            if self.outage.begin_long() {
                 tracing::error!(
                     target: "hcat",
                     error = message,
@@ -203,6 +215,13 @@ impl Publisher {
             since,
             next_try: now + retry_after,
         });
+    }
+}
+
+impl Drop for Publisher {
+    /// A view that is no longer followed holds up no outage.
+    fn drop(&mut self) {
+        self.outage.ends_for(&self.id);
     }
 }
 

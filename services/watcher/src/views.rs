@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use cts_consul::{ConsulClient, QueryPool};
-use cts_core::{ServiceView, View, ViewId};
+use cts_core::{Clock, ServiceView, View, ViewId};
 use opentelemetry::metrics::Meter;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::change_traces::ChangeTraces;
 use crate::metrics::{self, Metrics};
-use crate::outage::LongOutage;
+use crate::outage::ConsulOutage;
 use crate::revisions::Revisions;
 use crate::state::{StateSender, ViewState};
 use crate::watch_options::WatchOptions;
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     stop: CancellationToken,
     pub(crate) options: WatchOptions,
     revisions: Arc<Revisions>,
-    pub(crate) outage: Arc<LongOutage>,
+    pub(crate) outage: Arc<ConsulOutage>,
     pub(crate) metrics: Metrics,
     pub(crate) traces: ChangeTraces,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
@@ -80,16 +80,17 @@ impl Views {
     pub(crate) fn new(
         client: ConsulClient,
         options: WatchOptions,
-        meter: &Meter,
-        traces: ChangeTraces,
+        (meter, traces): (&Meter, ChangeTraces),
+        clock: Arc<dyn Clock>,
     ) -> Self {
+        let outage = Arc::new(ConsulOutage::new(client.address(), clock));
         let shared = Arc::new(Shared {
             pool: QueryPool::new(client),
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
             options,
             revisions: Arc::default(),
-            outage: Arc::default(),
+            outage,
             metrics: Metrics::new(meter),
             traces,
             followed: Mutex::default(),
@@ -121,9 +122,9 @@ impl Views {
             let (views, source, ended) = (self.clone(), source.clone(), ended.clone());
             async move {
                 let id = source.id();
-                tracing::info!(view.id = %id, "following a view");
+                tracing::debug!(view.id = %id, "following a view");
                 let _cancelled = ended.run_until_cancelled(views.work(source, sender)).await;
-                tracing::info!(view.id = %id, "no longer following a view");
+                tracing::debug!(view.id = %id, "no longer following a view");
             }
         };
         self.0.pollers.spawn(poller);

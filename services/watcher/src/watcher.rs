@@ -1,9 +1,11 @@
 //! The service as its composition root sees it.
 
 use cts_consul::ConsulClient;
+use cts_core::Clock;
 use cts_proto::watch::v1::watch_service_server::WatchServiceServer;
 use cts_telemetry::Signals;
 use std::convert::Infallible;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::change_traces::ChangeTraces;
@@ -19,10 +21,16 @@ pub struct Watcher {
 
 impl Watcher {
     /// A watcher; nothing is requested from Consul before the first subscription. Must be used inside a runtime.
-    pub fn new(client: ConsulClient, options: WatchOptions, signals: &Signals) -> Self {
+    /// Lines about outages have the times of `clock`.
+    pub fn new(
+        client: ConsulClient,
+        options: WatchOptions,
+        signals: &Signals,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let traces = ChangeTraces::new(signals.traces.clone());
         Self {
-            views: Views::new(client, options, &signals.meter, traces),
+            views: Views::new(client, options, (&signals.meter, traces), clock),
         }
     }
 

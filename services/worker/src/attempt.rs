@@ -65,7 +65,11 @@ pub(crate) async fn attempt(
         }
         Err(error) => {
             code = Some(error.code());
-            is_final = matches!(&error, AttemptError::Remote(error) if error.is_final());
+            is_final = match &error {
+                AttemptError::Remote(error) => error.is_final(),
+                AttemptError::Terraform(error) => error.is_final(),
+                _ => false,
+            };
             // Before the values are known, the error can only have secrets of the configuration.
             let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
             let text = error.text_for(&run.lease.task_name);

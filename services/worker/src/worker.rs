@@ -16,11 +16,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::calls::RETRIES;
 use crate::calls::heartbeat::heartbeat;
 use crate::calls::inputs::Contents;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
+use crate::calls::{RETRIES, is_outage};
 use crate::journal::Journal;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::work::work_on;
@@ -119,10 +119,12 @@ impl Worker {
 
     async fn work(&self, shutdown: &ShutdownTokens) {
         let mut work = JoinSet::new();
+        let outage = Arc::<parking_lot::Mutex<Outage>>::default();
         let (leased, mut runs) = mpsc::unbounded_channel();
         for _ in 0..self.shared.options.record.slots.clamp(1, TAKERS) {
             let (shared, shutdown) = (Arc::clone(&self.shared), shutdown.clone());
-            work.spawn(take_runs(shared, shutdown, leased.clone()));
+            let outage = Arc::clone(&outage);
+            work.spawn(take_runs(shared, shutdown, leased.clone(), outage));
         }
         drop(leased);
         let mut overdue = std::pin::pin!(async {
@@ -191,9 +193,9 @@ async fn take_runs(
     shared: Arc<Shared>,
     shutdown: ShutdownTokens,
     leased: mpsc::UnboundedSender<Box<LeasedRun>>,
+    outage: Arc<parking_lot::Mutex<Outage>>,
 ) {
     let mut pauses = RETRIES.pauses(fastrand::f64);
-    let mut outage = Outage::default();
     loop {
         let slot = tokio::select! {
             biased;
@@ -226,7 +228,7 @@ async fn take_runs(
         match answer {
             Ok(lease) => {
                 pauses.reset();
-                outage.works();
+                outage.lock().works();
                 if let Some(lease) = lease {
                     let drain = shutdown.drain.clone();
                     let run = LeasedRun::new(Arc::clone(&shared), (lease, slot), asked, drain);
@@ -238,7 +240,11 @@ async fn take_runs(
             Err(error) => {
                 shared.requests.unanswered(request, Instant::now());
                 let wait = pauses.next_pause();
-                log_failure!(outage, error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
+                if is_outage(&error) {
+                    tracing::debug!(error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
+                } else {
+                    log_failure!(outage.lock(), error = %Chain(&error), retry_after = ?wait, "cannot ask the scheduler for runs");
+                }
                 tokio::select! {
                     () = shutdown.drain.cancelled() => {}
                     () = tokio::time::sleep(wait) => {}

@@ -15,6 +15,7 @@ mod local_backend;
 mod lost_destructions;
 mod metrics;
 mod modules;
+mod outage_log;
 mod own_lock;
 mod policies;
 mod queued_settings;

@@ -151,7 +151,8 @@ async fn watch_over(
             PollEvent::Failure {
                 error, failures, ..
             } => {
-                if failures == 1 {
+                // The views log an outage.
+                if failures == 1 && !error.is_outage() {
                     tracing::warn!(
                         query = %query,
                         error = error.report(),

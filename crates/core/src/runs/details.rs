@@ -3,6 +3,7 @@
 //!
 //! All these texts come from outside, so they are bounded wherever they come from: [`RunDetails::bounded`].
 
+use std::fmt;
 use std::mem;
 use std::time::Duration;
 
@@ -76,6 +77,33 @@ pub struct ResourceCounts {
     pub destroyed: u32,
     /// Taken into the state.
     pub imported: u32,
+}
+
+impl fmt::Display for ResourceCounts {
+    /// As in `+2 ~1 -0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            added,
+            changed,
+            destroyed,
+            imported,
+        } = self;
+        write!(f, "+{added} ~{changed} -{destroyed}")?;
+        if *imported > 0 {
+            write!(f, " imported {imported}")?;
+        }
+        Ok(())
+    }
+}
+
+impl PhaseTimes {
+    /// The time of all steps.
+    pub fn total(&self) -> Duration {
+        [self.render, self.init, self.validate, self.plan, self.apply]
+            .into_iter()
+            .flatten()
+            .sum()
+    }
 }
 
 /// How long the steps of an attempt took; `None` for one that was not begun. Stored in milliseconds.

@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::Clock;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
@@ -15,9 +16,10 @@ use tokio::sync::{Notify, watch};
 
 use crate::address::Address;
 use crate::peers::balance::{EndpointUpdates, Member};
+use crate::peers::peer_log::{Others, PeerLog};
 use crate::peers::probe::{Probe, Probed};
 use crate::peers::resolve::{Answers, Known, resolve_after};
-use crate::peers::roster::Entry;
+use crate::peers::roster::{Entry, Health};
 use crate::peers::{Peer, ProbeTimes};
 use crate::tls::ClientKeys;
 
@@ -35,6 +37,7 @@ pub struct PeersDriver {
     known: Known,
     resolve_now: Arc<Notify>,
     generation: u64,
+    log: PeerLog,
 }
 
 enum Turn {
@@ -52,11 +55,13 @@ impl PeersDriver {
         keys: Option<watch::Receiver<Arc<ClientKeys>>>,
         published: watch::Sender<Arc<[Peer]>>,
         feed: EndpointUpdates,
+        clock: Arc<dyn Clock>,
     ) -> Self {
         let addresses: Arc<[Address]> = addresses.into();
         Self {
             service,
             times: ProbeTimes::default(),
+            log: PeerLog::new(service, &addresses, clock),
             known: Known::new(service, Arc::clone(&addresses)),
             addresses,
             keys,
@@ -95,7 +100,7 @@ impl PeersDriver {
                     self.follow_addresses();
                     resolving.set(self.resolve_after(self.resolve_pause()));
                 }
-                Turn::Probed(probed) => self.learn(probed),
+                Turn::Probed(probed) => self.learn(&probed),
                 Turn::NewKeys => self.renew_all(),
                 Turn::Fed => {}
             }
@@ -152,7 +157,7 @@ impl PeersDriver {
         }
     }
 
-    fn learn(&mut self, probed: Probed) {
+    fn learn(&mut self, probed: &Probed) {
         let Some(entry) = self
             .entries
             .get_mut(&probed.socket)
@@ -160,9 +165,11 @@ impl PeersDriver {
         else {
             return;
         };
+        let before = entry.health();
         let was_healthy = entry.is_healthy();
-        let next = entry.learn(self.service, probed.verdict, &self.times);
+        let next = entry.learn(probed.verdict.is_ok(), &self.times);
         let is_healthy = entry.is_healthy();
+        let address = entry.address().clone();
         if is_healthy {
             let member = Member {
                 generation: entry.generation,
@@ -176,6 +183,22 @@ impl PeersDriver {
         if was_healthy != is_healthy {
             self.publish();
         }
+        let others = self.others(probed.socket);
+        let peer = (probed.socket, &address);
+        self.log.note(peer, before, &probed.verdict, others);
+    }
+
+    /// The peers apart from this one.
+    fn others(&self, socket: SocketAddr) -> Others {
+        let others = self.entries.iter().filter(|(other, _)| **other != socket);
+        others.fold(Others::default(), |mut others, (_, entry)| {
+            match entry.health() {
+                Health::Healthy => others.healthy += 1,
+                Health::Unknown => others.unknown += 1,
+                Health::Unhealthy => {}
+            }
+            others
+        })
     }
 
     fn renew_all(&mut self) {

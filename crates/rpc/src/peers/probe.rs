@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::Chain;
+use cts_core::{Chain, plain_reason};
 use cts_tls::answers_in_plain_text;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -47,10 +47,10 @@ pub(super) struct Probed {
 pub(super) enum Unhealthy {
     #[error("it answers that it does not serve")]
     NotServing,
-    #[error("it did not answer within {0:?}")]
+    #[error("no answer within {0:?}")]
     Silent(Duration),
-    /// The error with all its causes; a status shows them twice, once in the form for programmers.
-    #[error("it cannot be asked: {0}")]
+    /// The innermost cause.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -91,10 +91,11 @@ fn causes(status: &Status) -> String {
     let Some(source) = status.source() else {
         return format!("{:?}: {}", status.code(), status.message());
     };
-    let causes = Chain(source);
     if answers_in_plain_text(source) {
+        let causes = Chain(source);
         format!("it answers in plain text where TLS is configured (services.tls): {causes}")
     } else {
-        causes.to_string()
+        tracing::debug!(error = %Chain(source), "a health check failed");
+        plain_reason(source)
     }
 }

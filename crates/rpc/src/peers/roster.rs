@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Backoff, Chain, Pauses};
+use cts_core::{Backoff, Pauses};
 use tokio::sync::Notify;
 use tonic::transport::Endpoint;
 
 use crate::address::Address;
 use crate::client::peer_endpoint;
 use crate::peers::connector::watched_channel;
-use crate::peers::probe::{Probe, Unhealthy, Wait};
+use crate::peers::probe::{Probe, Wait};
 use crate::peers::{Peer, ProbeTimes};
 use crate::tls::ClientKeys;
 
@@ -25,6 +25,14 @@ pub(super) struct Entry {
     socket: SocketAddr,
     lost: Arc<Notify>,
     health: PeerHealth,
+}
+
+/// What the last probe of a peer has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    Unknown,
+    Healthy,
+    Unhealthy,
 }
 
 enum PeerHealth {
@@ -72,42 +80,28 @@ impl Entry {
         self.probe(times, Wait::Nothing)
     }
 
-    /// Takes an answer in and gives the next question.
-    pub(super) fn learn(
-        &mut self,
-        service: &str,
-        verdict: Result<(), Unhealthy>,
-        times: &ProbeTimes,
-    ) -> Probe {
-        let (peer, address) = (&self.peer.0.id, &self.address);
-        match verdict {
-            Ok(()) => {
-                if !self.is_healthy() {
-                    tracing::info!(service, peer, %address, "the peer is healthy");
-                }
-                self.health = PeerHealth::Healthy;
-                self.probe(
-                    times,
-                    Wait::PauseOrLoss(times.every, Arc::clone(&self.lost)),
-                )
-            }
-            Err(reason) => {
-                let reason = Chain(&reason);
-                match &self.health {
-                    PeerHealth::Unknown => {
-                        tracing::warn!(service, peer, %address, error = %reason, "the peer cannot be used, trying on");
-                    }
-                    PeerHealth::Healthy => {
-                        tracing::warn!(service, peer, %address, error = %reason, "lost the peer, trying on");
-                    }
-                    PeerHealth::Unhealthy(_) => {
-                        tracing::debug!(service, peer, %address, error = %reason, "the peer still cannot be used");
-                    }
-                }
-                let pause = self.next_pause(times);
-                self.probe(times, Wait::Pause(pause))
-            }
+    pub(super) fn health(&self) -> Health {
+        match self.health {
+            PeerHealth::Unknown => Health::Unknown,
+            PeerHealth::Healthy => Health::Healthy,
+            PeerHealth::Unhealthy(_) => Health::Unhealthy,
         }
+    }
+
+    /// The configured address that stands for the peer.
+    pub(super) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Takes an answer in and gives the next question.
+    pub(super) fn learn(&mut self, is_healthy: bool, times: &ProbeTimes) -> Probe {
+        let wait = if is_healthy {
+            self.health = PeerHealth::Healthy;
+            Wait::PauseOrLoss(times.every, Arc::clone(&self.lost))
+        } else {
+            Wait::Pause(self.next_pause(times))
+        };
+        self.probe(times, wait)
     }
 
     fn next_pause(&mut self, times: &ProbeTimes) -> Duration {

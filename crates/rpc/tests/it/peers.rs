@@ -1,7 +1,9 @@
 //! Peers are found, watched and balanced over.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::SystemClock;
 use cts_rpc::{Address, Peers, PeersError, memory_transport};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -58,7 +60,7 @@ async fn a_dead_peer_is_left_out_and_used_again_when_it_is_back() {
 async fn a_dead_peer_is_noticed_without_waiting_for_the_next_check() {
     let server = Server::start("only");
     let addresses = vec![server.address.to_string().parse().unwrap()];
-    let (peers, driver) = Peers::new("test", addresses, None).unwrap();
+    let (peers, driver) = Peers::new("test", addresses, None, Arc::new(SystemClock)).unwrap();
     let driver = driver.with_times(cts_rpc::ProbeTimes {
         every: 100 * LIMIT,
         ..cts_rpc::ProbeTimes::default()
@@ -192,12 +194,12 @@ async fn a_fixed_peer_is_always_healthy() {
 #[tokio::test]
 async fn addresses_that_cannot_be_followed_are_refused() {
     assert_eq!(
-        Peers::new("watcher", Vec::new(), None).unwrap_err(),
+        Peers::new("watcher", Vec::new(), None, Arc::new(SystemClock)).unwrap_err(),
         PeersError::NoAddress { service: "watcher" }
     );
     let secure: Address = "https://watcher:8561".parse().unwrap();
     assert_eq!(
-        Peers::new("watcher", vec![secure], None).unwrap_err(),
+        Peers::new("watcher", vec![secure], None, Arc::new(SystemClock)).unwrap_err(),
         PeersError::TlsMissing {
             address: "watcher:8561".into()
         }

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use cts_core::SystemClock;
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::access::ConnectedPeer;
 use cts_rpc::{Address, ClientTls, Endpoints, HealthSwitch, Peer, Peers, ProbeTimes, ServerTls};
@@ -166,7 +167,7 @@ impl Followed {
 
     pub(crate) fn new(addresses: &[String], tls: Option<&ClientTls>) -> Self {
         let addresses: Vec<Address> = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        let (peers, driver) = Peers::new("test", addresses, tls).unwrap();
+        let (peers, driver) = Peers::new("test", addresses, tls, Arc::new(SystemClock)).unwrap();
         let driver = driver.with_times(ProbeTimes {
             every: Duration::from_millis(200),
             limit: Duration::from_millis(500),

@@ -15,7 +15,7 @@ use crate::log::format::LogFormat;
 use crate::log::line::{Line, TraceOfSpan, Value};
 use crate::log::relay::LogRelay;
 use crate::log::syslog::{SendOutcome, Syslog};
-use crate::log::{json, text};
+use crate::log::{is_of_library, json, text};
 
 /// Writes every event, as a whole, to standard error and perhaps to syslog.
 pub(super) struct Output {
@@ -83,6 +83,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Output {
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut line = Line::of(event, self.clock.now().with_timezone(&Local));
+        if is_of_library(&line.module) {
+            line.level = LogLevel::Debug;
+        }
         let mut spans = context.event_scope(event).into_iter().flatten();
         line.trace = spans.find_map(|span| span.extensions().get::<TraceOfSpan>().cloned());
         self.to_console(&line);
@@ -179,6 +182,14 @@ mod tests {
                 "  | fake: b=c",
             ]
         );
+    }
+
+    #[test]
+    fn warnings_of_libraries_are_for_debugging() {
+        let console = logged(LogFormat::Text, None, || {
+            tracing::warn!(target: "sqlx_core::pool::inner", "no connection");
+        });
+        assert_eq!(console.lines(), ["[DEBUG] sqlx_core: no connection"]);
     }
 
     #[test]

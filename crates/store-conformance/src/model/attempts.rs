@@ -170,12 +170,14 @@ impl Model {
                 keep_error(&mut run.errors, cancelled_error(run.by_force));
             }
             let (task, kind) = (run.task.clone(), run.kind);
+            let holder = WorkerId::new(&run.holder);
             let ended = self.end_attempt(run, context, after, &completion);
             taken.push(Requeued {
                 run: id,
                 task,
                 kind,
                 status: ended.expect("its task is there").status,
+                holder: Some(holder),
             });
         }
         taken.sort_by_key(|requeued| requeued.run);
@@ -219,6 +221,7 @@ impl Model {
                 task: run.task.clone(),
                 kind: run.kind,
                 status: run.status,
+                holder: None,
             }
         });
         let taken = taken.collect();

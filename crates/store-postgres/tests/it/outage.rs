@@ -113,12 +113,15 @@ async fn calls_fail_while_the_database_is_away_and_work_again_when_it_is_back() 
         store.renew(lease.run, &lease.holder, lease.epoch, DEADLINE),
     );
     assert!(
-        matches!(acquired, Err(StoreError::Database { .. })),
+        matches!(acquired, Err(StoreError::Unreachable { .. })),
         "{acquired:?}"
     );
     for answer in [completed.map(drop), renewed.map(drop)] {
         assert!(
-            matches!(answer, Err(LeaseError::Store(StoreError::Database { .. }))),
+            matches!(
+                answer,
+                Err(LeaseError::Store(StoreError::Unreachable { .. }))
+            ),
             "{answer:?}"
         );
     }
@@ -165,7 +168,7 @@ async fn a_frozen_database_is_noticed() {
     tokio::time::sleep(Duration::from_millis(600)).await;
     let answer = timeout(DEADLINE, store.tasks()).await.unwrap();
     assert!(
-        matches!(answer, Err(StoreError::Database { .. })),
+        matches!(answer, Err(StoreError::Unreachable { .. })),
         "{answer:?}"
     );
     postgres.resume();

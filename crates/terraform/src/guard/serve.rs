@@ -74,8 +74,8 @@ enum Event {
 
 /// Guards a worker until it has ended and no process of it is left to be stopped.
 ///
-/// `input` is the pipe from its [`Guard`](crate::guard::Guard); `log` takes messages for people, and loses
-/// them rather than wait.
+/// `input` is the pipe from its [`Guard`](crate::guard::Guard); `log` takes messages for people, a line
+/// each, and loses them rather than wait.
 ///
 /// To be called on the main thread, before any other thread or runtime is started: it blocks SIGINT, SIGTERM
 /// and SIGHUP for this thread and the threads that it starts.
@@ -96,7 +96,7 @@ pub fn serve(
         .stack_size(STACK)
         .spawn(move || read(input, &sender))
         .map_err(GuardError::Thread)?;
-    let log = Log::start(log, &settings.worker).map_err(GuardError::Thread)?;
+    let log = Log::start(log).map_err(GuardError::Thread)?;
     Loop {
         watch: Watch::new(settings.stop, settings.unknown_grace),
         worker: settings.worker,
@@ -250,17 +250,16 @@ struct Log {
 }
 
 impl Log {
-    fn start(mut output: impl Write + Send + 'static, worker: &str) -> io::Result<Self> {
+    fn start(mut output: impl Write + Send + 'static) -> io::Result<Self> {
         let (messages, waiting) = mpsc::sync_channel::<String>(MESSAGES);
         let (finished, done) = mpsc::channel();
-        let prefix = format!("guard of worker {worker}: ");
         thread::Builder::new()
             .name("guard-log".into())
             .stack_size(STACK)
             .spawn(move || {
                 for message in waiting {
                     // Without a reader nothing receives the message.
-                    let _written = writeln!(output, "{prefix}{message}");
+                    let _written = writeln!(output, "{message}");
                 }
                 drop(finished);
             })?;

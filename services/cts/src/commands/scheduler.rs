@@ -19,7 +19,12 @@ pub(crate) async fn run(
     let end = CancellationToken::new();
     let tasks = Tasks::new(end.clone());
     let scheduler = links
-        .schedulers(&place.schedulers.schedulers, &tasks, &end)?
+        .schedulers(
+            &place.schedulers.schedulers,
+            &process_env.clock,
+            &tasks,
+            &end,
+        )?
         .channel();
     let result = call_scheduler(&command, &scheduler, process_env).await;
     end.cancel();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cts_access::{Authenticator, Issuers, TokenTable};
 use cts_config::{Config, SecurityConfig, ServicesConfig};
+use cts_core::Clock;
 use cts_listen::ClientLimiter;
 use cts_rpc::access::AccessRules;
 use cts_rpc::{
@@ -166,35 +167,39 @@ impl Links {
     pub(crate) fn schedulers(
         &self,
         given: &[String],
+        clock: &Arc<dyn Clock>,
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         let addresses = addresses(given, &self.schedulers, SCHEDULER)?;
-        self.peers("scheduler", addresses, tasks, shutdown)
+        self.peers("scheduler", addresses, clock, tasks, shutdown)
     }
 
     /// The watchers, by the same rule.
     pub(crate) fn watchers(
         &self,
         given: &[String],
+        clock: &Arc<dyn Clock>,
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         let addresses = addresses(given, &self.watchers, WATCHER)?;
-        self.peers("watcher", addresses, tasks, shutdown)
+        self.peers("watcher", addresses, clock, tasks, shutdown)
     }
 
     fn peers(
         &self,
         service: &'static str,
         addresses: Vec<Address>,
+        clock: &Arc<dyn Clock>,
         tasks: &Tasks,
         shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         for address in &addresses {
             self.rule.check_peer(address)?;
         }
-        let (peers, driver) = Peers::new(service, addresses, self.client.as_ref())?;
+        let (peers, driver) =
+            Peers::new(service, addresses, self.client.as_ref(), Arc::clone(clock))?;
         let driving = driver.run(shutdown.clone().cancelled_owned());
         tasks.spawn("look after peers", infallible(driving));
         Ok(peers)

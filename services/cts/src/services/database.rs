@@ -48,6 +48,7 @@ impl Database {
                 settings.url = with_password(&settings.url, password);
             }
             let store = cts_store_postgres::connect(&settings).await?;
+            let store = store.logging_outages(Arc::clone(&process_env.clock));
             return Ok(Self::Server(Box::new(store)));
         }
         let lock = DirectoryLock::take(&config.working_dir, Use::Database)?;

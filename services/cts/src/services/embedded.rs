@@ -3,6 +3,8 @@
 //! Over SQLite the process has everything for itself. Over Postgres it is one of several equal ones, and
 //! the rules of the cluster hold: leases, guard, bundles.
 
+use std::sync::Arc;
+
 use cts_config::Config;
 use cts_gateway::Gateway;
 use cts_listen::ClientLimiter;
@@ -163,7 +165,12 @@ impl Embedded {
         let (schedule_listener, [worker_channel, gateway_channel, schedule_channel]) =
             memory_transports();
         let signals = &sockets.observation.signals;
-        let watcher = Watcher::new(consul, settings::watch(&config.consul), signals);
+        let watcher = Watcher::new(
+            consul,
+            settings::watch(&config.consul),
+            signals,
+            Arc::clone(&process_env.clock),
+        );
         let inner = CancellationToken::new();
         // The worker's directory is locked before any run can be granted.
         let worker = wiring::worker(
@@ -195,8 +202,8 @@ impl Embedded {
         if sockets.grpc.is_some() || sockets.observation.listens() {
             links.recognise(&scheduler, config, process_env)?;
         }
-        let channels = gateway_channel.into();
-        let gateway = wiring::gateway(config, process_env, channels, tls, signals.clone())?;
+        let schedulers = Peers::fixed(gateway_channel).into();
+        let gateway = wiring::gateway(config, process_env, schedulers, tls, signals.clone())?;
         let limiter = services_limiter(config, process_env);
         waiting.end().await?;
         Ok(Self {

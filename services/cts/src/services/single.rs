@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use cts_config::Config;
 use cts_rpc::Endpoints;
@@ -47,6 +48,7 @@ pub(crate) async fn run_watcher(
         consul,
         settings::watch(&config.consul),
         &observation.signals,
+        Arc::clone(&process_env.clock),
     );
     let endpoints = Endpoints::new().with(watcher.service());
     links.serve(
@@ -96,7 +98,7 @@ pub(crate) async fn run_scheduler(
     let inside = Tasks::new(inner.clone());
     let outside = Tasks::new(shutdown.clone());
     links.follow_files(&inside, &inner);
-    let watchers = links.watchers(watchers, &inside, &inner)?;
+    let watchers = links.watchers(watchers, &process_env.clock, &inside, &inner)?;
     let preparing = wiring::scheduler(
         config,
         process_env,
@@ -174,7 +176,7 @@ pub(crate) async fn run_worker(
     let inner = CancellationToken::new();
     let inside = Tasks::new(inner.clone());
     links.follow_files(&inside, &inner);
-    let schedulers = links.schedulers(schedulers, &inside, &inner)?;
+    let schedulers = links.schedulers(schedulers, &process_env.clock, &inside, &inner)?;
     links.serve(
         Endpoints::new(),
         services_limiter(config, process_env),
@@ -248,7 +250,7 @@ pub(crate) async fn run_gateway(
     let grpc = links.listen(grpc).await?;
     let parts = Tasks::new(shutdown.clone());
     links.follow_files(&parts, &shutdown);
-    let schedulers = links.schedulers(schedulers, &parts, &shutdown)?;
+    let schedulers = links.schedulers(schedulers, &process_env.clock, &parts, &shutdown)?;
     links.serve(
         Endpoints::new(),
         services_limiter(config, process_env),
@@ -259,13 +261,7 @@ pub(crate) async fn run_gateway(
     observation.needs_schedulers(&schedulers);
     observation.serve(links.server_tls(), None, &parts, &shutdown);
     let signals = observation.signals.clone();
-    let gateway = wiring::gateway(
-        config,
-        process_env,
-        schedulers.channel().into(),
-        tls,
-        signals,
-    )?;
+    let gateway = wiring::gateway(config, process_env, schedulers.into(), tls, signals)?;
     wiring::log_api_start(&api);
     let leaving = CancellationToken::new();
     if let Some(entry) = entry {

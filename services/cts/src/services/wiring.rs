@@ -1,5 +1,6 @@
 //! The four services, put together from the configuration; the same in one process and in four.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
-use cts_runtime::ProcessEnv;
+use cts_runtime::{LogFormat, ProcessEnv};
 use cts_scheduler::{
     Dependencies as SchedulerDependencies, Identities as _, NextTick, RandomIdentities, Scheduler,
 };
@@ -47,6 +48,9 @@ const BUNDLES: &str = ".bundles";
 
 /// First argument of a guard process.
 pub(crate) const GUARD_COMMAND: &str = "guard-terraform";
+
+/// Argument of a guard whose log is JSON.
+pub(crate) const JSON: &str = "json";
 
 /// The executable of this process, also after the file was replaced.
 const THIS_EXECUTABLE: &str = "/proc/self/exe";
@@ -135,6 +139,14 @@ pub(crate) struct WorkerParts {
     pub(crate) _lock: DirectoryLock,
 }
 
+fn guard_arguments(worker: &str, format: LogFormat) -> Vec<OsString> {
+    let mut arguments = vec![GUARD_COMMAND.into(), worker.into()];
+    if format == LogFormat::Json {
+        arguments.push(JSON.into());
+    }
+    arguments
+}
+
 /// A worker of the schedulers that `scheduler` leads to.
 pub(crate) fn worker(
     config: &Config,
@@ -171,7 +183,7 @@ pub(crate) fn worker(
             let id = options.record.id.to_string();
             let command = GuardCommand {
                 program: THIS_EXECUTABLE.into(),
-                arguments: vec![GUARD_COMMAND.into(), id.clone().into()],
+                arguments: guard_arguments(&id, process_env.log_format),
                 // Modules can read it, so it holds no more than theirs.
                 environment: options.environment.variables().clone(),
                 worker: id,
@@ -274,19 +286,19 @@ pub(crate) fn log_watching_end() {
     tracing::info!(target: "tasksmanager", "stopping dependency monitoring");
 }
 
-/// Channels of a gateway.
-pub(crate) struct SchedulerChannels {
+/// Schedulers of a gateway.
+pub(crate) struct Schedulers {
     /// For the tasks and everything else that schedulers know.
-    pub(crate) scheduler: Channel,
+    pub(crate) peers: Peers,
     /// For the state of the schedulers themselves.
     pub(crate) cluster: Channel,
 }
 
-impl From<Channel> for SchedulerChannels {
-    fn from(scheduler: Channel) -> Self {
+impl From<Peers> for Schedulers {
+    fn from(peers: Peers) -> Self {
         Self {
-            cluster: scheduler.clone(),
-            scheduler,
+            cluster: peers.channel(),
+            peers,
         }
     }
 }
@@ -295,7 +307,7 @@ impl From<Channel> for SchedulerChannels {
 pub(crate) fn gateway(
     config: &Config,
     process_env: &ProcessEnv,
-    channels: SchedulerChannels,
+    schedulers: Schedulers,
     tls: Option<ServerTls>,
     signals: Signals,
 ) -> Result<Gateway, Failure> {
@@ -311,7 +323,8 @@ pub(crate) fn gateway(
         },
         access: access::gateway(config, process_env)?,
     };
-    let SchedulerChannels { scheduler, cluster } = channels;
+    let Schedulers { peers, cluster } = schedulers;
+    let scheduler = peers.channel();
     let deps = GatewayDeps {
         tasks: TaskServiceClient::new(scheduler.clone())
             .max_decoding_message_size(cts_rpc::TASK_BYTES),
@@ -320,6 +333,7 @@ pub(crate) fn gateway(
         runs: RunServiceClient::new(scheduler.clone()),
         logs: LogServiceClient::new(scheduler.clone()),
         access: AccessServiceClient::new(scheduler),
+        schedulers: peers,
         signals,
     };
     let gateway = Gateway::new(options, deps);

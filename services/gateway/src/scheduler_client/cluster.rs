@@ -12,7 +12,7 @@ use tonic::transport::Channel;
 use super::{CALL_LIMIT, CallError, ask, chain};
 
 /// Longest wait for an answer that many requests share. Health checks do not wait longer either.
-const SHARED_CALL_LIMIT: Duration = Duration::from_secs(2);
+const SHARED_CALL_LIMIT: Duration = Duration::from_millis(1500);
 
 /// A result, an answer or an error, that more than one request got.
 pub(crate) type SharedAnswer = Result<Arc<proto::GetClusterResponse>, Arc<CallError>>;
@@ -62,7 +62,9 @@ impl ClusterClient {
             .await
             .map(Arc::new)
             .map_err(Arc::new);
-        if let Err(error) = &answer {
+        if let Err(error) = &answer
+            && !error.is_unavailable()
+        {
             tracing::error!(
                 error = chain(&**error),
                 "no scheduler answered about the cluster"

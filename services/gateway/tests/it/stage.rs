@@ -21,7 +21,7 @@ use cts_proto::run::v1::run_service_server::RunServiceServer;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_proto::task::v1::task_service_server::TaskServiceServer;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
-use cts_rpc::{Endpoints, memory_transport};
+use cts_rpc::{Endpoints, Peers, memory_transport};
 use cts_telemetry::Signals;
 use cts_tls::ServerTls;
 use ipnet::IpNet;
@@ -201,7 +201,8 @@ impl Stage {
             workers: WorkerServiceClient::new(channel.clone()),
             runs: RunServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
-            access: AccessServiceClient::new(channel),
+            access: AccessServiceClient::new(channel.clone()),
+            schedulers: Peers::fixed(channel),
             signals: Signals::off(),
         };
         let mut serving = Gateway::new(options, deps);

@@ -51,7 +51,7 @@ impl Tokens {
                 match store.tokens().await {
                     Ok(tokens) => {
                         if outage.works() {
-                            tracing::info!(target: "access", "the tokens are read again");
+                            tracing::debug!(target: "access", "the tokens are read again");
                         }
                         self.0.send_if_modified(|known| {
                             let is_new = known.as_deref() != Some(&tokens);
@@ -64,7 +64,7 @@ impl Tokens {
                     Err(error) => {
                         let text = Chain(&error).to_string();
                         if outage.fails_with(&text) {
-                            tracing::warn!(target: "access", error = text, "the tokens cannot be read, the last ones stay in force");
+                            cts_store::log_store_failure!(warn, &error, target: "access", error = text, "the tokens cannot be read, the last ones stay in force");
                         }
                     }
                 }

@@ -27,7 +27,7 @@ pub(crate) async fn check(store: Arc<dyn Store>) {
         let (tasks, workers) = match (store.tasks().await, store.workers(FORGOTTEN_AFTER).await) {
             (Ok(tasks), Ok(workers)) => (tasks, workers),
             (Err(error), _) | (_, Err(error)) => {
-                tracing::warn!(target: "ha.compat", error = %Chain(&error), "compatibility cannot be checked");
+                cts_store::log_store_failure!(warn, &error, target: "ha.compat", error = %Chain(&error), "compatibility cannot be checked");
                 continue;
             }
         };

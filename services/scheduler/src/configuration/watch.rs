@@ -33,7 +33,7 @@ pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
                 Ok(registered) => {
                     open = registered.verdict == Verdict::Open;
                     if !open && let Err(error) = own.retry_failed_now().await {
-                        tracing::warn!(target: "ctrl", error = %Chain(&error), "failed tasks are not tried again before their time");
+                        cts_store::log_store_failure!(warn, &error, target: "ctrl", error = %Chain(&error), "failed tasks are not tried again before their time");
                     }
                 }
                 Err(error) => tracing::debug!(error = %Chain(&error), "cannot register"),

@@ -2,7 +2,7 @@
 //! not sent.
 
 use cts_core::Chain;
-use cts_store::{LeaseError, StoreError};
+use cts_store::{InOutage as _, LeaseError, StoreError};
 use tonic::Status;
 
 /// Turns errors of the store into statuses. (Both types are of other crates, so `From` cannot be implemented.)
@@ -27,6 +27,9 @@ impl<T> OrStatus<T> for Result<T, LeaseError> {
 
 /// The store has failed.
 pub(crate) fn store_failure(error: &StoreError) -> Status {
-    tracing::error!(error = %Chain(error), "request failed");
+    cts_store::log_store_failure!(error, error, error = %Chain(error), "request failed");
+    if error.is_in_outage() {
+        return Status::unavailable(cts_rpc::DATABASE_UNREACHABLE);
+    }
     Status::unavailable("the scheduler's database failed; see the scheduler's log")
 }

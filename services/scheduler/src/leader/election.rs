@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::lease::LeaseDeadlines;
-use cts_core::{Chain, LeaderEpoch};
+use cts_core::{Chain, LeaderEpoch, Outage, log_failure};
 use cts_rpc::HealthSwitch;
-use cts_store::{Leadership, Member, Store};
+use cts_store::{InOutage as _, Leadership, Member, Store};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +66,10 @@ struct ElectionState {
     timeouts: RequestTimeouts,
     /// Another process has the id of this one.
     id_in_use: bool,
+    /// Requests are not answered.
+    outage: Outage,
+    /// The store has logged that the database is unreachable.
+    is_logged: bool,
 }
 
 /// A term, also while it waits for its next epoch.
@@ -92,6 +96,8 @@ impl LeaderElection {
             next: Instant::now(),
             timeouts: RequestTimeouts::new(self.time_to_live, first.asked),
             id_in_use: false,
+            outage: Outage::default(),
+            is_logged: false,
         };
         self.answered(&mut state, first.asked, &first.leadership, &begin);
         loop {
@@ -103,7 +109,7 @@ impl LeaderElection {
                 () = sleep_until(state.next) => self.ask(&mut state, &begin).await,
                 () = self.notifier.leadership.notified() => state.next = Instant::now(),
                 () = at(give_up) => {
-                    tracing::warn!(target: "ha", id = self.member.id, "leadership could not be renewed in time");
+                    state.log_expiry(&self.member.id);
                     self.metrics.follows(None);
                     state.suspend();
                 }
@@ -159,16 +165,27 @@ impl LeaderElection {
                 () = leader_tasks(&mut state.leading) => state.doubt(),
             }
         };
-        let error = match answer {
+        match answer {
             Ok(Ok(leadership)) => {
                 state.timeouts.answered(asked);
+                state.outage.works();
                 self.health.set_serving(true);
-                return self.answered(state, asked, &leadership, begin);
+                self.answered(state, asked, &leadership, begin);
+                state.is_logged = false;
+                return;
             }
-            Ok(Err(error)) => Chain(&error).to_string(),
-            Err(elapsed) => format!("no answer within {limit:?}: {elapsed}"),
-        };
-        tracing::warn!(target: "ha", error, "the database cannot be asked for the leadership");
+            Ok(Err(error)) if error.is_in_outage() => {
+                state.is_logged = true;
+                tracing::debug!(target: "ha", error = %Chain(&error), "the database cannot be asked for the leadership");
+            }
+            Ok(Err(error)) => {
+                log_failure!(state.outage, target: "ha", error = %Chain(&error), "the database cannot be asked for the leadership");
+            }
+            // If this goes on, the replica does not serve, which is a line of its own.
+            Err(_elapsed) => {
+                tracing::debug!(target: "ha", ?limit, "the database does not answer about the leadership in time");
+            }
+        }
         state.next = Instant::now() + state.timeouts.failed();
     }
 
@@ -210,7 +227,7 @@ impl LeaderElection {
             }
             Some(leading) if leadership.resumed => {
                 leading.term.resume(epoch);
-                tracing::info!(target: "ha", id = self.member.id, %epoch, "the leader goes on in its next epoch, no other replica has led");
+                state.log_next_epoch(&self.member.id, epoch);
                 state.hold_in(epoch, LeaseDeadlines::leadership(since, life));
             }
             _ => {
@@ -232,6 +249,24 @@ impl ElectionState {
     fn hold_in(&mut self, epoch: LeaderEpoch, deadlines: LeaseDeadlines) {
         self.epoch = Some(epoch);
         self.deadlines = Some(deadlines);
+    }
+
+    /// During an outage of the database, the line about the outage says enough.
+    fn log_expiry(&self, id: &str) {
+        if self.is_logged {
+            tracing::debug!(target: "ha", id, "leadership could not be renewed in time");
+        } else {
+            tracing::warn!(target: "ha", id, "leadership could not be renewed in time");
+        }
+    }
+
+    fn log_next_epoch(&self, id: &str, epoch: LeaderEpoch) {
+        let message = "the leader goes on in its next epoch, no other replica has led";
+        if self.is_logged {
+            tracing::debug!(target: "ha", id, %epoch, "{message}");
+        } else {
+            tracing::info!(target: "ha", id, %epoch, "{message}");
+        }
     }
 
     /// The lease is no longer certain: the leader writes nothing until it has a new epoch.

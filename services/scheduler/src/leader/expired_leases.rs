@@ -44,7 +44,7 @@ impl Leader {
                 }
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
-                    tracing::error!(error = %Chain(&error), "cannot take back expired leases");
+                    cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot take back expired leases");
                     sleep(RETRY).await;
                 }
             }
@@ -54,13 +54,14 @@ impl Leader {
     /// A run has lost its worker.
     async fn lost(&self, run: &Requeued) {
         let (task, id) = (&run.task, run.run);
+        let worker = run.holder.as_ref().map(tracing::field::display);
         self.context.metrics.lease_expired();
         match run.status {
             RunStatus::Failed => {
-                tracing::error!(task_name = %task, run.id = %id, "a lease expired, and the run has failed: too many of its attempts ended like that or otherwise failed");
+                tracing::error!(task_name = %task, run.id = %id, worker.id = worker, "a worker was lost, and its run has failed: too many of its attempts ended like that or otherwise failed");
             }
             _ => {
-                tracing::warn!(task_name = %task, run.id = %id, status = run.status.as_str(), "a lease expired");
+                tracing::warn!(task_name = %task, run.id = %id, worker.id = worker, status = run.status.as_str(), "a worker was lost, its lease of the run has expired");
             }
         }
         self.context

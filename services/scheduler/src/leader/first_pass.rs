@@ -44,7 +44,8 @@ impl FirstPass {
         if tasks.is_empty() {
             tracing::info!(target: "ctrl", "no tasks configured");
         } else {
-            let tasks = tasks.len();
+            // Disabled tasks do not run.
+            let tasks = tasks.iter().filter(|task| task.enabled).count();
             tracing::info!(target: "ctrl", tasks, "executing all tasks once through");
         }
         let enabled = tasks.iter().filter(|task| task.enabled);

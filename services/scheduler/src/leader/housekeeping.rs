@@ -31,7 +31,7 @@ impl Leader {
                     continue;
                 }
                 Err(LeaderError::Store(error)) => {
-                    tracing::error!(error = %Chain(&error), "cannot forget old runs");
+                    cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot forget old runs");
                     AGAIN.min(every)
                 }
             };

@@ -45,7 +45,7 @@ impl Leader {
             match self.poll_removals(epoch, declared, &unfinished).await {
                 Ok(now) => unfinished = now,
                 Err(LeaderError::Store(error)) => {
-                    tracing::warn!(error = %Chain(&error), "cannot see whether removed tasks are gone, trying again");
+                    cts_store::log_store_failure!(warn, &error, error = %Chain(&error), "cannot see whether removed tasks are gone, trying again");
                 }
                 Err(deposed) => return Err(deposed),
             }

@@ -74,7 +74,7 @@ impl SettingsKeeper {
                 Err(LeaderError::Deposed { .. }) => term.end(epoch),
                 Err(LeaderError::Store(error)) => {
                     if outage.fails() {
-                        tracing::warn!(error = %Chain(&error), "cannot see which settings workers have, trying again");
+                        cts_store::log_store_failure!(warn, &error, error = %Chain(&error), "cannot see which settings workers have, trying again");
                     }
                 }
             }

@@ -42,7 +42,7 @@ pub(crate) async fn listen(store: Arc<dyn Store>, notifier: Arc<Notifier>) {
         match follow(&*store, &notifier).await {
             Ok(()) => return,
             Err(error) => {
-                tracing::warn!(error = %Chain(&error), "cannot listen to the database, polling");
+                cts_store::log_store_failure!(warn, &error, error = %Chain(&error), "cannot listen to the database, polling");
                 tokio::time::sleep(RETRY).await;
             }
         }

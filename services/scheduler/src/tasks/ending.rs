@@ -27,7 +27,7 @@ impl TaskCommands {
                 Ok(Some(end)) => return Ok(end),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(run.id = %run, error = %Chain(&error), "cannot see how a run ended, trying again");
+                    cts_store::log_store_failure!(warn, &error, run.id = %run, error = %Chain(&error), "cannot see how a run ended, trying again");
                 }
             }
             tokio::select! {

@@ -39,7 +39,7 @@ impl RunRequests {
             match self.store.change_task(task, &change).await {
                 Ok(_task) => break,
                 Err(TaskError::Store(error)) => {
-                    tracing::warn!(target: "ctrl", task_name = %task, error = %Chain(&error), "cannot request a run, trying again");
+                    cts_store::log_store_failure!(warn, &error, target: "ctrl", task_name = %task, error = %Chain(&error), "cannot request a run, trying again");
                     sleep(RETRY).await;
                 }
                 Err(gone) => {

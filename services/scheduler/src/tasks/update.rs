@@ -42,6 +42,7 @@ impl TaskCommands {
         kind: Option<RunKind>,
     ) -> Result<Done, Refusal> {
         let request = kind.map(|kind| (self.identities.run_id(), kind));
+        let is_changed = enabled.is_some() || spec.is_some();
         let change = TaskChange {
             enabled,
             spec,
@@ -56,14 +57,18 @@ impl TaskCommands {
         self.notifier.tasks_changed();
         // Queued runs may be cancelled.
         self.notifier.queue_changed();
-        tracing::info!(
-            target: "ctrl",
-            task_name = %name,
-            enabled = task.spec.enabled,
-            revision = task.revision,
-            run = kind.map(RunKind::as_str),
-            "task is changed"
-        );
+        if is_changed {
+            tracing::info!(
+                target: "ctrl",
+                task_name = %name,
+                enabled = task.spec.enabled,
+                revision = task.revision,
+                "task is changed"
+            );
+        }
+        if let Some((run, kind)) = request {
+            tracing::info!(target: "ctrl", task_name = %name, run.id = %run, kind = kind.as_str(), "a run is requested");
+        }
         let Some((run, _)) = request else {
             return Ok(Done { task, plan: None });
         };

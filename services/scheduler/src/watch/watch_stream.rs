@@ -4,11 +4,13 @@ mod assembly;
 mod stream_event;
 mod subscription;
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use cts_core::{Backoff, Chain, Outage, Pauses, View, excerpt};
 use cts_rpc::Peer;
 use tokio::sync::mpsc;
+use tonic::Code;
 
 pub(crate) use self::stream_event::StreamEvent;
 use self::stream_event::{ERROR_SHOWN, StreamError};
@@ -72,7 +74,9 @@ impl WatchStream {
             };
             let wait = pauses.next_pause();
             let text = excerpt(&Chain(&error).to_string(), ERROR_SHOWN);
-            if self.outage.fails() {
+            if self.is_logged(&error) {
+                tracing::debug!(watcher = self.watcher.id(), error = text, retry_after = ?wait, "cannot follow the watcher");
+            } else if self.outage.fails() {
                 tracing::warn!(watcher = self.watcher.id(), error = text, retry_after = ?wait, "cannot follow the watcher");
             }
             if self.send(StreamEvent::Broken(text)).await.is_err() {
@@ -83,6 +87,18 @@ impl WatchStream {
                 self.note(command);
             }
         }
+    }
+
+    /// Whether the connections to the watchers log the outage.
+    fn is_logged(&self, error: &StreamError) -> bool {
+        let is_lost = match error {
+            StreamError::Ended => true,
+            StreamError::Call(status) => {
+                status.code() == Code::Unavailable || status.source().is_some()
+            }
+            StreamError::Sequence(_) => false,
+        };
+        is_lost && self.watcher.address().is_some()
     }
 
     fn note(&mut self, command: Command) {

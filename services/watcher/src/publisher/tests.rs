@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use cts_core::ServiceInstance;
+use cts_core::{ServiceInstance, SystemClock};
 use cts_testkit::fixtures;
 use tokio::sync::watch;
 
@@ -28,10 +28,14 @@ fn failure(failures: u32) -> PollEvent {
     }
 }
 
+fn outage() -> Arc<ConsulOutage> {
+    Arc::new(ConsulOutage::new("consul:8500", Arc::new(SystemClock)))
+}
+
 fn publisher() -> (Publisher, watch::Receiver<ViewState>) {
     let (sender, receiver) =
         StateSender::new(ViewId::new("v"), Arc::default(), ChangeTraces::off());
-    let publisher = Publisher::new(ViewId::new("v"), sender, Arc::default());
+    let publisher = Publisher::new(ViewId::new("v"), sender, outage());
     (publisher, receiver)
 }
 
@@ -201,7 +205,7 @@ fn what_a_token_cannot_read_any_more_stays_if_so_configured() {
 
 #[test]
 fn a_long_outage_is_noticed_once() {
-    let outage = Arc::<LongOutage>::default();
+    let outage = outage();
     let begin = Instant::now();
     let mut views = ["a", "b"].map(|id| {
         let (state, _) = StateSender::new(ViewId::new("v"), Arc::default(), ChangeTraces::off());
@@ -209,7 +213,7 @@ fn a_long_outage_is_noticed_once() {
     });
     let mut noticed = |view: usize, minutes, event| {
         views[view].publish(event, begin + Duration::from_mins(minutes));
-        (views[view].in_outage, outage.is_known())
+        (views[view].in_outage, outage.is_known_to_be_long())
     };
     let failure = || PollEvent::Failure {
         error: ConsulError::NoLeader,
@@ -229,6 +233,45 @@ fn a_long_outage_is_noticed_once() {
     assert_eq!(noticed(0, 18, snapshot(1, vec![])), (false, false));
     assert_eq!(noticed(0, 20, failure()), (false, false), "another outage");
     assert_eq!(noticed(0, 30, failure()), (true, true));
+}
+
+#[test]
+fn an_outage_of_many_views_is_over_with_the_last_of_them() {
+    let outage = outage();
+    let mut views = ["a", "b", "c"].map(|id| {
+        let (state, _) = StateSender::new(ViewId::new("v"), Arc::default(), ChangeTraces::off());
+        Some(Publisher::new(ViewId::new(id), state, Arc::clone(&outage)))
+    });
+    let mut is_on_after = |view: usize, event| {
+        let publisher = views[view].as_mut().unwrap();
+        match event {
+            Some(event) => publisher.publish(event, Instant::now()),
+            None => drop(views[view].take()),
+        }
+        outage.is_on()
+    };
+    let unreachable = || {
+        Some(PollEvent::Failure {
+            error: ConsulError::NoLeader,
+            failures: 1,
+            retry_after: Duration::from_secs(1),
+        })
+    };
+    assert!(
+        !is_on_after(0, Some(failure(1))),
+        "a failure of this view alone"
+    );
+    for view in 0..3 {
+        assert!(is_on_after(view, unreachable()));
+    }
+    assert!(is_on_after(0, Some(snapshot(1, vec![]))));
+    assert!(
+        is_on_after(1, Some(failure(2))),
+        "Consul has answered this view"
+    );
+    assert!(!is_on_after(2, None), "the last view is no longer followed");
+    assert!(is_on_after(0, unreachable()), "another outage");
+    assert!(!is_on_after(0, Some(snapshot(2, vec![]))));
 }
 
 #[test]

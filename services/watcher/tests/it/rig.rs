@@ -1,10 +1,11 @@
 //! A watcher with its transport, and a subscriber that puts deltas together.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_consul::{ConsulClient, ConsulSettings};
-use cts_core::{Item, ServiceInstance, ServiceView, View, ViewSnapshot};
+use cts_core::{Item, ServiceInstance, ServiceView, SystemClock, View, ViewSnapshot};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
@@ -58,6 +59,7 @@ impl Rig {
                 ..WatchOptions::default()
             },
             &Signals::off(),
+            Arc::new(SystemClock),
         );
         let stop = CancellationToken::new();
         let (listener, channel) = memory_transport();

@@ -1,10 +1,12 @@
 //! The work on a leased run: the attempt, its lease and its log at the same time, and the report.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_core::Chain;
 use cts_core::runs::{AttemptOutcome, RunKind};
 use cts_terraform::StopSignal;
+use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::attempt;
@@ -13,9 +15,12 @@ use crate::lease::leased_run::LeasedRun;
 use crate::lease::leased_run::renewal::LeaseEnd;
 use crate::lease::run_log::RunLog;
 
+/// A run that takes longer than this is logged as going on, again and again.
+const LONG: Duration = Duration::from_mins(1);
+
 /// Works on the run to its end. Returns when the report has arrived or has become pointless.
 pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
-    tracing::debug!(
+    tracing::info!(
         task_name = run.lease.task_name,
         run.id = %run.lease.run,
         lease.epoch = run.lease.epoch.get(),
@@ -46,6 +51,7 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
         let mut keeping = std::pin::pin!(run.keep_lease());
         let mut following = std::pin::pin!(run.follow_orders(&order));
         let mut lost = None;
+        let mut minutes = interval_at(Instant::now() + LONG, LONG);
         let ended = loop {
             tokio::select! {
                 biased;
@@ -56,6 +62,7 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
                 ended = &mut work => break ended,
                 never = &mut following => match never {},
                 () = &mut shipping => {}
+                _minute = minutes.tick() => log_still_running(&run),
             }
         };
         (ended, lost)
@@ -63,6 +70,7 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
     run.leave();
     done.cancel();
     measure(&run, &ended, lost);
+    log_end(&run, &ended);
     let Some(outcome) = to_be_reported(ended.outcome, lost) else {
         tracing::warn!(
             task_name = run.lease.task_name,
@@ -90,6 +98,40 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
         Ok(())
     });
     Box::pin(run.keep_until_reported(report, stop)).await;
+}
+
+/// Says that a run that takes long goes on.
+fn log_still_running(run: &LeasedRun) {
+    tracing::info!(
+        task_name = run.lease.task_name,
+        run.id = %run.lease.run,
+        took = ?whole_seconds(run.acquired.elapsed()),
+        "the run goes on"
+    );
+}
+
+/// Says how the attempt has ended; the scheduler logs the error of one that has failed.
+fn log_end(run: &LeasedRun, ended: &Ended) {
+    let summary = ended.details.as_ref().map(|details| &details.summary);
+    let changes = summary.and_then(|summary| summary.resources);
+    tracing::info!(
+        task_name = run.lease.task_name,
+        run.id = %run.lease.run,
+        attempt = run.lease.attempt,
+        result = outcome_word(&ended.outcome),
+        changes = changes.map(|changes| changes.to_string()),
+        took = ?milliseconds(run.acquired.elapsed()),
+        "run ended"
+    );
+}
+
+const fn whole_seconds(duration: Duration) -> Duration {
+    Duration::from_secs(duration.as_secs())
+}
+
+/// Without the digits that say nothing.
+fn milliseconds(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn measure(run: &LeasedRun, ended: &Ended, lost: Option<LeaseEnd>) {

@@ -6,7 +6,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts::{Embedded, Failure, Observation, Patience, ProcessEnv, Sockets, StartMode, StartOptions};
+use cts::{
+    Embedded, Failure, LogFormat, Observation, Patience, ProcessEnv, Sockets, StartMode,
+    StartOptions,
+};
 use cts_config::LoadContext;
 use cts_core::{Clock as _, SystemClock};
 use cts_testkit::ConsulAgent;
@@ -48,6 +51,7 @@ async fn start(site: &Site) -> InProcess {
         descriptors: 1024,
         is_root: false,
         clock: Arc::new(SystemClock),
+        log_format: LogFormat::Text,
     };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let api = Api::new(listener.local_addr().unwrap());

@@ -92,6 +92,7 @@ fn lasting(output: &str, site: &Site) -> Vec<String> {
                 "tf_version=VERSION install_path=DIRECTORY path=FILE",
             ),
             (r"cli: \d+\.\d+\.\d+", "cli: VERSION"),
+            (r"\bversion=\d+\.\d+\.\d+", "version=VERSION"),
             (r"\b(worker\.)?id=\S+", "${1}id=ID"),
             (r"(error|stderr)=\S.*", "$1=ERROR"),
         ];

@@ -28,6 +28,7 @@ fn process_env(line: &str, point: Option<&str>, directory: &Path) -> ProcessEnv 
         descriptors: 1024,
         is_root: false,
         clock: Arc::new(SystemClock),
+        log_format: cts_runtime::LogFormat::Text,
     }
 }
 

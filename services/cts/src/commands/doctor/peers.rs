@@ -37,10 +37,13 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     };
     let end = CancellationToken::new();
     let tasks = Tasks::new(end.clone());
+    let clock = &subject.process_env.clock;
     let schedulers = needs
         .schedulers
-        .then(|| links.schedulers(&[], &tasks, &end));
-    let watchers = needs.watchers.then(|| links.watchers(&[], &tasks, &end));
+        .then(|| links.schedulers(&[], clock, &tasks, &end));
+    let watchers = needs
+        .watchers
+        .then(|| links.watchers(&[], clock, &tasks, &end));
     let (schedulers, watchers) = tokio::join!(
         of_service(SCHEDULERS, schedulers, subject),
         of_service(WATCHERS, watchers, subject)

@@ -190,6 +190,7 @@ mod tests {
             descriptors: 1024,
             is_root: false,
             clock: Arc::new(SystemClock),
+            log_format: cts_runtime::LogFormat::Text,
         }
     }
 

@@ -101,16 +101,18 @@ impl Progress {
         let EndedTask { task, end, .. } = *ended;
         let place = format!("{}/{of}", counts.ended());
         let seconds = format!("{:.1}s", ended.took.as_secs_f64());
+        // The beginning of a short run was not seen.
+        let took = (!ended.took.is_zero()).then_some(&seconds);
         match (end, &*self) {
             (End::Failed(error), _) => {
                 let error = (!ended.error_is_logged).then_some(error.as_str());
-                tracing::error!(target: "ctrl", task_name = task, took = seconds, done = place, error, "task failed");
+                tracing::error!(target: "ctrl", task_name = task, took, done = place, error, "task failed");
             }
             (End::Cancelled, _) => {
-                tracing::error!(target: "ctrl", task_name = task, took = seconds, done = place, "the run of the task was cancelled");
+                tracing::error!(target: "ctrl", task_name = task, took, done = place, "the run of the task was cancelled");
             }
             (End::Applied | End::Planned { .. }, Self::Plain) => {
-                tracing::info!(target: "ctrl", task_name = task, took = seconds, done = place, result = end.word(), "task of the pass ended");
+                tracing::info!(target: "ctrl", task_name = task, took, done = place, result = end.word(), "task of the pass ended");
             }
             (End::Applied | End::Planned { .. }, Self::Terminal(_)) => {}
         }

@@ -9,7 +9,7 @@ use cts_proto::cluster::v1::{
     GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
     GetOverviewRequest, GetOverviewResponse,
 };
-use cts_rpc::{Endpoints, memory_transport};
+use cts_rpc::{Endpoints, Peers, memory_transport};
 use cts_runtime::{ProcessEnv, Tasks};
 use cts_telemetry::Signals;
 use tokio::net::TcpListener;
@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status};
 
 use super::Api;
 use crate::failure::Failure;
-use crate::services::wiring::{self, SchedulerChannels};
+use crate::services::wiring::{self, Schedulers};
 
 /// The API without a scheduler: its health says the reason, and everything else is unavailable.
 pub(super) struct StandIn {
@@ -44,11 +44,14 @@ impl StandIn {
         let (cluster_listener, cluster) = memory_transport();
         // Calls fail as unavailable when the listener is gone.
         let (_gone, scheduler) = memory_transport();
-        let channels = SchedulerChannels { scheduler, cluster };
+        let schedulers = Schedulers {
+            peers: Peers::fixed(scheduler),
+            cluster,
+        };
         let gateway = wiring::gateway(
             config,
             process_env,
-            channels,
+            schedulers,
             api.tls.clone(),
             Signals::off(),
         )?;

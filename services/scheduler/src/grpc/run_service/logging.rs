@@ -2,7 +2,7 @@
 //! (docs/cli.md#log).
 
 use cts_core::TaskName;
-use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
+use cts_core::runs::{AttemptOutcome, RunKind, RunStatus, brief_error};
 use cts_store::{Completed, Completion, Lease};
 
 use super::RunEndpoint;
@@ -38,6 +38,11 @@ impl RunEndpoint {
         let run = completion.run;
         let failure = completed.failure.as_ref();
         let code = code(completion);
+        let summary = completion.details.as_ref().map(|details| &details.summary);
+        let changes = summary.and_then(|summary| summary.resources);
+        let changes = changes.map(|changes| changes.to_string());
+        let took = summary.map(|summary| summary.phases.total());
+        let took = took.map(tracing::field::debug);
         match (&completion.outcome, completed.status) {
             (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
                 if self.mode == Mode::OnRequest {
@@ -69,14 +74,14 @@ impl RunEndpoint {
                 tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, code, "error checking task");
             }
             (AttemptOutcome::Destroyed, RunStatus::Succeeded) => {
-                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "infrastructure of a deleted task destroyed");
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, "infrastructure of a deleted task destroyed");
             }
             (_, RunStatus::Succeeded) if self.first_pass.has(task) => {
-                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task completed");
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, "task completed");
                 self.first_pass.ended(task, false);
             }
             (_, RunStatus::Succeeded) => {
-                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, "task completed");
+                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, changes, took, "task completed");
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if lacks_variable(task, error) => {
                 tracing::error!(target: "ctrl", task_name = %task, error, run.id = %run, code, "error initializing task");
@@ -84,8 +89,14 @@ impl RunEndpoint {
             }
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
                 let error = failure.map_or("", |failure| &failure.error);
+                // A pass has one attempt, and its log is all that its caller reads.
+                let error = match self.mode {
+                    Mode::OnRequest => error.to_owned(),
+                    Mode::Daemon => brief_error(error),
+                };
                 let error = format!("could not apply changes for task {task}: {error}");
-                tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, code, "error running task");
+                let retry_after = completed.next_due.map(tracing::field::debug);
+                tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, retry_after, code, "error running task");
                 self.first_pass.ended(task, true);
             }
             (AttemptOutcome::Failed(error), _) => {
@@ -95,7 +106,7 @@ impl RunEndpoint {
                     description = ?format!("ApplyTask {task}"),
                     task_name = %task,
                     run.id = %run,
-                    error,
+                    error = brief_error(error),
                     retry_after = ?completed.next_due.unwrap_or_default(),
                     code,
                     "retrying"
@@ -125,6 +136,7 @@ pub(super) fn log_failed_apply(completion: &Completion, completed: &Completed) {
         (&completion.outcome, completed.status, completed.kind)
         && !lacks_variable(task, error)
     {
+        let error = brief_error(error);
         tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %completion.run, code = code(completion), "error applying task");
     }
 }

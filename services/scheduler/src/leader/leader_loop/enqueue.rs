@@ -39,7 +39,7 @@ impl LeaderLoop {
             .tick(now, self.context.clock.now(), &self.context.next_tick);
         let wanted = self.planner.wanted_inputs(now);
         if let Err(error) = self.note_applied(wanted).await {
-            tracing::error!(error = %Chain(&error), "cannot read what was applied last, trying again");
+            cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot read what was applied last, trying again");
             self.not_before = Some(Instant::now() + STORE_RETRY);
             return;
         }
@@ -136,7 +136,7 @@ impl LeaderLoop {
                     return false;
                 }
                 Err(LeaderError::Store(error)) => {
-                    tracing::error!(error = %Chain(&error), "cannot queue runs, trying again");
+                    cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot queue runs, trying again");
                     // The write may still take effect. With the next epoch it cannot undo newer writes.
                     self.term.end(epoch);
                     self.not_before = Some(Instant::now() + STORE_RETRY);
@@ -240,7 +240,7 @@ impl LeaderLoop {
                 .run_changed(run, task, kind, RunStatus::Failed),
             Err(LeaderError::Deposed { .. }) => self.term.end(epoch),
             Err(LeaderError::Store(error)) => {
-                tracing::error!(error = %Chain(&error), "cannot refuse a run, trying again");
+                cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot refuse a run, trying again");
             }
         }
     }
@@ -269,7 +269,8 @@ impl LeaderLoop {
                     .notifier
                     .run_changed(run, task, request.kind, RunStatus::Queued);
                 self.context.notifier.queue_changed();
-                tracing::debug!(target: "ctrl", task_name = %task, run.id = %run, "run queued");
+                let cause = self.cause(request);
+                tracing::info!(task_name = %task, run.id = %run, kind = request.kind.as_str(), cause, "run queued");
                 if let Some(losses) = losses {
                     tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, losses, "a run was asked for, so it takes more away than the task may lose");
                 }
@@ -295,6 +296,19 @@ impl LeaderLoop {
                 self.decide(task, Decision::Unchanged);
             }
             (_, _) => {}
+        }
+    }
+
+    /// The cause of a run in the log.
+    fn cause(&self, request: &EnqueueRequest) -> &'static str {
+        if request.unchanged == Unchanged::Run {
+            "request"
+        } else if request.tick.is_some() {
+            "schedule"
+        } else if self.context.first_pass.has(&request.task) {
+            "first run under this leader"
+        } else {
+            "change"
         }
     }
 

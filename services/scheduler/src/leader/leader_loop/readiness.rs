@@ -26,7 +26,7 @@ impl LeaderLoop {
     pub(super) async fn make_ready(&mut self) {
         self.look_at_disabled = None;
         if let Err(error) = self.follow_checks().await {
-            tracing::warn!(error = %Chain(&error), "cannot look at disabled tasks, trying again");
+            cts_store::log_store_failure!(warn, &error, error = %Chain(&error), "cannot look at disabled tasks, trying again");
         }
         let left = self.disabled.left();
         self.context.check_pass.note_unready(left);

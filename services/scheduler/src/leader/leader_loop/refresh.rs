@@ -55,11 +55,11 @@ impl LeaderLoop {
                 seen.note(stored);
                 let wanted = self.planner.all_wanted_inputs();
                 if let Err(error) = self.note_applied(wanted).await {
-                    tracing::warn!(error = %Chain(&error), "cannot read what was applied last, trying again");
+                    cts_store::log_store_failure!(warn, &error, error = %Chain(&error), "cannot read what was applied last, trying again");
                 }
             }
             Err(error) => {
-                tracing::warn!(error = %Chain(&error), "cannot look for changed tasks, trying again");
+                cts_store::log_store_failure!(warn, &error, error = %Chain(&error), "cannot look for changed tasks, trying again");
             }
         }
         self.context.recent_inputs.forget_old();

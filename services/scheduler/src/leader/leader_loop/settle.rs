@@ -32,7 +32,7 @@ impl LeaderLoop {
             }
             Err(LeaderError::Deposed { .. }) => self.term.end(epoch),
             Err(LeaderError::Store(error)) => {
-                tracing::error!(error = %Chain(&error), "cannot settle what is in doubt since the database is on another timeline, trying again");
+                cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot settle what is in doubt since the database is on another timeline, trying again");
                 self.not_before = Some(Instant::now() + STORE_RETRY);
             }
         }

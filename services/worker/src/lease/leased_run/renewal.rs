@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
 use super::LeasedRun;
+use crate::calls::is_outage;
 
 /// Longest time for one try to renew; another scheduler may answer the next.
 const RENEWAL: Duration = Duration::from_secs(2);
@@ -134,10 +135,15 @@ impl LeasedRun {
             Ok(Err(status)) if status.code() == Code::FailedPrecondition => {
                 return Renewal::Refused;
             }
+            Ok(Err(status)) if !is_outage(&status) => {
+                log_failure!(tries.outage, run.id = %self.lease.run, error = %Chain(&status), "cannot renew a lease");
+                return Renewal::NoAnswer;
+            }
             Ok(Err(status)) => Chain(&status).to_string(),
             Err(elapsed) => elapsed.to_string(),
         };
-        log_failure!(tries.outage, run.id = %self.lease.run, error = cause, "cannot renew a lease");
+        tries.outage.fails();
+        tracing::debug!(run.id = %self.lease.run, error = cause, "cannot renew a lease");
         Renewal::NoAnswer
     }
 }

@@ -1,0 +1,153 @@
+//! The error of a failed run in one line of the log. The whole text is in the event and in the log of the run.
+
+use std::fmt::Write as _;
+
+/// What joins the errors of several attempts.
+const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
+
+/// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors and their
+/// places. Equal errors, as of the instances of one resource, are counted.
+pub fn brief_error(text: &str) -> String {
+    let mut brief = String::new();
+    let mut body = Body::default();
+    let mut lines = text.lines();
+    brief.push_str(lines.next().unwrap_or_default());
+    for line in lines {
+        match JOINTS.iter().filter_map(|joint| line.find(joint)).min() {
+            Some(end) => {
+                let (rest, next) = line.split_at(end);
+                body.line(rest);
+                std::mem::take(&mut body).append_to(&mut brief);
+                brief.push_str(next);
+            }
+            None => body.line(line),
+        }
+    }
+    // The errors of several attempts end with a quote.
+    let is_quoted = body.is_begun && text.ends_with('\'');
+    body.append_to(&mut brief);
+    if is_quoted {
+        brief.push('\'');
+    }
+    brief
+}
+
+/// The lines after the first one of an attempt.
+#[derive(Default)]
+struct Body {
+    /// Terraform's errors, each with its number.
+    errors: Vec<(String, usize)>,
+    /// The place of the last error is still to come.
+    awaits_place: bool,
+    /// The first line, for a text without errors of Terraform.
+    first: Option<String>,
+    is_begun: bool,
+}
+
+impl Body {
+    fn line(&mut self, line: &str) {
+        self.is_begun = true;
+        // Terraform draws a frame in front of each line.
+        let line = line.trim_matches(['│', '╷', '╵', ' ', '\'']);
+        if let Some(summary) = line.strip_prefix("Error: ") {
+            self.count_last();
+            self.errors.push((summary.to_owned(), 1));
+            self.awaits_place = true;
+        } else if self.awaits_place
+            && let Some(place) = place_in(line)
+            && let Some((error, _)) = self.errors.last_mut()
+        {
+            self.awaits_place = false;
+            let _infallible = write!(error, " ({place})");
+        } else if self.first.is_none() && !line.is_empty() {
+            self.first = Some(line.to_owned());
+        }
+    }
+
+    /// Adds the last error, which is complete now, to an equal one before it.
+    fn count_last(&mut self) {
+        self.awaits_place = false;
+        let Some((last, _)) = self.errors.pop() else {
+            return;
+        };
+        match self.errors.iter_mut().find(|(error, _)| *error == last) {
+            Some((_, number)) => *number += 1,
+            None => self.errors.push((last, 1)),
+        }
+    }
+
+    fn append_to(mut self, brief: &mut String) {
+        self.count_last();
+        if self.errors.is_empty() {
+            if let Some(first) = self.first {
+                let _infallible = write!(brief, ": {first}");
+            }
+            return;
+        }
+        for (at, (error, number)) in self.errors.iter().enumerate() {
+            brief.push_str(if at == 0 { ": " } else { "; " });
+            brief.push_str(error);
+            if *number > 1 {
+                let _infallible = write!(brief, " ({number} times)");
+            }
+        }
+    }
+}
+
+/// The place in a line such as `on main.tf line 3, in resource "a" "b":`.
+fn place_in(line: &str) -> Option<&str> {
+    let place = line.strip_prefix("on ")?;
+    let place = place.split([',', ':']).next()?;
+    place.contains(" line ").then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_errors_of_instances_are_counted() {
+        let instance = |key: usize| {
+            format!(
+                "╷\n│ Error: Invalid reference\n│ \n│   with terraform_data.a[{key}],\n│   on main.tf line 3, in \
+                 resource \"terraform_data\" \"a\":\n│    3:   input = b\n╵\n"
+            )
+        };
+        let text = format!(
+            "error tf-apply for 'pool': exit status 1\n{}{}\n│ Error: Missing file\n",
+            instance(0),
+            instance(1)
+        );
+        assert_eq!(
+            brief_error(&text),
+            "error tf-apply for 'pool': exit status 1: Invalid reference (main.tf line 3) (2 times); Missing file"
+        );
+    }
+
+    #[test]
+    fn the_words_about_attempts_stay() {
+        let attempt = "error tf-apply for 'pool': exit status 1\n\nError: no such host\n";
+        let text = format!(
+            "retry attempt #2 failed '{attempt}': retry attempt #1 failed '{attempt}': the attempt before failed \
+             '{attempt}'"
+        );
+        let brief = "error tf-apply for 'pool': exit status 1: no such host";
+        assert_eq!(
+            brief_error(&text),
+            format!(
+                "retry attempt #2 failed '{brief}': retry attempt #1 failed '{brief}': the attempt before failed \
+                 '{brief}'"
+            )
+        );
+    }
+
+    #[test]
+    fn a_text_without_errors_of_terraform_keeps_its_first_lines() {
+        assert_eq!(brief_error("no such task"), "no such task");
+        assert_eq!(
+            brief_error("error tf-init for 'a': exit status 1\n\nkilled\nmore\n"),
+            "error tf-init for 'a': exit status 1: killed"
+        );
+        assert_eq!(brief_error(""), "");
+    }
+}
