@@ -11,6 +11,7 @@
 mod commands;
 mod entry;
 mod failure;
+mod first_lines;
 mod guard_lines;
 mod private_environment;
 mod program;

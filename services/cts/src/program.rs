@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::pass::{self, ProgressLines};
 use crate::entry::{Service, enter};
 use crate::failure::{Failure, GRACEFUL_END};
+use crate::first_lines::{log_role, warn_of_idle_options, warn_of_overridden_buffers};
 use crate::guard_lines::GuardLines;
 use crate::private_environment::refuse_inspection;
 use crate::services::connections::{Links, Socket, listen};
@@ -207,45 +208,6 @@ async fn run(
     }
 }
 
-/// Says which service begins.
-fn log_role(command: &ServiceCommand, config: &Config) {
-    let (role, grpc, api) = match command {
-        ServiceCommand::Start(Start {
-            grpc_address, api, ..
-        }) => ("start", *grpc_address, Some(api)),
-        ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
-            ("watcher", Some(*grpc_address), None)
-        }
-        ServiceCommand::Scheduler(Scheduler { grpc_address, .. }) => {
-            ("scheduler", Some(*grpc_address), None)
-        }
-        ServiceCommand::Worker(Worker { grpc_address, .. }) => {
-            ("worker", Some(*grpc_address), None)
-        }
-        ServiceCommand::Gateway(Gateway {
-            grpc_address, api, ..
-        }) => ("gateway", Some(*grpc_address), Some(api)),
-    };
-    let api = api.map(|api| match api.bind_address {
-        Some(ip) => SocketAddr::new(ip, config.port).to_string(),
-        None => format!("*:{}", config.port),
-    });
-    let files = &command.options().configuration.paths;
-    let files: Vec<_> = files
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    tracing::info!(
-        role,
-        id = config.id,
-        grpc = grpc.map(tracing::field::display),
-        api,
-        version = env!("CARGO_PKG_VERSION"),
-        files = files.join(", "),
-        "a service begins"
-    );
-}
-
 /// The other services share the configuration, and need no database.
 fn uses_database(command: &ServiceCommand) -> bool {
     match command {
@@ -254,36 +216,6 @@ fn uses_database(command: &ServiceCommand) -> bool {
         ServiceCommand::Watcher(_) | ServiceCommand::Worker(_) | ServiceCommand::Gateway(_) => {
             false
         }
-    }
-}
-
-/// Some options of the original are understood, and do nothing here.
-fn warn_of_idle_options(command: &ServiceCommand) {
-    let ServiceCommand::Start(Start { client_type, .. }) = command else {
-        return;
-    };
-    if client_type
-        .as_ref()
-        .is_some_and(|client| !client.is_empty())
-    {
-        tracing::warn!(target: "cli", ?client_type, "option -client-type is for the development of the original and has no effect");
-    }
-}
-
-/// Services that read the tasks log a `buffer_period` without effect like the original.
-fn warn_of_overridden_buffers(command: &ServiceCommand, config: &Config) {
-    if !matches!(
-        command,
-        ServiceCommand::Start(_) | ServiceCommand::Scheduler(_)
-    ) {
-        return;
-    }
-    for task in &config.overridden_buffers {
-        tracing::warn!(
-            target: "config.task",
-            task_name = %task,
-            "disabling buffer_period for schedule condition. overriding buffer_period configured for this task"
-        );
     }
 }
 

@@ -34,7 +34,7 @@ use crate::request::run_mode::RunMode;
 use crate::request_span::RequestSpan;
 use crate::routes::changes::Received;
 use crate::routes::health::health;
-use crate::routes::{Route, is_for_the_leader, resolve};
+use crate::routes::{Route, family, is_for_the_leader, resolve};
 use crate::routes::{audit, changes, leader, legacy_family, new_family, overview, runs};
 use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::run_events::RunEvents;
@@ -375,41 +375,5 @@ impl ApiRequest {
     async fn received(self) -> (HeaderMap, Received) {
         let limit = self.connection.activity.body_limit();
         (self.head.headers, body::read(self.body, limit).await)
-    }
-}
-
-/// The family of a route's errors. Health has the legacy one's: it has no request id (docs/rest.md#health).
-fn family(route: &Route, id: RequestId) -> Family {
-    match route {
-        Route::ClusterStatus
-        | Route::Configuration
-        | Route::Queue
-        | Route::Overview
-        | Route::CurrentStates
-        | Route::DrainWorker(_)
-        | Route::Tasks
-        | Route::Task(_)
-        | Route::CreateTask
-        | Route::ReplaceTask(_)
-        | Route::DeleteTask(_)
-        | Route::ReleaseTask(_)
-        | Route::PlanDestruction(_)
-        | Route::TerraformState(_)
-        | Route::DecideState(_)
-        | Route::ExplainTask(_)
-        | Route::Runs
-        | Route::Run(_)
-        | Route::CancelRun(_)
-        | Route::RunLog(_)
-        | Route::Events
-        | Route::Audit
-        | Route::Document(_) => Family::New(id),
-        Route::Health
-        | Route::OverallStatus
-        | Route::TaskStatuses
-        | Route::TaskStatus(_)
-        | Route::UpdateTask(_)
-        | Route::Preflight
-        | Route::Refused(_) => Family::Legacy,
     }
 }

@@ -18,6 +18,8 @@ pub(crate) mod runs;
 use http::Method;
 
 use crate::original::percent::{Plus, decode};
+use crate::problem::Family;
+use crate::transport::request_log::RequestId;
 
 /// Target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -333,4 +335,40 @@ fn legacy_name(path: &str, rest: &str) -> Result<String, Refusal> {
 
 fn decoded(path: &str) -> String {
     decode(path, Plus::Itself).unwrap_or_else(|| path.to_owned())
+}
+
+/// The family of a route's errors. Health has the legacy one's: it has no request id (docs/rest.md#health).
+pub(crate) fn family(route: &Route, id: RequestId) -> Family {
+    match route {
+        Route::ClusterStatus
+        | Route::Configuration
+        | Route::Queue
+        | Route::Overview
+        | Route::CurrentStates
+        | Route::DrainWorker(_)
+        | Route::Tasks
+        | Route::Task(_)
+        | Route::CreateTask
+        | Route::ReplaceTask(_)
+        | Route::DeleteTask(_)
+        | Route::ReleaseTask(_)
+        | Route::PlanDestruction(_)
+        | Route::TerraformState(_)
+        | Route::DecideState(_)
+        | Route::ExplainTask(_)
+        | Route::Runs
+        | Route::Run(_)
+        | Route::CancelRun(_)
+        | Route::RunLog(_)
+        | Route::Events
+        | Route::Audit
+        | Route::Document(_) => Family::New(id),
+        Route::Health
+        | Route::OverallStatus
+        | Route::TaskStatuses
+        | Route::TaskStatus(_)
+        | Route::UpdateTask(_)
+        | Route::Preflight
+        | Route::Refused(_) => Family::Legacy,
+    }
 }

@@ -20,11 +20,13 @@ async fn a_task_is_read_and_can_be_shown_again_without_loss() {
         "module_input": {},
         "buffer_period": {"enabled": true, "min": "5s", "max": "20s"},
         "terraform_version": "1.14.3",
+        "owner": "net",
     });
     let server = ScriptedHttp::start([Json(200, json!({"request_id": "x", "task": task}))]).await;
     let read = client(&server).task("web").await.unwrap();
     assert_eq!(read.version, "1.2.0");
-    assert_eq!(read.other["terraform_version"], "1.14.3");
+    assert_eq!(read.terraform_version.as_deref(), Some("1.14.3"));
+    assert_eq!(read.other["owner"], "net");
     assert_eq!(serde_json::to_value(&read).unwrap(), task);
 }
 

@@ -277,7 +277,7 @@ impl Socket {
         match self {
             Self::Api => "`port` or -bind-address, such as port = 8568",
             Self::Grpc => "-grpc-address, such as -grpc-address 127.0.0.1:8571",
-            Self::Telemetry => "`telemetry.listen`, such as listen = \"127.0.0.1:9571\"",
+            Self::Telemetry => "`telemetry.listen`, such as listen = \"127.0.0.1:9465\"",
         }
     }
 }

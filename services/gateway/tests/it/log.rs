@@ -5,10 +5,12 @@ use std::io;
 use std::sync::Once;
 
 use serde_json::Value;
+use tonic::Status;
 use tracing::Level;
 
-use crate::stage::{FrozenTime, REQUEST_ID, Stage};
-use crate::tasks::three_tasks;
+use crate::cluster::MemoryCluster;
+use crate::stage::{FrozenTime, REQUEST_ID, Scene, Stage};
+use crate::tasks::{MemoryTasks, three_tasks};
 
 thread_local! {
     /// Log lines of this thread, if they are collected. A test and its services share a thread.
@@ -98,13 +100,20 @@ async fn only_plain_health_requests_are_not_logged() {
 #[tokio::test]
 async fn a_failure_is_logged_once_with_its_causes() {
     collect();
-    let stage = Stage::start_alone().await;
-    stage.ask("GET", "/v1/tasks").await;
-    stage.ask("GET", "/v1/tasks/nope").await;
+    let tasks = MemoryTasks {
+        failure: Some(Status::internal("the store said no")),
+        ..three_tasks()
+    };
+    let failing = Stage::start(tasks).await;
+    failing.ask("GET", "/v1/tasks").await;
+    failing.ask("GET", "/v1/tasks/nope").await;
+    // Without a scheduler the connections have a line: each request has one for debugging.
+    let alone = Stage::start_alone().await;
+    alone.ask("GET", "/v1/tasks").await;
     let logged = lines_of("cts_gateway::problem");
-    assert_eq!(logged.len(), 2, "{logged:?}");
+    let levels: Vec<_> = logged.iter().map(|line| line["level"].clone()).collect();
+    assert_eq!(levels, ["ERROR", "ERROR", "DEBUG"], "{logged:?}");
     for line in logged {
-        assert_eq!(line["level"], "ERROR");
         assert_eq!(line["fields"]["request_id"], REQUEST_ID);
         let error = line["fields"]["error"].as_str().unwrap();
         assert!(
@@ -148,7 +157,18 @@ async fn a_creation_that_is_not_well_formed_is_a_bad_request() {
 async fn a_failure_that_many_share_is_logged_once() {
     let _time = FrozenTime::start();
     collect();
-    let stage = Stage::start_alone().await;
+    let alone = Stage::start_alone().await;
+    alone.ask("GET", "/v1/health").await;
+    assert_eq!(
+        lines_of("cts_gateway::scheduler_client::cluster"),
+        Vec::<Value>::new()
+    );
+    let failure = Status::internal("the store said no");
+    let scene = Scene {
+        cluster: MemoryCluster::failing(failure),
+        ..Scene::default()
+    };
+    let stage = Stage::set(scene).await;
     stage.ask("GET", "/v1/health").await;
     stage.ask("GET", "/v1/health").await;
     let logged = lines_of("cts_gateway::scheduler_client::cluster");

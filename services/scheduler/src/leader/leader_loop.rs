@@ -2,6 +2,7 @@
 
 mod applied;
 mod enqueue;
+mod enqueued;
 mod poll_schedule;
 mod readiness;
 mod refresh;

@@ -34,8 +34,14 @@ async fn one_address_shows_everything() {
     list.well(&["STATE", "pool", "successful"]);
     let show = cts(&scene, &["task", "show", "pool"]).await;
     show.well(&["State:", "successful since "]);
-    let explain = cts(&scene, &["task", "explain", "pool"]).await;
-    explain.well(&["State:", "Last run:", "apply ", "succeeded", "VIEW"]);
+    // The leader stores its notes about views after the run.
+    let explain = eventually(DEADLINE, async || {
+        let explain = cts(&scene, &["task", "explain", "pool"]).await;
+        let is_complete = explain.text.contains("VIEW");
+        is_complete.then_some(explain).ok_or("no views yet")
+    })
+    .await;
+    explain.well(&["State:", "Last run:", "apply ", "succeeded"]);
     let events = json(&scene, &["task", "events", "pool"]).await;
     let run = events["events"][0]["run_id"].as_str().unwrap();
     let table = cts(&scene, &["task", "events", "pool"]).await;

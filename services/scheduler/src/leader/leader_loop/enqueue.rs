@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{Chain, FrozenInput, RunTrace, TaskCheck, TaskName, ViewId, losses_text};
-use cts_store::{EnqueueRequest, Enqueued, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
+use cts_core::runs::{RunKind, RunStatus};
+use cts_core::{Chain, FrozenInput, RunTrace, TaskCheck, TaskName, ViewId};
+use cts_store::{EnqueueRequest, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
 use crate::leader::settings::InForce;
-use crate::metrics::Skipped;
 use crate::planner::{
     Cause, Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun,
 };
@@ -243,107 +242,6 @@ impl LeaderLoop {
                 cts_store::log_store_failure!(error, &error, error = %Chain(&error), "cannot refuse a run, trying again");
             }
         }
-    }
-
-    fn report(&mut self, enqueued: &Enqueued, request: &EnqueueRequest) {
-        let task = &enqueued.task;
-        if let Some(run) = enqueued.cancelled {
-            let kind = RunKind::Apply;
-            self.context
-                .notifier
-                .run_changed(run, task, kind, RunStatus::Cancelled);
-        }
-        let losses = losses_text(&enqueued.losses);
-        self.measure(enqueued, request);
-        match (enqueued.decision, enqueued.queued) {
-            (Some(EnqueueDecision::Block), _) => self.note_hold(task, &losses.unwrap_or_default()),
-            (
-                Some(
-                    decision @ (EnqueueDecision::Enqueue
-                    | EnqueueDecision::Replace
-                    | EnqueueDecision::Supersede),
-                ),
-                Some(run),
-            ) => {
-                self.context
-                    .notifier
-                    .run_changed(run, task, request.kind, RunStatus::Queued);
-                self.context.notifier.queue_changed();
-                let cause = self.cause(request);
-                tracing::info!(task_name = %task, run.id = %run, kind = request.kind.as_str(), cause, "run queued");
-                if let Some(losses) = losses {
-                    tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, losses, "a run was asked for, so it takes more away than the task may lose");
-                }
-                let decision = match decision {
-                    EnqueueDecision::Replace => Decision::Merged(run),
-                    _ => Decision::Queued(run),
-                };
-                self.decide(task, decision);
-            }
-            (Some(EnqueueDecision::Keep), Some(run)) => self.decide(task, Decision::Merged(run)),
-            (Some(EnqueueDecision::Withhold), _) => {
-                tracing::info!(target: "ctrl", task_name = %task, "the run of this task input was cancelled, it waits for newer data or a request");
-                self.context.first_pass.ended(task, true);
-                self.decide(task, Decision::Withheld);
-            }
-            (Some(EnqueueDecision::Skip { .. }), _) => {
-                if request.tick.is_some() {
-                    tracing::info!(target: "tasksmanager", task_name = %task, "scheduled task triggered but had no changes");
-                } else {
-                    tracing::info!(target: "ctrl", task_name = %task, "task input is unchanged, no run needed");
-                }
-                self.context.first_pass.ended(task, false);
-                self.decide(task, Decision::Unchanged);
-            }
-            (_, _) => {}
-        }
-    }
-
-    /// The cause of a run in the log.
-    fn cause(&self, request: &EnqueueRequest) -> &'static str {
-        if request.unchanged == Unchanged::Run {
-            "request"
-        } else if request.tick.is_some() {
-            "schedule"
-        } else if self.context.first_pass.has(&request.task) {
-            "first run under this leader"
-        } else {
-            "change"
-        }
-    }
-
-    /// Counts an input without a run, and follows the run of a change.
-    fn measure(&self, enqueued: &Enqueued, request: &EnqueueRequest) {
-        let metrics = &self.context.metrics;
-        let skipped = match enqueued.decision {
-            Some(EnqueueDecision::Skip { .. }) => Some(Skipped::Unchanged),
-            Some(EnqueueDecision::Keep) => Some(Skipped::Queued),
-            Some(EnqueueDecision::Block) => Some(Skipped::Blocked),
-            Some(EnqueueDecision::Withhold) => Some(Skipped::Withheld),
-            _ => None,
-        };
-        let queued = enqueued
-            .queued
-            .filter(|_| matches!(skipped, None | Some(Skipped::Queued)));
-        let now = Instant::now();
-        metrics.passed(metrics.changes.queued(request.run, queued, now));
-        if let Some(reason) = skipped {
-            metrics.skipped(reason);
-        }
-    }
-
-    /// Logged once, and again if something else is lost.
-    fn note_hold(&mut self, task: &TaskName, losses: &str) {
-        let decision = Decision::Held(losses.to_owned());
-        if self.planner.last_decision(task) != Some(&decision) {
-            tracing::warn!(target: "ctrl", task_name = %task, losses, "the task is held: it would lose more than it may; release it, or wait until the instances are back");
-        }
-        self.context.first_pass.ended(task, true);
-        self.decide(task, decision);
-    }
-
-    fn decide(&mut self, task: &TaskName, decision: Decision) {
-        self.planner.decided(task, self.started.elapsed(), decision);
     }
 }
 

@@ -47,16 +47,19 @@ async fn a_running_cts_tells_of_its_tasks() {
     let show = asked(&instance, &["show", "pool"]).await;
     assert!(
         show.stdout
-            .starts_with("Name:       pool\nStatus:     successful\n"),
+            .starts_with("Name:       pool\nState:      successful since "),
         "{show}"
     );
-    show.stdout_has(["\nLast run:   succeeded, began "]);
+    show.stdout_has([
+        "\nStatus:     successful\n",
+        "\nLast run:   succeeded, began ",
+    ]);
     let show = document(&asked(&instance, &["show", "pool", "-o", "json"]).await);
     assert_eq!(show["events"][0]["id"], events[0]["id"]);
 
     let shown = asked(&instance, &["events", "pool"]).await;
-    let id = events[0]["id"].as_str().unwrap();
-    assert!(shown.stdout.contains(id), "{shown}");
+    let run = events[0]["run_id"].as_str().unwrap();
+    assert!(shown.stdout.contains(run), "{shown}");
     let shown = document(&asked(&instance, &["events", "pool", "-o", "json"]).await);
     assert_eq!(shown["events"][0]["id"], events[0]["id"]);
     assert!(shown["events"][0]["start_time"].is_string(), "{shown}");

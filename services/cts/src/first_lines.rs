@@ -1,0 +1,75 @@
+//! The first lines of a service's log, about its role and its settings.
+
+use std::net::SocketAddr;
+
+use cts_cli::{Gateway, Scheduler, ServiceCommand, Start, Watcher, Worker};
+use cts_config::Config;
+
+/// Says which service begins.
+pub(crate) fn log_role(command: &ServiceCommand, config: &Config) {
+    let (role, grpc, api) = match command {
+        ServiceCommand::Start(Start {
+            grpc_address, api, ..
+        }) => ("start", *grpc_address, Some(api)),
+        ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
+            ("watcher", Some(*grpc_address), None)
+        }
+        ServiceCommand::Scheduler(Scheduler { grpc_address, .. }) => {
+            ("scheduler", Some(*grpc_address), None)
+        }
+        ServiceCommand::Worker(Worker { grpc_address, .. }) => {
+            ("worker", Some(*grpc_address), None)
+        }
+        ServiceCommand::Gateway(Gateway {
+            grpc_address, api, ..
+        }) => ("gateway", Some(*grpc_address), Some(api)),
+    };
+    let api = api.map(|api| match api.bind_address {
+        Some(ip) => SocketAddr::new(ip, config.port).to_string(),
+        None => format!("*:{}", config.port),
+    });
+    let files = &command.options().configuration.paths;
+    let files: Vec<_> = files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    tracing::info!(
+        role,
+        id = config.id,
+        grpc = grpc.map(tracing::field::display),
+        api,
+        version = env!("CARGO_PKG_VERSION"),
+        files = files.join(", "),
+        "a service begins"
+    );
+}
+
+/// Some options of the original are understood, and do nothing here.
+pub(crate) fn warn_of_idle_options(command: &ServiceCommand) {
+    let ServiceCommand::Start(Start { client_type, .. }) = command else {
+        return;
+    };
+    if client_type
+        .as_ref()
+        .is_some_and(|client| !client.is_empty())
+    {
+        tracing::warn!(target: "cli", ?client_type, "option -client-type is for the development of the original and has no effect");
+    }
+}
+
+/// Services that read the tasks log a `buffer_period` without effect like the original.
+pub(crate) fn warn_of_overridden_buffers(command: &ServiceCommand, config: &Config) {
+    if !matches!(
+        command,
+        ServiceCommand::Start(_) | ServiceCommand::Scheduler(_)
+    ) {
+        return;
+    }
+    for task in &config.overridden_buffers {
+        tracing::warn!(
+            target: "config.task",
+            task_name = %task,
+            "disabling buffer_period for schedule condition. overriding buffer_period configured for this task"
+        );
+    }
+}
