@@ -27,6 +27,9 @@ async fn give_to_earlier_tasks(plan: &Plan, url: &str) -> Result<(), sqlx::Error
         .collect();
     let names = names.join(", ");
     let options: PgConnectOptions = url.parse()?;
+    if names.is_empty() {
+        return Ok(());
+    }
     let mut connection = PgConnection::connect_with(&options).await?;
     for table in ["runs", "events"] {
         let earlier = format!(

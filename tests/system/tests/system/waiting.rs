@@ -52,6 +52,10 @@ async fn a_start_waits_for_consul_and_answers_meanwhile() {
     unhealthy(&api, &line).await;
     let (status, body) = api.ask("/v1/tasks").await.unwrap();
     assert_eq!(status, 503, "{body}");
+    // `cts status` shows this.
+    let overview = api.get("/v1/overview").await;
+    let problem = overview["problems"][0]["text"].as_str().unwrap();
+    assert!(problem.starts_with(&line), "{overview}");
     consul.restart().await;
     site.wait_for_ids("pool", &["web-1"]).await;
     let (status, _body) = api.ask("/v1/health").await.unwrap();

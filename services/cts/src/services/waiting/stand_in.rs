@@ -2,13 +2,16 @@
 
 use std::io;
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 
 use cts_config::Config;
+use cts_core::Clock;
 use cts_proto::cluster::v1::cluster_service_server::{ClusterService, ClusterServiceServer};
 use cts_proto::cluster::v1::{
     GetClusterRequest, GetClusterResponse, GetConfigurationRequest, GetConfigurationResponse,
-    GetOverviewRequest, GetOverviewResponse,
+    GetOverviewRequest, GetOverviewResponse, ObservedData, Problem,
 };
+use cts_proto::run::v1::GetQueueResponse;
 use cts_rpc::{Endpoints, Peers, memory_transport};
 use cts_runtime::{ProcessEnv, Tasks};
 use cts_telemetry::Signals;
@@ -57,7 +60,10 @@ impl StandIn {
         )?;
         let end = CancellationToken::new();
         let parts = Tasks::new(end.clone());
-        let cluster = ClusterServiceServer::new(Unready(told));
+        let cluster = ClusterServiceServer::new(Unready {
+            reason: told,
+            clock: Arc::clone(&process_env.clock),
+        });
         let endpoints = Endpoints::new().with(cluster);
         parts.spawn(
             "stand-in",
@@ -87,7 +93,10 @@ fn duplicate(listener: &TcpListener) -> io::Result<TcpListener> {
 }
 
 /// A scheduler that cannot do its work.
-struct Unready(watch::Receiver<String>);
+struct Unready {
+    reason: watch::Receiver<String>,
+    clock: Arc<dyn Clock>,
+}
 
 #[tonic::async_trait]
 impl ClusterService for Unready {
@@ -96,7 +105,7 @@ impl ClusterService for Unready {
         _request: Request<GetClusterRequest>,
     ) -> Result<Response<GetClusterResponse>, Status> {
         Ok(Response::new(GetClusterResponse {
-            unhealthy: self.0.borrow().clone(),
+            unhealthy: self.reason.borrow().clone(),
             ..GetClusterResponse::default()
         }))
     }
@@ -105,13 +114,23 @@ impl ClusterService for Unready {
         &self,
         _request: Request<GetConfigurationRequest>,
     ) -> Result<Response<GetConfigurationResponse>, Status> {
-        Err(Status::unavailable(self.0.borrow().clone()))
+        Err(Status::unavailable(self.reason.borrow().clone()))
     }
 
     async fn get_overview(
         &self,
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
-        Err(Status::unavailable(self.0.borrow().clone()))
+        let problem = Problem {
+            text: self.reason.borrow().clone(),
+            ..Problem::default()
+        };
+        Ok(Response::new(GetOverviewResponse {
+            problems: vec![problem],
+            queue: Some(GetQueueResponse::default()),
+            data: Some(ObservedData::default()),
+            at: Some(cts_rpc::convert::timestamp_to_wire(self.clock.now())),
+            ..GetOverviewResponse::default()
+        }))
     }
 }
