@@ -204,12 +204,14 @@ proptest! {
         prop_assert_eq!(in_pieces(redactor, &pieces), expected);
     }
 
+    /// A secret with marks of JSON may be JSON itself.
     #[test]
-    fn text_of_json_stays_json(secret in "\\PC{6,40}", key in "[a-z]{0,10}") {
+    fn text_of_json_stays_json(
+        secret in r#"[\PC&&[^{}\[\]",:]]{6,40}"#,
+        key in "[a-z]{0,10}",
+    ) {
         let text = json!({ &key: &secret, "b": [format!("x{secret}y")] }).to_string();
         let shown = redactor([secret.as_str()]).redact(&text).into_owned();
-        // A secret may be a word that is JSON itself.
-        prop_assume!(!secret.contains(['{', '}', '[', ']', '"', ',', ':']));
         prop_assert!(serde_json::from_str::<Value>(&shown).is_ok(), "{}", shown);
     }
 }
