@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// What joins the errors of several attempts.
+/// Separates the errors of several attempts.
 const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
 
 /// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors and their

@@ -27,7 +27,7 @@ pub(super) struct Entry {
     health: PeerHealth,
 }
 
-/// What the last probe of a peer has found.
+/// Result of the last probe of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
     Unknown,

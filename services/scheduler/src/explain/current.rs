@@ -38,7 +38,7 @@ pub(crate) struct ViewCounts {
     pub(crate) first: Option<(DateTime<Utc>, String)>,
 }
 
-/// What is known of one task.
+/// Known facts about one task.
 pub(super) struct Facts<'a> {
     pub(super) state: &'a TaskState,
     pub(super) deleting: bool,

@@ -1,4 +1,4 @@
-//! What an operator sees by commands, of a single process or of several services, by one address.
+//! An operator sees everything by commands, of a single process or of several services, by one address.
 
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, executable};
