@@ -335,3 +335,15 @@ fn trusting(options: PgConnectOptions, ca_cert: Option<&Path>) -> PgConnectOptio
         None => options,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_user_in_the_address_the_user_of_the_process_counts() {
+        let options: PgConnectOptions = "postgres://db.example/cts".parse().unwrap();
+        // The library has these names for a user that it cannot find.
+        assert!(!["anonymous", "unknown"].contains(&options.get_username()));
+    }
+}
