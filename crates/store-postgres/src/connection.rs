@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cts_core::Absence;
 use cts_store::StoreError;
+use cts_store_sql::is_stopping;
 use cts_tls::AuthorityPresented;
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
@@ -110,8 +111,8 @@ impl std::fmt::Debug for Target {
 #[error("no connection within {0:?}: it does not answer, or all connections are in use")]
 pub(crate) struct NoConnection(pub(crate) Duration);
 
-/// Classes of the answers of a server that is starting, stopping or full.
-const BUSY: [&str; 5] = ["57P01", "57P02", "57P03", "57P05", "53300"];
+/// Code of a server whose connections are all in use.
+const FULL: &str = "53300";
 
 /// Whether nothing answers at the address of the database, or a server that is not ready. `None` if the database has
 /// refused, or TLS has failed.
@@ -126,7 +127,8 @@ pub fn absence(error: &StoreError) -> Option<Absence> {
             }
             _ => None,
         };
-        if error.is::<NoConnection>() || code.is_some_and(|code| BUSY.contains(&code.as_ref())) {
+        let is_busy = |code: &str| is_stopping(code) || code == FULL;
+        if error.is::<NoConnection>() || code.as_deref().is_some_and(is_busy) {
             return Some(Absence::Silent);
         }
         next = error.source();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_store::StoreError;
+use cts_store_sql::is_stopping;
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::error::Elapsed;
@@ -102,10 +103,10 @@ fn is_closed(error: &StoreError) -> bool {
     match source.downcast_ref::<sqlx::Error>() {
         Some(sqlx::Error::Io(_)) => true,
         // Ended by an administrator, by a crash, by a shutdown, or because it was idle.
-        Some(sqlx::Error::Database(error)) => matches!(
-            error.code().as_deref(),
-            Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03")
-        ),
+        Some(sqlx::Error::Database(error)) => {
+            let is_end = |code: &str| is_stopping(code) || code == "25P03";
+            error.code().as_deref().is_some_and(is_end)
+        }
         _ => false,
     }
 }

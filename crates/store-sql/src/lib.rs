@@ -51,6 +51,8 @@ pub use database::{
 };
 pub use dialect::Dialect;
 pub use server_log::ServerLog;
-pub use statement::{Decode, Statement, bytes, failed_to, flag, integer, sql, text, text_if_any};
+pub use statement::{
+    Decode, Statement, bytes, failed_to, flag, integer, is_stopping, sql, text, text_if_any,
+};
 pub use store::SqlStore;
 pub use value::{Bind, Value};

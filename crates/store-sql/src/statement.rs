@@ -29,12 +29,14 @@ pub fn failed_to(operation: &'static str) -> impl Fn(sqlx::Error) -> StoreError 
 fn is_unreachable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
-        sqlx::Error::Database(error) => matches!(
-            error.code().as_deref(),
-            Some("57P01" | "57P02" | "57P03" | "57P05")
-        ),
+        sqlx::Error::Database(error) => error.code().as_deref().is_some_and(is_stopping),
         _ => false,
     }
+}
+
+/// Whether an error of Postgres with this code says that the server stops or starts, or has ended the connection.
+pub fn is_stopping(code: &str) -> bool {
+    matches!(code, "57P01" | "57P02" | "57P03" | "57P05")
 }
 
 /// A statement that is about to run. Arguments are `$1`, `$2` and so on.

@@ -145,7 +145,7 @@ where
                 if status.message() != DATABASE_UNREACHABLE {
                     return call().await;
                 }
-                // Schedulers share the database. Without an answer of another one, this is the answer.
+                // Schedulers share the database: if no other one answers, the first answer counts.
                 timeout(OTHER_LIMIT, call()).await.unwrap_or(Err(status))
             }
             answer => answer,
