@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use self::options::positive;
 pub(crate) use self::options::{
     ApiStatusArguments, ChangeToApplyArguments, FailoverArguments, HistoryArguments, IdleArguments,
-    LogFollowArguments, QueueArguments, RemoteRunsArguments, SharedInputArguments, SoakArguments,
-    WatchFanoutArguments, WatchScaleArguments,
+    LogFollowArguments, OverviewArguments, QueueArguments, RemoteRunsArguments,
+    SharedInputArguments, SoakArguments, WatchFanoutArguments, WatchScaleArguments,
 };
 
 /// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
@@ -135,6 +135,12 @@ pub(crate) enum Scenario {
     /// growth of the tables of inputs with each change, divided by the content of the service as it is stored;
     /// `queued_seconds` is from the change to the full queue.
     SharedInput(SharedInputArguments),
+    /// `cts status` and `cts task list` over many tasks, each on a service of its own.
+    ///
+    /// As `decide`, with one gateway. Each figure is from the start of the command's process to its end, with one
+    /// call at a time: first while every task is applied, then, with `queued_` in the name, while every task has a
+    /// due run that no worker takes. Medians of the calls, and the longest.
+    Overview(OverviewArguments),
     /// Growth under steady changes for a long time.
     ///
     /// Each task watches a service of its own, and these change in turn, in a real Consul that lets one client
@@ -248,6 +254,7 @@ impl Scenario {
             Self::RemoteRuns(_) => "remote-runs",
             Self::Decide { .. } => "decide",
             Self::SharedInput(_) => "shared-input",
+            Self::Overview(_) => "overview",
             Self::Soak(_) => "soak",
             Self::Failover(_) => "failover",
             Self::ConfigLoad { .. } => "config-load",

@@ -9,6 +9,7 @@ mod fan_out;
 mod history;
 mod idle;
 mod log_follow;
+mod overview;
 mod queue;
 mod remote_runs;
 mod shared_input;
@@ -54,6 +55,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::Decide { tasks, rounds } => decide::run(stage, *tasks, *rounds).await,
         Scenario::SharedInput(options) => shared_input::run(stage, options).await,
         Scenario::Soak(options) => soak::run(stage, options).await,
+        Scenario::Overview(options) => overview::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
         Scenario::RemoteRuns(options) => remote_runs::run(stage, options).await,
         Scenario::Failover(options) => failover::run(stage, options).await,
@@ -76,6 +78,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::Decide { .. }
         | Scenario::SharedInput(_)
         | Scenario::Soak(_)
+        | Scenario::Overview(_)
         | Scenario::Queue(_)
         | Scenario::RemoteRuns(_)
         | Scenario::Failover(_)

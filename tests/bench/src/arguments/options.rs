@@ -139,6 +139,16 @@ pub(crate) struct SharedInputArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OverviewArguments {
+    /// Number of tasks.
+    #[arg(long, default_value_t = 10_000, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Number of calls of each command.
+    #[arg(long, default_value_t = 7, value_parser = positive())]
+    pub(crate) rounds: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LogFollowArguments {
     /// Number of followers, and of runs.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(4..=10_000))]

@@ -1,0 +1,88 @@
+//! `cts status` and `cts task list` over many tasks.
+
+use anyhow::Result;
+
+use crate::access::Access;
+use crate::arguments::{Modules, OverviewArguments};
+use crate::clock::Moment;
+use crate::cluster::{Cluster, ClusterSettings};
+use crate::hands::Hands;
+use crate::members::Members;
+use crate::played_watcher::PlayedWatcher;
+use crate::process::Launch;
+use crate::report::{Metric, say};
+use crate::sample::Sample;
+use crate::site::{Site, services};
+use crate::stage::{Plan, Stage};
+
+/// Slots for the first pass, which is not measured.
+const SLOTS: u32 = 16;
+
+/// Measured commands, and their names in the metrics.
+const COMMANDS: [(&str, &[&str]); 3] = [
+    ("status", &["status"]),
+    ("status_json", &["status", "-o", "json"]),
+    ("task_list", &["task", "list"]),
+];
+
+pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Result<Vec<Metric>> {
+    let tasks = options.tasks;
+    let plan = Plan {
+        name: "overview",
+        tasks,
+        modules: Modules::Shared,
+        cluster: Some(ClusterSettings::default()),
+        access: Access::Open,
+    };
+    let site = stage.new_site_on(plan, tasks).await?;
+    stage.migrate(&site).await?;
+    let cluster = site.cluster()?;
+    let watcher = PlayedWatcher::start(cluster.watcher_address()).await?;
+    stage.launch(&site, &cluster.scheduler(&site, 0)?)?;
+    stage.launch(&site, &Cluster::gateway())?;
+    let scheduler = cluster.scheduler_address(0);
+    let members = Members::new(cts_rpc::connect(scheduler)?);
+    say("first pass");
+    members.ready(tasks).await?;
+    let mut hands = Hands::start(scheduler, SLOTS).await?;
+    hands.all(tasks).await?;
+    drop(hands);
+    let mut metrics = measure(stage, &site, "", options.rounds).await?;
+
+    for service in services(tasks) {
+        watcher.change(&service);
+    }
+    members.ready(tasks).await?;
+    metrics.extend(measure(stage, &site, "queued_", options.rounds).await?);
+    Ok(metrics)
+}
+
+/// Times every command from the start of its process to its end.
+async fn measure(stage: &Stage, site: &Site, prefix: &str, rounds: u32) -> Result<Vec<Metric>> {
+    let address = format!("127.0.0.1:{}", site.api_port());
+    let mut metrics = Vec::new();
+    for (name, words) in COMMANDS {
+        let name = format!("{prefix}{name}");
+        let words = [words, &["-http-addr", &address]].concat();
+        let launch = Launch::new(&name, &words);
+        let mut seconds = Sample::default();
+        for _ in 0..rounds {
+            let started = Moment::now();
+            let process = stage.start_in(site.path(), &launch)?;
+            process.ended().await?;
+            seconds.add(Moment::now().since(started).as_secs_f64());
+        }
+        say(&format!("{name}: {:.3} s", seconds.median()));
+        metrics.push(Metric::new(
+            format!("{name}_seconds"),
+            seconds.median(),
+            "s",
+        ));
+        metrics.push(Metric::new(
+            format!("{name}_seconds_max"),
+            seconds.percentile(100),
+            "s",
+        ));
+    }
+    Ok(metrics)
+}
