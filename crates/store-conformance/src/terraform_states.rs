@@ -53,6 +53,20 @@ impl<F: Fixture> Scene<F> {
         record.expect("states can be read").expect("a task")
     }
 
+    /// The conflict that waits for a decision, as the state of the task alone and in the list has it.
+    async fn undecided(&self, name: &str) -> Option<StateConflict> {
+        let store = self.store();
+        let one = store
+            .task_state(&task(name))
+            .await
+            .expect("a state can be read");
+        let one = one.expect("a task").conflict;
+        let all = store.task_states(None).await.expect("states can be read");
+        let listed = all.into_iter().find(|state| state.task == task(name));
+        assert_eq!(listed.expect("a task").conflict, one);
+        one.map(|(conflict, _at)| conflict)
+    }
+
     fn with_state(&self, lease: &Lease, outcome: AttemptOutcome, serial: u64) -> Completion {
         Completion {
             state: Some(terraform_state("a", serial)),
@@ -224,6 +238,7 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
     assert_eq!(kept, conflict());
     assert!(at >= record.recorded_at.expect("a time"));
     assert_eq!(record.known, known("a", 4, None));
+    assert_eq!(scene.undecided("a").await, Some(conflict()));
 
     // The retry is not waited for.
     assert_eq!(scene.acquire().await, None);
@@ -231,6 +246,7 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
     assert_eq!(decided.keep, Some(Keep::Old));
     let keep = StateDecision::Keep(Keep::New);
     scene.decide("a", &keep).await.expect("another decision");
+    assert_eq!(scene.undecided("a").await, None);
     assert_eq!(scene.open_requests().await, []);
     scene.restart().await;
     let lease = scene.lease().await;

@@ -5,6 +5,7 @@ mod moved;
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use cts_core::runs::{RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::state::{Keep, KnownState, StateConflict, StateRecord};
@@ -141,6 +142,18 @@ fn known_state(
 /// Reads the record of the Terraform state from a row of `tasks`.
 pub fn state_record(row: &dyn Columns) -> Result<StateRecord, StoreError> {
     state_of(&Fields::new(row, "read what is known of a state", "tasks").keyed("name")?)
+}
+
+/// The conflict of a task's state that nothing decides yet, and when it was found, of a row of `tasks`.
+pub fn undecided_conflict(
+    row: &dyn Columns,
+) -> Result<Option<(StateConflict, DateTime<Utc>)>, StoreError> {
+    let row = Fields::new(row, "read the state of a task", "tasks").keyed("name")?;
+    if row.text_if_any("state_keep")?.is_some() {
+        return Ok(None);
+    }
+    let conflict = row.json_if_any("state_conflict")?;
+    Ok(conflict.zip(row.time_if_any("state_conflict_at")?))
 }
 
 /// The moves of a task's state, of a row of `tasks`.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use cts_core::runs::{
     AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunStatus, failure_text,
 };
-use cts_core::state::{StateRecord, TerraformState};
+use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
     Blocked, Capabilities, Delivery, Digest, Event, EventId, FrozenInput, InstanceCounts,
     LeaseEpoch, Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts,
@@ -307,6 +307,8 @@ pub struct TaskState {
     pub held: Option<Blocked>,
     /// Error of the newest check of a disabled task, if it has failed.
     pub check_error: Option<String>,
+    /// Conflict of its Terraform state that nothing decides yet, and when it was found.
+    pub conflict: Option<(StateConflict, DateTime<Utc>)>,
 }
 
 /// Stream of Terraform that a line came from.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::{RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
-use cts_core::state::StateRecord;
 use cts_core::{Blocked, Clock, TaskName, TaskPhase, excerpt, losses_text, unschedulable_reason};
 use cts_proto::run::v1::Run;
 use cts_proto::task::v1 as proto;
@@ -84,7 +83,6 @@ pub(crate) async fn explain(
     ];
     let members = store.members(leadership).await?;
     let state = store.task_state(name).await?;
-    let terraform_state = store.terraform_state(name).await?;
     let applying = match &task.spec.file_settings.concurrency_group {
         Some(group) => store.applying_of_group(group).await?,
         None => None,
@@ -116,8 +114,8 @@ pub(crate) async fn explain(
         state: shown,
         applying: applying.filter(|applying| applying != name),
         check_error: state.as_ref().and_then(|state| state.check_error.clone()),
+        state_conflict: state.as_ref().and_then(current::state_conflict),
         held: state.and_then(|state| state.held),
-        state_conflict: terraform_state.and_then(undecided),
         written,
         current,
         last,
@@ -141,12 +139,6 @@ fn with_cause(run: RunRecord, cause: Vec<String>) -> Run {
         cause,
         ..run_to_wire(run)
     }
-}
-
-/// Why a task's state is in a conflict that is not decided.
-fn undecided(record: StateRecord) -> Option<String> {
-    let (conflict, _at) = record.conflict.filter(|_| record.keep.is_none())?;
-    Some(conflict.reason)
 }
 
 /// The reason why a queued run of a task waits, in one line; `None` if it has none.
@@ -268,10 +260,10 @@ impl Facts {
             );
             add(ObstacleKind::Held, text, None);
         }
-        if let Some(reason) = &self.state_conflict {
+        if let Some(conflict) = &self.state_conflict {
             let text = format!(
-                "its Terraform state is in a conflict: {}; `cts task state {}` shows both sides, and -keep decides",
-                excerpt(reason, ERROR_SHOWN),
+                "{}; `cts task state {}` shows both sides, and -keep decides",
+                excerpt(conflict, ERROR_SHOWN),
                 self.task.spec.name()
             );
             add(ObstacleKind::StateConflict, text, None);

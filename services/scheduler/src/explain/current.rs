@@ -111,6 +111,13 @@ async fn open_runs(store: &dyn Store, status: RunStatus) -> Result<Vec<RunRecord
     store.runs(&filter).await
 }
 
+/// The conflict of the task's Terraform state, in one line, while nothing decides it.
+pub(super) fn state_conflict(state: &TaskState) -> Option<String> {
+    let (conflict, _at) = state.conflict.as_ref()?;
+    let reason = &conflict.reason;
+    Some(format!("its Terraform state is in a conflict: {reason}"))
+}
+
 /// Names of workers: those of their machines.
 pub(super) fn hosts(workers: &[WorkerState]) -> HashMap<&WorkerId, &str> {
     let workers = workers.iter().map(|state| &state.worker);
@@ -147,7 +154,7 @@ impl Facts<'_> {
             enabled: self.state.enabled,
             deleting: self.deleting,
             run: self.run.map(open_run),
-            blocked_since: self.state.held.as_ref().map(|held| held.since),
+            blocked_since: self.blocked_since(),
             unread_since: self.problem().map(|(_, problem)| problem.since),
             incomplete: self.unread_views().next().is_some(),
             buffered_until: self.known.and_then(|known| known.buffered_until),
@@ -189,11 +196,7 @@ impl Facts<'_> {
             CurrentState::Waiting => self.waited_for(),
             CurrentState::Queued => self.no_worker.unwrap_or("waits for a worker").to_owned(),
             CurrentState::Retrying => self.run.and_then(RunRecord::error).unwrap_or_default(),
-            CurrentState::Blocked => {
-                let held = self.state.held.as_ref();
-                let losses = held.and_then(|held| losses_text(&held.losses));
-                losses.unwrap_or_default()
-            }
+            CurrentState::Blocked => self.blocked_by(),
             CurrentState::Blind => self
                 .problem()
                 .map(|(view, problem)| format!("{view}: {}", problem.text))
@@ -208,6 +211,21 @@ impl Facts<'_> {
                 String::new()
             }
         }
+    }
+
+    fn blocked_since(&self) -> Option<DateTime<Utc>> {
+        let held = self.state.held.as_ref();
+        let conflict = self.state.conflict.as_ref();
+        held.map(|held| held.since)
+            .or_else(|| conflict.map(|(_, at)| *at))
+    }
+
+    fn blocked_by(&self) -> String {
+        let held = self.state.held.as_ref();
+        let losses = held.and_then(|held| losses_text(&held.losses));
+        losses
+            .or_else(|| state_conflict(self.state))
+            .unwrap_or_default()
     }
 
     fn waited_for(&self) -> String {
