@@ -32,7 +32,7 @@ pub use database_outage::DATABASE_UNREACHABLE;
 pub use health::{HealthSwitch, serves};
 pub use memory::{MemoryListener, memory_transport, memory_transports};
 pub use metrics::CallMetrics;
-pub use peers::{Peer, Peers, PeersDriver, PeersError, ProbeTimes};
+pub use peers::{Peer, PeerCondition, Peers, PeersDriver, PeersError, ProbeTimes};
 pub use server::Endpoints;
 pub use tls::{ClientTls, ClientTlsFiles, TlsFiles};
 pub use trace::{TRACE_METADATA, set_trace_context, trace_context};

@@ -1,6 +1,7 @@
 //! The replicas of a service: where they are, which of them are healthy, and calls spread over those.
 
 mod balance;
+mod condition;
 mod connector;
 mod driver;
 mod peer_log;
@@ -20,6 +21,7 @@ use tonic::transport::Channel;
 
 use crate::address::Address;
 use crate::peers::balance::EndpointUpdates;
+pub use crate::peers::condition::PeerCondition;
 pub use crate::peers::driver::PeersDriver;
 use crate::tls::ClientTls;
 
@@ -31,6 +33,7 @@ use crate::tls::ClientTls;
 #[derive(Debug, Clone)]
 pub struct Peers {
     healthy: watch::Receiver<Arc<[Peer]>>,
+    conditions: watch::Receiver<Arc<[PeerCondition]>>,
     balanced: Channel,
     /// Keeps the list of a fixed peer from ending.
     _fixed: Option<Arc<watch::Sender<Arc<[Peer]>>>>,
@@ -105,16 +108,19 @@ impl Peers {
         }
         let (balanced, feed) = EndpointUpdates::new();
         let (published, healthy) = watch::channel(Arc::default());
+        let (conditions_tx, conditions) = watch::channel(Arc::default());
         let driver = PeersDriver::new(
             service,
             addresses,
             tls.map(ClientTls::subscribe),
             published,
+            conditions_tx,
             feed,
             clock,
         );
         let peers = Self {
             healthy,
+            conditions,
             balanced,
             _fixed: None,
         };
@@ -125,8 +131,10 @@ impl Peers {
     pub fn fixed(channel: Channel) -> Self {
         let peer = Peer::fixed("fixed", channel.clone());
         let (published, healthy) = watch::channel(Arc::from([peer]));
+        let (_ended, conditions) = watch::channel(Arc::default());
         Self {
             healthy,
+            conditions,
             balanced: channel,
             _fixed: Some(Arc::new(published)),
         }
@@ -139,6 +147,12 @@ impl Peers {
     /// handle for as long as changes are waited for.
     pub fn healthy(&self) -> watch::Receiver<Arc<[Peer]>> {
         self.healthy.clone()
+    }
+
+    /// The condition of each peer, healthy or not, in the order of their sockets, and of each address that stands
+    /// for no socket. Empty before the driver runs, and for a fixed peer.
+    pub fn conditions(&self) -> Arc<[PeerCondition]> {
+        Arc::clone(&self.conditions.borrow())
     }
 
     /// A channel that spreads calls over the healthy peers.

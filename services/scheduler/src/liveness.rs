@@ -8,7 +8,7 @@ use cts_store::WorkerState;
 pub(crate) const LOST: Duration = Duration::from_secs(15);
 
 /// How long lost workers are listed.
-pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
+pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);
 
 /// Whether a worker has missed several heartbeats.
 pub(crate) fn is_lost(worker: &WorkerState) -> bool {

@@ -249,6 +249,7 @@ impl Scheduler {
                 cluster_name: self.options.cluster_name.clone(),
                 member_id: self.options.member.id.clone(),
                 time_to_live: self.options.leadership,
+                watchers: self.leader.context.watchers.clone(),
                 health: self.health.clone(),
                 clock: Arc::clone(&self.leader.context.clock),
             }))

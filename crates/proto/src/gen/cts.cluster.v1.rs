@@ -172,7 +172,7 @@ pub struct GetOverviewResponse {
     /// Replicas by id, as in GetClusterResponse.
     #[prost(message, repeated, tag = "3")]
     pub members: ::prost::alloc::vec::Vec<OverviewMember>,
-    /// Workers whose last heartbeat came during the last hour, by host and id.
+    /// Workers whose last heartbeat came during the last ten minutes, by host and id.
     #[prost(message, repeated, tag = "4")]
     pub workers: ::prost::alloc::vec::Vec<OverviewWorker>,
     /// How much work waits.
@@ -196,6 +196,9 @@ pub struct GetOverviewResponse {
         skip_serializing_if = "crate::json::time::is_absent"
     )]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Watchers as the replica that answers reaches them, by address; empty where the watcher is in its process.
+    #[prost(message, repeated, tag = "9")]
+    pub watchers: ::prost::alloc::vec::Vec<OverviewWatcher>,
 }
 /// Something that needs attention.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -233,6 +236,33 @@ pub struct OverviewMember {
     #[serde(rename = "silent_for_seconds")]
     #[serde(with = "crate::json::seconds_or_zero")]
     pub silent_for: ::core::option::Option<::prost_types::Duration>,
+}
+/// A watcher as a scheduler reaches it.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OverviewWatcher {
+    /// Configured address.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// Its socket; empty if the address could not be looked up.
+    #[prost(string, tag = "2")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub socket: ::prost::alloc::string::String,
+    /// Whether its last health check said that it serves.
+    #[prost(bool, tag = "3")]
+    pub healthy: bool,
+    /// Since when that is so; absent before the first check.
+    #[prost(message, optional, tag = "4")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub since: ::core::option::Option<::prost_types::Timestamp>,
+    /// Why it is not healthy, in one line; empty if it is, and before the first check.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub reason: ::prost::alloc::string::String,
 }
 /// A worker as the schedulers see it.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

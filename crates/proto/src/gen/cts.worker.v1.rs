@@ -311,7 +311,7 @@ pub mod worker_service_client {
                 .insert(GrpcMethod::new("cts.worker.v1.WorkerService", "Heartbeat"));
             self.inner.unary(req, path, codec).await
         }
-        /// Lists the workers whose last heartbeat came during the last hour, by host and id.
+        /// Lists the workers whose last heartbeat came during the last ten minutes, by host and id.
         pub async fn list_workers(
             &mut self,
             request: impl tonic::IntoRequest<super::ListWorkersRequest>,
@@ -386,7 +386,7 @@ pub mod worker_service_server {
             tonic::Response<super::HeartbeatResponse>,
             tonic::Status,
         >;
-        /// Lists the workers whose last heartbeat came during the last hour, by host and id.
+        /// Lists the workers whose last heartbeat came during the last ten minutes, by host and id.
         async fn list_workers(
             &self,
             request: tonic::Request<super::ListWorkersRequest>,

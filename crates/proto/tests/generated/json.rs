@@ -5,7 +5,7 @@ use prost_types::{FieldDescriptorProto, FileDescriptorSet};
 use tonic_prost_build::Builder;
 
 /// The messages. A member that is missing in an answer has its default.
-const MESSAGES: [&str; 36] = [
+const MESSAGES: [&str; 37] = [
     "cts.access.v1.AuditRecord",
     "cts.access.v1.ListAuditRecordsResponse",
     "cts.cluster.v1.ConfigurationInForce",
@@ -14,6 +14,7 @@ const MESSAGES: [&str; 36] = [
     "cts.cluster.v1.MemberConfiguration",
     "cts.cluster.v1.ObservedData",
     "cts.cluster.v1.OverviewMember",
+    "cts.cluster.v1.OverviewWatcher",
     "cts.cluster.v1.OverviewWorker",
     "cts.cluster.v1.Problem",
     "cts.cluster.v1.TaskDifference",
@@ -70,13 +71,15 @@ const RENAMED: [(&str, &str); 9] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 36] = [
+const LEFT_OUT: [&str; 38] = [
     "cts.access.v1.AuditRecord.address",
     "cts.access.v1.AuditRecord.arguments",
     "cts.access.v1.AuditRecord.issuer",
     "cts.access.v1.AuditRecord.reason",
     "cts.access.v1.AuditRecord.request_id",
     "cts.cluster.v1.ObservedData.reason",
+    "cts.cluster.v1.OverviewWatcher.reason",
+    "cts.cluster.v1.OverviewWatcher.socket",
     "cts.cluster.v1.Problem.task_name",
     "cts.run.v1.Diagnostic.address",
     "cts.run.v1.Diagnostic.detail",

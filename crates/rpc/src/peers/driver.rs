@@ -20,7 +20,7 @@ use crate::peers::peer_log::{Others, PeerLog};
 use crate::peers::probe::{Probe, Probed};
 use crate::peers::resolve::{Answers, Known, resolve_after};
 use crate::peers::roster::{Entry, Health};
-use crate::peers::{Peer, ProbeTimes};
+use crate::peers::{Peer, PeerCondition, ProbeTimes};
 use crate::tls::ClientKeys;
 
 /// Looks up names and checks healths for a [`Peers`](crate::Peers).
@@ -31,6 +31,7 @@ pub struct PeersDriver {
     addresses: Arc<[Address]>,
     keys: Option<watch::Receiver<Arc<ClientKeys>>>,
     published: watch::Sender<Arc<[Peer]>>,
+    conditions: watch::Sender<Arc<[PeerCondition]>>,
     feed: EndpointUpdates,
     entries: BTreeMap<SocketAddr, Entry>,
     probes: FuturesUnordered<BoxFuture<'static, Probed>>,
@@ -38,6 +39,7 @@ pub struct PeersDriver {
     resolve_now: Arc<Notify>,
     generation: u64,
     log: PeerLog,
+    clock: Arc<dyn Clock>,
 }
 
 enum Turn {
@@ -54,6 +56,7 @@ impl PeersDriver {
         addresses: Vec<Address>,
         keys: Option<watch::Receiver<Arc<ClientKeys>>>,
         published: watch::Sender<Arc<[Peer]>>,
+        conditions: watch::Sender<Arc<[PeerCondition]>>,
         feed: EndpointUpdates,
         clock: Arc<dyn Clock>,
     ) -> Self {
@@ -61,11 +64,13 @@ impl PeersDriver {
         Self {
             service,
             times: ProbeTimes::default(),
-            log: PeerLog::new(service, &addresses, clock),
+            log: PeerLog::new(service, &addresses, Arc::clone(&clock)),
+            clock,
             known: Known::new(service, Arc::clone(&addresses)),
             addresses,
             keys,
             published,
+            conditions,
             feed,
             entries: BTreeMap::new(),
             probes: FuturesUnordered::new(),
@@ -98,6 +103,7 @@ impl PeersDriver {
                 Turn::Resolved(answers) => {
                     self.known.learn(answers);
                     self.follow_addresses();
+                    self.publish_conditions();
                     resolving.set(self.resolve_after(self.resolve_pause()));
                 }
                 Turn::Probed(probed) => self.learn(&probed),
@@ -167,7 +173,7 @@ impl PeersDriver {
         };
         let before = entry.health();
         let was_healthy = entry.is_healthy();
-        let next = entry.learn(probed.verdict.is_ok(), &self.times);
+        let next = entry.learn(&probed.verdict, &self.times, self.clock.now());
         let is_healthy = entry.is_healthy();
         let address = entry.address().clone();
         if is_healthy {
@@ -180,6 +186,7 @@ impl PeersDriver {
             self.feed.remove(probed.socket);
         }
         self.ask(next);
+        self.publish_conditions();
         if was_healthy != is_healthy {
             self.publish();
         }
@@ -213,6 +220,23 @@ impl PeersDriver {
                 .push(Box::pin(entry.first_probe(&self.times).run()));
         }
         self.publish();
+    }
+
+    fn publish_conditions(&self) {
+        let unresolved = self.known.unresolved().map(|address| PeerCondition {
+            address: address.to_string(),
+            socket: String::new(),
+            healthy: false,
+            since: None,
+            reason: "its name cannot be looked up".to_owned(),
+        });
+        let known = self.entries.values().map(Entry::condition);
+        let conditions: Arc<[PeerCondition]> = known.chain(unresolved).collect();
+        self.conditions.send_if_modified(|before| {
+            let is_new = *before != conditions;
+            *before = conditions;
+            is_new
+        });
     }
 
     fn ask(&self, probe: Probe) {

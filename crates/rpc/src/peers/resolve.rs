@@ -83,6 +83,12 @@ impl Known {
         }
     }
 
+    /// Addresses that stand for no socket.
+    pub(super) fn unresolved(&self) -> impl Iterator<Item = &Address> {
+        let addresses = self.addresses.iter().zip(&self.sockets);
+        addresses.filter_map(|(address, sockets)| sockets.is_empty().then_some(address))
+    }
+
     /// All sockets, each with the first address that stands for it.
     pub(super) fn sockets(&self) -> impl Iterator<Item = (SocketAddr, &Address)> {
         self.sockets

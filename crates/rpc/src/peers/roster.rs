@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use cts_core::{Backoff, Pauses};
 use tokio::sync::Notify;
 use tonic::transport::Endpoint;
@@ -11,8 +12,8 @@ use tonic::transport::Endpoint;
 use crate::address::Address;
 use crate::client::peer_endpoint;
 use crate::peers::connector::watched_channel;
-use crate::peers::probe::{Probe, Wait};
-use crate::peers::{Peer, ProbeTimes};
+use crate::peers::probe::{Probe, Unhealthy, Wait};
+use crate::peers::{Peer, PeerCondition, ProbeTimes};
 use crate::tls::ClientKeys;
 
 /// A peer and what is thought of it.
@@ -25,6 +26,10 @@ pub(super) struct Entry {
     socket: SocketAddr,
     lost: Arc<Notify>,
     health: PeerHealth,
+    /// Beginning of this health.
+    since: Option<DateTime<Utc>>,
+    /// Reason of the last check, if that failed.
+    reason: String,
 }
 
 /// Result of the last probe of a peer.
@@ -59,6 +64,8 @@ impl Entry {
             socket,
             lost,
             health: PeerHealth::Unknown,
+            since: None,
+            reason: String::new(),
         }
     }
 
@@ -94,14 +101,38 @@ impl Entry {
     }
 
     /// Takes an answer in and gives the next question.
-    pub(super) fn learn(&mut self, is_healthy: bool, times: &ProbeTimes) -> Probe {
-        let wait = if is_healthy {
-            self.health = PeerHealth::Healthy;
-            Wait::PauseOrLoss(times.every, Arc::clone(&self.lost))
-        } else {
-            Wait::Pause(self.next_pause(times))
+    pub(super) fn learn(
+        &mut self,
+        verdict: &Result<(), Unhealthy>,
+        times: &ProbeTimes,
+        now: DateTime<Utc>,
+    ) -> Probe {
+        let before = self.health();
+        let wait = match verdict {
+            Ok(()) => {
+                self.health = PeerHealth::Healthy;
+                self.reason.clear();
+                Wait::PauseOrLoss(times.every, Arc::clone(&self.lost))
+            }
+            Err(reason) => {
+                self.reason = reason.to_string();
+                Wait::Pause(self.next_pause(times))
+            }
         };
+        if self.health() != before {
+            self.since = Some(now);
+        }
         self.probe(times, wait)
+    }
+
+    pub(super) fn condition(&self) -> PeerCondition {
+        PeerCondition {
+            address: self.address.to_string(),
+            socket: self.socket.to_string(),
+            healthy: self.is_healthy(),
+            since: self.since,
+            reason: self.reason.clone(),
+        }
     }
 
     fn next_pause(&mut self, times: &ProbeTimes) -> Duration {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::SystemClock;
-use cts_rpc::{Address, Peers, PeersError, memory_transport};
+use cts_rpc::{Address, PeerCondition, Peers, PeersError, memory_transport};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -48,6 +48,12 @@ async fn a_dead_peer_is_left_out_and_used_again_when_it_is_back() {
     let address = first.address;
     drop(first);
     followed.until_healthy(&[second.address]).await;
+    let conditions = followed.peers.conditions();
+    let of_first = |condition: &&PeerCondition| condition.socket == address.to_string();
+    let lost = conditions.iter().find(of_first).unwrap();
+    assert!(!lost.healthy, "{conditions:?}");
+    assert!(lost.since.is_some() && !lost.reason.is_empty(), "{lost:?}");
+    assert_eq!(conditions.iter().filter(|peer| peer.healthy).count(), 1);
     followed.hears_only("second").await;
 
     let listener = std::net::TcpListener::bind(address).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cts_core::{Clock, ConfigurationFingerprint, TaskDifference};
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
-use cts_rpc::{HealthSwitch, convert};
+use cts_rpc::{HealthSwitch, Peers, convert};
 use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
@@ -26,6 +26,7 @@ pub(crate) struct ClusterEndpoint {
     pub(crate) member_id: String,
     /// Life of the leadership.
     pub(crate) time_to_live: Duration,
+    pub(crate) watchers: Peers,
     /// Follows whether this replica can request the leadership, which is a write.
     pub(crate) health: HealthSwitch,
     pub(crate) clock: Arc<dyn Clock>,
@@ -75,7 +76,8 @@ impl ClusterService for ClusterEndpoint {
         &self,
         _request: Request<proto::GetOverviewRequest>,
     ) -> Result<Response<proto::GetOverviewResponse>, Status> {
-        let overview = overview(&*self.store, self.time_to_live, &*self.clock).await;
+        let watchers = self.watchers.conditions();
+        let overview = overview(&*self.store, self.time_to_live, &watchers, &*self.clock).await;
         overview.map(Response::new).or_status()
     }
 }

@@ -8,7 +8,7 @@ use cts_proto::cluster::v1 as proto;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1 as task;
-use cts_rpc::convert;
+use cts_rpc::{PeerCondition, convert};
 use cts_store::{MemberState, Store, StoreError, WorkerState};
 
 use super::queue::queue;
@@ -19,10 +19,12 @@ use crate::liveness::{FORGOTTEN_AFTER, is_lost};
 /// Most problems of one answer.
 const PROBLEMS: usize = 100;
 
-/// Reads the condition of everything; `leadership` is the life of the leadership.
+/// Reads the condition of everything; `leadership` is the life of the leadership, and `watchers` are as this replica
+/// reaches them.
 pub(super) async fn overview(
     store: &dyn Store,
     leadership: Duration,
+    watchers: &[PeerCondition],
     clock: &dyn Clock,
 ) -> Result<proto::GetOverviewResponse, StoreError> {
     let members = store.members(leadership * 3).await?;
@@ -43,6 +45,7 @@ pub(super) async fn overview(
     let data = observed_data(current.views);
     let tasks = counts(&current.states);
     let mut problems = of_cluster(&members, &workers, &queue, &data);
+    problems.extend(watchers.iter().filter_map(of_watcher));
     problems.extend(of_tasks(current.states));
     let more = problems.len().saturating_sub(PROBLEMS);
     problems.truncate(PROBLEMS);
@@ -55,6 +58,7 @@ pub(super) async fn overview(
         data: Some(data),
         tasks,
         at: Some(convert::timestamp_to_wire(clock.now())),
+        watchers: watchers.iter().map(watcher).collect(),
     })
 }
 
@@ -64,6 +68,16 @@ fn member(state: MemberState, leadership: Duration) -> proto::OverviewMember {
         leader: state.leader,
         silent_for: Some(convert::duration_to_wire(state.silent_for)),
         id: state.member.id,
+    }
+}
+
+fn watcher(condition: &PeerCondition) -> proto::OverviewWatcher {
+    proto::OverviewWatcher {
+        address: condition.address.clone(),
+        socket: condition.socket.clone(),
+        healthy: condition.healthy,
+        since: condition.since.map(convert::timestamp_to_wire),
+        reason: condition.reason.clone(),
     }
 }
 
@@ -163,6 +177,20 @@ fn of_cluster(
         ..proto::Problem::default()
     };
     texts.into_iter().map(problem).collect()
+}
+
+/// The problem that a watcher cannot be reached.
+fn of_watcher(condition: &PeerCondition) -> Option<proto::Problem> {
+    if condition.reason.is_empty() {
+        return None;
+    }
+    Some(proto::Problem {
+        text: format!(
+            "the watcher at {} cannot be used: {}",
+            condition.address, condition.reason
+        ),
+        ..proto::Problem::default()
+    })
 }
 
 /// Problems of tasks, the most important first.

@@ -4,7 +4,9 @@ use std::io::{IsTerminal as _, stdout};
 use std::time::Duration;
 
 use cts_api_client::{ApiClient, Overview};
-use cts_proto::cluster::v1::{GetOverviewResponse, ObservedData, Problem, WorkerCondition};
+use cts_proto::cluster::v1::{
+    GetOverviewResponse, ObservedData, OverviewWatcher, Problem, WorkerCondition,
+};
 use cts_proto::run::v1::GetQueueResponse;
 use serde_json::json;
 
@@ -55,13 +57,19 @@ async fn screen(
 }
 
 fn page(overview: &Overview) -> String {
-    let entries = [
+    let mut entries = vec![
         ("Cluster", cluster(overview)),
         ("Workers", workers(overview)),
+    ];
+    if !overview.watchers.is_empty() {
+        let watchers: Vec<String> = overview.watchers.iter().map(watcher).collect();
+        entries.push(("Watchers", watchers.join(", ")));
+    }
+    entries.extend([
         ("Queue", queue(overview.queue.as_ref())),
         ("Consul", consul(overview.data.as_ref())),
         ("Tasks", tasks(overview)),
-    ];
+    ]);
     format!("{}\n{}", problems(overview), sheet(entries))
 }
 
@@ -117,6 +125,20 @@ fn workers(overview: &GetOverviewResponse) -> String {
     let queue = overview.queue.clone().unwrap_or_default();
     let slots = format!("slots in use: {} of {}", queue.running, queue.slots);
     format!("{}; {slots}", parts.join(", "))
+}
+
+fn watcher(watcher: &OverviewWatcher) -> String {
+    let condition = match (watcher.healthy, watcher.since) {
+        (true, _) => "healthy",
+        (false, None) if watcher.reason.is_empty() => "not known yet",
+        (false, _) => "not usable",
+    };
+    let since = moment(watcher.since).map(|since| format!(" since {}", local(since)));
+    format!(
+        "{} {condition}{}",
+        watcher.address,
+        since.unwrap_or_default()
+    )
 }
 
 fn queue(queue: Option<&GetQueueResponse>) -> String {
@@ -202,17 +224,25 @@ mod tests {
             }),
             tasks: BTreeMap::from([("never_run".to_owned(), 2), ("running".to_owned(), 1)]),
             at: None,
+            watchers: [("10.0.0.1:8561", true), ("10.0.0.2:8561", false)]
+                .map(|(address, healthy)| OverviewWatcher {
+                    address: address.into(),
+                    healthy,
+                    ..OverviewWatcher::default()
+                })
+                .into(),
         };
         let expected = "\
 TASK  PROBLEM
       no scheduler leads, so changes are not looked at
 and 2 more problems
 
-Cluster:  no scheduler leads; healthy schedulers: 0 of 1
-Workers:  1 active, 1 lost; slots in use: 1 of 4
-Queue:    3 queued, 2 ready, the oldest for 7 s
-Consul:   views: 5, not read yet: 1
-Tasks:    3: 2 never run, 1 running
+Cluster:   no scheduler leads; healthy schedulers: 0 of 1
+Workers:   1 active, 1 lost; slots in use: 1 of 4
+Watchers:  10.0.0.1:8561 healthy, 10.0.0.2:8561 not known yet
+Queue:     3 queued, 2 ready, the oldest for 7 s
+Consul:    views: 5, not read yet: 1
+Tasks:     3: 2 never run, 1 running
 ";
         assert_eq!(shown(&overview), expected);
         let quiet = shown(&GetOverviewResponse::default());

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use cts_proto::cluster::v1::{
-    GetOverviewResponse, ObservedData, OverviewMember, OverviewWorker, Problem, WorkerCondition,
+    GetOverviewResponse, ObservedData, OverviewMember, OverviewWatcher, OverviewWorker, Problem,
+    WorkerCondition,
 };
 use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::{
@@ -73,6 +74,19 @@ pub(super) fn overview() -> GetOverviewResponse {
         }),
         tasks: BTreeMap::from([("blind".to_owned(), 1), ("never_run".to_owned(), 2)]),
         at: Some(at(3, 0)),
+        watchers: vec![
+            OverviewWatcher {
+                address: "watcher-1:8561".into(),
+                socket: "10.0.0.1:8561".into(),
+                healthy: false,
+                since: Some(at(2, 0)),
+                reason: "Connection refused".into(),
+            },
+            OverviewWatcher {
+                address: "watcher-2:8561".into(),
+                ..OverviewWatcher::default()
+            },
+        ],
     }
 }
 

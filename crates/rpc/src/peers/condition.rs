@@ -1,0 +1,18 @@
+//! Condition of a peer, for display.
+
+use chrono::{DateTime, Utc};
+
+/// The condition of a peer, or of an address that stands for none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerCondition {
+    /// Configured address.
+    pub address: String,
+    /// Its socket as text; empty if the address could not be looked up.
+    pub socket: String,
+    /// Whether its last health check said that it serves.
+    pub healthy: bool,
+    /// Since when that is so; `None` before the first check.
+    pub since: Option<DateTime<Utc>>,
+    /// Why it is not healthy, in one line; empty if it is, and before the first check.
+    pub reason: String,
+}
