@@ -246,6 +246,11 @@ impl CallError {
         )
     }
 
+    /// Whether the call took effect, and the run that followed failed (docs/api.md#tasks).
+    pub fn is_failed_run(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == 422)
+    }
+
     /// Whether the task could not be changed only because it is at work (docs/rest.md#updating-a-task).
     pub fn is_busy(&self) -> bool {
         let Self::Refused(Refusal {

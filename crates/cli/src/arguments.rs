@@ -30,8 +30,8 @@ pub use self::services::{
 };
 pub use self::stores::{ArchiveCommand, Migrate, StoreCommand, StorePlace};
 pub(crate) use self::task::{
-    Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Run,
-    RunsCommand, State, Status, TaskCommand, TaskLogs,
+    Audit, Cancel, Create, Delete, Disable, Enable, Import, KeptState, ListRuns, OneTask, Replace,
+    Run, RunsCommand, State, Status, TaskCommand, TaskLogs,
 };
 pub use self::token::{CreateToken, TokenCommand};
 

@@ -21,6 +21,16 @@ pub(crate) enum TaskCommand {
         ...\n    \
         ==> Task 'web' created")]
     Create(Create),
+    /// Replace a task by the one of the same name in a file: show what differs, ask, replace and run.
+    #[command(after_help = "Example:\n\n    \
+        $ cts task replace -task-file=web.hcl\n    \
+        MEMBER   NOW    IN THE FILE\n    \
+        version  1.2.0  1.3.0\n    \
+        ...\n    \
+        Enter a value: yes\n    \
+        ...\n    \
+        ==> Task 'web' replaced")]
+    Replace(Replace),
     /// Delete a task. Its infrastructure stays, unless the task says otherwise.
     #[command(after_help = "Example:\n\n    \
         $ cts task delete -auto-approve web\n    \
@@ -89,6 +99,22 @@ pub(crate) struct Create {
     /// Do not ask.
     #[arg(long)]
     pub(crate) auto_approve: bool,
+}
+
+/// `cts task replace`.
+#[derive(Debug, Args)]
+pub(crate) struct Replace {
+    #[command(flatten)]
+    pub(crate) query: QueryOptions,
+    /// File (.hcl or .json) with exactly one `task` block. Required.
+    #[arg(long, value_name = "FILE", value_parser = path(), add = ArgValueCompleter::new(configuration_files()))]
+    pub(crate) task_file: Option<PathBuf>,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+    /// Show what differs, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `cts task delete`.

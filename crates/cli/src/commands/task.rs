@@ -7,6 +7,7 @@ mod audit;
 mod cancel;
 mod create;
 mod delete;
+mod differences;
 mod disable;
 mod enable;
 mod events;
@@ -17,6 +18,7 @@ mod logs;
 mod members;
 mod prompt;
 mod release;
+mod replace;
 mod run_id;
 mod run_now;
 mod runs;
@@ -181,6 +183,7 @@ async fn until_interrupted(
 async fn task(command: TaskCommand, session: &mut Session<'_>) -> Result<(), ExitStatus> {
     match command {
         TaskCommand::Create(options) => create::run(session, &options).await,
+        TaskCommand::Replace(options) => replace::run(session, &options).await,
         TaskCommand::Delete(options) => delete::run(session, &options).await,
         TaskCommand::Enable(options) => enable::run(session, &options).await,
         TaskCommand::Disable(options) => disable::run(session, &options).await,

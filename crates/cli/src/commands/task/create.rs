@@ -8,7 +8,7 @@ use super::task_file;
 use crate::arguments::Create;
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Create) -> Result<(), ExitStatus> {
-    let file = task_file::read(session, options.task_file.as_deref())?;
+    let file = task_file::read(session, "create", options.task_file.as_deref())?;
     let client = session.client(&options.client)?;
     let name = file.name.as_str();
 

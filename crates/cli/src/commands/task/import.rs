@@ -1,6 +1,5 @@
 //! `cts import` (docs/cli.md#cts-import): the tasks of another running instance, created here.
 
-mod compare;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +9,8 @@ use cts_core::Chain;
 use cts_core::hidden::HIDDEN;
 use serde_json::{Map, Value, json};
 
-use self::compare::differences;
 use self::report::{Imported, Outcome, Report};
+use super::differences::differences;
 use super::session::{ExitStatus, PLAIN_TOKEN, Session};
 use super::ui::on_one_line;
 use crate::arguments::{Import, SourceOptions};

@@ -1,4 +1,4 @@
-//! The file of `cts task create` (docs/cli.md#task-files).
+//! The file of `cts task create` and `cts task replace` (docs/cli.md#task-files).
 
 use std::path::Path;
 
@@ -10,11 +10,15 @@ use crate::configuration::in_context;
 const HEADLINE: &str = "Error: unable to create request";
 
 /// The task in the file. Variable files are relative to the current directory.
-pub(super) fn read(session: &mut Session<'_>, file: Option<&Path>) -> Result<TaskFile, ExitStatus> {
+pub(super) fn read(
+    session: &mut Session<'_>,
+    command: &str,
+    file: Option<&Path>,
+) -> Result<TaskFile, ExitStatus> {
     let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else {
         let explanation = [
             "no task file provided: the option -task-file is required".to_owned(),
-            session.help_hint("create"),
+            session.help_hint(command),
         ];
         return Err(session.missing(HEADLINE, &explanation));
     };

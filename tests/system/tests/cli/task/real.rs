@@ -72,5 +72,13 @@ async fn a_running_cts_tells_of_its_tasks() {
     let disabled = asked(&instance, &["run", "idle"]).await;
     assert_eq!(disabled.code, Some(11), "{disabled}");
     disabled.stderr_has(["cts task enable idle"]);
+
+    let call = Call::cts(&["task", "replace", "-auto-approve", "-task-file=idle.hcl"]);
+    let replacement = task("idle", "./modules/recorder", &["api"], "");
+    let call = call.variable("CTS_ADDRESS", instance.api.url(""));
+    let replaced = call.file("idle.hcl", &replacement).run().await;
+    assert_eq!(replaced.code, Some(0), "{replaced}");
+    replaced.stdout_has(["condition.services.names", "enabled"]);
+    instance.api.wait_for_events("idle", 1).await;
     instance.stop().await;
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::compare::Difference;
 use crate::arguments::Output;
+use crate::commands::task::differences::Difference;
 use crate::commands::task::session::{ExitStatus, Session};
 use crate::commands::task::table::table;
 
