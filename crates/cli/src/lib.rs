@@ -13,6 +13,8 @@ mod arguments;
 mod commands;
 mod completion;
 mod configuration;
+#[cfg(test)]
+mod documents;
 mod error;
 mod exit_code;
 mod invocation;

@@ -184,3 +184,72 @@ fn every_promise_that_is_cited_is_made() {
         }
     }
 }
+
+/// A variable of the environment that the program reads.
+static VARIABLE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b(?:CTS|CONSUL|VAULT)_[A-Z][A-Z_]*[A-Z]\b").unwrap());
+
+/// Between the processes of one worker.
+const INTERNAL: [&str; 1] = ["CTS_GUARD"];
+
+/// Variables that a document names because another program reads them.
+const FOREIGN: [&str; 5] = [
+    "CONSUL_LICENSE",
+    "VAULT_AGENT_ADDR",
+    "VAULT_CLIENT_TIMEOUT",
+    "VAULT_MAX_RETRIES",
+    "VAULT_RATE_LIMIT",
+];
+
+/// Whether a file is a part of the program, and not of a test.
+fn is_source(path: &Path) -> bool {
+    let path = path.to_str().unwrap();
+    let is_test = [
+        "tests/",
+        "/tests.rs",
+        "crates/testkit/",
+        "store-conformance/",
+    ];
+    path.ends_with(".rs")
+        && path.contains("/src/")
+        && !is_test.iter().any(|part| path.contains(part))
+}
+
+#[test]
+fn every_variable_of_the_environment_is_documented_and_read() {
+    let texts = texts();
+    let variables = |text: &str| -> Vec<String> {
+        let found = VARIABLE.find_iter(text);
+        found.map(|found| found.as_str().to_owned()).collect()
+    };
+    // A constant may be called like a variable.
+    let quoted = |text: &str| {
+        let mut names = variables(text);
+        names.retain(|name| text.contains(&format!("\"{name}\"")));
+        names
+    };
+    let read: BTreeSet<String> = texts
+        .iter()
+        .filter(|(path, _)| is_source(path))
+        .flat_map(|(_, text)| quoted(text.split("#[cfg(test)]").next().unwrap()))
+        .collect();
+    let documents = texts.iter().filter(|(path, _)| path.starts_with("docs"));
+    let named: BTreeSet<String> = documents.flat_map(|(_, text)| variables(text)).collect();
+    let undocumented: Vec<&String> = read
+        .difference(&named)
+        .filter(|name| !INTERNAL.contains(&name.as_str()))
+        .collect();
+    assert!(undocumented.is_empty(), "not documented: {undocumented:?}");
+    let scripts = fs::read_dir(root().join("scripts")).unwrap();
+    let scripts = scripts.map(|entry| entry.unwrap().path());
+    let scripts = scripts.filter(|path| path.is_file());
+    let scripts = scripts.map(|path| fs::read(path).unwrap());
+    let scripts: BTreeSet<String> = scripts
+        .flat_map(|script| variables(&String::from_utf8_lossy(&script)))
+        .collect();
+    let unknown: Vec<&String> = named
+        .difference(&read)
+        .filter(|name| !scripts.contains(*name) && !FOREIGN.contains(&name.as_str()))
+        .collect();
+    assert!(unknown.is_empty(), "named and not read: {unknown:?}");
+}
