@@ -104,6 +104,14 @@ impl Calls {
         for _ in 0..times {
             self.store.tasks().await.unwrap();
             self.store.task_states(None).await.unwrap();
+            self.store.explanations().await.unwrap();
+            self.store.task_marks().await.unwrap();
+            let open = RunFilter {
+                status: Some(RunStatus::Queued),
+                limit: u32::MAX,
+                ..RunFilter::default()
+            };
+            self.store.runs(&open).await.unwrap();
         }
         let retention = Retention {
             runs: 99,
