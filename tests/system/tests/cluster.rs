@@ -2,6 +2,7 @@
 //! Postgres, with a real Consul and a real Terraform.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod broken_runs_log;
 mod capabilities;
 mod cluster_status;
 mod configurations;
