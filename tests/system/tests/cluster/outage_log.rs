@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, Postgres};
 use cts_tests::{Api, Backend, Cluster, Plan, RECORDER, Site, task};
+use serde_json::json;
 use tokio::time::{Instant, interval};
 
 use crate::cluster::log_marks::{FIRST_OF_EACH, Marks};
@@ -15,6 +16,24 @@ const OUTAGE: Duration = Duration::from_secs(40);
 
 /// Time for an answer of the API during an outage, on a busy machine.
 const ANSWER: Duration = Duration::from_secs(2).saturating_add(POLL);
+
+/// Views of the watcher.
+const VIEWS: usize = 300;
+
+/// Services of one transaction of Consul.
+const TOGETHER: usize = 60;
+
+/// Registers an instance of each service, all at once.
+async fn register(consul: &ConsulAgent, names: &[String]) {
+    let node =
+        json!({"Node": {"Verb": "set", "Node": {"Node": "elsewhere", "Address": "192.0.2.1"}}});
+    let services = names.iter().map(|name| {
+        let service = json!({"ID": name, "Service": name, "Port": 1});
+        json!({"Service": {"Verb": "set", "Node": "elsewhere", "Service": service}})
+    });
+    let operations: Vec<_> = std::iter::once(node).chain(services).collect();
+    consul.put("/v1/txn", json!(operations).to_string()).await;
+}
 
 /// Asks the API every second during an outage, and returns the last answer. Each comes in time.
 async fn ask_during_outage(api: &Api, path: &str) -> (u16, serde_json::Value) {
@@ -78,9 +97,11 @@ async fn an_outage_of_consul_is_a_line_however_many_views_there_are() {
     let mut consul = ConsulAgent::start_durable().await;
     let site = Site::new();
     site.write("modules/pool/main.tf", RECORDER);
-    let names: Vec<String> = (1..=60).map(|number| format!("service-{number}")).collect();
-    for name in &names {
-        consul.register_service(name, name, 1, &[], &[]).await;
+    let names: Vec<String> = (1..=VIEWS)
+        .map(|number| format!("service-{number}"))
+        .collect();
+    for names in names.chunks(TOGETHER) {
+        register(&consul, names).await;
     }
     let services: Vec<&str> = names.iter().map(String::as_str).collect();
     let pool = task("pool", "./modules/pool", &services, "");
