@@ -18,6 +18,7 @@ mod lost_destructions;
 mod lost_processes_log;
 mod metrics;
 mod modules;
+mod operators_walk;
 mod outage_log;
 mod own_lock;
 mod policies;
