@@ -26,7 +26,7 @@ pub enum UnschedulableReason {
     #[error("there is no worker")]
     NoWorker,
     /// Every worker is draining or lost.
-    #[error("there is no worker that takes new runs: {draining} are draining, {lost} are lost")]
+    #[error("no worker takes new runs: {}", counts(*draining, *lost))]
     NoneActive {
         /// Workers that take no new runs.
         draining: usize,
@@ -50,6 +50,16 @@ pub enum UnschedulableReason {
         /// Their slots.
         slots: u64,
     },
+}
+
+/// Workers that take no new runs, as `1 draining, 2 lost`.
+fn counts(draining: usize, lost: usize) -> String {
+    let counts = [(draining, "draining"), (lost, "lost")];
+    let some = counts.iter().filter(|(count, _state)| *count > 0);
+    let some: Vec<_> = some
+        .map(|(count, state)| format!("{count} {state}"))
+        .collect();
+    some.join(", ")
 }
 
 impl UnschedulableReason {
@@ -164,11 +174,11 @@ mod tests {
         assert_eq!(reason(&[], &any).unwrap(), "there is no worker");
         assert_eq!(
             reason(&[lost], &any).unwrap(),
-            "there is no worker that takes new runs: 0 are draining, 1 are lost"
+            "no worker takes new runs: 1 lost"
         );
         assert_eq!(
             reason(&[lost, draining], &any).unwrap(),
-            "there is no worker that takes new runs: 1 are draining, 1 are lost"
+            "no worker takes new runs: 1 draining, 1 lost"
         );
         assert_eq!(
             reason(&[lost, other], &any).unwrap(),

@@ -139,8 +139,8 @@ fn too_large(url: &str, limit: u64) -> ReleaseError {
 
 fn unreachable(url: &str) -> impl FnOnce(reqwest::Error) -> ReleaseError {
     let url = url.to_owned();
-    move |source| ReleaseError::Unreachable {
+    move |failure| ReleaseError::Unreachable {
         url,
-        source: source.without_url(),
+        failure: failure.without_url(),
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use cts_core::FileError;
+use cts_core::plain_reason;
 use reqwest::StatusCode;
 
 use crate::archive::ArchiveError;
@@ -19,13 +20,12 @@ pub enum ReleaseError {
     #[error("cannot make an HTTP client")]
     Client(#[source] reqwest::Error),
     /// The site does not answer, or the answer broke off.
-    #[error("cannot fetch {url}")]
+    #[error("cannot fetch {url}: {}", plain_reason(failure))]
     Unreachable {
         /// The requested URL.
         url: String,
-        /// Why not.
-        #[source]
-        source: reqwest::Error,
+        /// Why not. The text has its innermost cause.
+        failure: reqwest::Error,
     },
     /// The site answers with another status.
     #[error("{url} is answered with {status}")]

@@ -89,8 +89,13 @@ pub enum CommandFailure {
     #[error("its output cannot be read")]
     Unreadable(#[source] serde_json::Error),
     /// The process could not be started or waited for.
-    #[error("could not run Terraform")]
-    Run(#[source] io::Error),
+    #[error("could not run {}", program.display())]
+    Run {
+        /// The executable.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// The task that supervises the process ended abnormally.
     #[error("lost the supervision of Terraform")]
     Supervision(#[source] JoinError),

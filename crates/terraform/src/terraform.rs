@@ -278,7 +278,12 @@ impl Terraform {
         attempt.output.step_ended(step, took);
         let ended = ended
             .map_err(CommandFailure::Supervision)
-            .and_then(|result| result.map_err(CommandFailure::Run))
+            .and_then(|result| {
+                result.map_err(|source| CommandFailure::Run {
+                    program: self.executable.path().to_owned(),
+                    source,
+                })
+            })
             .map_err(|failure| failed(attempt, step, failure))?;
         if let Some(group) = ended.left_behind {
             return Err(failed(attempt, step, CommandFailure::LeftBehind { group }));

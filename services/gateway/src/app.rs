@@ -27,6 +27,7 @@ use crate::access::visitor::Visitor;
 use crate::access::{Access, Asked};
 use crate::metrics::{self, Metrics};
 use crate::options::{Browsers, Deps, LocalTime, Mode, Options};
+use crate::outage_watch::{only_reads, unless_unhealthy};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
 use crate::request::query::StatusQuery;
@@ -143,6 +144,7 @@ async fn dispatch(
         address,
         id,
     };
+    let reads = only_reads(&head.method, &route);
     let span = RequestSpan::begin(&app.traces, &route, &head);
     let trace = span.as_ref().map(RequestSpan::context);
     let mut visitor = Visitor::default();
@@ -164,7 +166,12 @@ async fn dispatch(
         };
         app.answer(route, family, request).await
     };
-    let answer = answering.await.unwrap_or_else(|problem| {
+    let answer = if reads {
+        unless_unhealthy(&app.cluster, Box::pin(answering)).await
+    } else {
+        answering.await
+    };
+    let answer = answer.unwrap_or_else(|problem| {
         app.access.note(&visitor, &asked, &problem);
         problem.answer(family)
     });

@@ -17,6 +17,7 @@ mod metrics;
 mod model;
 mod options;
 mod original;
+mod outage_watch;
 mod problem;
 mod request;
 mod request_span;

@@ -9,6 +9,7 @@ pub(crate) mod first_pass;
 mod housekeeping;
 pub(crate) mod leader_context;
 pub(crate) mod leader_loop;
+mod lost_workers;
 pub(crate) mod mode;
 mod observation;
 pub(crate) mod recent_inputs;
@@ -74,7 +75,8 @@ impl Leader {
                 declared,
                 unfinished,
             } = self.take_over(&term).await;
-            self.context.first_pass.begin(&tasks);
+            let is_takeover = term.is_takeover() && self.first_pass == Unchanged::Skip;
+            self.context.first_pass.begin(&tasks, is_takeover);
             let (keeper, settings) = SettingsKeeper::new(&self.context);
             let leader_loop = self.leader_loop(&term, &tasks, settings);
             // The planner has copied the data that it needs, so thousands of tasks need not stay in memory a

@@ -5,6 +5,7 @@ pub(crate) mod attempt_report;
 pub(crate) mod ended;
 mod handlers;
 mod local;
+mod module_place;
 mod outputs;
 mod own_lock;
 mod saved_plan;
@@ -27,6 +28,7 @@ use self::attempt_error::{AttemptError, PLACE_MODULE};
 use self::attempt_report::AttemptReport;
 use self::ended::Ended;
 use self::handlers::{applied_run, prepare_handlers};
+use self::module_place::ModulePlace;
 use crate::lease::Lease;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::wait_error::WaitError;
@@ -71,15 +73,17 @@ pub(crate) async fn attempt(
                 _ => false,
             };
             // Before the values are known, the error can only have secrets of the configuration.
-            let configured = || Redactor::new(shared.options.secrets()).map(Arc::new);
+            let configured = || Redactor::new(shared.options.secrets());
             let text = error.text_for(&run.lease.task_name);
             if let Some(findings) = &findings {
                 findings.read_errors(&error);
             }
-            let redactor = findings.as_ref().map(|it| Arc::clone(&it.redactor));
-            AttemptOutcome::Failed(match redactor.map_or_else(configured, Ok) {
-                Ok(redactor) => redactor.redact(&text).into_owned(),
-                Err(too_much) => AttemptError::Secrets(too_much).to_string(),
+            AttemptOutcome::Failed(match &findings {
+                Some(findings) => findings.shown(&text),
+                None => match configured() {
+                    Ok(redactor) => redactor.redact(&text).into_owned(),
+                    Err(too_much) => AttemptError::Secrets(too_much).to_string(),
+                },
             })
         }
     };
@@ -165,7 +169,12 @@ async fn try_attempt(
     // The driver takes the input.
     let mut applied = applied_run(shared, &run.lease, &input);
     let report = Arc::new(Report::new(output));
-    let findings = findings.insert(AttemptReport::new(kind, &redactor, &report));
+    let findings = findings.insert(AttemptReport::new(
+        kind,
+        ModulePlace::of(&input.definition),
+        &redactor,
+        &report,
+    ));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
     let ready = Ready {
         run,

@@ -74,6 +74,7 @@ impl Worker {
             bundles: BundleServiceClient::new(scheduler.clone()),
             workers: WorkerServiceClient::new(scheduler),
             contents: Contents::default(),
+            reports: Arc::default(),
         };
         let journal = options
             .keeps_journal

@@ -2,6 +2,7 @@
 //! Postgres, with a real Consul and a real Terraform.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "shared steps of tests")]
 
+mod broken_runs_log;
 mod capabilities;
 mod cluster_status;
 mod configurations;
@@ -12,9 +13,12 @@ mod failover;
 mod grpc_document;
 mod killed_phases;
 mod local_backend;
+mod log_marks;
 mod lost_destructions;
+mod lost_processes_log;
 mod metrics;
 mod modules;
+mod operators_walk;
 mod outage_log;
 mod own_lock;
 mod policies;

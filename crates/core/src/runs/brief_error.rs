@@ -5,8 +5,17 @@ use std::fmt::Write as _;
 /// Separates the errors of several attempts.
 const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
 
+/// Separates the name of an attempt from its error.
+const FAILED: &str = " failed '";
+
+/// Ends the words about a failed step, such as `error tf-apply for 'pool': `.
+const STEP_END: &str = "': ";
+
 /// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors and their
-/// places. Equal errors, as of the instances of one resource, are counted.
+/// places.
+///
+/// Equal errors, as of the instances of one resource, are counted. The error of an attempt that equals the one of the
+/// attempt after it is `the same`.
 pub fn brief_error(text: &str) -> String {
     let mut brief = String::new();
     let mut body = Body::default();
@@ -29,7 +38,32 @@ pub fn brief_error(text: &str) -> String {
     if is_quoted {
         brief.push('\'');
     }
-    brief
+    fold_equal_attempts(&brief).unwrap_or(brief)
+}
+
+/// Shortens the error of an attempt that equals the one of the attempt after it. The words of the original before the
+/// first reason stay, because filters of logs look for them. Returns `None` for the error of one attempt.
+fn fold_equal_attempts(brief: &str) -> Option<String> {
+    let mut rest = brief.strip_suffix('\'')?;
+    let mut folded = String::new();
+    let mut later = None;
+    loop {
+        let end = JOINTS.iter().filter_map(|joint| rest.find(joint)).min();
+        let (attempt, next) = rest.split_at(end.unwrap_or(rest.len()));
+        let (words, error) = attempt.split_once(FAILED)?;
+        let shown = match (later == Some(error), error.find(STEP_END)) {
+            (true, Some(end)) => format!("{}{STEP_END}the same", &error[..end]),
+            (true, None) => "the same".to_owned(),
+            (false, _) => error.to_owned(),
+        };
+        let _infallible = write!(folded, "{words}{FAILED}{shown}'");
+        later = Some(error);
+        if next.is_empty() {
+            return Some(folded);
+        }
+        folded.push_str(": ");
+        rest = next.strip_prefix("': ")?;
+    }
 }
 
 /// The lines after the first one of an attempt.
@@ -125,19 +159,33 @@ mod tests {
     }
 
     #[test]
-    fn the_words_about_attempts_stay() {
-        let attempt = "error tf-apply for 'pool': exit status 1\n\nError: no such host\n";
-        let text = format!(
-            "retry attempt #2 failed '{attempt}': retry attempt #1 failed '{attempt}': the attempt before failed \
-             '{attempt}'"
-        );
-        let brief = "error tf-apply for 'pool': exit status 1: no such host";
-        assert_eq!(
-            brief_error(&text),
+    fn equal_errors_of_attempts_stand_once() {
+        let attempt = |host: &str| {
+            format!("error tf-apply for 'pool': exit status 1\n\nError: no host {host}\n")
+        };
+        let brief =
+            |host: &str| format!("error tf-apply for 'pool': exit status 1: no host {host}");
+        let text = |last: &str, second: &str, first: &str| {
+            brief_error(&format!(
+                "retry attempt #2 failed '{}': retry attempt #1 failed '{}': the attempt before failed '{}'",
+                attempt(last),
+                attempt(second),
+                attempt(first)
+            ))
+        };
+        let same = "error tf-apply for 'pool': the same";
+        let lines = |last: &str, second: &str, first: &str| {
             format!(
-                "retry attempt #2 failed '{brief}': retry attempt #1 failed '{brief}': the attempt before failed \
-                 '{brief}'"
+                "retry attempt #2 failed '{last}': retry attempt #1 failed '{second}': the attempt before failed \
+                 '{first}'"
             )
+        };
+        assert_eq!(text("a", "a", "a"), lines(&brief("a"), same, same));
+        assert_eq!(text("a", "b", "b"), lines(&brief("a"), &brief("b"), same));
+        assert_eq!(text("a", "a", "b"), lines(&brief("a"), same, &brief("b")));
+        assert_eq!(
+            brief_error("retry attempt #1 failed 'full': the attempt before failed 'full'"),
+            "retry attempt #1 failed 'full': the attempt before failed 'the same'"
         );
     }
 

@@ -161,11 +161,20 @@ async fn hints_are_heard_again_after_a_restart_of_the_database() {
 
 #[tokio::test]
 async fn a_frozen_database_is_noticed() {
-    let (postgres, store) = start().await;
+    let postgres = Postgres::start().await;
+    let url = postgres.create_database().await;
+    migrate(&settings(&url)).await.unwrap();
+    let store = cts_store_postgres::connect(&settings(&url)).await.unwrap();
     assert_eq!(store.tasks().await.unwrap(), []);
+    // A connection that was not used for a while is tested first.
+    let idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                AND query LIKE '-- tasks%' AND state_change < now() - INTERVAL '600 ms'";
+    eventually(DEADLINE, async || {
+        let number = crate::fixture::number(&url, idle).await;
+        (number == 1).then_some(()).ok_or(number)
+    })
+    .await;
     postgres.pause();
-    // The idle connection was not used for a while, so it is tested first.
-    tokio::time::sleep(Duration::from_millis(600)).await;
     let answer = timeout(DEADLINE, store.tasks()).await.unwrap();
     assert!(
         matches!(answer, Err(StoreError::Unreachable { .. })),

@@ -7,8 +7,9 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tonic::Status;
 
+use crate::cluster::MemoryCluster;
 use crate::errors::{new_error, plain_error};
-use crate::stage::Stage;
+use crate::stage::{Scene, Stage};
 use crate::tasks::{MemoryTasks, three_tasks};
 
 const PATHS: [&str; 5] = [
@@ -125,6 +126,32 @@ async fn states_that_break_the_contract() {
             plain_error("the request failed because of an internal error")
         );
     }
+}
+
+#[tokio::test]
+async fn a_reading_is_answered_as_soon_as_the_health_check_has_failed() {
+    let tasks = MemoryTasks {
+        gate: Arc::new(Semaphore::new(0)),
+        ..three_tasks()
+    };
+    let arrivals = Arc::clone(&tasks.arrivals);
+    let stage = Stage::set(Scene {
+        tasks,
+        cluster: MemoryCluster::behind_a_closed_gate(),
+        ..Scene::default()
+    })
+    .await;
+    // From here on only time limits can go on, so the clock jumps to the next one.
+    let skip_time = async {
+        arrivals.acquire().await.unwrap().forget();
+        tokio::time::pause();
+        Instant::now()
+    };
+    let (answer, hung_since) = tokio::join!(stage.ask("GET", "/v1/status"), skip_time);
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.body, plain_error("no scheduler is available"));
+    let took = hung_since.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
 #[tokio::test]

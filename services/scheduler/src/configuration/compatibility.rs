@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::Chain;
-use cts_store::{Store, StoredTask, WorkerState};
+use cts_store::{Store, StoreError, StoredTask, WorkerState};
 use tokio::time::sleep;
 
 use crate::liveness::{FORGOTTEN_AFTER, LOST, is_lost};
@@ -24,9 +24,9 @@ pub(crate) async fn check(store: Arc<dyn Store>) {
     loop {
         sleep(pause).await;
         pause = if first { LOST } else { EVERY };
-        let (tasks, workers) = match (store.tasks().await, store.workers(FORGOTTEN_AFTER).await) {
-            (Ok(tasks), Ok(workers)) => (tasks, workers),
-            (Err(error), _) | (_, Err(error)) => {
+        let (tasks, workers, is_due) = match read(&*store).await {
+            Ok(state) => state,
+            Err(error) => {
                 cts_store::log_store_failure!(warn, &error, target: "ha.compat", error = %Chain(&error), "compatibility cannot be checked");
                 continue;
             }
@@ -34,9 +34,27 @@ pub(crate) async fn check(store: Arc<dyn Store>) {
         report_missing_modules(&tasks);
         if !first {
             report_workers(&tasks, &workers);
+            // The leader warns of runs that wait.
+            if !is_due && !tasks.is_empty() && living(&workers).next().is_none() {
+                tracing::warn!(target: "ha.compat", "there is no worker; the next runs will wait for one");
+            }
         }
         first = false;
     }
+}
+
+/// The tasks, the workers, and whether a run is due.
+async fn read(store: &dyn Store) -> Result<(Vec<StoredTask>, Vec<WorkerState>, bool), StoreError> {
+    let tasks = store.tasks().await?;
+    let workers = store.workers(FORGOTTEN_AFTER).await?;
+    let due = store.waiting_runs(Duration::ZERO).await?;
+    Ok((tasks, workers, !due.is_empty()))
+}
+
+/// The workers that take new runs.
+fn living(workers: &[WorkerState]) -> impl Iterator<Item = &WorkerState> {
+    let living = |worker: &&WorkerState| !is_lost(worker) && !worker.worker.draining;
+    workers.iter().filter(living)
 }
 
 /// The line that runbooks look for, with the error's text as the original words it.
@@ -54,10 +72,7 @@ fn report_missing_modules(tasks: &[StoredTask]) {
 }
 
 fn report_workers(tasks: &[StoredTask], workers: &[WorkerState]) {
-    let living: Vec<_> = workers
-        .iter()
-        .filter(|worker| !is_lost(worker) && !worker.worker.draining)
-        .collect();
+    let living: Vec<_> = living(workers).collect();
     for task in tasks.iter().filter(|task| task.spec.enabled) {
         let name = task.spec.name();
         let mut lacks = living.iter().filter_map(|worker| {
@@ -74,8 +89,5 @@ fn report_workers(tasks: &[StoredTask], workers: &[WorkerState]) {
         } else {
             tracing::warn!(target: "ha.compat", task_name = %name, workers = unable, reason = %first, "some workers cannot run the task");
         }
-    }
-    if living.is_empty() && !tasks.is_empty() {
-        tracing::warn!(target: "ha.compat", "there is no worker; tasks wait");
     }
 }

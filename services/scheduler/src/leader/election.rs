@@ -62,6 +62,8 @@ struct ElectionState {
     /// While the lease can be relied on.
     deadlines: Option<LeaseDeadlines>,
     leading: Option<Leading>,
+    /// The replica that led last, other than this one, and the end of its lease.
+    former: Option<(String, Instant)>,
     next: Instant,
     timeouts: RequestTimeouts,
     /// Another process has the id of this one.
@@ -93,6 +95,7 @@ impl LeaderElection {
             epoch: None,
             deadlines: None,
             leading: None,
+            former: None,
             next: Instant::now(),
             timeouts: RequestTimeouts::new(self.time_to_live, first.asked),
             id_in_use: false,
@@ -208,6 +211,7 @@ impl LeaderElection {
             }
             self.metrics.follows(Some(leadership.epoch));
             state.leave();
+            state.follow(leadership, &self.member.id, asked);
             state.next = asked + (leadership.expires_in + AFTER_EXPIRY).min(life / 3);
             return;
         }
@@ -231,7 +235,15 @@ impl LeaderElection {
                 state.hold_in(epoch, LeaseDeadlines::leadership(since, life));
             }
             _ => {
-                let term = Term::new(epoch);
+                let term = match state.former.take() {
+                    Some((leader, expiry)) => {
+                        if asked >= expiry {
+                            tracing::warn!(target: "ha", id = self.member.id, leader, "the leader was lost, its lease of the leadership has expired");
+                        }
+                        Term::after_another(epoch)
+                    }
+                    None => Term::new(epoch),
+                };
                 state.leading = Some(Leading {
                     leader_tasks: begin(term.clone()),
                     term,
@@ -249,6 +261,12 @@ impl ElectionState {
     fn hold_in(&mut self, epoch: LeaderEpoch, deadlines: LeaseDeadlines) {
         self.epoch = Some(epoch);
         self.deadlines = Some(deadlines);
+    }
+
+    /// Another process leads: another replica, or an earlier process with the id of this one.
+    fn follow(&mut self, leadership: &Leadership, id: &str, asked: Instant) {
+        let is_other = leadership.leader != id;
+        self.former = is_other.then(|| (leadership.leader.clone(), asked + leadership.expires_in));
     }
 
     /// During an outage of the database, the line about the outage says enough.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use cts_core::Chain;
 use cts_core::runs::RunStatus;
 use cts_store::{ExpiredLeases, LeaderError, Requeued};
-use tokio::time::{MissedTickBehavior, sleep};
+use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use super::Leader;
+use super::lost_workers::{FurtherLosses, LostWorkers};
 use super::term::Term;
 use crate::run_spans::EndedLease;
 
@@ -25,8 +26,12 @@ impl Leader {
             (self.context.lease / 30).clamp(Duration::from_millis(10), Duration::from_secs(1));
         let mut ticks = tokio::time::interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut workers = LostWorkers::new(self.context.lease);
         loop {
             ticks.tick().await;
+            for further in workers.due(Instant::now()) {
+                log_further(&further);
+            }
             let epoch = term.in_force().await;
             let each: [ExpiredLeases; REAPED_AT_ONCE] = std::array::from_fn(|_| ExpiredLeases {
                 event: self.context.identities.event_id(),
@@ -39,6 +44,7 @@ impl Leader {
                         ticks.reset_immediately();
                     }
                     for run in requeued {
+                        log(&run, &mut workers);
                         self.lost(&run).await;
                     }
                 }
@@ -54,16 +60,7 @@ impl Leader {
     /// A run has lost its worker.
     async fn lost(&self, run: &Requeued) {
         let (task, id) = (&run.task, run.run);
-        let worker = run.holder.as_ref().map(tracing::field::display);
         self.context.metrics.lease_expired();
-        match run.status {
-            RunStatus::Failed => {
-                tracing::error!(task_name = %task, run.id = %id, worker.id = worker, "a worker was lost, and its run has failed: too many of its attempts ended like that or otherwise failed");
-            }
-            _ => {
-                tracing::warn!(task_name = %task, run.id = %id, worker.id = worker, status = run.status.as_str(), "a worker was lost, its lease of the run has expired");
-            }
-        }
         self.context
             .notifier
             .run_changed(id, task, run.kind, run.status);
@@ -82,4 +79,35 @@ impl Leader {
             self.context.spans.lease_ended(&record, ended).await;
         }
     }
+}
+
+/// Says that a lease has expired, or a cancelled run has ended without one.
+fn log(run: &Requeued, workers: &mut LostWorkers) {
+    let Requeued {
+        run: id,
+        task,
+        status,
+        holder,
+        ..
+    } = run;
+    let Some(worker) = holder else {
+        tracing::info!(task_name = %task, run.id = %id, "a cancelled run has ended in the queue");
+        return;
+    };
+    if *status == RunStatus::Failed {
+        tracing::error!(task_name = %task, run.id = %id, worker.id = %worker, "a worker was lost, and its run has failed: too many of its attempts ended like that or otherwise failed");
+    } else if workers.expired(worker, task, *id, Instant::now()) {
+        tracing::warn!(task_name = %task, run.id = %id, worker.id = %worker, status = status.as_str(), "a worker was lost, its lease of the run has expired");
+    } else {
+        tracing::debug!(task_name = %task, run.id = %id, worker.id = %worker, status = status.as_str(), "a further lease of a lost worker has expired");
+    }
+}
+
+fn log_further(further: &FurtherLosses) {
+    let FurtherLosses {
+        worker,
+        runs,
+        tasks,
+    } = further;
+    tracing::warn!(worker.id = %worker, runs, tasks, "further leases of a lost worker have expired");
 }

@@ -25,6 +25,8 @@ pub(crate) struct FirstPass {
 struct Left {
     tasks: BTreeSet<TaskName>,
     failed: bool,
+    /// Most tasks need no run, so the pass as a whole has no lines.
+    is_takeover: bool,
 }
 
 impl FirstPass {
@@ -36,8 +38,9 @@ impl FirstPass {
         }
     }
 
-    /// Begins the pass of a daemon over the enabled ones of its tasks.
-    pub(crate) fn begin(&self, tasks: &[TaskSpec]) {
+    /// Begins the pass of a daemon over the enabled ones of its tasks. With `is_takeover`, only tasks whose input is
+    /// not applied run.
+    pub(crate) fn begin(&self, tasks: &[TaskSpec], is_takeover: bool) {
         if self.mode == Mode::OnRequest {
             return;
         }
@@ -46,13 +49,18 @@ impl FirstPass {
         } else {
             // Disabled tasks do not run.
             let tasks = tasks.iter().filter(|task| task.enabled).count();
-            tracing::info!(target: "ctrl", tasks, "executing all tasks once through");
+            if is_takeover {
+                tracing::debug!(target: "ctrl", tasks, "executing tasks that are not up to date");
+            } else {
+                tracing::info!(target: "ctrl", tasks, "executing all tasks once through");
+            }
         }
         let enabled = tasks.iter().filter(|task| task.enabled);
         let mut left = self.left.lock();
         *left = Left {
             tasks: enabled.map(|task| task.name().clone()).collect(),
             failed: false,
+            is_takeover,
         };
         left.tell_end();
     }
@@ -108,7 +116,9 @@ impl Left {
         if !self.tasks.is_empty() {
             return;
         }
-        if self.failed {
+        if self.is_takeover {
+            tracing::debug!(target: "ctrl", failed = self.failed, "all tasks are up to date or have run");
+        } else if self.failed {
             tracing::info!(target: "ctrl", "attempted to run all tasks once");
         } else {
             tracing::info!(target: "ctrl", "all tasks completed once");

@@ -15,6 +15,7 @@ pub(crate) struct Term(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    is_takeover: bool,
     epoch: watch::Sender<Option<LeaderEpoch>>,
     ended: Notify,
 }
@@ -22,10 +23,25 @@ struct Shared {
 impl Term {
     /// A term that begins with `epoch`.
     pub(crate) fn new(epoch: LeaderEpoch) -> Self {
+        Self::begin(epoch, false)
+    }
+
+    /// A term that begins with `epoch` after the term of another replica.
+    pub(crate) fn after_another(epoch: LeaderEpoch) -> Self {
+        Self::begin(epoch, true)
+    }
+
+    fn begin(epoch: LeaderEpoch, is_takeover: bool) -> Self {
         Self(Arc::new(Shared {
+            is_takeover,
             epoch: watch::Sender::new(Some(epoch)),
             ended: Notify::new(),
         }))
+    }
+
+    /// Whether another replica has led before.
+    pub(crate) fn is_takeover(&self) -> bool {
+        self.0.is_takeover
     }
 
     /// The epoch to name; `None` while nothing may be written.

@@ -8,6 +8,7 @@ use cts_core::state::TerraformState;
 use cts_terraform::{CommandError, CommandFailure, Report};
 
 use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::module_place::ModulePlace;
 use crate::redaction::Redactor;
 
 /// An attempt whose secrets are known.
@@ -18,6 +19,8 @@ pub(crate) struct AttemptReport {
     pub(crate) redactor: Arc<Redactor>,
     /// Reads the output of the attempt, which is redacted before: a cut text holds no half of a secret.
     pub(crate) report: Arc<Report>,
+    /// Place of the module, if that is local.
+    module: Option<ModulePlace>,
     render: Option<Duration>,
     /// Outputs of the module, after an apply.
     pub(crate) outputs: Vec<RunOutput>,
@@ -28,11 +31,17 @@ pub(crate) struct AttemptReport {
 }
 
 impl AttemptReport {
-    pub(crate) fn new(kind: RunKind, redactor: &Arc<Redactor>, report: &Arc<Report>) -> Self {
+    pub(crate) fn new(
+        kind: RunKind,
+        module: Option<ModulePlace>,
+        redactor: &Arc<Redactor>,
+        report: &Arc<Report>,
+    ) -> Self {
         Self {
             kind,
             redactor: Arc::clone(redactor),
             report: Arc::clone(report),
+            module,
             render: None,
             outputs: Vec::new(),
             state: None,
@@ -61,14 +70,21 @@ impl AttemptReport {
         }
     }
 
+    /// A text of Terraform without secrets, with the user's paths of a local module.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        let redacted = self.redactor.redact(text);
+        match &self.module {
+            Some(module) => module.shown(&redacted),
+            None => redacted.into_owned(),
+        }
+    }
+
     /// The details so far. A secret of several lines shows only now that they are together.
     pub(crate) fn details(&self) -> RunDetails {
         let mut details = self.report.details(self.kind);
         details.summary.phases.render = self.render;
         details.summary.remote_url.clone_from(&self.remote_url);
         details.findings.outputs.clone_from(&self.outputs);
-        details
-            .edited(|text| self.redactor.redact(text).into_owned())
-            .bounded()
+        details.edited(|text| self.shown(text)).bounded()
     }
 }

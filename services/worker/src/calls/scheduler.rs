@@ -1,5 +1,6 @@
 //! Calls to the scheduler.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
@@ -19,6 +20,7 @@ use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
 use cts_rpc::access::with_lease_proof;
 use cts_rpc::{ConversionError, convert};
 use cts_terraform::{OutputLine, OutputStream};
+use parking_lot::Mutex;
 use tokio::time::sleep;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -52,6 +54,8 @@ pub(crate) struct Scheduler {
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) contents: Contents,
+    /// Whether ends of runs can be reported, for all runs of this process.
+    pub(crate) reports: Arc<Mutex<Outage>>,
 }
 
 impl Scheduler {
@@ -336,7 +340,7 @@ impl Scheduler {
             held_for: Some(convert::duration_to_wire(held_for)),
         };
         let mut pauses = RETRIES.pauses(fastrand::f64);
-        let mut outage = Outage::default();
+        let mut is_repeated = false;
         loop {
             let mut runs = self.runs.clone();
             match within(
@@ -346,17 +350,22 @@ impl Scheduler {
             .await
             {
                 Err(status) if is_worth_another_try(&status) => {
-                    log_failure!(outage, run.id = %lease.run, error = %Chain(&status), "the end of a run cannot be reported yet");
+                    log_failure!(self.reports.lock(), run.id = %lease.run, error = %Chain(&status), "the end of a run cannot be reported yet");
+                    is_repeated = true;
                     sleep(pauses.next_pause()).await;
                 }
-                Err(status) if status.code() == Code::FailedPrecondition && outage.is_on() => {
+                Err(status) if status.code() == Code::FailedPrecondition && is_repeated => {
+                    self.reports.lock().works();
                     tracing::warn!(
                         run.id = %lease.run,
                         "the lease is over: an earlier report of its end has arrived, or it was taken back"
                     );
                     return Ok(None);
                 }
-                answer => return Ok(answer?.into_inner().keep_trace),
+                answer => {
+                    self.reports.lock().works();
+                    return Ok(answer?.into_inner().keep_trace);
+                }
             }
         }
     }

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, Postgres, eventually};
 use cts_tests::{Api, Backend, Cluster, DEADLINE, Plan, RECORDER, Site, task};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, interval, sleep};
 
-use crate::cluster::scene::Scene;
+use crate::cluster::scene::{POLL, Scene};
+
+/// Time for an answer of the API during an outage, on a busy machine.
+const ANSWER: Duration = Duration::from_secs(2).saturating_add(POLL);
 
 async fn wait_for_health(api: &Api, status: u16) -> serde_json::Value {
     eventually(DEADLINE, async || match api.ask("/v1/health").await {
@@ -14,6 +17,20 @@ async fn wait_for_health(api: &Api, status: u16) -> serde_json::Value {
         other => Err(format!("{other:?}")),
     })
     .await
+}
+
+/// Asks for some time. Each answer reports the outage, and comes in time.
+async fn answers_in_time(api: &Api, path: &str) {
+    let begun = Instant::now();
+    let mut ticks = interval(Duration::from_secs(1));
+    while begun.elapsed() < Duration::from_secs(12) {
+        ticks.tick().await;
+        let asked = Instant::now();
+        let (status, body) = api.ask(path).await.unwrap();
+        let took = asked.elapsed();
+        assert_eq!(status, 503, "{path}: {body}");
+        assert!(took < ANSWER, "{path} took {took:?}: {body}");
+    }
 }
 
 #[tokio::test]
@@ -160,7 +177,13 @@ async fn the_first_run_after_a_long_outage_is_applied_at_once_by_idle_workers() 
 
     // Longer than the half of a lease's life, and than a call for a run waits.
     postgres.pause();
-    sleep(Duration::from_secs(50)).await;
+    let api = scene.cluster.api(0);
+    tokio::join!(
+        sleep(Duration::from_secs(50)),
+        answers_in_time(&api, "/v1/status/tasks"),
+        answers_in_time(&api, "/v1/tasks/pool/explain"),
+        answers_in_time(&api, "/v1/health"),
+    );
     scene.change().await;
     postgres.resume();
     let resumed = Instant::now();

@@ -1,0 +1,52 @@
+//! Requests that only read, while a call of a scheduler stands still: their answer is the one of the health check, as
+//! soon as that has failed.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use http::Method;
+use tokio::time::sleep;
+
+use crate::problem::Problem;
+use crate::routes::Route;
+use crate::scheduler_client::ClusterClient;
+
+/// A reading that takes longer has its answer when a health check fails. Together with the limit of that check, an
+/// answer comes within two seconds.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Largest age of a result of the health check.
+const MAX_AGE: Duration = Duration::from_secs(1);
+
+/// Whether the answer to such a request only reads what a scheduler knows.
+pub(crate) fn only_reads(method: &Method, route: &Route) -> bool {
+    method == Method::GET
+        && !matches!(
+            route,
+            Route::Preflight | Route::Refused(_) | Route::Document(_) | Route::Health
+        )
+}
+
+/// The answer, or a problem as soon as no scheduler is known to answer.
+pub(crate) async fn unless_unhealthy(
+    cluster: &ClusterClient,
+    answer: impl Future<Output = Result<Response, Problem>>,
+) -> Result<Response, Problem> {
+    let mut answer = std::pin::pin!(answer);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            () = sleep(PATIENCE) => {}
+        }
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            checked = cluster.recent(MAX_AGE) => if let Err(error) = checked
+                && error.is_unavailable()
+            {
+                return Err(Problem::of_failed_call(&error));
+            },
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Lines that processes log from one moment on, for snapshots.
+
+use std::sync::LazyLock;
+
+use cts_testkit::eventually;
+use cts_tests::{Cluster, DEADLINE, Service};
+use regex::Regex;
+
+/// A process, and its name in a snapshot.
+pub(crate) type Named<'a> = (Service, usize, &'a str);
+
+/// The first process of each service.
+pub(crate) const FIRST_OF_EACH: [Named<'_>; 4] = [
+    (Service::Watcher, 0, "watcher"),
+    (Service::Scheduler, 0, "scheduler"),
+    (Service::Worker, 0, "worker"),
+    (Service::Gateway, 0, "gateway"),
+];
+
+/// Beginnings of lines, after the level, whose place among the other lines of their process is left to chance: lines
+/// that stand first here, and lines that stand last.
+const FIRST: [&str; 1] = ["scheduler: run queued"];
+const LAST: [&str; 2] = ["rpc: ", "ctrl: workers take due runs again"];
+
+/// Lengths of the logs at one moment.
+pub(crate) struct Marks<'a>(Vec<(Named<'a>, usize)>);
+
+impl<'a> Marks<'a> {
+    /// Of these processes, in this order.
+    pub(crate) fn of(cluster: &Cluster, processes: &[Named<'a>]) -> Self {
+        let length = |(service, index, _name): Named<'_>| cluster.output(service, index).len();
+        Self(processes.iter().map(|one| (*one, length(*one))).collect())
+    }
+
+    /// Further lines above DEBUG of each process, without the parts that differ between two runs.
+    pub(crate) fn lines(&self, cluster: &Cluster) -> String {
+        let mut lines = Vec::new();
+        for ((service, index, name), from) in &self.0 {
+            lines.push(format!("{name}:"));
+            let further = shown(&cluster.output(*service, *index)[*from..]);
+            lines.extend(further.iter().map(|line| format!("  {line}")));
+        }
+        lines.join("\n")
+    }
+
+    /// Waits until a process has logged the text.
+    pub(crate) async fn until_logged(&self, cluster: &Cluster, name: &str, text: &str) {
+        let of_name = |((_, _, of), _): &&(Named<'_>, usize)| *of == name;
+        let ((service, index, _), from) = self.0.iter().find(of_name).unwrap();
+        eventually(DEADLINE, async || {
+            let output = cluster.output(*service, *index);
+            let is_logged = output[*from..].contains(text);
+            is_logged.then_some(()).ok_or(output)
+        })
+        .await;
+    }
+}
+
+/// The lines above DEBUG, without the parts that differ between two runs.
+pub(crate) fn shown(output: &str) -> Vec<String> {
+    static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+        [
+            (r"^\S+ \[", "["),
+            (r"127\.0\.0\.1:\d+", "ADDRESS"),
+            (
+                r"is unreachable: .*; since \d\d:\d\d:\d\d;",
+                "is unreachable: REASON; since TIME;",
+            ),
+            (r"after \d+s", "after SECONDS"),
+            (r"\b(failed_calls|views)=\d+", "$1=NUMBER"),
+            (r"\bworker\.id=\S+", "worker.id=WORKER"),
+            (
+                r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+                "ID",
+            ),
+            (
+                r"\b(took|due_for|retry_after|after)=[0-9.]+(ns|µs|ms|s)",
+                "$1=DURATION",
+            ),
+            (r"\b(scheduler|worker|watcher|gateway)-\d\b", "$1-NUMBER"),
+            (r"/\S*/cts-system\.[^/\s]+", "SITE"),
+            (r"to group \d+", "to group NUMBER"),
+            (
+                r"(lost the peer.*|the peer cannot be used.*) error=.*",
+                "$1 error=REASON",
+            ),
+            (
+                r"tf_version=\S+ install_path=\S+ path=\S+",
+                "tf_version=VERSION install_path=DIRECTORY path=FILE",
+            ),
+            (r"\b(and |terraform[/_])\d+\.\d+\.\d+", "${1}VERSION"),
+            (r"\b(cli: |version=)\d+\.\d+\.\d+", "${1}VERSION"),
+        ]
+        .map(|(pattern, text)| (Regex::new(pattern).unwrap(), text))
+        .into()
+    });
+    static IS_SHOWN: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\d{4}-\S+ \[(INFO|WARN|ERROR)\] ").unwrap());
+    // Depends on the user of the test.
+    let is_shown = |line: &&str| IS_SHOWN.is_match(line) && !line.contains("not safe: ");
+    let lines = output.lines().filter(is_shown);
+    let lines = lines.map(|line| {
+        RULES.iter().fold(line.to_owned(), |line, (rule, text)| {
+            rule.replace_all(&line, *text).into_owned()
+        })
+    });
+    let place = |line: &String| {
+        let rest = line
+            .split_once("] ")
+            .map_or("", |(_level, rest)| rest.trim_start());
+        let begins = |one_of: &[&str]| one_of.iter().any(|begin| rest.starts_with(begin));
+        match (begins(&FIRST), begins(&LAST)) {
+            (true, _) => 0,
+            (_, true) => 2,
+            (false, false) => 1,
+        }
+    };
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort_by_key(place);
+    lines
+}
