@@ -60,7 +60,7 @@ impl Walk {
     /// Waits until `cts status` fits.
     async fn until_status(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + DEADLINE;
-        let mut ticks = interval(Duration::from_millis(500));
+        let mut ticks = interval(Duration::from_secs(1));
         loop {
             ticks.tick().await;
             let exit = self.cts(&["status", "-o=json"]).await;
