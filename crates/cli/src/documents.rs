@@ -63,7 +63,7 @@ fn calls(document: &str) -> Vec<String> {
     lines.extend(code.map(|found| found[1].replace('\n', " ")));
     let calls = lines.iter().flat_map(|line| CALL.captures_iter(line));
     let calls = calls.map(|found| found[1].to_owned());
-    // What follows a pipe is for another program.
+    // The words after a pipe are for another program.
     calls
         .map(|call| call.split(" | ").next().unwrap_or_default().to_owned())
         .collect()

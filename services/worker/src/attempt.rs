@@ -72,15 +72,14 @@ pub(crate) async fn attempt(
                 AttemptError::Terraform(error) => error.is_final(),
                 _ => false,
             };
-            // Before the values are known, the error can only have secrets of the configuration.
-            let configured = || Redactor::new(shared.options.secrets());
             let text = error.text_for(&run.lease.task_name);
             if let Some(findings) = &findings {
                 findings.read_errors(&error);
             }
             AttemptOutcome::Failed(match &findings {
                 Some(findings) => findings.shown(&text),
-                None => match configured() {
+                // Before the values are known, the error can only have secrets of the configuration.
+                None => match Redactor::new(shared.options.secrets()) {
                     Ok(redactor) => redactor.redact(&text).into_owned(),
                     Err(too_much) => AttemptError::Secrets(too_much).to_string(),
                 },

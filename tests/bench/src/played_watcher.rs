@@ -25,6 +25,8 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::clock::Moment;
 use crate::report::say;
+use crate::site::Site;
+use crate::stage::Stage;
 
 /// A watcher in which every service has so many instances, by default one; the port and metadata of the first
 /// instance follow from the service's revision.
@@ -58,6 +60,20 @@ struct Followed {
 impl PlayedWatcher {
     pub(crate) async fn start(address: &str) -> Result<Self> {
         Self::with_instances(address, 1).await
+    }
+
+    /// Makes the tables, and starts a scheduler that follows a new watcher, whose services have so many instances
+    /// each.
+    pub(crate) async fn with_scheduler(
+        stage: &mut Stage,
+        site: &Site,
+        instances: u32,
+    ) -> Result<Self> {
+        stage.migrate(site).await?;
+        let cluster = site.cluster()?;
+        let watcher = Self::with_instances(cluster.watcher_address(), instances).await?;
+        stage.launch(site, &cluster.scheduler(site, 0)?)?;
+        Ok(watcher)
     }
 
     /// A watcher whose services have so many instances each.

@@ -232,11 +232,7 @@ impl PeersDriver {
         });
         let known = self.entries.values().map(Entry::condition);
         let conditions: Arc<[PeerCondition]> = known.chain(unresolved).collect();
-        self.conditions.send_if_modified(|before| {
-            let is_new = *before != conditions;
-            *before = conditions;
-            is_new
-        });
+        self.conditions.send_replace(conditions);
     }
 
     fn ask(&self, probe: Probe) {

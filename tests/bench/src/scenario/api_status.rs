@@ -110,10 +110,8 @@ async fn measure_busy(stage: &mut Stage, options: &ApiStatusArguments) -> Result
         let service = busy::service(number);
         site.add_task(&service, &service)?;
     }
-    stage.migrate(&site).await?;
+    let watcher = PlayedWatcher::with_scheduler(stage, &site, 1).await?;
     let cluster = site.cluster()?;
-    let watcher = PlayedWatcher::start(cluster.watcher_address()).await?;
-    stage.launch(&site, &cluster.scheduler(&site, 0)?)?;
     stage.launch(&site, &Cluster::gateway())?;
     let scheduler = cluster.scheduler_address(0);
     let count = options.tasks + u32::try_from(busy::SERVICES)?;

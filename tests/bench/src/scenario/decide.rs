@@ -30,10 +30,8 @@ pub(super) async fn run(stage: &mut Stage, tasks: u32, rounds: u32) -> Result<Ve
         access: Access::Open,
     };
     let site = stage.new_site_on(plan, tasks).await?;
-    stage.migrate(&site).await?;
+    let watcher = PlayedWatcher::with_scheduler(stage, &site, 1).await?;
     let cluster = site.cluster()?;
-    let watcher = PlayedWatcher::start(cluster.watcher_address()).await?;
-    stage.launch(&site, &cluster.scheduler(&site, 0)?)?;
     let scheduler = cluster.scheduler_address(0);
     let members = Members::new(cts_rpc::connect(scheduler)?);
     say("first pass");

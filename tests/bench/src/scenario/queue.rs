@@ -34,10 +34,8 @@ pub(super) async fn run(stage: &mut Stage, options: &QueueArguments) -> Result<V
     };
     let site = stage.new_site(plan).await?;
     site.add_task(SINGLE, SINGLE)?;
-    stage.migrate(&site).await?;
+    let watcher = PlayedWatcher::with_scheduler(stage, &site, 1).await?;
     let cluster = site.cluster()?;
-    let watcher = PlayedWatcher::start(cluster.watcher_address()).await?;
-    stage.launch(&site, &cluster.scheduler(&site, 0)?)?;
     let scheduler = cluster.scheduler_address(0).to_owned();
     let members = Members::new(cts_rpc::connect(&scheduler)?);
     let bench = Bench {

@@ -30,11 +30,8 @@ pub(super) async fn run(stage: &mut Stage, options: &SharedInputArguments) -> Re
         access: Access::Open,
     };
     let site = stage.new_site(plan).await?;
-    stage.migrate(&site).await?;
+    let watcher = PlayedWatcher::with_scheduler(stage, &site, options.instances).await?;
     let cluster = site.cluster()?;
-    let address = cluster.watcher_address();
-    let watcher = PlayedWatcher::with_instances(address, options.instances).await?;
-    stage.launch(&site, &cluster.scheduler(&site, 0)?)?;
     let scheduler = cluster.scheduler_address(0);
     let members = Members::new(cts_rpc::connect(scheduler)?);
     say("first pass");

@@ -203,16 +203,15 @@ const FOREIGN: [&str; 5] = [
 
 /// Whether a file is a part of the program, and not of a test.
 fn is_source(path: &Path) -> bool {
+    let is_rust = path.extension().is_some_and(|kind| kind == "rs");
     let path = path.to_str().unwrap();
-    let is_test = [
+    let tests = [
         "tests/",
         "/tests.rs",
         "crates/testkit/",
         "store-conformance/",
     ];
-    path.ends_with(".rs")
-        && path.contains("/src/")
-        && !is_test.iter().any(|part| path.contains(part))
+    is_rust && path.contains("/src/") && !tests.iter().any(|part| path.contains(part))
 }
 
 #[test]

@@ -26,7 +26,7 @@ const LAST: [&str; 2] = ["rpc: ", "ctrl: workers take due runs again"];
 pub(crate) struct Marks<'a>(Vec<(Named<'a>, usize)>);
 
 impl<'a> Marks<'a> {
-    /// Of these processes, in this order.
+    /// Marks the logs of these processes, in this order.
     pub(crate) fn of(cluster: &Cluster, processes: &[Named<'a>]) -> Self {
         let length = |(service, index, _name): Named<'_>| cluster.output(service, index).len();
         Self(processes.iter().map(|one| (*one, length(*one))).collect())

@@ -122,7 +122,7 @@ fn leads(status: &Value, scheduler: usize) -> bool {
         .any(|member| member["leader"] == true && member["id"] == format!("scheduler-{scheduler}"))
 }
 
-/// Whether everything is well, apart from a lost worker, which is shown for an hour.
+/// Whether everything is well, apart from a lost worker, which is shown for ten minutes.
 fn is_quiet(status: &Value) -> bool {
     let mut problems = status["problems"].as_array().into_iter().flatten();
     problems.all(|problem| text(problem).contains(SILENT)) && status["tasks"]["successful"] == 1

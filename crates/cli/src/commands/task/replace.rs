@@ -1,6 +1,7 @@
 //! `cts task replace` (docs/cli.md#cts-task).
 
-use cts_api_client::Task;
+use cts_api_client::{ApiClient, Task};
+use cts_config::TaskFile;
 use serde_json::{Map, Value, json};
 
 use super::differences::{Difference, differences};
@@ -22,44 +23,57 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<
     let wanted = as_task(&file.request)
         .map_err(|error| session.fail("Error: unable to read the task", &error.to_string()))?;
     let found = differences(&wanted, &here, true);
-    if found.is_empty() || options.dry_run {
-        show(session, output, name, &found, false);
-        return Ok(());
-    }
     if output == Output::Table {
-        session.ui.result(&members(&found));
+        show(session, name, &found);
     }
-    if !options.auto_approve {
-        let follows = if wanted.enabled {
-            "The task will be replaced and run."
-        } else {
-            "The task will be replaced, and does not run, because it is disabled."
-        };
-        session.ui.output(follows);
-        let cancelled = format!("Cancelled replacing task '{name}'");
-        if !ask(session, &cancelled).await? {
+    let replaces = !found.is_empty() && !options.dry_run;
+    if replaces {
+        if !options.auto_approve && !approve(session, &wanted).await? {
             return Ok(());
         }
+        if output == Output::Table && wanted.enabled {
+            session.ui.info(&format!("Replacing and running '{name}'"));
+        }
+        replace(session, &client, &file).await?;
     }
-    if output == Output::Table && wanted.enabled {
-        session.ui.info(&format!("Replacing and running '{name}'"));
+    match output {
+        Output::Json => {
+            let document = document(name, &found, replaces);
+            session.ui.result(&format!("{document:#}\n"));
+        }
+        Output::Table if replaces => session.ui.info(&format!("Task '{name}' replaced")),
+        Output::Table => {}
     }
+    Ok(())
+}
+
+async fn approve(session: &mut Session<'_>, wanted: &Task) -> Result<bool, ExitStatus> {
+    let follows = if wanted.enabled {
+        "The task will be replaced and run."
+    } else {
+        "The task will be replaced, and does not run, because it is disabled."
+    };
+    session.ui.output(follows);
+    let cancelled = format!("Cancelled replacing task '{}'", wanted.name);
+    ask(session, &cancelled).await
+}
+
+async fn replace(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    file: &TaskFile,
+) -> Result<(), ExitStatus> {
+    let name = file.name.as_str();
     let call = client.replace_task(name, &file.request);
-    let answer = session.say_what_is_waited_for(&client, name, call).await;
-    answer.map_err(|error| {
+    let answer = session.say_what_is_waited_for(client, name, call).await;
+    answer.map(drop).map_err(|error| {
         if error.is_failed_run() {
             let headline = format!("Error: task '{name}' is replaced, and its run failed");
             session.call_failed(&headline, &error)
         } else {
             session.unanswered("replace", name, &error)
         }
-    })?;
-    if output == Output::Table {
-        session.ui.info(&format!("Task '{name}' replaced"));
-    } else {
-        show(session, output, name, &found, true);
-    }
-    Ok(())
+    })
 }
 
 /// The task that a request declares.
@@ -69,36 +83,24 @@ fn as_task(request: &Map<String, Value>) -> Result<Task, serde_json::Error> {
     serde_json::from_value(Value::Object(members))
 }
 
-fn show(
-    session: &mut Session<'_>,
-    output: Output,
-    name: &str,
-    found: &[Difference],
-    replaced: bool,
-) {
-    match output {
-        Output::Json => {
-            let found = found.iter().map(|difference| {
-                json!({
-                    "member": difference.member,
-                    "now": difference.here,
-                    "file": difference.source,
-                })
-            });
-            let found: Vec<Value> = found.collect();
-            let document = json!({ "task": name, "replaced": replaced, "differences": found });
-            session.ui.result(&format!("{document:#}\n"));
-        }
-        Output::Table if found.is_empty() => {
-            session
-                .ui
-                .note(&format!("'{name}' is already as in the file"));
-        }
-        Output::Table => session.ui.result(&members(found)),
-    }
+fn document(name: &str, found: &[Difference], replaced: bool) -> Value {
+    let found = found.iter().map(|difference| {
+        json!({
+            "member": difference.member,
+            "now": difference.here,
+            "file": difference.source,
+        })
+    });
+    let found: Vec<Value> = found.collect();
+    json!({ "task": name, "replaced": replaced, "differences": found })
 }
 
-fn members(found: &[Difference]) -> String {
+fn show(session: &mut Session<'_>, name: &str, found: &[Difference]) {
+    if found.is_empty() {
+        let note = format!("'{name}' is already as in the file");
+        session.ui.note(&note);
+        return;
+    }
     let rows = found.iter().map(|difference| {
         [
             difference.member.clone(),
@@ -106,7 +108,8 @@ fn members(found: &[Difference]) -> String {
             text(&difference.source),
         ]
     });
-    table(["MEMBER", "NOW", "IN THE FILE"], rows)
+    let text = table(["MEMBER", "NOW", "IN THE FILE"], rows);
+    session.ui.result(&text);
 }
 
 /// A value for display: a string without quotes, and nothing for an absent member.
