@@ -295,7 +295,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 17);
+        assert_eq!(Scenario::names().len(), 18);
     }
 
     #[test]

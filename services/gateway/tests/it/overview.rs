@@ -53,7 +53,7 @@ async fn an_overview_has_its_problems_first() {
              \"state\":{{\"name\":\"blind\",\"since\":\"2026-02-03T10:15:30+01:00\",\
              \"text\":\"cannot reach consul\"}},\"text\":\"cannot reach consul\"}}],\
              \"more_problems\":0,\"members\":[{{\"id\":\"cts-a\",\"healthy\":true,\"leader\":true,\
-             \"silent_for_seconds\":0}}],\"workers\":[],\"tasks\":{{\"blind\":1}}}}\n"
+             \"silent_for_seconds\":0}}],\"workers\":[],\"tasks\":{{\"blind\":1}},\"watchers\":[]}}\n"
         )
     );
 }
