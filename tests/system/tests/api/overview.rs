@@ -108,7 +108,12 @@ async fn workers_are_drained_by_the_address_of_the_api() {
 async fn an_instance_without_tasks_has_no_problems() {
     let scene = Scene::empty().await;
     let status = cts(&scene, &["status"]).await;
-    status.well(&["No problems.", "Tasks:    0"]);
+    status.well(&["No problems."]);
+    let tasks = status
+        .text
+        .lines()
+        .find_map(|line| line.strip_prefix("Tasks:"));
+    assert_eq!(tasks.map(str::trim), Some("0"), "{}", status.text);
     cts(&scene, &["task", "explain", "pool"])
         .await
         .failed(11, &["there is no task 'pool'"]);
