@@ -79,6 +79,8 @@ pub(crate) fn shown(output: &str) -> Vec<String> {
             ),
             (r"\b(scheduler|worker|watcher|gateway)-\d\b", "$1-NUMBER"),
             (r"/\S*/cts-system\.[^/\s]+", "SITE"),
+            // Chance decides which worker takes a run.
+            (r"SITE/work(-\d+)?/", "SITE/WORK/"),
             (r"to group \d+", "to group NUMBER"),
             (
                 r"(lost the peer.*|the peer cannot be used.*) error=.*",
