@@ -276,7 +276,7 @@ impl<F: Fixture> Walk<F> {
         let answer = self
             .scene
             .store()
-            .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+            .renew(lease.run, &lease.holder, lease.epoch, LEASE, None)
             .await;
         assert_eq!(answer.is_ok(), expected, "{}", self.story());
     }

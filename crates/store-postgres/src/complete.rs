@@ -205,7 +205,9 @@ async fn locked(
         "-- complete: the attempt; index runs_one_queued
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
                r.waiting_for, r.withdrawn, r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force,
-               cts_now() AS now,
+               r.updated_at, r.ended_attempts,
+               CASE WHEN r.leased_epoch = r.epoch THEN r.leased_at END AS leased_at,
+               CASE WHEN r.leased_epoch = r.epoch THEN r.run_phase END AS run_phase, cts_now() AS now,
                t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.destroy_run, t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT FROM runs q

@@ -5,7 +5,8 @@ mod moved;
 
 use std::time::Duration;
 
-use cts_core::runs::{RunStatus, RunSummary, WaitContext};
+use chrono::{DateTime, Utc};
+use cts_core::runs::{RunPhase, RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::state::{Keep, KnownState, StateConflict, StateRecord};
 use cts_core::{
@@ -79,8 +80,15 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
             .text_if_any("holder")?
             .filter(|_| status == RunStatus::Running)
             .map(WorkerId::new),
+        phase: phase(&row)?.filter(|_| status == RunStatus::Running),
         trace: row.json_if_any("trace")?,
     })
+}
+
+/// A phase that was reported under the newest lease.
+fn phase(row: &Fields<'_>) -> Result<Option<(RunPhase, DateTime<Utc>)>, StoreError> {
+    let phase = row.text_if_any("run_phase")?.and_then(RunPhase::parse);
+    Ok(phase.zip(row.time_if_any("run_phase_since")?))
 }
 
 /// A run that was just leased; the column `timed_spec` is the task's declaration, if it may contain timeouts.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunStatus, failure_text,
+    AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunPhase, RunStatus,
+    failure_text,
 };
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
@@ -271,6 +272,8 @@ pub struct RunRecord {
     pub requested_by: Option<String>,
     /// The worker that holds its lease, while it is running.
     pub worker: Option<WorkerId>,
+    /// What that worker does, and since when, as far as it reported that.
+    pub phase: Option<(RunPhase, DateTime<Utc>)>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,
 }

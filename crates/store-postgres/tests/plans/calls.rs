@@ -185,7 +185,7 @@ impl Calls {
             let granted = store.grants(holder.0, &[claim.request]).await.unwrap();
             assert_eq!(granted.len(), 1);
             store
-                .renew(lease.run, holder.0, holder.1, LIFE)
+                .renew(lease.run, holder.0, holder.1, LIFE, None)
                 .await
                 .unwrap();
             store

@@ -75,6 +75,9 @@ pub(crate) fn planned_run() -> Run {
         requested_by: String::new(),
         worker_id: String::new(),
         cause: Vec::new(),
+        attempt_records: Vec::new(),
+        phase: 0,
+        phase_since: None,
     }
 }
 

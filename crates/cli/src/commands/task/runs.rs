@@ -7,10 +7,11 @@ use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{RemoteRun, ResourceCounts, RunDetails, RunOutput};
 use serde_json::json;
 
+use super::attempts;
 use super::run_id::find;
 use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
-use super::time_text::{duration, length, local, moment};
+use super::time_text::{duration, local, moment, steps};
 use crate::arguments::{ListRuns, Output, QueryOptions};
 
 /// Runs `cts runs list`.
@@ -142,7 +143,7 @@ pub(super) fn summary(run: &Run) -> String {
         ("Task", run.task_name.clone()),
         ("Kind", run.kind().word()),
         ("Status", run.status().word()),
-        ("Attempts", run.attempts.to_string()),
+        ("Attempts", attempts::text(run)),
     ];
     let optional = [
         ("Asked by", run.requested_by.clone()),
@@ -197,17 +198,6 @@ fn on_server(remote: &RemoteRun) -> String {
 
 /// Results of its last attempt.
 fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
-    let phases = details.phases.unwrap_or_default();
-    let phases = [
-        ("queue", phases.queue),
-        ("render", phases.render),
-        ("init", phases.init),
-        ("validate", phases.validate),
-        ("plan", phases.plan),
-        ("apply", phases.apply),
-    ];
-    let phases = phases.into_iter();
-    let known = phases.filter_map(|(phase, took)| Some(format!("{phase} {}", length(took?))));
     let changes = details.changes.iter();
     let mut changes: Vec<_> = changes
         .map(|change| format!("{} {}", change.action().word(), change.address))
@@ -227,7 +217,7 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
     more(&mut diagnostics, details.more_diagnostics);
     let outputs: Vec<_> = details.outputs.iter().map(output).collect();
     let entries = [
-        ("Steps", known.collect::<Vec<_>>().join(", ")),
+        ("Steps", steps(details.phases.unwrap_or_default())),
         (
             "Resources",
             details.resources.map(counts).unwrap_or_default(),

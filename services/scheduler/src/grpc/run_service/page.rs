@@ -116,6 +116,7 @@ mod tests {
             finished_at: None,
             requested_by: None,
             worker: None,
+            phase: None,
             trace: None,
         }
     }
