@@ -42,6 +42,7 @@ mod details;
 mod errors;
 pub(crate) mod kind;
 mod plan;
+mod run_cause;
 mod run_phase;
 mod wait;
 
@@ -63,6 +64,7 @@ pub use self::details::{
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
 pub use self::kind::{RunKind, RunKinds, RunStatus};
 pub use self::plan::{PLAN_BYTES, Plan, SKIPPED_INSPECTION};
+pub use self::run_cause::{CHANGES_NOTED, RunCause};
 pub use self::run_phase::{CurrentPhase, RunPhase};
 pub use self::wait::{Resumed, WaitContext, WaitEnd, wait_end};
 use crate::digest::Digest;

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use cts_core::RunId;
 use cts_core::runs::{
-    ATTEMPTS_RECORDED, AttemptEnding, AttemptOutcome, AttemptRecord, CurrentPhase, RunPhase,
+    ATTEMPTS_RECORDED, AttemptEnding, AttemptOutcome, AttemptRecord, CurrentPhase, RunCause,
+    RunPhase,
 };
 
 use super::Fixture;
 use super::details::details;
 use super::scene::{LEASE, Scene, seconds, worker};
-use cts_store::{Lease, lost_lease_error};
+use cts_store::{EnqueueRequest, Lease, RunFilter, lost_lease_error};
 
 async fn attempts<F: Fixture>(scene: &Scene<F>, run: RunId) -> Vec<AttemptRecord> {
     let attempts = scene.store().attempts(run).await;
@@ -34,7 +35,7 @@ async fn in_apply<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
     renewed.await.expect("the lease is held");
 }
 
-fn span(from: &AttemptRecord, to: Option<chrono::DateTime<chrono::Utc>>) -> Option<TimeDelta> {
+fn span(from: &AttemptRecord, to: Option<DateTime<Utc>>) -> Option<TimeDelta> {
     Some(to? - from.leased_at?)
 }
 
@@ -160,4 +161,40 @@ pub async fn the_newest_attempts_of_a_run_stay<F: Fixture>() {
         (newest.epoch, newest.ending),
         (lease.epoch, AttemptEnding::Running)
     );
+}
+
+pub async fn a_run_keeps_its_cause_with_those_that_are_merged<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let caused = |text: &str, cause: RunCause| EnqueueRequest {
+        cause: Some(cause),
+        ..scene.request("a", text)
+    };
+    let moment = |second| DateTime::from_timestamp(second, 0);
+    let first = RunCause {
+        triggered_at: moment(1),
+        tick: true,
+        ..RunCause::default()
+    };
+    let second = RunCause {
+        triggered_at: moment(2),
+        changes: vec!["web: +web-3".to_owned()],
+        ..RunCause::default()
+    };
+    let run = scene.queue_new(caused("1", first)).await;
+    assert!(scene.run(run).await.cause.is_some_and(|cause| cause.tick));
+    scene.request_all(vec![caused("2", second)]).await;
+    let cause = scene.run(run).await.cause;
+    let expected = RunCause {
+        triggered_at: moment(1),
+        tick: true,
+        changes: vec!["web: +web-3".to_owned()],
+        ..RunCause::default()
+    };
+    assert_eq!(cause, Some(expected.clone()));
+    let all = RunFilter {
+        limit: 10,
+        ..RunFilter::default()
+    };
+    let listed = scene.store().runs(&all).await;
+    assert_eq!(listed.expect("runs are listed")[0].cause, Some(expected));
 }

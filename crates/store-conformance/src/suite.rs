@@ -53,6 +53,7 @@ macro_rules! store_suite {
                 attempts_that_do_not_count_are_recorded,
                 the_end_of_a_run_is_the_last_record,
                 the_newest_attempts_of_a_run_stay,
+                a_run_keeps_its_cause_with_those_that_are_merged,
             }
             details {
                 events_have_the_resources_of_their_run,

@@ -179,6 +179,7 @@ impl<F: Fixture> Walk<F> {
             tick: self.dice.one_in(3).then(|| self.scene.event_id()),
             check_key: None,
             trace: None,
+            cause: None,
         }
     }
 

@@ -108,6 +108,7 @@ async fn end(
                     due_at: now.saturating_add(span_micros(wait)),
                     settings: settings_of(connection, end.completion.run).await?,
                     trace: None,
+                    cause: None,
                 };
                 insert_run(connection, retry, now).await?;
             }

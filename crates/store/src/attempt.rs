@@ -375,6 +375,7 @@ impl AttemptEnd<'_> {
                 | AttemptWrites::Suspend
                 | AttemptWrites::Close { .. } => None,
             },
+            attempt: self.attempt,
             failure: (self.status != RunStatus::Succeeded).then(|| FailedAttempts {
                 attempt: self.attempt,
                 error: failure_text(&self.errors, self.attempt),

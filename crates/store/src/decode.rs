@@ -82,6 +82,7 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
             .map(WorkerId::new),
         phase: phase(&row)?.filter(|_| status == RunStatus::Running),
         trace: row.json_if_any("trace")?,
+        cause: row.json_if_any("cause")?,
     })
 }
 

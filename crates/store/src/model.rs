@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunPhase, RunStatus,
-    failure_text,
+    AttemptOutcome, EnqueueDecision, Plan, RunCause, RunDetails, RunKind, RunKinds, RunPhase,
+    RunStatus, failure_text,
 };
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{
@@ -44,6 +44,8 @@ pub struct EnqueueRequest {
     /// The trace of a new run; it is linked to the run into which the input is merged. A requested run has the trace of
     /// its request.
     pub trace: Option<RunTrace>,
+    /// The cause of a new run; it is merged into the one of the run that gets the input. `None` for a requested run.
+    pub cause: Option<RunCause>,
 }
 
 /// An input of a task with a shrink limit.
@@ -171,6 +173,8 @@ pub struct Completed {
     pub event: Option<Event>,
     /// Its attempts, unless it has succeeded.
     pub failure: Option<FailedAttempts>,
+    /// Number of the attempt.
+    pub attempt: u32,
     /// Time until this task's next queued run is due, if it has one.
     pub next_due: Option<Duration>,
     /// Whether this created, discarded or removed the task.
@@ -276,6 +280,8 @@ pub struct RunRecord {
     pub phase: Option<(RunPhase, DateTime<Utc>)>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,
+    /// Its cause, if its leader noted one.
+    pub cause: Option<RunCause>,
 }
 
 impl RunRecord {

@@ -964,6 +964,21 @@ pub struct Run {
         skip_serializing_if = "crate::json::time::is_absent"
     )]
     pub phase_since: ::core::option::Option<::prost_types::Timestamp>,
+    /// When the first of its changes or ticks triggered its task: until it was queued, it was buffered or blocked. Absent for
+    /// a requested run, and if it is not known.
+    #[prost(message, optional, tag = "23")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub triggered_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Since when the shrink limit blocked the task, if it did until the run was queued.
+    #[prost(message, optional, tag = "24")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub blocked_since: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// One attempt of a run: a lease that was granted.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

@@ -49,6 +49,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         tick: None,
         check_key: None,
         trace: None,
+        cause: None,
     }
 }
 

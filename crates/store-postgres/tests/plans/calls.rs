@@ -42,6 +42,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         tick: None,
         check_key: None,
         trace: None,
+        cause: None,
     }
 }
 

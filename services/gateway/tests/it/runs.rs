@@ -78,6 +78,8 @@ pub(crate) fn planned_run() -> Run {
         attempt_records: Vec::new(),
         phase: 0,
         phase_since: None,
+        triggered_at: None,
+        blocked_since: None,
     }
 }
 

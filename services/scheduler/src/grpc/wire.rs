@@ -38,6 +38,16 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
             .map(|worker| worker.to_string())
             .unwrap_or_default(),
         cause: Vec::new(),
+        triggered_at: record
+            .cause
+            .as_ref()
+            .and_then(|it| it.triggered_at)
+            .map(convert::timestamp_to_wire),
+        blocked_since: record
+            .cause
+            .as_ref()
+            .and_then(|it| it.blocked_since)
+            .map(convert::timestamp_to_wire),
         attempt_records: Vec::new(),
         phase: phase.unwrap_or_default().into(),
         phase_since: record

@@ -121,6 +121,23 @@ fn took(run: &Run) -> Option<String> {
     Some(duration(moment(run.finished_at)? - moment(run.started_at)?))
 }
 
+/// The time before the first attempt: `blocked 3 min 5 s, buffered 5.0 s, queued 120 ms`.
+fn waited(run: &Run) -> String {
+    let queued = moment(run.queued_at);
+    let until_queued = |from| Some(duration(queued? - moment(from)?));
+    let queue = moment(run.started_at)
+        .zip(queued)
+        .map(|(started, queued)| duration(started - queued));
+    let parts = [
+        ("blocked", until_queued(run.blocked_since)),
+        ("buffered", until_queued(run.triggered_at)),
+        ("queued", queue),
+    ];
+    let known = parts.into_iter();
+    let known = known.filter_map(|(wait, time)| Some(format!("{wait} {}", time?)));
+    known.collect::<Vec<_>>().join(", ")
+}
+
 /// `+1 ~2 -3`, followed by the number of imported resources.
 fn counts(counts: ResourceCounts) -> String {
     let ResourceCounts {
@@ -159,6 +176,7 @@ pub(super) fn summary(run: &Run) -> String {
             moment(run.started_at).map(local).unwrap_or_default(),
         ),
         ("Took", took(run).unwrap_or_default()),
+        ("Waited", waited(run)),
     ];
     entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
     entries.extend(

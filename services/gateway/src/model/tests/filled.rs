@@ -231,6 +231,8 @@ pub(super) fn run() -> Run {
         attempt_records: every::<AttemptEnding>().map(attempt).collect(),
         phase: RunPhase::Apply.into(),
         phase_since: Some(at(1, 0)),
+        triggered_at: Some(at(0, 0)),
+        blocked_since: Some(at(0, 0)),
     }
 }
 

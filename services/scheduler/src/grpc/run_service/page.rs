@@ -118,6 +118,7 @@ mod tests {
             worker: None,
             phase: None,
             trace: None,
+            cause: None,
         }
     }
 
