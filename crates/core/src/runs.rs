@@ -40,6 +40,7 @@ mod cancel;
 mod destroy;
 mod details;
 mod errors;
+mod folded_error;
 pub(crate) mod kind;
 mod plan;
 mod run_cause;
@@ -62,6 +63,7 @@ pub use self::details::{
     Severity,
 };
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
+pub use self::folded_error::folded_error;
 pub use self::kind::{RunKind, RunKinds, RunStatus};
 pub use self::plan::{PLAN_BYTES, Plan, SKIPPED_INSPECTION};
 pub use self::run_cause::{CHANGES_NOTED, RunCause};

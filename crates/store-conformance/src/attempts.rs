@@ -73,9 +73,8 @@ pub async fn a_run_has_a_record_of_each_attempt_with_its_times<F: Fixture>() {
         (3, AttemptEnding::Running),
     ];
     assert_eq!(endings(&running), expected);
-    let [lost, failed, last] = running.as_slice() else {
-        panic!("{running:?}");
-    };
+    let three: &[AttemptRecord; 3] = running.as_slice().try_into().expect("three attempts");
+    let [lost, failed, last] = three;
     let lease_time = TimeDelta::from_std(LEASE).expect("short");
     assert_eq!(lost.worker, worker());
     assert_eq!(lost.phase, Some(RunPhase::Apply));

@@ -5,6 +5,7 @@ pub(crate) mod attempt_report;
 pub(crate) mod ended;
 mod handlers;
 mod local;
+mod module_place;
 mod outputs;
 mod own_lock;
 mod saved_plan;
@@ -27,6 +28,7 @@ use self::attempt_error::{AttemptError, PLACE_MODULE};
 use self::attempt_report::AttemptReport;
 use self::ended::Ended;
 use self::handlers::{applied_run, prepare_handlers};
+use self::module_place::ModulePlace;
 use crate::lease::Lease;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::wait_error::WaitError;
@@ -77,8 +79,12 @@ pub(crate) async fn attempt(
                 findings.read_errors(&error);
             }
             let redactor = findings.as_ref().map(|it| Arc::clone(&it.redactor));
+            let place = findings.as_ref().and_then(|it| it.place.as_ref());
             AttemptOutcome::Failed(match redactor.map_or_else(configured, Ok) {
-                Ok(redactor) => redactor.redact(&text).into_owned(),
+                Ok(redactor) => {
+                    let text = redactor.redact(&text);
+                    place.map_or_else(|| text.to_string(), |place| place.restore(&text))
+                }
                 Err(too_much) => AttemptError::Secrets(too_much).to_string(),
             })
         }
@@ -165,7 +171,8 @@ async fn try_attempt(
     // The driver takes the input.
     let mut applied = applied_run(shared, &run.lease, &input);
     let report = Arc::new(Report::new(output));
-    let findings = findings.insert(AttemptReport::new(kind, &redactor, &report));
+    let place = ModulePlace::of(&input.definition);
+    let findings = findings.insert(AttemptReport::new(kind, &redactor, &report, place));
     let output = Arc::new(RedactingSink::new(Arc::clone(&redactor), report));
     let ready = Ready {
         run,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Separates the errors of several attempts.
-const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
+pub(super) const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
 
 /// Returns the error in one line: the first line of each attempt, with the summaries of Terraform's errors and their
 /// places. Equal errors, as of the instances of one resource, are counted.
@@ -95,7 +95,7 @@ impl Body {
 }
 
 /// The place in a line such as `on main.tf line 3, in resource "a" "b":`.
-fn place_in(line: &str) -> Option<&str> {
+pub(super) fn place_in(line: &str) -> Option<&str> {
     let place = line.strip_prefix("on ")?;
     let place = place.split([',', ':']).next()?;
     place.contains(" line ").then_some(place)

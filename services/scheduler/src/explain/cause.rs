@@ -19,9 +19,7 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
     if run.kind != RunKind::Apply {
         return Ok(lines);
     }
-    let noted = run.cause.as_ref();
-    let triggers = noted.into_iter().flat_map(RunCause::triggers);
-    lines.extend(triggers.map(str::to_owned));
+
     let older = RunFilter {
         task: Some(run.task.clone()),
         after: Some(run.id),
@@ -35,6 +33,14 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
         .find(|other| other.status == RunStatus::Succeeded);
     let failed =
         applies.find(|other| other.status == RunStatus::Failed && other.input == run.input);
+    if let Some(noted) = &run.cause {
+        // The first run of a task has no other cause.
+        let noted = RunCause {
+            takeover: noted.takeover && applied.is_some(),
+            ..noted.clone()
+        };
+        lines.extend(noted.triggers().map(str::to_owned));
+    }
     match applied {
         Some(applied) if applied.input == run.input => {
             lines.push(format!(

@@ -8,6 +8,7 @@ use cts_core::state::TerraformState;
 use cts_terraform::{CommandError, CommandFailure, Report};
 
 use crate::attempt::attempt_error::AttemptError;
+use crate::attempt::module_place::ModulePlace;
 use crate::redaction::Redactor;
 
 /// An attempt whose secrets are known.
@@ -18,6 +19,8 @@ pub(crate) struct AttemptReport {
     pub(crate) redactor: Arc<Redactor>,
     /// Reads the output of the attempt, which is redacted before: a cut text holds no half of a secret.
     pub(crate) report: Arc<Report>,
+    /// Paths of the module, if it is local.
+    pub(crate) place: Option<ModulePlace>,
     render: Option<Duration>,
     /// Outputs of the module, after an apply.
     pub(crate) outputs: Vec<RunOutput>,
@@ -28,11 +31,17 @@ pub(crate) struct AttemptReport {
 }
 
 impl AttemptReport {
-    pub(crate) fn new(kind: RunKind, redactor: &Arc<Redactor>, report: &Arc<Report>) -> Self {
+    pub(crate) fn new(
+        kind: RunKind,
+        redactor: &Arc<Redactor>,
+        report: &Arc<Report>,
+        place: Option<ModulePlace>,
+    ) -> Self {
         Self {
             kind,
             redactor: Arc::clone(redactor),
             report: Arc::clone(report),
+            place,
             render: None,
             outputs: Vec::new(),
             state: None,
@@ -67,6 +76,11 @@ impl AttemptReport {
         details.summary.phases.render = self.render;
         details.summary.remote_url.clone_from(&self.remote_url);
         details.findings.outputs.clone_from(&self.outputs);
+        if let Some(place) = &self.place {
+            for diagnostic in &mut details.findings.diagnostics {
+                diagnostic.file = place.restore(&diagnostic.file);
+            }
+        }
         details
             .edited(|text| self.redactor.redact(text).into_owned())
             .bounded()

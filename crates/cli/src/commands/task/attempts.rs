@@ -90,12 +90,12 @@ mod tests {
 
     use super::*;
 
-    fn at(seconds: i64) -> Option<Timestamp> {
-        Some(Timestamp { seconds, nanos: 0 })
+    const fn at(seconds: i64) -> Timestamp {
+        Timestamp { seconds, nanos: 0 }
     }
 
-    fn span(seconds: i64) -> Option<Duration> {
-        Some(Duration { seconds, nanos: 0 })
+    const fn span(seconds: i64) -> Duration {
+        Duration { seconds, nanos: 0 }
     }
 
     fn record(number: u32, worker: &str, ending: AttemptEnding) -> AttemptRecord {
@@ -109,31 +109,31 @@ mod tests {
     }
 
     fn shown(seconds: i64) -> String {
-        local(moment(at(seconds)).unwrap())
+        local(moment(Some(at(seconds))).unwrap())
     }
 
     #[test]
     fn a_run_shows_where_its_time_went() {
         let lost = AttemptRecord {
-            leased_at: at(100),
-            renewed_at: at(110),
-            ended_at: at(140),
+            leased_at: Some(at(100)),
+            renewed_at: Some(at(110)),
+            ended_at: Some(at(140)),
             phase: RunPhase::Apply.into(),
             ..record(1, "w-1", AttemptEnding::LeaseLost)
         };
         let failed = AttemptRecord {
-            leased_at: at(141),
-            renewed_at: at(141),
-            ended_at: at(150),
+            leased_at: Some(at(141)),
+            renewed_at: Some(at(141)),
+            ended_at: Some(at(150)),
             error: "exit status 1\nmore".into(),
-            retry_after: span(2),
+            retry_after: Some(span(2)),
             ..record(2, "w-2", AttemptEnding::Failed)
         };
         let running = AttemptRecord {
-            leased_at: at(152),
-            renewed_at: at(152),
+            leased_at: Some(at(152)),
+            renewed_at: Some(at(152)),
             phases: Some(PhaseTimes {
-                init: span(1),
+                init: Some(span(1)),
                 ..PhaseTimes::default()
             }),
             ..record(3, "w-2", AttemptEnding::Running)

@@ -2,9 +2,10 @@
 
 use clap::ValueEnum as _;
 use cts_api_client::{CallError, Run, RunQuery};
+use cts_core::runs::folded_error;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::run_output::Value;
-use cts_proto::run::v1::{RemoteRun, ResourceCounts, RunDetails, RunOutput};
+use cts_proto::run::v1::{Diagnostic, RemoteRun, ResourceCounts, RunDetails, RunOutput};
 use serde_json::json;
 
 use super::attempts;
@@ -191,7 +192,7 @@ pub(super) fn summary(run: &Run) -> String {
         }
     }
     if !run.error.is_empty() {
-        entries.push(("Error", run.error.clone()));
+        entries.push(("Error", folded_error(&run.error)));
     }
     sheet(entries)
 }
@@ -221,17 +222,7 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
         .map(|change| format!("{} {}", change.action().word(), change.address))
         .collect();
     more(&mut changes, details.more_changes);
-    let diagnostics = details.diagnostics.iter();
-    let mut diagnostics: Vec<_> = diagnostics
-        .map(|it| {
-            let place = match (it.file.as_str(), it.line) {
-                ("", _) => String::new(),
-                (file, 0) => format!(" ({file})"),
-                (file, line) => format!(" ({file}:{line})"),
-            };
-            format!("{}: {}{place}", it.severity().word(), it.summary)
-        })
-        .collect();
+    let mut diagnostics = counted(&details.diagnostics);
     more(&mut diagnostics, details.more_diagnostics);
     let outputs: Vec<_> = details.outputs.iter().map(output).collect();
     let entries = [
@@ -246,6 +237,30 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
     ];
     let entries = entries.into_iter();
     entries.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// Diagnostics in one line each; equal ones, as of the instances of one resource, are counted.
+fn counted(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    for it in diagnostics {
+        let place = match (it.file.as_str(), it.line) {
+            ("", _) => String::new(),
+            (file, 0) => format!(" ({file})"),
+            (file, line) => format!(" ({file}:{line})"),
+        };
+        let line = format!("{}: {}{place}", it.severity().word(), it.summary);
+        match lines.iter_mut().find(|(other, _)| *other == line) {
+            Some((_, number)) => *number += 1,
+            None => lines.push((line, 1)),
+        }
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|(line, number)| match number {
+            1 => line,
+            number => format!("{line} ({number} times)"),
+        })
+        .collect()
 }
 
 /// `name = value`, the value as JSON.

@@ -228,7 +228,10 @@ pub(super) fn run() -> Run {
         requested_by: "token \"ci\"".into(),
         worker_id: "w-1-0197".into(),
         cause: vec!["web: +web-3".into()],
-        attempt_records: every::<AttemptEnding>().map(attempt).collect(),
+        attempt_records: every::<AttemptEnding>()
+            .map(attempt)
+            .chain([AttemptRecord::default()])
+            .collect(),
         phase: RunPhase::Apply.into(),
         phase_since: Some(at(1, 0)),
         triggered_at: Some(at(0, 0)),
