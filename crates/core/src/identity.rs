@@ -211,6 +211,9 @@ epoch! {
     LeaderEpoch
 }
 
+/// Length of the text of a UUID.
+const UUID_LENGTH: usize = 36;
+
 /// Names one life of one worker process; a restarted worker counts as a different worker.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WorkerId(String);
@@ -224,6 +227,20 @@ impl WorkerId {
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The machine of the worker, from an id of the form `host-uuid`.
+    pub fn host(&self) -> Option<&str> {
+        let at = self.0.len().checked_sub(UUID_LENGTH)?;
+        let (host, life) = self.0.split_at_checked(at)?;
+        life.parse::<Uuid>().ok()?;
+        host.strip_suffix('-')
+    }
+
+    /// Name of the worker for display: its machine, or the whole id of another form.
+    pub fn name(&self) -> &str {
+        let host = self.host().filter(|host| !host.is_empty());
+        host.unwrap_or(&self.0)
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Display;
 
 use crate::input::RunInput;
 use crate::service::{InstanceKey, ServiceInstance};
+use crate::view::{Item, ViewDelta, ViewSnapshot};
 
 /// Differences of one service, or of one list, that are named.
 const NAMED: usize = 5;
@@ -44,6 +45,39 @@ pub fn input_changes(before: &RunInput, after: &RunInput) -> Vec<String> {
     };
     lines.extend(list("keys", &keys(before), &keys(after)));
     lines
+}
+
+/// Describes a change of a view, whose snapshot was `before`: a line for each service, or for the names or keys of the
+/// view. Long lists are cut.
+pub fn view_changes(before: &ViewSnapshot, delta: &ViewDelta) -> Vec<String> {
+    let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let upserts = delta.upserts.iter().map(|item| (item.key(), Some(item)));
+    let removals = delta.removals.iter().map(|key| (key.clone(), None));
+    for (key, item) in upserts.chain(removals) {
+        let was = before.items.get(&key);
+        let Some(of) = item.or(was) else { continue };
+        let (line, name) = match of {
+            Item::Instance(instance) => (instance.name.as_str(), instance.id.as_str()),
+            Item::Service(service) => ("services", service.name.as_str()),
+            Item::Key(pair) => ("keys", pair.key.as_str()),
+            Item::UnreadableKey(key) => ("keys", key.as_ref()),
+        };
+        let part = match (was, item) {
+            (None, _) => format!("+{name}"),
+            (Some(_), None) => format!("-{name}"),
+            (Some(Item::Instance(was)), Some(Item::Instance(is))) => match difference(was, is) {
+                Some(difference) => format!("{name} {difference}"),
+                None => continue,
+            },
+            (Some(was), Some(is)) if was == is => continue,
+            (Some(_), Some(_)) => format!("~{name}"),
+        };
+        lines.entry(line).or_default().push(part);
+    }
+    let lines = lines.iter();
+    lines
+        .map(|(name, parts)| format!("{name}: {}", cut(parts)))
+        .collect()
 }
 
 type Instances<'a> = BTreeMap<InstanceKey, &'a ServiceInstance>;
@@ -192,6 +226,30 @@ mod tests {
         ];
         assert_eq!(input_changes(&before, &after), expected);
         assert_eq!(input_changes(&before, &before), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_change_of_a_view_is_described_by_what_it_adds_and_removes() {
+        let before = ViewSnapshot::new(
+            1,
+            [instance("web", "web-1", 80), instance("web", "web-2", 80)],
+        );
+        let after = ViewSnapshot::new(
+            2,
+            [instance("web", "web-2", 81), instance("web", "web-3", 80)],
+        );
+        let delta = after.delta_from(Some(&before));
+        let expected = ["web: web-2 port 80 → 81, +web-3, -web-1"];
+        assert_eq!(view_changes(&before, &delta), expected);
+        let unchanged = before.delta_from(Some(&before));
+        assert_eq!(view_changes(&before, &unchanged), Vec::<String>::new());
+        let key = |value: &str| KeyValue {
+            key: "a/b".to_owned(),
+            value: value.to_owned(),
+        };
+        let before = ViewSnapshot::new(1, [key("secret")]);
+        let delta = ViewSnapshot::new(2, [key("other")]).delta_from(Some(&before));
+        assert_eq!(view_changes(&before, &delta), ["keys: ~a/b"]);
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub use identity::{
     WorkerId,
 };
 pub use input::{Content, FrozenInput, RunInput, ThawError};
-pub use input_changes::input_changes;
+pub use input_changes::{input_changes, view_changes};
 pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use log_level::LogLevel;
 pub use losses::{Baseline, Blocked, InstanceCounts, Loss, losses_text};

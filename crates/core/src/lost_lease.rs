@@ -1,15 +1,11 @@
 //! Leases that were lost, and the locks of states that their Terraform may have left.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use uuid::Uuid;
 
 use crate::identity::WorkerId;
 
 /// How far the clocks of a worker and of the database may be apart.
 const CLOCKS: TimeDelta = TimeDelta::seconds(10);
-
-/// Length of the text of a UUID.
-const UUID_LENGTH: usize = 36;
 
 /// A lease that was taken back because its holder had fallen silent. Nothing of it is alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,17 +24,9 @@ impl LostLease {
     /// machine.
     pub fn has_locked(&self, who: &str, created: DateTime<Utc>) -> bool {
         let host = who.rsplit_once('@').map(|(_user, host)| host);
-        let is_there = host.is_some() && host == host_of(&self.worker);
+        let is_there = host.is_some() && host == self.worker.host();
         is_there && (self.started_at - CLOCKS..=self.lost_at + CLOCKS).contains(&created)
     }
-}
-
-/// The machine of a worker, from an id of the form `host-uuid`.
-fn host_of(worker: &WorkerId) -> Option<&str> {
-    let at = worker.as_str().len().checked_sub(UUID_LENGTH)?;
-    let (host, life) = worker.as_str().split_at_checked(at)?;
-    life.parse::<Uuid>().ok()?;
-    host.strip_suffix('-')
 }
 
 #[cfg(test)]

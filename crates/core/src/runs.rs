@@ -34,17 +34,24 @@
 
 mod after_attempt;
 mod attempt;
+mod attempt_record;
 mod brief_error;
 mod cancel;
 mod destroy;
 mod details;
 mod errors;
+mod folded_error;
 pub(crate) mod kind;
 mod plan;
+mod run_cause;
+mod run_phase;
 mod wait;
 
 pub use self::after_attempt::{after_attempt, after_lost_lease};
 pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome};
+pub use self::attempt_record::{
+    ATTEMPTS_RECORDED, AttemptEnding, AttemptRecord, keep_attempt, newest_attempts,
+};
 pub use self::brief_error::brief_error;
 pub use self::cancel::{
     CANCEL_GRACE, CancelContext, CancelDecision, CancelOrder, CancelRefusal, decide_cancel,
@@ -56,8 +63,11 @@ pub use self::details::{
     Severity,
 };
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
+pub use self::folded_error::folded_error;
 pub use self::kind::{RunKind, RunKinds, RunStatus};
 pub use self::plan::{PLAN_BYTES, Plan, SKIPPED_INSPECTION};
+pub use self::run_cause::{CHANGES_NOTED, RunCause};
+pub use self::run_phase::{CurrentPhase, RunPhase};
 pub use self::wait::{Resumed, WaitContext, WaitEnd, wait_end};
 use crate::digest::Digest;
 use crate::phase::TaskPhase;

@@ -2,6 +2,7 @@
 //!
 //! They are functions and not `From` implementations because both sides live in other crates.
 
+mod attempts;
 mod delta;
 mod details;
 mod draft;
@@ -15,6 +16,7 @@ mod task;
 mod view;
 mod worker;
 
+pub use attempts::{attempt_to_wire, current_phase_from_wire, run_phase_to_wire};
 pub use cts_proto::time::{
     duration_from_wire, duration_to_wire, timestamp_from_wire, timestamp_to_wire,
 };

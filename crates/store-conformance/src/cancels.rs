@@ -96,7 +96,7 @@ pub async fn a_running_run_is_ordered_to_stop_and_not_tried_again<F: Fixture>() 
     scene.restart().await;
     let interrupt = Some(CancelOrder::Interrupt);
     let store = scene.store();
-    let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE);
+    let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE, None);
     assert_eq!(renewed.await.expect("the lease is live"), interrupt);
     assert_eq!(scene.order(&lease).await, interrupt);
     let ended = scene.interrupted(&lease).await;
@@ -199,7 +199,7 @@ pub async fn a_second_order_has_to_wait_and_then_needs_force<F: Fixture>() {
         CancelRefusal::InGrace(CANCEL_GRACE.saturating_sub(seconds(10)))
     );
     let store = scene.store();
-    let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE * 4);
+    let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE * 4, None);
     renewed.await.expect("the lease is live");
     scene.advance(seconds(20));
     let refusal = scene.refused(lease.run, false).await;
@@ -231,7 +231,7 @@ pub async fn a_worker_that_takes_no_note_is_told_from_one_that_does<F: Fixture>(
     );
     assert_eq!((state.noted, state.renewed), (false, false));
     let store = scene.store();
-    let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE);
+    let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE, None);
     renewed.await.expect("the lease is live");
     let state = scene
         .cancel_state(lease.run)

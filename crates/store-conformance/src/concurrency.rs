@@ -44,7 +44,7 @@ async fn work<F: Fixture>(scene: &Scene<F>, ledger: &Ledger, claim: Claim) {
             .insert(lease.task.clone());
         assert!(alone, "two runs of {} are leased at once", lease.task);
         let renewed = store
-            .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+            .renew(lease.run, &lease.holder, lease.epoch, LEASE, None)
             .await;
         renewed.expect("a live lease can be renewed");
         ledger

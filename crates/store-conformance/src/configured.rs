@@ -190,7 +190,7 @@ pub async fn a_removed_task_goes_when_its_run_has_ended<F: Fixture>() {
         assert_eq!(refused, Some(withdrawn(DELETED)));
         let renewed = scene
             .store()
-            .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+            .renew(lease.run, &lease.holder, lease.epoch, LEASE, None)
             .await;
         renewed.expect("the lease is live");
         // The file names the task again, with an equal declaration, before the run has ended.

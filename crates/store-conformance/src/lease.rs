@@ -45,7 +45,7 @@ async fn assert_all_refused<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
         assert_eq!(told, Some((run, epoch)), "{refused:?}");
     };
     let holder = &lease.holder;
-    lost(store.renew(run, holder, epoch, LEASE).await.map(drop));
+    lost(store.renew(run, holder, epoch, LEASE, None).await.map(drop));
     lost(store.cancel_order(run, holder, epoch).await.map(drop));
     let late = vec![line("late")];
     lost(store.append_log(run, holder, epoch, late).await);
@@ -147,11 +147,11 @@ pub async fn a_renewal_never_shortens_the_lease<F: Fixture>() {
     let store = scene.store();
     let lease = scene.leased("a", "1").await;
     let renewed = store
-        .renew(lease.run, &lease.holder, lease.epoch, seconds(60))
+        .renew(lease.run, &lease.holder, lease.epoch, seconds(60), None)
         .await;
     renewed.expect("a live lease can be renewed");
     let renewed = store
-        .renew(lease.run, &lease.holder, lease.epoch, seconds(5))
+        .renew(lease.run, &lease.holder, lease.epoch, seconds(5), None)
         .await;
     renewed.expect("a live lease can be renewed");
     scene.advance(seconds(59));
@@ -167,7 +167,7 @@ pub async fn an_expired_lease_is_in_force_again_when_it_is_renewed<F: Fixture>()
     scene.advance(LEASE * 3);
     let renew = async || {
         let store = scene.store();
-        let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE);
+        let renewed = store.renew(lease.run, &lease.holder, lease.epoch, LEASE, None);
         renewed.await
     };
     renew().await.expect("it was not taken back");

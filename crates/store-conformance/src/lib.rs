@@ -14,6 +14,7 @@ use cts_store::Store;
 pub mod access;
 pub mod applied_inputs;
 pub mod archives;
+pub mod attempts;
 pub mod bundles;
 pub mod cancels;
 pub mod capabilities;

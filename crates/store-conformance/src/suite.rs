@@ -48,6 +48,13 @@ macro_rules! store_suite {
                 a_newer_input_begins_the_row_of_failures_anew,
                 error_texts_come_back_unchanged,
             }
+            attempts {
+                a_run_has_a_record_of_each_attempt_with_its_times,
+                attempts_that_do_not_count_are_recorded,
+                the_end_of_a_run_is_the_last_record,
+                the_newest_attempts_of_a_run_stay,
+                a_run_keeps_its_cause_with_those_that_are_merged,
+            }
             details {
                 events_have_the_resources_of_their_run,
                 details_come_back_however_an_attempt_ended,

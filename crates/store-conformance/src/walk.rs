@@ -179,6 +179,7 @@ impl<F: Fixture> Walk<F> {
             tick: self.dice.one_in(3).then(|| self.scene.event_id()),
             check_key: None,
             trace: None,
+            cause: None,
         }
     }
 
@@ -276,7 +277,7 @@ impl<F: Fixture> Walk<F> {
         let answer = self
             .scene
             .store()
-            .renew(lease.run, &lease.holder, lease.epoch, LEASE)
+            .renew(lease.run, &lease.holder, lease.epoch, LEASE, None)
             .await;
         assert_eq!(answer.is_ok(), expected, "{}", self.story());
     }

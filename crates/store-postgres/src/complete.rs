@@ -64,7 +64,7 @@ async fn applied(
             WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $6 AND r.status IS NOT DISTINCT FROM 'running'
               AND r.kind = 'apply' AND r.task_name = task.name
             RETURNING r.id, r.task_name, r.incarnation, r.input_hash, r.started_at, r.finished_at,
-                      r.requested_by, task.event_config
+                      r.attempts, r.requested_by, task.event_config
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
                                 config, summary, requested_by)
@@ -126,6 +126,7 @@ async fn applied(
     .json(config)?;
     let time = |column| cell(column).time(row.try_get(column).map_err(&failed)?);
     let next_due: Option<i64> = row.try_get("next_due").map_err(&failed)?;
+    let attempt: i32 = row.try_get("attempts").map_err(&failed)?;
     Ok(Some(Completed {
         kind: RunKind::Apply,
         event: Some(Event {
@@ -144,6 +145,7 @@ async fn applied(
         task,
         status: RunStatus::Succeeded,
         failure: None,
+        attempt: u32::try_from(attempt).unwrap_or_default(),
         next_due: next_due.map(span),
         tasks_changed: false,
     }))
@@ -205,7 +207,9 @@ async fn locked(
         "-- complete: the attempt; index runs_one_queued
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
                r.waiting_for, r.withdrawn, r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force,
-               cts_now() AS now,
+               r.updated_at, r.ended_attempts,
+               CASE WHEN r.leased_epoch = r.epoch THEN r.leased_at END AS leased_at,
+               CASE WHEN r.leased_epoch = r.epoch THEN r.run_phase END AS run_phase, cts_now() AS now,
                t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.destroy_run, t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT FROM runs q

@@ -125,7 +125,7 @@ async fn situations(
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
                t.tried_input, t.cancelled_input, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
-               q.trace AS queued_trace,
+               q.trace AS queued_trace, q.cause AS queued_cause,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
                t.applied_instances, t.released_instances,

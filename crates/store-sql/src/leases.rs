@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::lease::LeaseKey;
-use cts_core::runs::{CancelOrder, Resumed, WaitEnd, wait_end};
+use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd, wait_end};
 use cts_core::{Digest, LeaseEpoch, RunId, WorkerId};
 use cts_store::cancel::order;
 use cts_store::cell::Cell;
@@ -73,16 +73,22 @@ pub async fn renew(
     c: &mut dyn Connection,
     held: Held<'_>,
     time_to_live: Duration,
+    phase: Option<CurrentPhase>,
 ) -> Result<Option<CancelOrder>, LeaseError> {
     let renewed = of_lease(
         "renew a lease",
         "-- renew
-        UPDATE runs SET expires_at = {greatest}(expires_at, {now} + $4), updated_at = {now}
+        UPDATE runs SET expires_at = {greatest}(expires_at, {now} + $4), updated_at = {now},
+            run_phase = $5, run_phase_since = {now} - $6
         WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running'
         RETURNING cancel_requested_at IS NOT NULL AS ordered, cancel_force",
         held,
     );
-    let renewed = renewed.bind(time_to_live).optional(c, |row| {
+    let renewed = renewed
+        .bind(time_to_live)
+        .bind(phase.map(|it| it.phase.as_str()))
+        .bind(phase.map(|it| it.lasted));
+    let renewed = renewed.optional(c, |row| {
         let row = Fields::new(row, "renew a lease", "runs");
         let by_force = row.flag("cancel_force")?;
         Ok(row.flag("ordered")?.then_some(order(by_force)))

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod archive;
+mod attempts;
 pub mod audit;
 pub mod bundles;
 pub mod cancel;

@@ -91,6 +91,16 @@ async fn take_back(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> 
         "json_insert(errors, '$[#]', $2)",
         "(errors::JSONB || to_jsonb($2))::TEXT",
     );
+    let (append, end) = c.dialect().pick(
+        (
+            "json_insert(coalesce(ended_attempts, '[]'), '$[#]', json_object",
+            "",
+        ),
+        (
+            "(coalesce(ended_attempts, '[]')::JSONB || jsonb_build_object",
+            "::TEXT",
+        ),
+    );
     let taken = sql(
         OPERATION,
         format!(
@@ -103,6 +113,11 @@ async fn take_back(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> 
             cancel_requested_at = NULL,
             cancel_force = FALSE,
             cancel_noted_at = NULL,
+            ended_attempts = {append}(
+                'epoch', epoch, 'number', attempts, 'worker', holder,
+                'leased_at', CASE WHEN leased_epoch = epoch THEN leased_at END,
+                'phase', CASE WHEN leased_epoch = epoch THEN run_phase END,
+                'renewed_at', updated_at, 'ended_at', {{now}}, 'ending', 'cut_off')){end},
             errors = CASE WHEN cancelled THEN {with_error} ELSE errors END,
             settings = coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),

@@ -50,7 +50,9 @@ async fn attempt(
     let row = sqlx::query(
         "-- complete: the attempt
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors,
-               r.attempts, r.waiting_for, r.withdrawn,
+               r.attempts, r.waiting_for, r.withdrawn, r.updated_at, r.ended_attempts,
+               CASE WHEN r.leased_epoch = r.epoch THEN r.leased_at END AS leased_at,
+               CASE WHEN r.leased_epoch = r.epoch THEN r.run_phase END AS run_phase,
                r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force, t.failures, t.retry_failed, t.event_config, t.phase, t.creation,
                t.destroy_run,
                t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
@@ -106,6 +108,7 @@ async fn end(
                     due_at: now.saturating_add(span_micros(wait)),
                     settings: settings_of(connection, end.completion.run).await?,
                     trace: None,
+                    cause: None,
                 };
                 insert_run(connection, retry, now).await?;
             }
@@ -148,7 +151,7 @@ async fn close(
         "-- complete: close the run
         UPDATE runs
         SET status = ?1, errors = ?2, finished_at = ?3, updated_at = ?3, summary = ?6, findings = ?7,
-            holder = NULL, expires_at = NULL
+            ended_attempts = ?8, holder = NULL, expires_at = NULL
         WHERE id = ?4 AND epoch = ?5 AND status = 'running'",
     )
     .bind(end.status.as_str())
@@ -158,6 +161,7 @@ async fn close(
     .bind(stored_epoch(end.completion.epoch))
     .bind(summary)
     .bind(findings)
+    .bind(encoded(ENCODE, &end.records)?)
     .execute(connection)
     .await
     .map_err(failed_to("close a run"))?;
@@ -176,7 +180,7 @@ async fn put_back(
         "-- complete: back to the queue
         UPDATE runs
         SET status = 'queued', attempts = ?1, errors = ?2, due_at = ?3, updated_at = ?4,
-            summary = ?7, findings = ?8,
+            summary = ?7, findings = ?8, ended_attempts = ?9,
             settings = coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
                 settings),
@@ -191,6 +195,7 @@ async fn put_back(
     .bind(stored_epoch(end.completion.epoch))
     .bind(summary)
     .bind(findings)
+    .bind(encoded(ENCODE, &end.records)?)
     .execute(connection)
     .await
     .map_err(failed_to("put a run back"))?;

@@ -2,7 +2,7 @@
 
 use cts_core::runs::RunKind;
 use cts_core::{Digest, RunId};
-use cts_store::enqueue::{EnqueueContext, EnqueueError, stored_trace};
+use cts_store::enqueue::{EnqueueContext, EnqueueError, stored_cause, stored_trace};
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use cts_store_sql::settings::stored;
 use cts_store_sql::{checks, shrink_limits, tick_events};
@@ -25,6 +25,8 @@ pub(crate) struct NewRun<'a> {
     pub(crate) settings: Option<i64>,
     /// Its trace as it is stored; a requested run has that of its request.
     pub(crate) trace: Option<String>,
+    /// Its cause as it is stored.
+    pub(crate) cause: Option<String>,
 }
 
 /// Decides these requests, one after the other.
@@ -76,6 +78,7 @@ async fn enqueue(
             due_at: new.place.map_or(now, |place| place.min(now)),
             settings: request.input.settings.map(stored),
             trace: stored_trace(plan.trace.as_ref())?,
+            cause: stored_cause(plan.cause.as_ref())?,
         };
         insert_run(connection, run, now).await?;
         if new.requested {
@@ -84,7 +87,9 @@ async fn enqueue(
     }
     if plan.replaces {
         let trace = stored_trace(plan.trace.as_ref())?;
-        replace(connection, plan.answer.queued, request, trace, now).await?;
+        let cause = stored_cause(plan.cause.as_ref())?;
+        let replaced = (plan.answer.queued, trace, cause);
+        replace(connection, replaced, request, now).await?;
     }
     for (applies, statement) in [
         (plan.begins_anew, FORGET_FAILURES),
@@ -132,7 +137,7 @@ async fn situation(
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
                t.cancelled_input,
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
-               q.due_at AS queued_due, q.trace AS queued_trace,
+               q.due_at AS queued_due, q.trace AS queued_trace, q.cause AS queued_cause,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
                r.input_hash AS running_input, r.withdrawn AS running_withdrawn, t.phase, t.enabled, t.held,
                t.applied_instances, t.released_instances,
@@ -162,10 +167,10 @@ pub(crate) async fn insert_run(
     sqlx::query(
         "-- insert_run
         INSERT INTO runs (id, task_name, incarnation, kind, no_retry, requested, input_hash, status,
-                          due_at, created_at, updated_at, settings, requested_by, trace)
+                          due_at, created_at, updated_at, settings, requested_by, trace, cause)
         SELECT ?1, name, incarnation, ?3, ?4, ?4, ?5, 'queued', ?6, ?7, ?7, ?8,
                CASE WHEN ?4 THEN (SELECT requested_by FROM run_requests WHERE run_id = ?1) END,
-               CASE WHEN ?4 THEN (SELECT trace FROM run_requests WHERE run_id = ?1) ELSE ?9 END
+               CASE WHEN ?4 THEN (SELECT trace FROM run_requests WHERE run_id = ?1) ELSE ?9 END, ?10
         FROM tasks WHERE name = ?2",
     )
     .bind(run.id.to_string())
@@ -177,6 +182,7 @@ pub(crate) async fn insert_run(
     .bind(now)
     .bind(run.settings)
     .bind(run.trace)
+    .bind(run.cause)
     .execute(connection)
     .await
     .map_err(failed_to("queue a run"))?;
@@ -187,15 +193,14 @@ pub(crate) async fn insert_run(
 /// Errors of earlier attempts stay with it, so that the event at its end has them.
 async fn replace(
     connection: &mut SqliteConnection,
-    queued: Option<RunId>,
+    (queued, trace, cause): (Option<RunId>, Option<String>, Option<String>),
     request: &EnqueueRequest,
-    trace: Option<String>,
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "-- enqueue: replace
         UPDATE runs
-        SET input_hash = ?1, settings = ?4, trace = ?5, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
+        SET input_hash = ?1, settings = ?4, trace = ?5, cause = ?6, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
         WHERE id = ?3 AND status = 'queued'",
     )
     .bind(request.input.hash.to_string())
@@ -203,6 +208,7 @@ async fn replace(
     .bind(queued.map(|run| run.to_string()))
     .bind(request.input.settings.map(stored))
     .bind(trace)
+    .bind(cause)
     .execute(connection)
     .await
     .map_err(failed_to("replace the input of a queued run"))?;

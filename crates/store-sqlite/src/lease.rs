@@ -30,6 +30,11 @@ pub(crate) async fn acquire(
             concurrency_group = CASE coalesce(destroys, kind) WHEN 'apply' THEN (
                 SELECT t.concurrency_group FROM tasks t WHERE t.name = task_name) END,
             expires_at = ?2,
+            leased_epoch = epoch + 1,
+            leased_at = ?3,
+            leased_by = ?1,
+            run_phase = NULL,
+            run_phase_since = NULL,
             epoch = epoch + 1,
             attempts = attempts + 1,
             started_at = coalesce(started_at, ?3),

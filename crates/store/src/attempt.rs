@@ -1,17 +1,21 @@
 //! The end of an attempt: reads the stored rows and decides what to write. For implementations.
 
+mod history;
+
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptOutcome, Plan, ResourceCounts, RunKind, RunStatus,
-    after_attempt, after_lost_lease, ends_cancelled, failure_text, keep_error,
+    AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, AttemptRecord, Plan,
+    ResourceCounts, RunKind, RunPhase, RunStatus, after_attempt, after_lost_lease, ends_cancelled,
+    failure_text, keep_attempt, keep_error,
 };
 use cts_core::{
     CheckOutcome, Creation, Destruction, Digest, Event, EventConfig, LeaseEpoch, RunId,
     TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
 };
 
+pub use self::history::attempts;
 use crate::cancel::cancelled_error;
 use crate::cell::Cell;
 use crate::error::{LeaseError, StoreError};
@@ -83,6 +87,10 @@ pub struct Attempt {
     cancelled: bool,
     by_force: bool,
     started_at: DateTime<Utc>,
+    leased_at: Option<DateTime<Utc>>,
+    renewed_at: DateTime<Utc>,
+    run_phase: Option<RunPhase>,
+    records: Vec<AttemptRecord>,
     event_config: EventConfig,
 }
 
@@ -115,6 +123,11 @@ impl Attempt {
             cancelled: run.flag("cancelled")?,
             by_force: run.flag("cancel_force")?,
             started_at: run.time("started_at")?,
+            leased_at: run.time_if_any("leased_at")?,
+            // A running run was updated last when its lease was granted or renewed.
+            renewed_at: run.time("updated_at")?,
+            run_phase: run.text_if_any("run_phase")?.and_then(RunPhase::parse),
+            records: run.json_if_any("ended_attempts")?.unwrap_or_default(),
             event_config: task.json("event_config")?,
         })
     }
@@ -132,7 +145,8 @@ impl Attempt {
             self.note_cancelled();
         }
         let after = after_attempt(&completion.outcome, self.context(completion));
-        self.ended(completion, after, now)
+        let ending = self.ending(&completion.outcome, after);
+        self.ended(completion, (after, ending), now)
     }
 
     /// Ends the attempt because its lease has expired. The attempt counts as failed if the lease could have
@@ -149,7 +163,7 @@ impl Attempt {
             keep_error(&mut self.errors, &error);
         }
         self.note_cancelled();
-        self.ended(completion, after, now)
+        self.ended(completion, (after, AttemptEnding::LeaseLost), now)
     }
 
     fn note_cancelled(&mut self) {
@@ -187,9 +201,9 @@ impl Attempt {
     }
 
     fn ended(
-        self,
+        mut self,
         completion: &Completion,
-        after: AfterAttempt,
+        (after, ending): (AfterAttempt, AttemptEnding),
         now: i64,
     ) -> Result<AttemptEnd<'_>, StoreError> {
         let run = completion.run.to_string();
@@ -199,6 +213,8 @@ impl Attempt {
             row: &run,
         };
         let now = finished_at.time(now)?;
+        let record = self.record(completion, (after, ending), now);
+        keep_attempt(&mut self.records, record);
         let (status, writes) = match after {
             AfterAttempt::Succeed => {
                 let event = self.event(completion, true, now);
@@ -245,6 +261,7 @@ impl Attempt {
             input: self.input,
             attempt: self.attempts,
             errors: self.errors,
+            records: self.records,
         })
     }
 
@@ -289,6 +306,8 @@ pub struct AttemptEnd<'c> {
     pub attempt: u32,
     /// Errors of the run's attempts, oldest first.
     pub errors: Vec<String>,
+    /// Records of the run's attempts, oldest first; the newest one is of this attempt.
+    pub records: Vec<AttemptRecord>,
     /// Its status from now on.
     pub status: RunStatus,
     /// Further writes to the run and to its task.
@@ -356,6 +375,7 @@ impl AttemptEnd<'_> {
                 | AttemptWrites::Suspend
                 | AttemptWrites::Close { .. } => None,
             },
+            attempt: self.attempt,
             failure: (self.status != RunStatus::Succeeded).then(|| FailedAttempts {
                 attempt: self.attempt,
                 error: failure_text(&self.errors, self.attempt),

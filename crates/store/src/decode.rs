@@ -6,7 +6,8 @@ mod states;
 
 use std::time::Duration;
 
-use cts_core::runs::{RunStatus, RunSummary, WaitContext};
+use chrono::{DateTime, Utc};
+use cts_core::runs::{RunPhase, RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::{
     Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RemoteRuns, RunId, RunInput,
@@ -80,8 +81,16 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
             .text_if_any("holder")?
             .filter(|_| status == RunStatus::Running)
             .map(WorkerId::new),
+        phase: phase(&row)?.filter(|_| status == RunStatus::Running),
         trace: row.json_if_any("trace")?,
+        cause: row.json_if_any("cause")?,
     })
+}
+
+/// A phase that was reported under the newest lease.
+fn phase(row: &Fields<'_>) -> Result<Option<(RunPhase, DateTime<Utc>)>, StoreError> {
+    let phase = row.text_if_any("run_phase")?.and_then(RunPhase::parse);
+    Ok(phase.zip(row.time_if_any("run_phase_since")?))
 }
 
 /// A run that was just leased; the column `timed_spec` is the task's declaration, if it may contain timeouts.

@@ -2,8 +2,8 @@
 
 use chrono::DateTime;
 use cts_core::runs::{
-    Asked, EnqueueDecision, QueuedApply, RunStatus, TaskRuns, WantedApply, decide_enqueue,
-    forgets_attempts, may_enqueue,
+    Asked, EnqueueDecision, QueuedApply, RunCause, RunStatus, TaskRuns, WantedApply,
+    decide_enqueue, forgets_attempts, may_enqueue,
 };
 use cts_core::{
     Baseline, Blocked, Content, Digest, EventId, InstanceCounts, Loss, RunId, RunTrace, TaskPhase,
@@ -39,6 +39,7 @@ pub struct EnqueueContext {
     queued: Option<RunId>,
     queued_due: Option<i64>,
     queued_trace: Option<RunTrace>,
+    queued_cause: Option<RunCause>,
     /// When the leased run that waits for something outside of cts was due.
     waiting_due: Option<i64>,
     tried: Option<Digest>,
@@ -79,6 +80,8 @@ pub struct EnqueuePlan {
     pub guard: Option<GuardChange>,
     /// The trace of the inserted run, or of the queued one that gets this input.
     pub trace: Option<RunTrace>,
+    /// The cause of the inserted run, or of the queued one that gets this input.
+    pub cause: Option<RunCause>,
 }
 
 /// Stored state of a task's shrink limit.
@@ -96,6 +99,12 @@ pub struct GuardChange {
 pub fn stored_trace(trace: Option<&RunTrace>) -> Result<Option<String>, StoreError> {
     let trace = trace.map(|trace| encoded("store a trace", trace));
     trace.transpose()
+}
+
+/// The stored form of a run's cause.
+pub fn stored_cause(cause: Option<&RunCause>) -> Result<Option<String>, StoreError> {
+    let cause = cause.map(|cause| encoded("store a cause", cause));
+    cause.transpose()
 }
 
 /// Where a new run is queued.
@@ -181,8 +190,8 @@ impl EnqueueContext {
     /// Reads a row of `tasks` with the own columns of the task and these:
     ///
     /// * the task: `has_failed`, and `applied_instances` of the newest apply
-    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_due` and
-    ///   `queued_trace`
+    /// * its queued apply: `queued_id`, `queued_input`, `queued_no_retry`, `queued_due`,
+    ///   `queued_trace` and `queued_cause`
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
     /// * its leased apply that waits: `waiting_due`
     /// * the run with the id of the request: `earlier` and `earlier_requested`
@@ -208,6 +217,7 @@ impl EnqueueContext {
             queued: runs.id_under("queued_id", "id")?,
             queued_due: runs.integer_if_any("queued_due")?,
             queued_trace: runs.json_if_any("queued_trace")?,
+            queued_cause: runs.json_if_any("queued_cause")?,
             waiting_due: runs.integer_if_any("waiting_due")?,
             tried: task.parse_if_any("tried_input")?,
             has_failed: task.flag("has_failed")?,
@@ -250,6 +260,7 @@ impl EnqueueContext {
             check_key: None,
             guard: None,
             trace: request.trace.clone(),
+            cause: request.cause.clone(),
         };
         let may = |it: &&Self| may_enqueue(it.phase, it.enabled, request.kind, it.asked);
         if let Some(situation) = situation.filter(may) {
@@ -257,6 +268,7 @@ impl EnqueueContext {
             plan.answer.decision = Some(decision);
             if request.kind.applies() {
                 situation.carry_out(decision, request, &mut plan);
+                situation.note_cause(decision, &mut plan);
                 situation.note_hold(decision, request, &mut plan, now);
             } else {
                 // A run that applies nothing is queued in addition to any other runs.
@@ -268,6 +280,23 @@ impl EnqueueContext {
             }
         }
         plan
+    }
+
+    /// Completes the cause with the one of the queued run that is replaced, and the block that ends.
+    fn note_cause(&self, decision: EnqueueDecision, plan: &mut EnqueuePlan) {
+        if let (EnqueueDecision::Replace | EnqueueDecision::Supersede, Some(queued)) =
+            (decision, &self.queued_cause)
+        {
+            let mut cause = queued.clone();
+            if let Some(later) = &plan.cause {
+                cause.merge(later);
+            }
+            plan.cause = Some(cause);
+        }
+        if let Some(held) = &self.held {
+            let cause = plan.cause.get_or_insert_default();
+            cause.blocked_since = cause.blocked_since.or(Some(held.since));
+        }
     }
 
     fn decision(&self, request: &EnqueueRequest, plan: &mut EnqueuePlan) -> EnqueueDecision {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::lease::LeaseKey;
-use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{Digest, LeaseEpoch, LostLease, RunId, WorkerId};
 
@@ -39,13 +39,14 @@ pub trait HeldLeases {
     /// Extends the lease that `holder` was granted in `epoch` to `time_to_live` from now. The lease never
     /// gets shorter: the answer of an earlier call may be on its way to a holder that relies on it. A lease
     /// that has expired but was not taken back is in force again, because its task has nothing else running.
-    /// Returns the run's order to stop, if it has one.
+    /// Stores what the holder does, if it reported that. Returns the run's order to stop, if it has one.
     async fn renew(
         &self,
         run: RunId,
         holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
+        phase: Option<CurrentPhase>,
     ) -> Result<Option<CancelOrder>, LeaseError>;
 
     /// Returns the order to stop a leased run, `None` while it may go on; and notes that its holder has

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EnqueueDecision, Plan, RunDetails, RunKind, RunKinds, RunStatus, failure_text,
+    AttemptOutcome, EnqueueDecision, Plan, RunCause, RunDetails, RunKind, RunKinds, RunPhase,
+    RunStatus, failure_text,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
@@ -43,6 +44,8 @@ pub struct EnqueueRequest {
     /// The trace of a new run; it is linked to the run into which the input is merged. A requested run has the trace of
     /// its request.
     pub trace: Option<RunTrace>,
+    /// The cause of a new run; it is merged into the one of the run that gets the input. `None` for a requested run.
+    pub cause: Option<RunCause>,
 }
 
 /// An input of a task with a shrink limit.
@@ -170,6 +173,8 @@ pub struct Completed {
     pub event: Option<Event>,
     /// Its attempts, unless it has succeeded.
     pub failure: Option<FailedAttempts>,
+    /// Number of the attempt.
+    pub attempt: u32,
     /// Time until this task's next queued run is due, if it has one.
     pub next_due: Option<Duration>,
     /// Whether this created, discarded or removed the task.
@@ -271,8 +276,12 @@ pub struct RunRecord {
     pub requested_by: Option<String>,
     /// The worker that holds its lease, while it is running.
     pub worker: Option<WorkerId>,
+    /// What that worker does, and since when, as far as it reported that.
+    pub phase: Option<(RunPhase, DateTime<Utc>)>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,
+    /// Its cause, if its leader noted one.
+    pub cause: Option<RunCause>,
 }
 
 impl RunRecord {

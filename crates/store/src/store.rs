@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::access::AuditRecord;
+use cts_core::runs::AttemptRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
@@ -376,6 +377,10 @@ pub trait Store:
 
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
+
+    /// The attempts of a run, oldest first: the newest [`ATTEMPTS_RECORDED`](cts_core::runs::ATTEMPTS_RECORDED). Empty
+    /// for a run that was never leased, and one that does not exist.
+    async fn attempts(&self, id: RunId) -> Result<Vec<AttemptRecord>, StoreError>;
 
     /// Forgets ended runs, with their logs and events, that `retention` does not keep, and inputs that no run refers
     /// to any more. Returns the number of forgotten runs.

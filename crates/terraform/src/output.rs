@@ -61,6 +61,9 @@ pub trait OutputSink: Send + Sync + 'static {
     /// command has ended. The line may hold secrets, hidden by the escapes of JSON.
     fn event(&self, _line: &str) {}
 
+    /// A command begins.
+    fn step_began(&self, _step: Step) {}
+
     /// A command has ended, `took` after its start. Called after its last line and event.
     fn step_ended(&self, _step: Step, _took: Duration) {}
 }

@@ -159,6 +159,10 @@ impl OutputSink for Report {
         seen.events.get_or_insert_default().take(line);
     }
 
+    fn step_began(&self, step: Step) {
+        self.sink.step_began(step);
+    }
+
     fn step_ended(&self, step: Step, took: Duration) {
         self.seen
             .lock()

@@ -246,6 +246,7 @@ impl Terraform {
         };
         tracing::debug!(task = %attempt.task, %step, "running terraform");
         let stop_when_dropped = cancel.clone().drop_guard();
+        attempt.output.step_began(step);
         let begun = Instant::now();
         let supervise = async move {
             let ended = process::run(job).await;

@@ -48,7 +48,7 @@ use std::time::Duration;
 
 use cts_core::{
     ItemKind, TaskDefinition, TaskName, TaskSpec, Trigger, UnknownRevision, View, ViewDelta,
-    ViewId, ViewSnapshot,
+    ViewId, ViewSnapshot, view_changes,
 };
 
 use self::agenda::Agenda;
@@ -140,6 +140,10 @@ impl Planner {
             None => view.snapshot.take(),
             Some(_) => None,
         };
+        let described = view
+            .snapshot
+            .as_ref()
+            .map(|known| view_changes(known, &delta));
         let after = ViewSnapshot::after(view.snapshot.take(), delta)?;
         let unchanged = nothing_new
             || before
@@ -157,12 +161,19 @@ impl Planner {
         if unchanged {
             return Ok(());
         }
+        let lines = described.or_else(|| {
+            let (before, after) = (before.as_ref()?, view.snapshot.as_ref()?);
+            Some(view_changes(before, &after.delta_from(Some(before))))
+        });
+        let lines = lines.unwrap_or_default();
         view.changed_at = now;
         view.shown.take();
         self.changes += 1;
         if has_other_unreadable {
             self.unreadable_changed(id);
         }
+        let lines = lines.into_iter().map(Arc::from);
+        let lines: Vec<Arc<str>> = lines.collect();
         let views = &self.views;
         let tasks = views.get(id).map(|view| &view.tasks);
         for (name, trigger) in tasks.into_iter().flatten() {
@@ -175,7 +186,7 @@ impl Planner {
                 Trigger::Nothing => false,
             };
             if at_hand.is_some() && runs {
-                entry.changed(now, change);
+                entry.changed(now, change, &lines);
             }
             entry.set_complete(is_complete(views, entry), now);
             entry.refuse_without_values();

@@ -150,6 +150,10 @@ impl OutputSink for CommandSpans {
         self.sink.event(line);
     }
 
+    fn step_began(&self, step: Step) {
+        self.sink.step_began(step);
+    }
+
     fn step_ended(&self, step: Step, took: Duration) {
         self.spans.ended(name(step), took);
         self.sink.step_ended(step, took);

@@ -22,6 +22,7 @@ mod operators_walk;
 mod outage_log;
 mod own_lock;
 mod policies;
+mod prompt_answers;
 mod queued_settings;
 mod restore;
 mod roles;

@@ -3,6 +3,7 @@
 //! The commands of the original have its flows, streams and exit codes, under whatever name the program was
 //! invoked (docs/cli.md#cts-task). All other commands are cts-only: their result alone is on standard output, everything else on standard error.
 
+mod attempts;
 mod audit;
 mod cancel;
 mod create;

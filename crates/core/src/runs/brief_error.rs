@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Separates the errors of several attempts.
-const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
+pub(super) const JOINTS: [&str; 2] = ["': retry attempt #", "': the attempt before failed '"];
 
 /// Separates the name of an attempt from its error.
 const FAILED: &str = " failed '";
@@ -129,7 +129,7 @@ impl Body {
 }
 
 /// The place in a line such as `on main.tf line 3, in resource "a" "b":`.
-fn place_in(line: &str) -> Option<&str> {
+pub(super) fn place_in(line: &str) -> Option<&str> {
     let place = line.strip_prefix("on ")?;
     let place = place.split([',', ':']).next()?;
     place.contains(" line ").then_some(place)

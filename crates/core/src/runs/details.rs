@@ -374,13 +374,13 @@ fn cut_text(text: &mut String, longest: usize) {
 }
 
 /// Durations as numbers of milliseconds.
-mod millis {
+pub(super) mod millis {
     use std::time::Duration;
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
     #[expect(clippy::ref_option, reason = "what serde calls")]
-    pub(super) fn serialize<S: Serializer>(
+    pub(in crate::runs) fn serialize<S: Serializer>(
         time: &Option<Duration>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -388,7 +388,7 @@ mod millis {
             .serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in crate::runs) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))

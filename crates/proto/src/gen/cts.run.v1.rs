@@ -235,6 +235,12 @@ pub struct RenewRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "3")]
     pub worker_id: ::prost::alloc::string::String,
+    /// What the worker does now; not set by an earlier version, and between two phases.
+    #[prost(enumeration = "RunPhase", tag = "4")]
+    pub phase: i32,
+    /// How long it has been doing that.
+    #[prost(message, optional, tag = "5")]
+    pub phase_for: ::core::option::Option<::prost_types::Duration>,
 }
 /// Grants more time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -819,6 +825,9 @@ pub struct GetRunRequest {
     /// Whether to send its cause, for which inputs are compared.
     #[prost(bool, tag = "2")]
     pub include_cause: bool,
+    /// Whether to send the records of its attempts.
+    #[prost(bool, tag = "3")]
+    pub include_attempts: bool,
 }
 /// Contains a run.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -938,6 +947,98 @@ pub struct Run {
     #[prost(string, repeated, tag = "19")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub cause: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Its attempts, the oldest first: the newest 20. Only where they were requested; empty if it was never leased, and
+    /// for attempts from before this field existed.
+    #[prost(message, repeated, tag = "20")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub attempt_records: ::prost::alloc::vec::Vec<AttemptRecord>,
+    /// What its worker does, as it reported last; not set unless it is running.
+    #[prost(enumeration = "RunPhase", tag = "21")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::RunPhase>")]
+    pub phase: i32,
+    /// Since when; absent without a phase.
+    #[prost(message, optional, tag = "22")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub phase_since: ::core::option::Option<::prost_types::Timestamp>,
+    /// When the first of its changes or ticks triggered its task: until it was queued, it was buffered or blocked. Absent for
+    /// a requested run, and if it is not known.
+    #[prost(message, optional, tag = "23")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub triggered_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Since when the shrink limit blocked the task, if it did until the run was queued.
+    #[prost(message, optional, tag = "24")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub blocked_since: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// One attempt of a run: a lease that was granted.
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AttemptRecord {
+    /// Number of the attempt, from 1. An attempt that does not count has the number of the next one.
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    /// The worker.
+    #[prost(string, tag = "2")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// Name of the worker: the one of its machine, or the chosen one.
+    #[prost(string, tag = "10")]
+    pub worker: ::prost::alloc::string::String,
+    /// How it ended.
+    #[prost(enumeration = "AttemptEnding", tag = "3")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::AttemptEnding>")]
+    pub ending: i32,
+    /// When the lease was granted; absent if a scheduler of an earlier version granted it.
+    #[prost(message, optional, tag = "4")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub leased_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When the lease was renewed last, or granted: the last sign of the worker before the end.
+    #[prost(message, optional, tag = "5")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub renewed_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When the attempt ended, or its lease was taken back; absent while it goes on.
+    #[prost(message, optional, tag = "6")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub ended_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// How long its phases took; absent without one, and if its worker fell silent.
+    #[prost(message, optional, tag = "7")]
+    #[serde(rename = "phases_ms")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: ::core::option::Option<PhaseTimes>,
+    /// Its error, shortened; empty without one.
+    #[prost(string, tag = "8")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub error: ::prost::alloc::string::String,
+    /// Time from the end until the next attempt was due; absent if no other attempt followed.
+    #[prost(message, optional, tag = "9")]
+    #[serde(rename = "retry_after_ms")]
+    #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
+    pub retry_after: ::core::option::Option<::prost_types::Duration>,
+    /// What the worker did when it renewed its lease last; not set if it reported nothing, and for an attempt whose end it
+    /// reported.
+    #[prost(enumeration = "RunPhase", tag = "11")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::RunPhase>")]
+    pub phase: i32,
 }
 /// Asks to follow runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1053,6 +1154,51 @@ impl StateKeep {
             "STATE_KEEP_UNSPECIFIED" => Some(Self::Unspecified),
             "STATE_KEEP_OLD" => Some(Self::Old),
             "STATE_KEEP_NEW" => Some(Self::New),
+            _ => None,
+        }
+    }
+}
+/// What a worker does with a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RunPhase {
+    /// Not set: not known.
+    Unspecified = 0,
+    /// The worker prepares the task directory.
+    Render = 1,
+    /// Terraform's "init".
+    Init = 2,
+    /// Terraform's "validate".
+    Validate = 3,
+    /// Terraform's "plan".
+    Plan = 4,
+    /// Terraform's "apply", or a destruction.
+    Apply = 5,
+}
+impl RunPhase {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RUN_PHASE_UNSPECIFIED",
+            Self::Render => "RUN_PHASE_RENDER",
+            Self::Init => "RUN_PHASE_INIT",
+            Self::Validate => "RUN_PHASE_VALIDATE",
+            Self::Plan => "RUN_PHASE_PLAN",
+            Self::Apply => "RUN_PHASE_APPLY",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RUN_PHASE_UNSPECIFIED" => Some(Self::Unspecified),
+            "RUN_PHASE_RENDER" => Some(Self::Render),
+            "RUN_PHASE_INIT" => Some(Self::Init),
+            "RUN_PHASE_VALIDATE" => Some(Self::Validate),
+            "RUN_PHASE_PLAN" => Some(Self::Plan),
+            "RUN_PHASE_APPLY" => Some(Self::Apply),
             _ => None,
         }
     }
@@ -1296,6 +1442,63 @@ impl RunStatus {
             "RUN_STATUS_SUCCEEDED" => Some(Self::Succeeded),
             "RUN_STATUS_FAILED" => Some(Self::Failed),
             "RUN_STATUS_CANCELLED" => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+}
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum AttemptEnding {
+    /// Not set, or an end that only a later version knows.
+    Unspecified = 0,
+    /// The attempt goes on.
+    Running = 1,
+    /// The run did its work.
+    Succeeded = 2,
+    /// Terraform, or a step before it, failed.
+    Failed = 3,
+    /// The run was cancelled on request.
+    Cancelled = 4,
+    /// The attempt waited for something outside of cts until a newer input, or a change of the task, replaced it.
+    Replaced = 5,
+    /// The worker stopped or drained, and gave the run back. Such an attempt does not count.
+    Released = 6,
+    /// The worker fell silent, and its lease was taken back.
+    LeaseLost = 7,
+    /// The only process of cts ended, and the next one took the lease back. Such an attempt does not count.
+    CutOff = 8,
+}
+impl AttemptEnding {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ATTEMPT_ENDING_UNSPECIFIED",
+            Self::Running => "ATTEMPT_ENDING_RUNNING",
+            Self::Succeeded => "ATTEMPT_ENDING_SUCCEEDED",
+            Self::Failed => "ATTEMPT_ENDING_FAILED",
+            Self::Cancelled => "ATTEMPT_ENDING_CANCELLED",
+            Self::Replaced => "ATTEMPT_ENDING_REPLACED",
+            Self::Released => "ATTEMPT_ENDING_RELEASED",
+            Self::LeaseLost => "ATTEMPT_ENDING_LEASE_LOST",
+            Self::CutOff => "ATTEMPT_ENDING_CUT_OFF",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ATTEMPT_ENDING_UNSPECIFIED" => Some(Self::Unspecified),
+            "ATTEMPT_ENDING_RUNNING" => Some(Self::Running),
+            "ATTEMPT_ENDING_SUCCEEDED" => Some(Self::Succeeded),
+            "ATTEMPT_ENDING_FAILED" => Some(Self::Failed),
+            "ATTEMPT_ENDING_CANCELLED" => Some(Self::Cancelled),
+            "ATTEMPT_ENDING_REPLACED" => Some(Self::Replaced),
+            "ATTEMPT_ENDING_RELEASED" => Some(Self::Released),
+            "ATTEMPT_ENDING_LEASE_LOST" => Some(Self::LeaseLost),
+            "ATTEMPT_ENDING_CUT_OFF" => Some(Self::CutOff),
             _ => None,
         }
     }

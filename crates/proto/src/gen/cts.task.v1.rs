@@ -318,6 +318,18 @@ pub struct CurrentState {
     #[prost(string, tag = "6")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub worker: ::prost::alloc::string::String,
+    /// What that worker does, as it reported last; not set without a worker, and of a worker of an earlier version.
+    #[prost(enumeration = "super::super::run::v1::RunPhase", tag = "7")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    #[serde(with = "crate::json::Words::<crate::run::v1::RunPhase>")]
+    pub phase: i32,
+    /// Since when; absent without a phase.
+    #[prost(message, optional, tag = "8")]
+    #[serde(
+        with = "crate::json::time",
+        skip_serializing_if = "crate::json::time::is_absent"
+    )]
+    pub phase_since: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// Data that a shrink limit blocks, because services have lost more instances than the task may lose.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

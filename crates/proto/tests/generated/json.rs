@@ -5,7 +5,7 @@ use prost_types::{FieldDescriptorProto, FileDescriptorSet};
 use tonic_prost_build::Builder;
 
 /// The messages. A member that is missing in an answer has its default.
-const MESSAGES: [&str; 37] = [
+const MESSAGES: [&str; 38] = [
     "cts.access.v1.AuditRecord",
     "cts.access.v1.ListAuditRecordsResponse",
     "cts.cluster.v1.ConfigurationInForce",
@@ -20,6 +20,7 @@ const MESSAGES: [&str; 37] = [
     "cts.cluster.v1.TaskDifference",
     "cts.cluster.v1.WorkerDifference",
     "cts.log.v1.LogLine",
+    "cts.run.v1.AttemptRecord",
     "cts.run.v1.Diagnostic",
     "cts.run.v1.FollowRunsResponse",
     "cts.run.v1.GetQueueResponse",
@@ -49,7 +50,7 @@ const MESSAGES: [&str; 37] = [
 const COMPLETE: [&str; 2] = ["cts.log.v1.ReadLogResponse", "cts.run.v1.TerraformState"];
 
 /// Members with another name than their field.
-const RENAMED: [(&str, &str); 9] = [
+const RENAMED: [(&str, &str); 11] = [
     ("cts.cluster.v1.ConfigurationInForce.task_names", "tasks"),
     (
         "cts.cluster.v1.OverviewMember.silent_for",
@@ -60,6 +61,8 @@ const RENAMED: [(&str, &str); 9] = [
         "silent_for_seconds",
     ),
     ("cts.cluster.v1.TaskDifference.kind", "difference"),
+    ("cts.run.v1.AttemptRecord.phases", "phases_ms"),
+    ("cts.run.v1.AttemptRecord.retry_after", "retry_after_ms"),
     ("cts.run.v1.FollowRunsResponse.run_id", "id"),
     (
         "cts.run.v1.GetQueueResponse.oldest_ready",
@@ -71,7 +74,7 @@ const RENAMED: [(&str, &str); 9] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 38] = [
+const LEFT_OUT: [&str; 43] = [
     "cts.access.v1.AuditRecord.address",
     "cts.access.v1.AuditRecord.arguments",
     "cts.access.v1.AuditRecord.issuer",
@@ -81,6 +84,8 @@ const LEFT_OUT: [&str; 38] = [
     "cts.cluster.v1.OverviewWatcher.reason",
     "cts.cluster.v1.OverviewWatcher.socket",
     "cts.cluster.v1.Problem.task_name",
+    "cts.run.v1.AttemptRecord.error",
+    "cts.run.v1.AttemptRecord.phase",
     "cts.run.v1.Diagnostic.address",
     "cts.run.v1.Diagnostic.detail",
     "cts.run.v1.Diagnostic.file",
@@ -93,8 +98,10 @@ const LEFT_OUT: [&str; 38] = [
     "cts.run.v1.RemoteRun.url",
     "cts.run.v1.RemoteRun.waiting_for",
     "cts.run.v1.RemoteWorkspace.project",
+    "cts.run.v1.Run.attempt_records",
     "cts.run.v1.Run.cause",
     "cts.run.v1.Run.error",
+    "cts.run.v1.Run.phase",
     "cts.run.v1.Run.requested_by",
     "cts.run.v1.Run.waiting_for",
     "cts.run.v1.Run.worker_id",
@@ -106,6 +113,7 @@ const LEFT_OUT: [&str; 38] = [
     "cts.run.v1.RunDetails.more_diagnostics",
     "cts.run.v1.RunDetails.outputs",
     "cts.run.v1.RunDetails.remote_url",
+    "cts.task.v1.CurrentState.phase",
     "cts.task.v1.CurrentState.run_id",
     "cts.task.v1.CurrentState.text",
     "cts.task.v1.CurrentState.worker",

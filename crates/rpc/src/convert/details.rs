@@ -12,23 +12,9 @@ use super::{duration_from_wire, duration_to_wire};
 /// Converts the details of an attempt for the wire. The wait in the queue is not part of it.
 pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
     let RunDetails { summary, findings } = details;
-    let PhaseTimes {
-        render,
-        init,
-        validate,
-        plan,
-        apply,
-    } = summary.phases;
     proto::RunDetails {
         resources: summary.resources.map(counts_to_wire),
-        phases: Some(proto::PhaseTimes {
-            render: render.map(duration_to_wire),
-            init: init.map(duration_to_wire),
-            validate: validate.map(duration_to_wire),
-            plan: plan.map(duration_to_wire),
-            apply: apply.map(duration_to_wire),
-            queue: None,
-        }),
+        phases: Some(phases_to_wire(summary.phases)),
         changes: findings.changes.into_iter().map(change_to_wire).collect(),
         more_changes: findings.more_changes,
         diagnostics: findings
@@ -40,6 +26,25 @@ pub fn details_to_wire(details: RunDetails) -> proto::RunDetails {
         outputs: findings.outputs.into_iter().map(output_to_wire).collect(),
         remote_url: summary.remote_url.unwrap_or_default(),
         error_code: summary.error_code.unwrap_or_default(),
+    }
+}
+
+/// The times of phases for the wire, without the wait in the queue.
+pub(super) fn phases_to_wire(phases: PhaseTimes) -> proto::PhaseTimes {
+    let PhaseTimes {
+        render,
+        init,
+        validate,
+        plan,
+        apply,
+    } = phases;
+    proto::PhaseTimes {
+        render: render.map(duration_to_wire),
+        init: init.map(duration_to_wire),
+        validate: validate.map(duration_to_wire),
+        plan: plan.map(duration_to_wire),
+        apply: apply.map(duration_to_wire),
+        queue: None,
     }
 }
 

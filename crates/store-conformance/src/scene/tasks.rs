@@ -170,6 +170,7 @@ impl<F: Fixture> Scene<F> {
             tick: None,
             check_key: None,
             trace: None,
+            cause: None,
         }
     }
 

@@ -148,6 +148,7 @@ impl<F: Fixture> Walk<F> {
             tick: None,
             check_key: None,
             trace: None,
+            cause: None,
         };
         let epoch = self.some_epoch();
         self.trace.push(format!("carry out {epoch} {request:?}"));

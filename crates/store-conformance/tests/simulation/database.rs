@@ -165,6 +165,7 @@ impl Database {
             tick: None,
             check_key: None,
             trace: None,
+            cause: None,
         };
         self.model.enqueue(&request);
         self.forget_failures(task);

@@ -26,6 +26,7 @@ pub(super) async fn succeed(
         WITH closed AS (
             UPDATE runs
             SET status = 'succeeded', finished_at = $3, updated_at = $3, summary = $6, findings = $7,
+                ended_attempts = $8,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
             RETURNING id, task_name, incarnation, input_hash, started_at, requested_by
@@ -51,6 +52,7 @@ pub(super) async fn succeed(
     .bind(encoded(ENCODE, &event.config)?)
     .bind(summary)
     .bind(findings)
+    .bind(encoded(ENCODE, &end.records)?)
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -73,7 +75,7 @@ pub(super) async fn close(
         UPDATE runs
         SET status = $3, errors = $4, finished_at = $5, updated_at = $5,
             changes_present = $6, plan_encoding = $7, plan = $8, summary = $10, findings = $11,
-            holder = NULL, expires_at = NULL
+            ended_attempts = $12, holder = NULL, expires_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",
     )
     .bind(end.completion.run.as_uuid())
@@ -87,6 +89,7 @@ pub(super) async fn close(
     .bind(end.task.as_str())
     .bind(summary)
     .bind(findings)
+    .bind(encoded(ENCODE, &end.records)?)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -109,7 +112,7 @@ pub(super) async fn give_up(
             UPDATE runs
             SET status = 'failed', errors = $3, finished_at = $4, updated_at = $4,
                 summary = $11, findings = $12,
-                holder = NULL, expires_at = NULL
+                ended_attempts = $14, holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
             RETURNING id, task_name, incarnation, input_hash, started_at, settings, requested_by
         ), event AS (
@@ -150,6 +153,7 @@ pub(super) async fn give_up(
     .bind(summary)
     .bind(findings)
     .bind(withheld)
+    .bind(encoded(ENCODE, &end.records)?)
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;
@@ -174,7 +178,7 @@ pub(super) async fn put_back(
         )
         UPDATE runs
         SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
-            summary = $8, findings = $9,
+            summary = $8, findings = $9, ended_attempts = $11,
             settings = coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
                 settings),
@@ -192,6 +196,7 @@ pub(super) async fn put_back(
     .bind(summary)
     .bind(findings)
     .bind(suspends)
+    .bind(encoded(ENCODE, &end.records)?)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("put a run back"))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, RunId, TaskName};
-use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange, stored_trace};
+use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange, stored_cause, stored_trace};
 use cts_store::{EncodedContents, EnqueueRequest, StoreError};
 use cts_store_sql::settings::stored;
 use cts_store_sql::{checks, tick_events};
@@ -29,10 +29,12 @@ pub(super) struct Changes<'a> {
     new_places: Vec<Option<i64>>,
     new_settings: Vec<Option<i64>>,
     new_traces: Vec<Option<String>>,
+    new_causes: Vec<Option<String>>,
     replaced_tasks: Vec<&'a str>,
     replaced_inputs: Vec<String>,
     replaced_settings: Vec<Option<i64>>,
     replaced_traces: Vec<Option<String>>,
+    replaced_causes: Vec<Option<String>>,
     /// Their newest input has not failed yet.
     begun_anew: Vec<&'a str>,
     /// The input of a change had its attempts before.
@@ -80,6 +82,8 @@ impl<'a> Changes<'a> {
                 .push(request.input.settings.map(stored));
             self.replaced_traces
                 .push(stored_trace(plan.trace.as_ref())?);
+            self.replaced_causes
+                .push(stored_cause(plan.cause.as_ref())?);
         }
         if let Some(new) = plan.inserts {
             self.new_runs.push(request.run.as_uuid());
@@ -90,6 +94,7 @@ impl<'a> Changes<'a> {
             self.new_places.push(new.place);
             self.new_settings.push(request.input.settings.map(stored));
             self.new_traces.push(stored_trace(plan.trace.as_ref())?);
+            self.new_causes.push(stored_cause(plan.cause.as_ref())?);
         }
         Ok(())
     }
@@ -125,16 +130,17 @@ impl<'a> Changes<'a> {
                 )
                 INSERT INTO runs (id, task_name, incarnation, input_hash, kind, no_retry, requested,
                                   status, due_at, created_at, updated_at, settings, requested_by,
-                                  trace)
+                                  trace, cause)
                 SELECT n.id, n.task, t.incarnation, n.input, n.kind, n.requested, n.requested, 'queued',
                        least(n.place, $6), $6, $6, n.settings,
                        CASE WHEN n.requested THEN
                            (SELECT q.requested_by FROM run_requests q WHERE q.run_id = n.id) END,
                        CASE WHEN n.requested THEN
-                           (SELECT q.trace FROM run_requests q WHERE q.run_id = n.id) ELSE n.trace END
+                           (SELECT q.trace FROM run_requests q WHERE q.run_id = n.id) ELSE n.trace END,
+                       n.cause
                 FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BOOLEAN[],
-                            $7::BIGINT[], $8::BIGINT[], $9::TEXT[])
-                    AS n (id, task, input, kind, requested, place, settings, trace)
+                            $7::BIGINT[], $8::BIGINT[], $9::TEXT[], $10::TEXT[])
+                    AS n (id, task, input, kind, requested, place, settings, trace, cause)
                 JOIN tasks t ON t.name = n.task",
             )
             .bind(self.new_runs)
@@ -146,6 +152,7 @@ impl<'a> Changes<'a> {
             .bind(self.new_places)
             .bind(self.new_settings)
             .bind(self.new_traces)
+            .bind(self.new_causes)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("queue runs"))?;
@@ -156,16 +163,17 @@ impl<'a> Changes<'a> {
             sqlx::query(
                 "-- enqueue: replace; index runs_one_queued
                 WITH n AS MATERIALIZED (
-                    SELECT queued.id, n.input, n.settings, n.trace
-                    FROM unnest($1::TEXT[], $2::TEXT[], $4::BIGINT[], $5::TEXT[])
-                        AS n (task, input, settings, trace)
+                    SELECT queued.id, n.input, n.settings, n.trace, n.cause
+                    FROM unnest($1::TEXT[], $2::TEXT[], $4::BIGINT[], $5::TEXT[], $6::TEXT[])
+                        AS n (task, input, settings, trace, cause)
                     CROSS JOIN LATERAL (
                         SELECT id FROM runs
                         WHERE task_name = n.task AND status = 'queued' AND kind = 'apply'
                         LIMIT 1) queued
                 )
                 UPDATE runs r
-                SET input_hash = n.input, settings = n.settings, trace = n.trace, no_retry = FALSE, attempts = 0,
+                SET input_hash = n.input, settings = n.settings, trace = n.trace, cause = n.cause,
+                    no_retry = FALSE, attempts = 0,
                     due_at = least(r.due_at, $3), updated_at = $3
                 FROM n WHERE r.id = n.id AND r.status IS NOT DISTINCT FROM 'queued'",
             )
@@ -174,6 +182,7 @@ impl<'a> Changes<'a> {
             .bind(now)
             .bind(self.replaced_settings)
             .bind(self.replaced_traces)
+            .bind(self.replaced_causes)
             .execute(&mut **transaction)
             .await
             .map_err(failed_to("replace the inputs of queued runs"))?;

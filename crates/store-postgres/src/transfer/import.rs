@@ -248,6 +248,10 @@ impl Import for PostgresImport {
         let remotes = remotes.collect::<Result<Vec<_>, _>>()?;
         let traces = rows.iter().map(|row| json(row.trace.as_ref()));
         let traces = traces.collect::<Result<Vec<_>, _>>()?;
+        let records = rows
+            .iter()
+            .map(|row| encoded(OPERATION, &row.attempt_records));
+        let records = records.collect::<Result<Vec<_>, _>>()?;
         for row in &rows {
             let (summary, found) = encoded_details(OPERATION, row.details.as_ref())?;
             summaries.push(summary);
@@ -267,13 +271,14 @@ impl Import for PostgresImport {
                               started_at, finished_at, created_at, updated_at, kind, no_retry,
                               changes_present, plan_encoding, plan, requested,
                               incarnation, summary, findings, destroys, remote_run, requested_by,
-                              trace)
+                              trace, ended_attempts)
             SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                                  $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                                  $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
                                  $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
                                  $18::BOOLEAN[], $19::BIGINT[], $20::TEXT[], $21::TEXT[],
-                                 $22::TEXT[], $23::TEXT[], $24::TEXT[], $25::TEXT[])",
+                                 $22::TEXT[], $23::TEXT[], $24::TEXT[], $25::TEXT[],
+                                 $26::TEXT[])",
         )
         .bind(column(&rows, |row| row.id.as_uuid()))
         .bind(column(&rows, |row| row.task.as_str()))
@@ -302,6 +307,7 @@ impl Import for PostgresImport {
             row.requested_by.as_deref().map(without_null)
         }))
         .bind(traces)
+        .bind(records)
         .execute(&mut self.connection)
         .await
         .map_err(failed_to(OPERATION))?;

@@ -194,7 +194,7 @@ async fn a_lease_whose_end_is_forgotten_is_shown() {
     assert_eq!(scene.settle().await, trusted(3, 0));
     scene
         .store
-        .renew(lease.run, &lease.holder, lease.epoch, LIFE)
+        .renew(lease.run, &lease.holder, lease.epoch, LIFE, None)
         .await
         .unwrap();
     let completed = scene.store.complete(applied(&lease)).await.unwrap();

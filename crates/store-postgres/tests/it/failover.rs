@@ -99,7 +99,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
     let lost = store.acquire(&short("w")).await.unwrap().unwrap();
     assert_eq!(lost.task, task("queued"));
     store
-        .renew(known.run, &known.holder, known.epoch, LIFE)
+        .renew(known.run, &known.holder, known.epoch, LIFE, None)
         .await
         .unwrap();
     let lost_too = work("applied", "2", first_leader).await;
@@ -116,7 +116,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
     }
     for lease in [&lost, &lost_too] {
         let refused = store
-            .renew(lease.run, &lease.holder, lease.epoch, LIFE)
+            .renew(lease.run, &lease.holder, lease.epoch, LIFE, None)
             .await;
         assert!(
             matches!(refused, Err(LeaseError::Lost { .. })),
@@ -139,7 +139,7 @@ async fn what_the_new_primary_has_forgotten_is_not_given_to_two() {
 
     // The lease that the database has goes on with unchanged calls.
     store
-        .renew(known.run, &known.holder, known.epoch, LIFE)
+        .renew(known.run, &known.holder, known.epoch, LIFE, None)
         .await
         .unwrap();
     let completed = store.complete(applied(&known)).await.unwrap();

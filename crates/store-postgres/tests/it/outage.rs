@@ -49,6 +49,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         tick: None,
         check_key: None,
         trace: None,
+        cause: None,
     }
 }
 
@@ -110,7 +111,7 @@ async fn calls_fail_while_the_database_is_away_and_work_again_when_it_is_back() 
     let (acquired, completed, renewed) = tokio::join!(
         store.acquire(&claim),
         store.complete(applied(&lease)),
-        store.renew(lease.run, &lease.holder, lease.epoch, DEADLINE),
+        store.renew(lease.run, &lease.holder, lease.epoch, DEADLINE, None),
     );
     assert!(
         matches!(acquired, Err(StoreError::Unreachable { .. })),

@@ -235,6 +235,7 @@ async fn the_version_of_states_stays_while_runs_go_on_and_is_one_for_all() {
         &lease.holder,
         lease.epoch,
         Duration::from_mins(1),
+        None,
     )
     .await
     .unwrap();

@@ -42,6 +42,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         tick: None,
         check_key: None,
         trace: None,
+        cause: None,
     }
 }
 
@@ -193,7 +194,7 @@ impl Calls {
             let granted = store.grants(holder.0, &[claim.request]).await.unwrap();
             assert_eq!(granted.len(), 1);
             store
-                .renew(lease.run, holder.0, holder.1, LIFE)
+                .renew(lease.run, holder.0, holder.1, LIFE, None)
                 .await
                 .unwrap();
             store

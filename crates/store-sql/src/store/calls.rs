@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::access::AuditRecord;
+use cts_core::runs::AttemptRecord;
 use cts_core::state::{StateDecision, StateRecord};
 use cts_core::{
     ArchiveId, Blocked, Content, Digest, EventId, LeaderEpoch, LeaseEpoch, Loss, RunId, TaskCheck,
@@ -22,8 +23,8 @@ use super::{SqlStore, change, read, statement, transaction};
 use crate::database::{Database, Intent};
 use crate::release_all::release_all;
 use crate::{
-    archive, bundles, cancel, changes, checks, configure, destruction, events, inputs, leadership,
-    leases, logs, queue, requests, shrink_limits, tasks, terraform_states,
+    archive, attempts, bundles, cancel, changes, checks, configure, destruction, events, inputs,
+    leadership, leases, logs, queue, requests, shrink_limits, tasks, terraform_states,
 };
 
 #[async_trait]
@@ -306,6 +307,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError> {
         read!(self, c => queue::run(c, id))
+    }
+
+    async fn attempts(&self, id: RunId) -> Result<Vec<AttemptRecord>, StoreError> {
+        read!(self, c => attempts::of_run(c, id))
     }
 
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {

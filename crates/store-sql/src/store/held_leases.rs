@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::lease::LeaseKey;
-use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{Digest, LeaseEpoch, LostLease, RunId, WorkerId};
 use cts_store::{HeldLeases, LeaseError, StoreError};
@@ -34,8 +34,9 @@ impl<D: Database> HeldLeases for SqlStore<D> {
         holder: &WorkerId,
         epoch: LeaseEpoch,
         time_to_live: Duration,
+        phase: Option<CurrentPhase>,
     ) -> Result<Option<CancelOrder>, LeaseError> {
-        statement!(self, c => leases::renew(c, (run, holder, epoch), time_to_live))
+        statement!(self, c => leases::renew(c, (run, holder, epoch), time_to_live, phase))
     }
 
     async fn cancel_order(

@@ -67,6 +67,7 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         tick: None,
         check_key: None,
         trace: None,
+        cause: None,
     };
     let leader = leader(store).await;
     let enqueued = store.enqueue(leader, vec![request]).await.unwrap();

@@ -3,6 +3,7 @@
 use cts_core::{DeliveryAttempt, LeaseEpoch, TaskSpec};
 
 use super::{delivery, event, state_of};
+use crate::attempt;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
 use crate::model::LogLine;
@@ -78,8 +79,8 @@ pub fn configuration_row(row: &dyn Columns) -> Result<ConfigurationRow, StoreErr
 }
 
 /// A run that moves to another store.
-pub fn run_row(row: &dyn Columns) -> Result<RunRow, StoreError> {
-    let row = Fields::new(row, "read the runs", "runs").keyed_by_id("id")?;
+pub fn run_row(columns: &dyn Columns) -> Result<RunRow, StoreError> {
+    let row = Fields::new(columns, "read the runs", "runs").keyed_by_id("id")?;
     Ok(RunRow {
         id: row.id("id")?,
         task: row.parse("task_name")?,
@@ -102,6 +103,7 @@ pub fn run_row(row: &dyn Columns) -> Result<RunRow, StoreError> {
         updated_at: row.integer("updated_at")?,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
         trace: row.json_if_any("trace")?,
+        attempt_records: attempt::attempts(columns)?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive unchanged.
 
-use cts_core::runs::{Plan, RunDetails, RunKind, RunStatus};
+use cts_core::runs::{AttemptRecord, Plan, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
     Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RemoteRun, RunId,
@@ -150,6 +150,8 @@ pub struct RunRow {
     pub requested_by: Option<String>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,
+    /// Records of its attempts, oldest first. The attempt that the move cuts off is not among them.
+    pub attempt_records: Vec<AttemptRecord>,
 }
 
 /// An event.
@@ -239,7 +241,8 @@ impl RunRow {
     pub(super) fn size(&self) -> usize {
         let plan = self.plan.as_ref().map_or(0, |plan| plan.text.len());
         let details = self.details.as_ref().map_or(0, details_size);
-        SMALL + plan + details + self.errors.iter().map(String::len).sum::<usize>()
+        let records = SMALL * self.attempt_records.len();
+        SMALL + plan + details + records + self.errors.iter().map(String::len).sum::<usize>()
     }
 }
 

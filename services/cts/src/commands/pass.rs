@@ -271,6 +271,7 @@ impl Follower {
         let request = GetRunRequest {
             run_id: run.to_owned(),
             include_cause: false,
+            include_attempts: false,
         };
         let record = self
             .runs

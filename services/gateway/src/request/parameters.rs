@@ -127,11 +127,38 @@ pub(crate) fn deletion_retains(query: Option<&str>) -> Result<bool, ParameterErr
     Ok(retains.unwrap_or(false))
 }
 
-/// The query of a run: whether its cause is wanted.
-pub(crate) fn includes_cause(query: Option<&str>) -> Result<bool, ParameterError> {
+/// Additions to a run that a caller wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RunIncludes {
+    /// The reasons for which the run was made.
+    pub(crate) cause: bool,
+    /// The records of its attempts.
+    pub(crate) attempts: bool,
+}
+
+/// The query of a run: the wanted additions, separated by commas.
+pub(crate) fn run_includes(query: Option<&str>) -> Result<RunIncludes, ParameterError> {
     let pairs = pairs(query.unwrap_or_default());
-    let cause = choice(&pairs, "include", "cause", &[("cause", true)])?;
-    Ok(cause.unwrap_or(false))
+    let includes = read(
+        &pairs,
+        "include",
+        "cause, attempts, or both with a comma",
+        |text| {
+            let mut includes = RunIncludes::default();
+            for word in text.split(',') {
+                let wanted = match word {
+                    "cause" => &mut includes.cause,
+                    "attempts" => &mut includes.attempts,
+                    _ => return None,
+                };
+                if std::mem::replace(wanted, true) {
+                    return None;
+                }
+            }
+            Some(includes)
+        },
+    )?;
+    Ok(includes.unwrap_or_default())
 }
 
 /// Most entries of a page.
@@ -248,11 +275,21 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_a_run_is_asked_for() {
-        assert_eq!(includes_cause(None), Ok(false));
-        assert_eq!(includes_cause(Some("include=cause")), Ok(true));
-        for query in ["include=", "include=events", "include=cause&include=cause"] {
-            assert!(includes_cause(Some(query)).is_err(), "{query}");
+    fn the_cause_and_the_attempts_of_a_run_are_asked_for() {
+        let includes = |cause, attempts| Ok(RunIncludes { cause, attempts });
+        assert_eq!(run_includes(None), includes(false, false));
+        assert_eq!(run_includes(Some("include=cause")), includes(true, false));
+        for query in ["include=cause,attempts", "include=attempts%2Ccause"] {
+            assert_eq!(run_includes(Some(query)), includes(true, true), "{query}");
+        }
+        for query in [
+            "include=",
+            "include=events",
+            "include=cause,",
+            "include=cause,cause",
+            "include=cause&include=attempts",
+        ] {
+            assert!(run_includes(Some(query)).is_err(), "{query}");
         }
     }
 

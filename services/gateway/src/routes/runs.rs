@@ -10,7 +10,7 @@ use crate::model::{ExplanationAnswer, IdFirst, IdLast, RunAnswer};
 use crate::options::LocalTime;
 use crate::problem::Problem;
 use crate::request::cancel_body;
-use crate::request::parameters::{self, RunsQuery};
+use crate::request::parameters::{self, RunIncludes, RunsQuery};
 use crate::routes::changes::Received;
 use crate::scheduler_client::on_behalf::OnBehalf;
 use crate::scheduler_client::{CallError, RunClient, TaskClient};
@@ -97,7 +97,7 @@ pub(crate) async fn require_visible(
     id: RequestId,
 ) -> Result<(), Problem> {
     if visitor.tasks().is_some() {
-        visible(questions, run, false, visitor, id).await?;
+        visible(questions, run, RunIncludes::default(), visitor, id).await?;
     }
     Ok(())
 }
@@ -105,11 +105,11 @@ pub(crate) async fn require_visible(
 async fn visible(
     questions: &RunClient,
     run: &str,
-    include_cause: bool,
+    includes: RunIncludes,
     visitor: &Visitor,
     id: RequestId,
 ) -> Result<Run, Problem> {
-    let found = questions.run(run, include_cause).await;
+    let found = questions.run(run, includes).await;
     let found = found.and_then(|found| {
         if visitor.sees(&found.task_name) {
             Ok(found)
@@ -129,8 +129,8 @@ pub(crate) async fn run(
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    let include_cause = parameters::includes_cause(query)?;
-    let found = visible(questions, run, include_cause, visitor, id).await?;
+    let includes = parameters::run_includes(query)?;
+    let found = visible(questions, run, includes, visitor, id).await?;
     let answer = RunAnswer {
         request_id: id,
         run: found,

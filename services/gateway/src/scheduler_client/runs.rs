@@ -11,7 +11,7 @@ use tonic::{Code, Status, Streaming};
 
 use super::on_behalf::OnBehalf;
 use super::{CALL_LIMIT, CallError, ask, present};
-use crate::request::parameters::RunsQuery;
+use crate::request::parameters::{RunIncludes, RunsQuery};
 
 /// The answer if the called scheduler does not support cancelling runs.
 const EARLIER: &str =
@@ -60,11 +60,16 @@ impl RunClient {
         }
     }
 
-    /// One run, with its cause if that is wanted.
-    pub(crate) async fn run(&self, id: &str, include_cause: bool) -> Result<proto::Run, CallError> {
+    /// One run, with the wanted additions.
+    pub(crate) async fn run(
+        &self,
+        id: &str,
+        includes: RunIncludes,
+    ) -> Result<proto::Run, CallError> {
         let request = proto::GetRunRequest {
             run_id: id.to_owned(),
-            include_cause,
+            include_cause: includes.cause,
+            include_attempts: includes.attempts,
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.get_run(request))).await;
         present(one(answer)?.into_inner().run, "GetRunResponse.run")

@@ -75,6 +75,11 @@ pub(crate) fn planned_run() -> Run {
         requested_by: String::new(),
         worker_id: String::new(),
         cause: Vec::new(),
+        attempt_records: Vec::new(),
+        phase: 0,
+        phase_since: None,
+        triggered_at: None,
+        blocked_since: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a run was made: its request, and what differs from the input that was applied before it.
 
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::{AttemptEnding, RunCause, RunKind, RunStatus};
 use cts_core::{Digest, RunInput, input_changes};
 use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredInput};
 
@@ -15,9 +15,11 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
         None if run.no_retry => lines.push("requested".to_owned()),
         None => {}
     }
+    lines.extend(handed_over(store, run).await?);
     if run.kind != RunKind::Apply {
         return Ok(lines);
     }
+
     let older = RunFilter {
         task: Some(run.task.clone()),
         after: Some(run.id),
@@ -31,6 +33,14 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
         .find(|other| other.status == RunStatus::Succeeded);
     let failed =
         applies.find(|other| other.status == RunStatus::Failed && other.input == run.input);
+    if let Some(noted) = &run.cause {
+        // The first run of a task has no other cause.
+        let noted = RunCause {
+            takeover: noted.takeover && applied.is_some(),
+            ..noted.clone()
+        };
+        lines.extend(noted.triggers().map(str::to_owned));
+    }
     match applied {
         Some(applied) if applied.input == run.input => {
             lines.push(format!(
@@ -57,6 +67,31 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
         ));
     }
     Ok(lines)
+}
+
+/// Names the worker from which the run came to its newest one, if it did not end there.
+async fn handed_over(store: &dyn Store, run: &RunRecord) -> Result<Option<String>, StoreError> {
+    // An attempt that does not count leaves the number of attempts as it was.
+    if run.status == RunStatus::Queued && run.started_at.is_none() {
+        return Ok(None);
+    }
+    let attempts = store.attempts(run.id).await?;
+    let is_queued = run.status == RunStatus::Queued;
+    let mut newest_first = attempts.iter().rev().skip(usize::from(!is_queued));
+    let before = newest_first.next();
+    Ok(before.and_then(|before| {
+        let worker = before.worker.name();
+        match before.ending {
+            AttemptEnding::LeaseLost => {
+                Some(format!("taken over from worker {worker}, which was lost"))
+            }
+            AttemptEnding::Released => {
+                Some(format!("taken over from worker {worker}, which stopped"))
+            }
+            AttemptEnding::CutOff => Some("taken up again after the end of cts".to_owned()),
+            _ => None,
+        }
+    }))
 }
 
 /// An input that is still stored and can be read.

@@ -162,6 +162,7 @@ impl Facts<'_> {
         let timed = facts.at(now);
         let worker = self.run.and_then(|run| run.worker.as_ref());
         let worker = worker.map(|id| hosts.get(id).copied().unwrap_or(id.as_str()));
+        let phase = self.run.and_then(|run| run.phase);
         proto::CurrentState {
             name: convert::current_state_to_wire(timed.state).into(),
             since: timed.since.map(convert::timestamp_to_wire),
@@ -169,6 +170,11 @@ impl Facts<'_> {
             text: excerpt(&self.text(timed.state), TEXT_SHOWN),
             run_id: self.run.map(|run| run.id.to_string()).unwrap_or_default(),
             worker: worker.unwrap_or_default().to_owned(),
+            phase: phase
+                .map(|(phase, _)| convert::run_phase_to_wire(phase))
+                .unwrap_or_default()
+                .into(),
+            phase_since: phase.map(|(_, since)| convert::timestamp_to_wire(since)),
         }
     }
 

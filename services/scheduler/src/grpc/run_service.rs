@@ -184,10 +184,15 @@ impl RunService for RunEndpoint {
         request: Request<proto::RenewRunRequest>,
     ) -> Result<Response<proto::RenewRunResponse>, Status> {
         let (metadata, _, request) = request.into_parts();
-        let Held { run, holder, epoch } =
-            self.proofs
-                .held(&metadata, &request.run_id, request.worker_id, request.epoch)?;
-        let renewed = self.store.renew(run, &holder, epoch, self.lease).await;
+        let Held { run, holder, epoch } = self.proofs.held(
+            &metadata,
+            &request.run_id,
+            request.worker_id.clone(),
+            request.epoch,
+        )?;
+        let phase = convert::current_phase_from_wire(&request);
+        let renewed = self.store.renew(run, &holder, epoch, self.lease, phase);
+        let renewed = renewed.await;
         Ok(Response::new(proto::RenewRunResponse {
             cancel: convert::cancel_order_to_wire(renewed.or_status()?).into(),
             time_to_live: Some(convert::duration_to_wire(self.lease)),
@@ -294,6 +299,10 @@ impl RunService for RunEndpoint {
             && let Some(record) = self.store.run(id).await.or_status()?
         {
             run.cause = cause(&*self.store, &record).await.or_status()?;
+        }
+        if request.include_attempts {
+            let attempts = self.store.attempts(id).await.or_status()?;
+            run.attempt_records = attempts.into_iter().map(convert::attempt_to_wire).collect();
         }
         Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
     }

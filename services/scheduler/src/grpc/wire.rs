@@ -11,6 +11,9 @@ use tonic::Status;
 /// A run for the wire. Errors that were stored when more of them was kept are cut, so that it fits into a message.
 pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
     let waited = record.started_at.map(|at| at - record.created_at);
+    let phase = record
+        .phase
+        .map(|(phase, _)| convert::run_phase_to_wire(phase));
     proto::Run {
         id: record.id.to_string(),
         kind: convert::kind_to_wire(record.kind).into(),
@@ -35,6 +38,21 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
             .map(|worker| worker.to_string())
             .unwrap_or_default(),
         cause: Vec::new(),
+        triggered_at: record
+            .cause
+            .as_ref()
+            .and_then(|it| it.triggered_at)
+            .map(convert::timestamp_to_wire),
+        blocked_since: record
+            .cause
+            .as_ref()
+            .and_then(|it| it.blocked_since)
+            .map(convert::timestamp_to_wire),
+        attempt_records: Vec::new(),
+        phase: phase.unwrap_or_default().into(),
+        phase_since: record
+            .phase
+            .map(|(_, since)| convert::timestamp_to_wire(since)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The changes that have triggered a task since its input was frozen last.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::runs::CHANGES_NOTED;
 use cts_core::{MOST_LINKS, TraceContext};
 
 /// Why a task is due.
@@ -11,6 +13,10 @@ pub(crate) struct Cause {
     pub(crate) since: Duration,
     /// The spans of the changes, the oldest first; at most one and [`MOST_LINKS`].
     pub(crate) changes: Vec<TraceContext>,
+    /// Descriptions of the changes, the oldest first; at most [`CHANGES_NOTED`].
+    pub(crate) lines: Vec<Arc<str>>,
+    /// Number of further descriptions.
+    pub(crate) more_lines: u32,
 }
 
 impl Cause {
@@ -19,6 +25,8 @@ impl Cause {
         Self {
             since,
             changes: Vec::new(),
+            lines: Vec::new(),
+            more_lines: 0,
         }
     }
 
@@ -29,11 +37,22 @@ impl Cause {
         }
     }
 
+    /// Adds the description of a change.
+    pub(super) fn describe(&mut self, lines: &[Arc<str>]) {
+        let room = CHANGES_NOTED.saturating_sub(self.lines.len());
+        self.lines.extend(lines.iter().take(room).cloned());
+        let more = lines.len().saturating_sub(room);
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        self.more_lines = self.more_lines.saturating_add(more);
+    }
+
     /// Adds a later cause.
     pub(crate) fn merge(&mut self, later: Self) {
         for change in later.changes {
             self.note(change);
         }
+        self.describe(&later.lines);
+        self.more_lines = self.more_lines.saturating_add(later.more_lines);
     }
 }
 

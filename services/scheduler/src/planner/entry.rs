@@ -107,11 +107,19 @@ impl Entry {
         }
     }
 
-    /// A view that had a snapshot has changed. Changes are kept while another view is missing.
-    pub(super) fn changed(&mut self, now: Duration, change: Option<TraceContext>) {
+    /// A view that had a snapshot has changed, as `lines` describe. Changes are kept while another view is missing.
+    pub(super) fn changed(
+        &mut self,
+        now: Duration,
+        change: Option<TraceContext>,
+        lines: &[Arc<str>],
+    ) {
         self.trigger(now);
-        if let (Some(cause), Some(change)) = (&mut self.cause, change) {
-            cause.note(change);
+        if let Some(cause) = &mut self.cause {
+            if let Some(change) = change {
+                cause.note(change);
+            }
+            cause.describe(lines);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cts_core::access::AuditRecord;
 use cts_core::lease::LeaseKey;
-use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::runs::{AttemptRecord, CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
@@ -128,7 +128,7 @@ faulty! {
     fn lease_key(&self, proposed: &LeaseKey) -> Result<LeaseKey, StoreError>;
     fn held_input(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Digest, LeaseError>;
     fn lost_leases(&self, run: RunId) -> Result<Vec<LostLease>, StoreError>;
-    fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration) -> Result<Option<CancelOrder>, LeaseError>;
+    fn renew(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, time_to_live: Duration, phase: Option<CurrentPhase>) -> Result<Option<CancelOrder>, LeaseError>;
     fn cancel_order(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<CancelOrder>, LeaseError>;
     fn suspend(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, wait: u32, waiting_for: &str) -> Result<(), LeaseError>;
     fn wait_end(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch) -> Result<Option<WaitEnd>, LeaseError>;
@@ -244,6 +244,7 @@ faulty! {
     fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
     fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
+    fn attempts(&self, id: RunId) -> Result<Vec<AttemptRecord>, StoreError>;
     fn prune(&self, retention: Retention) -> Result<u64, StoreError>;
     fn append_log(&self, run: RunId, holder: &WorkerId, epoch: LeaseEpoch, lines: Vec<LogLine>) -> Result<(), LeaseError>;
     fn read_log(&self, run: RunId, after: u64, limit: u32) -> Result<Option<LogPage>, StoreError>;

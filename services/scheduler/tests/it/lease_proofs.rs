@@ -64,7 +64,7 @@ async fn refused(setup: &Setup, lease: &run::Lease, proof: &run::LeaseProof) -> 
             }))
         };
     }
-    make!(runs.renew_run: RenewRunRequest {});
+    make!(runs.renew_run: RenewRunRequest { phase: 0, phase_for: None });
     make!(runs.suspend_run: SuspendRunRequest { number: 1, waiting_for: "you".into(), wait: None });
     make!(runs.resume_run: ResumeRunRequest { number: 1 });
     make!(runs.await_cancel: AwaitCancelRequest { wait: None, known: 0 });
@@ -170,6 +170,7 @@ async fn what_is_no_proof_is_refused() {
         run_id: one.run_id.clone(),
         epoch: one.epoch,
         worker_id: WORKER.into(),
+        ..run::RenewRunRequest::default()
     });
     let value = MetadataValue::from_bytes(b"\xff\xff");
     request.metadata_mut().insert_bin(LEASE_METADATA, value);

@@ -104,6 +104,7 @@ async fn a_stale_epoch_is_refused_everywhere() {
         run_id: old.run_id.clone(),
         epoch: old.epoch,
         worker_id: WORKER.into(),
+        ..run::RenewRunRequest::default()
     };
     let refused = setup.runs.clone().renew_run(renewal).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
@@ -142,6 +143,7 @@ async fn a_silent_worker_loses_its_run_and_a_renewed_lease_stays() {
             run_id: lease.run_id.clone(),
             epoch: lease.epoch,
             worker_id: WORKER.into(),
+            ..run::RenewRunRequest::default()
         };
         setup.runs.clone().renew_run(renewal).await.unwrap();
     }
@@ -176,6 +178,7 @@ async fn senseless_requests_are_refused() {
             run_id: run_id.into(),
             epoch: 1,
             worker_id: worker_id.into(),
+            ..run::RenewRunRequest::default()
         };
         assert_eq!(
             runs.renew_run(renewal).await.unwrap_err().code(),

@@ -149,6 +149,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         tick: None,
         check_key: None,
         trace: None,
+        cause: None,
     };
     store.enqueue(leader, vec![request]).await.unwrap();
     let claim = Claim {

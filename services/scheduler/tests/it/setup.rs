@@ -166,6 +166,7 @@ impl Setup {
         let request = run::GetRunRequest {
             run_id: id.into(),
             include_cause: true,
+            include_attempts: true,
         };
         let response = self.runs.clone().get_run(request).await?;
         Ok(response.into_inner().run.unwrap())

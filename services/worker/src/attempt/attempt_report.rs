@@ -74,7 +74,7 @@ impl AttemptReport {
     pub(crate) fn shown(&self, text: &str) -> String {
         let redacted = self.redactor.redact(text);
         match &self.module {
-            Some(module) => module.shown(&redacted),
+            Some(module) => module.restore(&redacted),
             None => redacted.into_owned(),
         }
     }

@@ -1,27 +1,47 @@
-//! Places in a local module, as the user knows them.
+//! Paths of a local module, as its user wrote them.
 
-use cts_core::TaskDefinition;
+use cts_core::{TaskDefinition, TaskName};
 
-/// The path of a local module in its task, and that of the copy that Terraform works with.
-#[derive(Debug, Clone)]
+/// The directory of a local module in Terraform's messages, and the path of the module in the declaration of its task.
+///
+/// Terraform copies the package of a module below `.terraform/modules`, and names the copies in its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModulePlace {
-    copy: String,
-    own: String,
+    /// With a slash at the end.
+    copied: String,
+    /// With a slash at the end.
+    written: String,
 }
 
 impl ModulePlace {
-    /// The place of the module of a task; `None` for one that Terraform fetches.
-    pub(crate) fn of(task: &TaskDefinition) -> Option<Self> {
-        task.module_digest.as_ref()?;
-        Some(Self {
-            copy: format!(".terraform/modules/{}/", task.name),
-            own: format!("{}/", task.module.trim_end_matches('/')),
-        })
+    /// `None` for a module that is not local. `source` of the definition is the directory on this machine.
+    pub(crate) fn of(definition: &TaskDefinition) -> Option<Self> {
+        let TaskDefinition {
+            name,
+            module,
+            module_source,
+            ..
+        } = definition;
+        Self::new(name, module, module_source)
     }
 
-    /// A text of Terraform with the paths of the user.
-    pub(crate) fn shown(&self, text: &str) -> String {
-        text.replace(&self.copy, &self.own)
+    fn new(name: &TaskName, written: &str, source: &str) -> Option<Self> {
+        if !written.starts_with(['.', '/']) {
+            return None;
+        }
+        let source = source.trim_end_matches('/');
+        let inside = source.split_once("//").map(|(_root, inside)| inside);
+        let copied = match inside {
+            Some(inside) => format!(".terraform/modules/{name}/{inside}/"),
+            None => format!(".terraform/modules/{name}/"),
+        };
+        let written = format!("{}/", written.trim_end_matches('/'));
+        Some(Self { copied, written })
+    }
+
+    /// The text with the paths of the declaration.
+    pub(crate) fn restore(&self, text: &str) -> String {
+        text.replace(&self.copied, &self.written)
     }
 }
 
@@ -29,15 +49,34 @@ impl ModulePlace {
 mod tests {
     use super::*;
 
+    fn place(module: &str, source: &str) -> Option<ModulePlace> {
+        ModulePlace::new(&"pool".parse().unwrap(), module, source)
+    }
+
     #[test]
-    fn places_in_a_local_module_have_the_path_of_the_task() {
-        let place = ModulePlace {
-            copy: ".terraform/modules/pool/".to_owned(),
-            own: "./modules/pool/".to_owned(),
-        };
-        assert_eq!(
-            place.shown("on .terraform/modules/pool/sub/main.tf line 7, in .terraform/modules/pool.child/a.tf"),
-            "on ./modules/pool/sub/main.tf line 7, in .terraform/modules/pool.child/a.tf"
-        );
+    fn files_of_a_local_module_have_the_path_of_the_declaration() {
+        for (module, source, copied) in [
+            ("./modules/pool", "/srv/modules/pool", "main.tf"),
+            (
+                "./modules/pool/",
+                "/cache/bundles/1//modules/pool",
+                "modules/pool/main.tf",
+            ),
+            ("./modules/pool", "/.//pool", "pool/main.tf"),
+        ] {
+            let text = format!("Error: no\n  on .terraform/modules/pool/{copied} line 3, in\n");
+            let restored = place(module, source).unwrap().restore(&text);
+            assert_eq!(
+                restored,
+                "Error: no\n  on ./modules/pool/main.tf line 3, in\n"
+            );
+        }
+    }
+
+    #[test]
+    fn other_modules_and_other_files_stay_as_they_are() {
+        assert_eq!(place("acme/pool/aws", "acme/pool/aws"), None);
+        let text = "on main.tf line 3; on .terraform/modules/other/main.tf line 1";
+        assert_eq!(place("./m", "/srv/m").unwrap().restore(text), text);
     }
 }

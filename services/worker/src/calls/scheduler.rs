@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{CancelOrder, Resumed, WaitEnd};
+use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{
     Capabilities, Chain, Digest, JournalPart, LostLease, Outage, RemoteRun, RemoteRuns, RunInput,
@@ -158,15 +158,18 @@ impl Scheduler {
         Ok(leases?)
     }
 
-    /// Renews a lease. Returns its new time to live, and the order to stop its run, if any.
+    /// Renews a lease, and reports what this worker does. Returns its new time to live, and the order to stop its run, if any.
     pub(crate) async fn renew(
         &self,
         lease: &Lease,
+        phase: CurrentPhase,
     ) -> Result<(Duration, Option<CancelOrder>), Status> {
         let request = proto::RenewRunRequest {
             run_id: lease.run.to_string(),
             epoch: lease.epoch.get(),
             worker_id: self.worker.to_string(),
+            phase: convert::run_phase_to_wire(phase.phase).into(),
+            phase_for: Some(convert::duration_to_wire(phase.lasted)),
         };
         let response = self
             .runs

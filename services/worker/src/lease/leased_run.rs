@@ -10,6 +10,7 @@
 
 mod cancel;
 mod noted;
+mod phase;
 pub(crate) mod renewal;
 mod report;
 
@@ -25,6 +26,7 @@ use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::phase::PhaseWatch;
 use crate::attempt_spans::AttemptSpans;
 use crate::lease::Lease;
 use crate::lease::wait_error::WaitError;
@@ -46,6 +48,8 @@ pub(crate) struct LeasedRun {
     state: Mutex<LeaseState>,
     /// The spans of the attempt.
     pub(crate) spans: Arc<AttemptSpans>,
+    /// The phase of the attempt.
+    pub(crate) phases: Arc<PhaseWatch>,
     /// The current order to stop the run.
     ordered: watch::Sender<Option<CancelOrder>>,
 }
@@ -86,6 +90,7 @@ impl LeasedRun {
                 deadlines,
                 locked: None,
             }),
+            phases: Arc::new(PhaseWatch::begin()),
             ordered: watch::Sender::default(),
         }
     }

@@ -37,6 +37,7 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
     let mut shipping = std::pin::pin!(log.ship(&run.shared.scheduler, &run.lease, &done));
     let (ended, lost) = {
         let output = run.spans.of_commands(Arc::clone(&log) as _);
+        let output = run.phases.of_commands(output);
         let mut work = std::pin::pin!(async {
             match Box::pin(run.note_begin()).await {
                 Ok(()) => Box::pin(attempt(&run.shared, &run, output, order.clone())).await,

@@ -86,6 +86,10 @@ impl OutputSink for RedactingSink {
         self.sink.event(line);
     }
 
+    fn step_began(&self, step: Step) {
+        self.sink.step_began(step);
+    }
+
     fn step_ended(&self, step: Step, took: Duration) {
         self.sink.step_ended(step, took);
     }

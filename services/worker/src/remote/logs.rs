@@ -29,6 +29,7 @@ pub(super) struct StageLog {
     partial: Vec<u8>,
     /// The text of the whole stage so far, without the begin of a long one.
     tail: String,
+    has_begun: bool,
     is_complete: bool,
 }
 
@@ -39,6 +40,7 @@ impl StageLog {
             offset: 0,
             partial: Vec::new(),
             tail: String::new(),
+            has_begun: false,
             is_complete: false,
         }
     }
@@ -54,6 +56,9 @@ impl StageLog {
         output: &Arc<dyn OutputSink>,
         is_over: bool,
     ) -> Result<(), ApiError> {
+        if !mem::replace(&mut self.has_begun, true) {
+            output.step_began(self.step);
+        }
         while !self.is_complete {
             let piece = server.log_piece(url, self.offset, PIECE).await?;
             let is_same = piece.next_offset == self.offset;

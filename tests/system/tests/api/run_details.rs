@@ -78,10 +78,8 @@ async fn a_run_tells_what_it_changed_how_long_that_took_and_what_went_wrong() {
     assert_eq!(diagnostic["severity"], "error", "{run}");
     assert_eq!(diagnostic["summary"], "local-exec provisioner error");
     assert_eq!(diagnostic["address"], recorded);
-    assert!(
-        diagnostic["file"].as_str().unwrap().ends_with("main.tf"),
-        "{run}"
-    );
+    let file = diagnostic["file"].as_str().unwrap();
+    assert_eq!(file, "./modules/pool/main.tf", "{run}");
     assert!(diagnostic["line"].as_u64() > Some(1), "{run}");
     assert!(
         diagnostic["detail"]
@@ -92,7 +90,10 @@ async fn a_run_tells_what_it_changed_how_long_that_took_and_what_went_wrong() {
     );
     assert_contains(
         run["error"].as_str().unwrap(),
-        ["error tf-apply for 'pool': exit status 1\n\nError: local-exec provisioner error"],
+        [
+            "error tf-apply for 'pool': exit status 1\n\nError: local-exec provisioner error",
+            " on ./modules/pool/main.tf line ",
+        ],
     );
     let show = cts(&scene, &["runs", "show", run["id"].as_str().unwrap()]).await;
     show.well(&["error: local-exec provisioner error (", "Status:", "failed"]);

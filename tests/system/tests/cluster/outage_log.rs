@@ -4,18 +4,15 @@
 use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, Postgres};
-use cts_tests::{Api, Backend, Cluster, Plan, RECORDER, Site, task};
+use cts_tests::{Backend, Cluster, Plan, RECORDER, Site, task};
 use serde_json::json;
-use tokio::time::{Instant, interval};
 
 use crate::cluster::log_marks::{FIRST_OF_EACH, Marks};
-use crate::cluster::scene::{POLL, Scene};
+use crate::cluster::prompt_answers::ask_for;
+use crate::cluster::scene::Scene;
 
 /// Length of an outage.
 const OUTAGE: Duration = Duration::from_secs(40);
-
-/// Time for an answer of the API during an outage, on a busy machine.
-const ANSWER: Duration = Duration::from_secs(2).saturating_add(POLL);
 
 /// Views of the watcher.
 const VIEWS: usize = 300;
@@ -35,22 +32,6 @@ async fn register(consul: &ConsulAgent, names: &[String]) {
     consul.put("/v1/txn", json!(operations).to_string()).await;
 }
 
-/// Asks the API every second during an outage, and returns the last answer. Each comes in time.
-async fn ask_during_outage(api: &Api, path: &str) -> (u16, serde_json::Value) {
-    let begun = Instant::now();
-    let mut ticks = interval(Duration::from_secs(1));
-    loop {
-        ticks.tick().await;
-        let asked = Instant::now();
-        let answer = api.ask(path).await.unwrap();
-        let took = asked.elapsed();
-        assert!(took < ANSWER, "{path} took {took:?}: {answer:?}");
-        if begun.elapsed() > OUTAGE {
-            return answer;
-        }
-    }
-}
-
 #[tokio::test]
 async fn an_outage_of_postgres_is_a_line_of_each_process_and_no_error_for_each_request() {
     let mut postgres = Postgres::start().await;
@@ -68,10 +49,11 @@ async fn an_outage_of_postgres_is_a_line_of_each_process_and_no_error_for_each_r
 
     postgres.stop().await;
     let (tasks, health) = tokio::join!(
-        ask_during_outage(&api, "/v1/status/tasks"),
-        ask_during_outage(&api, "/v1/health"),
+        ask_for(&api, "/v1/status/tasks", OUTAGE),
+        ask_for(&api, "/v1/health", OUTAGE),
     );
-    assert_eq!((tasks.0, health.0), (503, 503), "{tasks:?} {health:?}");
+    let last = [tasks.last(), health.last()].map(|answer| answer.map(|(status, _)| *status));
+    assert_eq!(last, [Some(503); 2], "{tasks:?} {health:?}");
     postgres.start_again().await;
     let back = "is reachable again";
     for service in ["scheduler", "worker", "gateway"] {
@@ -112,8 +94,9 @@ async fn an_outage_of_consul_is_a_line_however_many_views_there_are() {
     let marks = Marks::of(&cluster, &FIRST_OF_EACH);
 
     consul.stop().await;
-    let (status, body) = ask_during_outage(&api, "/v1/status/tasks/pool").await;
-    assert_eq!(status, 200, "{body}");
+    let answers = ask_for(&api, "/v1/status/tasks/pool", OUTAGE).await;
+    let last = answers.last().map(|(status, _)| *status);
+    assert_eq!(last, Some(200), "{answers:?}");
     consul.restart().await;
     let back = "is reachable again";
     marks.until_logged(&cluster, "watcher", back).await;

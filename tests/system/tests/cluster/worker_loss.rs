@@ -6,6 +6,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{AcquireRunRequest, CompleteRunRequest};
 use cts_testkit::eventually;
 use cts_tests::{DEADLINE, Plan, Service, assert_successful};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -54,6 +55,7 @@ async fn the_run_of_a_killed_worker_is_interrupted_well_and_goes_to_another_one(
     let other = 1 - lost;
     let output = scene.cluster.output(Service::Worker, other);
     let before = output.matches(STARTED).count();
+    wait_until_shown_in_apply(&scene).await;
     let killed = Instant::now();
     scene.cluster.kill(Service::Worker, lost).await;
     scene.site.wait_until_quiet().await;
@@ -66,6 +68,61 @@ async fn the_run_of_a_killed_worker_is_interrupted_well_and_goes_to_another_one(
     let events = scene.settled_events().await;
     assert_successful(&events);
     scene.assert_no_overlap();
+    assert_attempts_shown(&scene).await;
+}
+
+/// Waits until the state of the task has the phase of its worker.
+async fn wait_until_shown_in_apply(scene: &Scene) {
+    let api = scene.cluster.api(0);
+    eventually(DEADLINE, async || {
+        let (_, tasks) = api
+            .ask("/v1/overview/tasks")
+            .await
+            .map_err(|error| error.to_string())?;
+        let state = &tasks["tasks"][0]["state"];
+        match (&state["phase"], &state["phase_since"]) {
+            (phase, Value::String(_)) if phase == "apply" => Ok(()),
+            _ => Err(format!("{tasks}")),
+        }
+    })
+    .await;
+}
+
+/// Asserts that the run of the lost worker names both attempts, and the time that the loss took.
+async fn assert_attempts_shown(scene: &Scene) {
+    let api = scene.cluster.api(0);
+    let (_, runs) = api.ask("/v1/runs?task=pool&limit=1").await.unwrap();
+    let id = runs["runs"][0]["id"].as_str().unwrap();
+    let address = format!("-http-addr=http://{}", api.address());
+    let show = async |output: &str| {
+        let arguments = ["runs", "show", id, address.as_str(), "-o", output];
+        let exit = scene.site.run("cts", &arguments, "show.log").wait().await;
+        assert_eq!(exit.code, Some(0), "{}", exit.output);
+        exit.output
+    };
+    let run: Value = serde_json::from_str(&show("json").await).unwrap();
+    let records = run["attempt_records"].as_array().unwrap();
+    let endings: Vec<_> = records
+        .iter()
+        .map(|it| (&it["number"], &it["ending"]))
+        .collect();
+    let expected = [
+        (&json!(1), &json!("lease_lost")),
+        (&json!(2), &json!("succeeded")),
+    ];
+    assert_eq!(endings, expected, "{run}");
+    assert_ne!(records[0]["worker_id"], records[1]["worker_id"]);
+    assert_eq!(records[0]["phase"], "apply", "{run}");
+    assert!(records[1]["phases_ms"]["apply"].is_u64(), "{run}");
+    let text = show("table").await;
+    for part in [
+        "1: worker lost after ",
+        "; silent for the last ",
+        "; in apply",
+        "2: succeeded after ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[tokio::test]

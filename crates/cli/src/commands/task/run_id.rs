@@ -26,11 +26,11 @@ pub(super) async fn find(
         }
         failed(session, "show the run", error)
     };
-    match client.run_with_cause(id).await {
+    match client.run_in_full(id).await {
         Ok(run) => Ok(run),
         Err(error) if error.is_not_found() && is_beginning(id) => {
             let id = only(session, client, id).await?;
-            let run = client.run_with_cause(&id).await;
+            let run = client.run_in_full(&id).await;
             run.map_err(|error| shown(session, &error, &id))
         }
         Err(error) => Err(shown(session, &error, id)),

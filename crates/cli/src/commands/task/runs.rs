@@ -2,15 +2,17 @@
 
 use clap::ValueEnum as _;
 use cts_api_client::{CallError, Run, RunQuery};
+use cts_core::runs::folded_error;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::run_output::Value;
-use cts_proto::run::v1::{RemoteRun, ResourceCounts, RunDetails, RunOutput};
+use cts_proto::run::v1::{Diagnostic, RemoteRun, ResourceCounts, RunDetails, RunOutput};
 use serde_json::json;
 
+use super::attempts;
 use super::run_id::find;
 use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
-use super::time_text::{duration, length, local, moment};
+use super::time_text::{duration, local, moment, steps};
 use crate::arguments::{ListRuns, Output, QueryOptions};
 
 /// Runs `cts runs list`.
@@ -120,6 +122,23 @@ fn took(run: &Run) -> Option<String> {
     Some(duration(moment(run.finished_at)? - moment(run.started_at)?))
 }
 
+/// The time before the first attempt: `blocked 3 min 5 s, buffered 5.0 s, queued 120 ms`.
+fn waited(run: &Run) -> String {
+    let queued = moment(run.queued_at);
+    let until_queued = |from| Some(duration(queued? - moment(from)?));
+    let queue = moment(run.started_at)
+        .zip(queued)
+        .map(|(started, queued)| duration(started - queued));
+    let parts = [
+        ("blocked", until_queued(run.blocked_since)),
+        ("buffered", until_queued(run.triggered_at)),
+        ("queued", queue),
+    ];
+    let known = parts.into_iter();
+    let known = known.filter_map(|(wait, time)| Some(format!("{wait} {}", time?)));
+    known.collect::<Vec<_>>().join(", ")
+}
+
 /// `+1 ~2 -3`, followed by the number of imported resources.
 fn counts(counts: ResourceCounts) -> String {
     let ResourceCounts {
@@ -142,7 +161,7 @@ pub(super) fn summary(run: &Run) -> String {
         ("Task", run.task_name.clone()),
         ("Kind", run.kind().word()),
         ("Status", run.status().word()),
-        ("Attempts", run.attempts.to_string()),
+        ("Attempts", attempts::text(run)),
     ];
     let optional = [
         ("Asked by", run.requested_by.clone()),
@@ -158,6 +177,7 @@ pub(super) fn summary(run: &Run) -> String {
             moment(run.started_at).map(local).unwrap_or_default(),
         ),
         ("Took", took(run).unwrap_or_default()),
+        ("Waited", waited(run)),
     ];
     entries.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
     entries.extend(
@@ -172,7 +192,7 @@ pub(super) fn summary(run: &Run) -> String {
         }
     }
     if !run.error.is_empty() {
-        entries.push(("Error", run.error.clone()));
+        entries.push(("Error", folded_error(&run.error)));
     }
     sheet(entries)
 }
@@ -197,37 +217,16 @@ fn on_server(remote: &RemoteRun) -> String {
 
 /// Results of its last attempt.
 fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
-    let phases = details.phases.unwrap_or_default();
-    let phases = [
-        ("queue", phases.queue),
-        ("render", phases.render),
-        ("init", phases.init),
-        ("validate", phases.validate),
-        ("plan", phases.plan),
-        ("apply", phases.apply),
-    ];
-    let phases = phases.into_iter();
-    let known = phases.filter_map(|(phase, took)| Some(format!("{phase} {}", length(took?))));
     let changes = details.changes.iter();
     let mut changes: Vec<_> = changes
         .map(|change| format!("{} {}", change.action().word(), change.address))
         .collect();
     more(&mut changes, details.more_changes);
-    let diagnostics = details.diagnostics.iter();
-    let mut diagnostics: Vec<_> = diagnostics
-        .map(|it| {
-            let place = match (it.file.as_str(), it.line) {
-                ("", _) => String::new(),
-                (file, 0) => format!(" ({file})"),
-                (file, line) => format!(" ({file}:{line})"),
-            };
-            format!("{}: {}{place}", it.severity().word(), it.summary)
-        })
-        .collect();
+    let mut diagnostics = counted(&details.diagnostics);
     more(&mut diagnostics, details.more_diagnostics);
     let outputs: Vec<_> = details.outputs.iter().map(output).collect();
     let entries = [
-        ("Steps", known.collect::<Vec<_>>().join(", ")),
+        ("Steps", steps(details.phases.unwrap_or_default())),
         (
             "Resources",
             details.resources.map(counts).unwrap_or_default(),
@@ -238,6 +237,30 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
     ];
     let entries = entries.into_iter();
     entries.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// Diagnostics in one line each; equal ones, as of the instances of one resource, are counted.
+fn counted(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    for it in diagnostics {
+        let place = match (it.file.as_str(), it.line) {
+            ("", _) => String::new(),
+            (file, 0) => format!(" ({file})"),
+            (file, line) => format!(" ({file}:{line})"),
+        };
+        let line = format!("{}: {}{place}", it.severity().word(), it.summary);
+        match lines.iter_mut().find(|(other, _)| *other == line) {
+            Some((_, number)) => *number += 1,
+            None => lines.push((line, 1)),
+        }
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|(line, number)| match number {
+            1 => line,
+            number => format!("{line} ({number} times)"),
+        })
+        .collect()
 }
 
 /// `name = value`, the value as JSON.

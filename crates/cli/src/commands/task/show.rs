@@ -1,6 +1,7 @@
 //! `cts task show`.
 
 use cts_api_client::{CallError, Event, Task, TaskStatus};
+use cts_core::runs::folded_error;
 use cts_proto::task::v1::CurrentState;
 use serde_json::json;
 
@@ -96,7 +97,7 @@ pub(super) fn last_run(event: &Event) -> Vec<(&'static str, String)> {
         entries.push(("Remote run", url.clone()));
     }
     if let Some(error) = &event.error {
-        entries.push(("Error", error.message.clone()));
+        entries.push(("Error", folded_error(&error.message)));
     }
     entries
 }

@@ -3,14 +3,14 @@
 use cts_proto::json::Word as _;
 use cts_proto::task::v1::{CurrentState, CurrentStateName};
 
-use super::time_text::{local, moment};
+use super::time_text::{local, moment, time_of_day};
 
 /// The name of a state, such as `never run`.
 pub(super) fn name(state: &CurrentState) -> String {
     state.name().word().replace('_', " ")
 }
 
-/// A state in one line: `running since 2026-02-03 10:15:30 on w-1: apply`.
+/// A state in one line: `running since 2026-02-03 10:15:30 on w-1: apply, in init since 10:15:31`.
 pub(super) fn sentence(state: &CurrentState) -> String {
     let mut text = name(state);
     let since = moment(state.since).map(local);
@@ -27,11 +27,17 @@ pub(super) fn sentence(state: &CurrentState) -> String {
     if !state.text.is_empty() {
         text = format!("{text}: {}", state.text);
     }
+    if let Some(since) = moment(state.phase_since) {
+        let phase = state.phase().word();
+        text = format!("{text}, in {phase} since {}", time_of_day(since));
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use cts_proto::run::v1::RunPhase;
+
     use super::*;
 
     #[test]
@@ -45,6 +51,7 @@ mod tests {
             text: text.into(),
             run_id: String::new(),
             worker: worker.into(),
+            ..CurrentState::default()
         };
         let cases = [
             (
@@ -73,5 +80,16 @@ mod tests {
         for (state, expected) in cases {
             assert_eq!(sentence(&state), expected);
         }
+        let in_phase = CurrentState {
+            phase: RunPhase::Init.into(),
+            phase_since: at(8),
+            ..state(CurrentStateName::Running, at(7), None, "apply", "w-1")
+        };
+        let since = time_of_day(moment(at(8)).unwrap());
+        let expected = format!(
+            "running since {} on w-1: apply, in init since {since}",
+            shown(7)
+        );
+        assert_eq!(sentence(&in_phase), expected);
     }
 }

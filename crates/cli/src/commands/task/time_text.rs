@@ -1,6 +1,7 @@
 //! Times and durations for people.
 
 use chrono::{DateTime, FixedOffset, Local, TimeDelta};
+use cts_proto::run::v1::PhaseTimes;
 use cts_proto::time::{duration_from_wire, timestamp_from_wire};
 
 /// A moment of an answer, if it is known.
@@ -13,6 +14,11 @@ pub(super) fn local(at: DateTime<FixedOffset>) -> String {
     at.with_timezone(&Local)
         .format("%Y-%m-%d %H:%M:%S")
         .to_string()
+}
+
+/// The time of day in the time zone of this process, to the second.
+pub(super) fn time_of_day(at: DateTime<FixedOffset>) -> String {
+    at.with_timezone(&Local).format("%H:%M:%S").to_string()
 }
 
 /// In units that suit its length: `840 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`.
@@ -32,6 +38,21 @@ pub(super) fn duration(span: TimeDelta) -> String {
 pub(super) fn length(time: prost_types::Duration) -> String {
     let time = TimeDelta::from_std(duration_from_wire(Some(&time)));
     duration(time.unwrap_or(TimeDelta::MAX))
+}
+
+/// The phases of an attempt with their lengths, as in `init 1.1 s, apply 12.4 s`.
+pub(super) fn steps(phases: PhaseTimes) -> String {
+    let phases = [
+        ("queue", phases.queue),
+        ("render", phases.render),
+        ("init", phases.init),
+        ("validate", phases.validate),
+        ("plan", phases.plan),
+        ("apply", phases.apply),
+    ];
+    let phases = phases.into_iter();
+    let known = phases.filter_map(|(phase, took)| Some(format!("{phase} {}", length(took?))));
+    known.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

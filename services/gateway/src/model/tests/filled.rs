@@ -11,10 +11,11 @@ use cts_proto::json::Word;
 use cts_proto::log::v1::{LogLine, LogStream, ReadLogResponse};
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{
-    Diagnostic, DiagnosticSeverity, FollowRunsResponse, GetQueueResponse, KnownState,
-    ListRunsResponse, PhaseTimes, Planned, RemoteConfiguration, RemoteRun, RemoteWorkspace,
-    ResourceAction, ResourceChange, ResourceCounts, Run, RunDetails, RunKind, RunOutput, RunStatus,
-    StateAt, StateConflict, StateKeep, TerraformState, WaitingRuns,
+    AttemptEnding, AttemptRecord, Diagnostic, DiagnosticSeverity, FollowRunsResponse,
+    GetQueueResponse, KnownState, ListRunsResponse, PhaseTimes, Planned, RemoteConfiguration,
+    RemoteRun, RemoteWorkspace, ResourceAction, ResourceChange, ResourceCounts, Run, RunDetails,
+    RunKind, RunOutput, RunPhase, RunStatus, StateAt, StateConflict, StateKeep, TerraformState,
+    WaitingRuns,
 };
 use cts_proto::task::v1::{
     CurrentStateName, Decision, DecisionKind, Event, Explanation, Hold, KnownTerraformState, Loss,
@@ -227,6 +228,33 @@ pub(super) fn run() -> Run {
         requested_by: "token \"ci\"".into(),
         worker_id: "w-1-0197".into(),
         cause: vec!["web: +web-3".into()],
+        attempt_records: every::<AttemptEnding>()
+            .map(attempt)
+            .chain([AttemptRecord::default()])
+            .collect(),
+        phase: RunPhase::Apply.into(),
+        phase_since: Some(at(1, 0)),
+        triggered_at: Some(at(0, 0)),
+        blocked_since: Some(at(0, 0)),
+    }
+}
+
+fn attempt(ending: i32) -> AttemptRecord {
+    AttemptRecord {
+        number: 1,
+        worker_id: "w-1-0197".into(),
+        worker: "w-1".into(),
+        ending,
+        leased_at: Some(at(1, 0)),
+        renewed_at: Some(at(1, 500_000_000)),
+        ended_at: Some(at(2, 0)),
+        phases: details().phases,
+        error: "could not apply".into(),
+        phase: RunPhase::Plan.into(),
+        retry_after: Some(Duration {
+            seconds: 5,
+            nanos: 0,
+        }),
     }
 }
 

@@ -6,7 +6,7 @@ use cts_proto::cluster::v1::{
     GetOverviewResponse, ObservedData, OverviewMember, OverviewWatcher, OverviewWorker, Problem,
     WorkerCondition,
 };
-use cts_proto::run::v1::GetQueueResponse;
+use cts_proto::run::v1::{GetQueueResponse, RunPhase};
 use cts_proto::task::v1::{
     CurrentState, CurrentStateName, Decision, DecisionKind, Explanation, TaskPhase, TaskState,
 };
@@ -21,6 +21,8 @@ pub(super) fn current_state(name: i32) -> CurrentState {
         text: "apply".into(),
         run_id: RUN.into(),
         worker: "w-1".into(),
+        phase: RunPhase::Apply.into(),
+        phase_since: Some(at(1, 0)),
     }
 }
 

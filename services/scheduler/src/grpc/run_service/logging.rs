@@ -39,6 +39,7 @@ impl RunEndpoint {
         let failure = completed.failure.as_ref();
         let code = code(completion);
         let summary = completion.details.as_ref().map(|details| &details.summary);
+        let attempts = completed.attempt;
         let changes = summary.and_then(|summary| summary.resources);
         let changes = changes.map(|changes| changes.to_string());
         let took = summary.map(|summary| summary.phases.total());
@@ -77,11 +78,11 @@ impl RunEndpoint {
                 tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, "infrastructure of a deleted task destroyed");
             }
             (_, RunStatus::Succeeded) if self.first_pass.has(task) => {
-                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, "task completed");
+                tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, attempts, "task completed");
                 self.first_pass.ended(task, false);
             }
             (_, RunStatus::Succeeded) => {
-                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, changes, took, "task completed");
+                tracing::info!(target: "tasksmanager", task_name = %task, run.id = %run, changes, took, attempts, "task completed");
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if lacks_variable(task, error) => {
                 tracing::error!(target: "ctrl", task_name = %task, error, run.id = %run, code, "error initializing task");

@@ -116,7 +116,9 @@ mod tests {
             finished_at: None,
             requested_by: None,
             worker: None,
+            phase: None,
             trace: None,
+            cause: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::{RunCause, RunKind, RunStatus};
 use cts_core::{Chain, FrozenInput, RunTrace, TaskCheck, TaskName, ViewId};
 use cts_store::{EnqueueRequest, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
 use tokio::time::Instant;
@@ -171,6 +171,7 @@ impl LeaderLoop {
                 tick: None,
                 check_key,
                 trace: None,
+                cause: None,
             },
             EnqueueReason::Change { first, tick } => EnqueueRequest {
                 task: name,
@@ -186,8 +187,28 @@ impl LeaderLoop {
                 tick: (tick && !first).then(|| self.context.identities.event_id()),
                 check_key: None,
                 trace: self.trace(task.cause.as_ref()),
+                cause: Some(self.run_cause(task.cause.as_ref(), (first, tick))),
             },
         }
+    }
+
+    /// The cause that is stored with a run of a change.
+    fn run_cause(&self, cause: Option<&Cause>, (takeover, tick): (bool, bool)) -> RunCause {
+        let mut noted = RunCause {
+            tick,
+            takeover,
+            ..RunCause::default()
+        };
+        if let Some(cause) = cause {
+            let waited = self.started.elapsed().saturating_sub(cause.since);
+            let waited = TimeDelta::from_std(waited).ok();
+            noted.triggered_at = waited.map(|waited| self.context.clock.now() - waited);
+            for line in &cause.lines {
+                noted.note(line);
+            }
+            noted.more_changes = noted.more_changes.saturating_add(cause.more_lines);
+        }
+        noted
     }
 
     /// The trace of a run with this cause; `None` without tracing.
@@ -313,6 +334,7 @@ mod tests {
             tick: None,
             check_key: None,
             trace: None,
+            cause: None,
         }
     }
 

@@ -1,13 +1,16 @@
 //! Results of queueing: lines of the log, decisions of tasks and figures.
 
 use cts_core::runs::{EnqueueDecision, RunKind, RunStatus};
-use cts_core::{TaskName, losses_text};
+use cts_core::{TaskName, excerpt, losses_text};
 use cts_store::{EnqueueRequest, Enqueued, Unchanged};
 use tokio::time::Instant;
 
 use super::LeaderLoop;
 use crate::metrics::Skipped;
 use crate::planner::Decision;
+
+/// Characters of the cause of a run in the log.
+const CAUSE_LOGGED: usize = 300;
 
 impl LeaderLoop {
     /// Logs, counts and notes what the store has decided.
@@ -65,17 +68,23 @@ impl LeaderLoop {
         }
     }
 
-    /// The cause of a run in the log.
-    fn cause(&self, request: &EnqueueRequest) -> &'static str {
+    /// The cause of a run in the log: its triggers and the changes of data, folded if they are long.
+    fn cause(&self, request: &EnqueueRequest) -> String {
         if request.unchanged == Unchanged::Run {
-            "request"
-        } else if request.tick.is_some() {
-            "schedule"
-        } else if self.context.first_pass.has(&request.task) {
-            "first run under this leader"
-        } else {
-            "change"
+            return "request".to_owned();
         }
+        let Some(cause) = &request.cause else {
+            return "change".to_owned();
+        };
+        let is_first = cause.takeover || self.context.first_pass.has(&request.task);
+        let first = is_first.then(|| "first run under this leader".to_owned());
+        let tick = cause.tick.then(|| "schedule".to_owned());
+        let parts = first.into_iter().chain(tick).chain(cause.change_lines());
+        let text = parts.collect::<Vec<_>>().join("; ");
+        if text.is_empty() {
+            return "change".to_owned();
+        }
+        excerpt(&text, CAUSE_LOGGED)
     }
 
     /// Counts an input without a run, and follows the run of a change.

@@ -66,7 +66,7 @@ impl LeasedRun {
         }
     }
 
-    /// Renews the lease while Terraform may write. Returns when the lease is lost, at the latest when the
+    /// Renews the lease while Terraform may write, and reports each phase that lasts. Returns when the lease is lost, at the latest when the
     /// [`LeaseDeadlines`](cts_core::lease::LeaseDeadlines) require to give it up.
     pub(crate) async fn keep_lease(&self) -> LeaseEnd {
         loop {
@@ -76,6 +76,7 @@ impl LeasedRun {
                 biased;
                 () = sleep_until(give_up) => return LeaseEnd::Stalled,
                 () = sleep_until(self.moment(deadlines.renew_at())) => {}
+                () = self.phases.lasts_unreported() => {}
             }
             let mut tries = Tries::default();
             loop {
@@ -126,9 +127,12 @@ impl LeasedRun {
     }
 
     async fn try_to_renew(&self, tries: &mut Tries) -> Renewal {
-        let answer = timeout(RENEWAL, self.shared.scheduler.renew(&self.lease)).await;
+        let phase = self.phases.report();
+        let renewal = self.shared.scheduler.renew(&self.lease, phase.current());
+        let answer = timeout(RENEWAL, renewal).await;
         let cause = match answer {
             Ok(Ok((life, order))) => {
+                self.phases.confirm(phase);
                 self.note_order(order);
                 return Renewal::Granted(life);
             }

@@ -115,7 +115,7 @@ async fn a_server_that_cannot_do_it() {
 pub(super) const RUNS: &str = "GET /v1/runs?task=web&limit=10";
 pub(super) const LOG: &str = "GET /v1/runs/id-2/log?follow=true&format=ndjson&after=0";
 pub(super) const SHOW: &str = "GET /v1/runs/id-2";
-pub(super) const SHOW_WITH_CAUSE: &str = "GET /v1/runs/id-2?include=cause";
+pub(super) const SHOW_WITH_CAUSE: &str = "GET /v1/runs/id-2?include=cause,attempts";
 
 pub(super) fn a_run(id: &str, status: &str) -> Value {
     json!({

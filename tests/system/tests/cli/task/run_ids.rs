@@ -10,7 +10,7 @@ use super::{Conversation, ok, refused};
 
 #[tokio::test]
 async fn the_beginning_of_an_id_is_enough() {
-    const BEGINNING: &str = "GET /v1/runs/id-?include=cause";
+    const BEGINNING: &str = "GET /v1/runs/id-?include=cause,attempts";
     const ALL: &str = "GET /v1/runs?limit=1000";
     let unknown = || refused(404, "a run with id 'id-' does not exist");
     let list = |ids: &[&str]| {

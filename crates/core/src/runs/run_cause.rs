@@ -1,0 +1,134 @@
+//! The cause of a run, as its leader noted it when it queued the run.
+
+use chrono::serde::ts_microseconds_option;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::excerpt::excerpt;
+
+/// Changes that are noted of one run, at most; the others are only counted.
+pub const CHANGES_NOTED: usize = 10;
+
+/// Characters of a noted change.
+const CHANGE_LENGTH: usize = 200;
+
+/// The cause of a run that no request led to. Stored as JSON, so members are only added.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunCause {
+    /// When the first change or tick triggered the task; from there to the queue it was buffered.
+    #[serde(
+        with = "ts_microseconds_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub triggered_at: Option<DateTime<Utc>>,
+    /// Since when the shrink limit blocked the task, if it did until the run was queued.
+    #[serde(
+        with = "ts_microseconds_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub blocked_since: Option<DateTime<Utc>>,
+    /// The schedule of the task ticked.
+    #[serde(skip_serializing_if = "is_false")]
+    pub tick: bool,
+    /// The run has the first data of the task under a new leader: after a start, or after a takeover.
+    #[serde(skip_serializing_if = "is_false")]
+    pub takeover: bool,
+    /// Changes of views, such as `web: +web-3`; at most [`CHANGES_NOTED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
+    /// Number of further changes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_changes: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl RunCause {
+    /// Adds a change of a view.
+    pub fn note(&mut self, change: &str) {
+        let change = excerpt(change, CHANGE_LENGTH);
+        if self.changes.len() < CHANGES_NOTED {
+            self.changes.push(change);
+        } else {
+            self.more_changes = self.more_changes.saturating_add(1);
+        }
+    }
+
+    /// Adds a later cause, whose input replaces that of the queued run.
+    pub fn merge(&mut self, later: &Self) {
+        self.triggered_at = self.triggered_at.or(later.triggered_at);
+        self.blocked_since = self.blocked_since.or(later.blocked_since);
+        self.tick |= later.tick;
+        self.takeover |= later.takeover;
+        for change in &later.changes {
+            self.note(change);
+        }
+        self.more_changes = self.more_changes.saturating_add(later.more_changes);
+    }
+
+    /// The triggers other than changes of data, a line for each.
+    pub fn triggers(&self) -> impl Iterator<Item = &'static str> {
+        let takeover = self
+            .takeover
+            .then_some("first data under a new leader, after a start or a takeover");
+        let tick = self.tick.then_some("its schedule has ticked");
+        takeover.into_iter().chain(tick)
+    }
+
+    /// Changes of data, a line for each.
+    pub fn change_lines(&self) -> impl Iterator<Item = String> {
+        let more = self.more_changes;
+        let more = (more > 0).then(|| format!("and {more} more changes"));
+        self.changes.iter().cloned().chain(more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_merged_and_bounded() {
+        let moment = |second| DateTime::from_timestamp(second, 0);
+        let mut cause = RunCause {
+            triggered_at: moment(1),
+            tick: true,
+            ..RunCause::default()
+        };
+        for number in 0..30 {
+            let mut later = RunCause {
+                triggered_at: moment(2),
+                ..RunCause::default()
+            };
+            later.note(&format!("web: +web-{number}{}", "x".repeat(10_000)));
+            cause.merge(&later);
+        }
+        assert_eq!(cause.triggered_at, moment(1));
+        let lines: Vec<String> = cause.change_lines().collect();
+        assert_eq!(lines.len(), CHANGES_NOTED + 1);
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.chars().count() <= CHANGE_LENGTH + 1)
+        );
+        assert_eq!(lines[CHANGES_NOTED], "and 20 more changes");
+        let triggers: Vec<&str> = cause.triggers().collect();
+        assert_eq!(triggers, ["its schedule has ticked"]);
+    }
+
+    #[test]
+    fn a_stored_cause_is_short_and_one_of_a_later_version_is_read() {
+        assert_eq!(serde_json::to_string(&RunCause::default()).unwrap(), "{}");
+        let later: RunCause = serde_json::from_str(r#"{"tick":true,"moon":"full"}"#).unwrap();
+        assert!(later.tick && !later.takeover);
+    }
+}

@@ -1,0 +1,63 @@
+//! Phases of the work on a run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// What a worker does with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunPhase {
+    /// It prepares the task directory.
+    Render,
+    /// `terraform init`.
+    Init,
+    /// `terraform validate`.
+    Validate,
+    /// `terraform plan`.
+    Plan,
+    /// `terraform apply`, or a destruction.
+    Apply,
+}
+
+impl RunPhase {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] = [
+        Self::Render,
+        Self::Init,
+        Self::Validate,
+        Self::Plan,
+        Self::Apply,
+    ];
+
+    /// The spelling of the API and of the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Render => "render",
+            Self::Init => "init",
+            Self::Validate => "validate",
+            Self::Plan => "plan",
+            Self::Apply => "apply",
+        }
+    }
+
+    /// The phase of this spelling; `None` for one that only a later version knows.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.as_str() == text)
+    }
+}
+
+/// A phase that a worker reports with the renewal of its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CurrentPhase {
+    /// The phase.
+    pub phase: RunPhase,
+    /// How long it has lasted.
+    pub lasted: Duration,
+}
+
+/// Reads a phase, without one that only a later version knows.
+pub(super) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<RunPhase>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    Ok(text.and_then(|text| RunPhase::parse(&text)))
+}
