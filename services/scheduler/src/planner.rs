@@ -11,7 +11,8 @@
 //!   again costs no run;
 //! * the first complete input of a task that exists at the beginning is a trigger, even if the task has no
 //!   view. The first complete input of a later task is not a trigger, because its creator has requested the run
-//!   that it wants (docs/rest.md#creating-a-task, #updating-a-task);
+//!   that it wants (docs/rest.md#creating-a-task, #updating-a-task). The same holds for a task of the beginning
+//!   with a requested apply;
 //! * changes of a task that is being created are kept until it is created. If the run of its creation was
 //!   queued by an earlier leader, something may have changed since, so its first complete input is kept as a
 //!   change as well;

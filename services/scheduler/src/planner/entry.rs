@@ -224,6 +224,13 @@ impl Entry {
         self.frozen_meanwhile = false;
     }
 
+    /// An apply is requested, which stands for the first input: the task may have been enabled with it.
+    pub(super) fn leave_first_to_request(&mut self) {
+        self.first = false;
+        self.schedule = past_the_first(self.buffer_period);
+        self.cause = None;
+    }
+
     /// Replaces the requests; requests that are already known keep their deadlines.
     pub(super) fn ask(&mut self, requested: &[RequestedRun], deadline: Duration) {
         let known = std::mem::take(&mut self.requests);

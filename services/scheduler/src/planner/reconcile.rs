@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use cts_core::runs::RunKind;
 use cts_core::{Dependency, TaskName, ViewId};
 
 use super::Planner;
 use super::desired_task::{DesiredTask, TaskMode};
+use super::due::RequestedRun;
 use super::entry::{Entry, views_of};
 use super::tick::log_end_of_schedule;
 use super::watched_view::{WatchedView, is_complete};
@@ -57,6 +59,10 @@ impl Planner {
             }
             let deadline = now.saturating_add(self.request_timeout);
             if let Some(entry) = self.tasks.get_mut(name) {
+                let asks_for_apply = |asked: &RequestedRun| asked.kind == RunKind::Apply;
+                if is_takeover && task.requests.iter().any(asks_for_apply) {
+                    entry.leave_first_to_request();
+                }
                 entry.note_held(task.held, now);
                 entry.ask(&task.requests, deadline);
                 entry.refuse_without_values();

@@ -147,6 +147,20 @@ fn the_first_input_of_a_task_that_comes_later_triggers_nothing_and_the_next_does
 }
 
 #[test]
+fn an_apply_that_is_requested_before_a_leader_begins_is_the_first_run() {
+    let spec = task("t", &["web"], BufferPeriod::BUILT_IN);
+    let mut planner = Planner::new([&spec]);
+    let apply = requested(1, RunKind::Apply);
+    planner.reconcile([desired(&spec, TaskMode::Active, vec![apply])], at(0));
+    planner.observe(&id("web"), full(1, []), at(1)).unwrap();
+    let due = planner.take_due(at(1)).tasks;
+    assert_eq!(due.len(), 1, "{due:?}");
+    assert_eq!(due[0].reason, EnqueueReason::Request(apply));
+    planner.reconcile([active(&spec)], at(2));
+    assert_eq!(planner.next_due(), None);
+}
+
+#[test]
 fn a_task_whose_views_are_known_already_waits_for_the_next_change() {
     let old = task("old", &["web"], BufferPeriod::DISABLED);
     let new = task("new", &["web"], BufferPeriod::DISABLED);
