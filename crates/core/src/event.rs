@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hidden::without_secrets;
 use crate::identity::{EventId, RunId, TaskName};
-use crate::runs::ResourceCounts;
+use crate::runs::{ResourceCounts, RunCause};
 use crate::task::TaskSpec;
 
 /// How many of the newest events decide a task's status and are shown by default.
@@ -35,6 +35,8 @@ pub struct Event {
     pub remote_url: Option<String>,
     /// Caller that requested the run, for display; `None` if a change of data led to it.
     pub requested_by: Option<String>,
+    /// What led to the run, if that is known; `None` for a requested run.
+    pub cause: Option<RunCause>,
     /// Settings at the time of the run.
     pub config: EventConfig,
 }

@@ -195,5 +195,18 @@ pub async fn a_run_keeps_its_cause_with_those_that_are_merged<F: Fixture>() {
         ..RunFilter::default()
     };
     let listed = scene.store().runs(&all).await;
-    assert_eq!(listed.expect("runs are listed")[0].cause, Some(expected));
+    let listed = listed.expect("runs are listed");
+    assert_eq!(listed[0].cause, Some(expected.clone()));
+
+    while scene.state("a").await.events.is_empty() {
+        let lease = scene.lease().await;
+        let wait = scene.failed(&lease, "no").await.next_due;
+        scene.advance(wait.expect("it is tried again"));
+    }
+    let events = scene.state("a").await.events;
+    assert_eq!(events[0].cause, Some(expected));
+    let retry = scene.lease().await;
+    scene.applied(&retry).await;
+    let events = scene.state("a").await.events;
+    assert_eq!(events[0].cause, Some(RunCause::of_retry()));
 }

@@ -7,3 +7,4 @@ ALTER TABLE runs ADD COLUMN run_phase TEXT;          -- what that worker does, a
 ALTER TABLE runs ADD COLUMN run_phase_since BIGINT;  -- since when
 ALTER TABLE runs ADD COLUMN ended_attempts TEXT;     -- JSON: ended attempts, oldest first; the newest one may be missing
 ALTER TABLE runs ADD COLUMN cause TEXT;              -- JSON: what led to the run; NULL if that is not known
+ALTER TABLE events ADD COLUMN cause TEXT;            -- JSON: what led to the run of the event; NULL if that is not known

@@ -64,11 +64,12 @@ async fn applied(
             WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $6 AND r.status IS NOT DISTINCT FROM 'running'
               AND r.kind = 'apply' AND r.task_name = task.name
             RETURNING r.id, r.task_name, r.incarnation, r.input_hash, r.started_at, r.finished_at,
-                      r.attempts, r.requested_by, task.event_config
+                      r.attempts, r.requested_by, r.cause, task.event_config
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                config, summary, requested_by)
-            SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config, $7, requested_by
+                                config, summary, requested_by, cause)
+            SELECT $3, task_name, incarnation, id, TRUE, started_at, finished_at, event_config, $7,
+                   requested_by, cause
             FROM closed
         ), last_applied AS (
             UPDATE tasks t
@@ -140,6 +141,7 @@ async fn applied(
             resources: completion.resources(),
             remote_url: completion.remote_url(),
             requested_by: None,
+            cause: None,
             config,
         }),
         task,

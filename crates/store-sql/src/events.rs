@@ -14,8 +14,9 @@ pub async fn store(c: &mut dyn Connection, event: &Event) -> Result<(), StoreErr
         "store an event",
         "-- complete, cancel_run: the event
         INSERT INTO events (id, task_name, run_id, success, start_time, end_time, error, config,
-                            incarnation, summary, requested_by)
-        SELECT $1, $2, id, $4, $5, $6, $7, $8, incarnation, summary, requested_by FROM runs WHERE id = $3",
+                            incarnation, summary, requested_by, cause)
+        SELECT $1, $2, id, $4, $5, $6, $7, $8, incarnation, summary, requested_by, cause
+        FROM runs WHERE id = $3",
     )
     .bind(event.id)
     .bind(&event.task_name)
@@ -52,7 +53,7 @@ pub async fn states(
         SELECT t.name, t.enabled, t.event_config, t.held, t.last_check, t.state_conflict,
                t.state_conflict_at, t.state_keep,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
-               e.config, e.summary, e.requested_by
+               e.config, e.summary, e.requested_by, e.cause
         FROM tasks t
         LEFT JOIN {events}
         WHERE t.phase IN ('ready', 'deleting')
@@ -76,7 +77,7 @@ pub async fn state(
         SELECT t.name, t.enabled, t.event_config, t.held, t.last_check, t.state_conflict,
                t.state_conflict_at, t.state_keep,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
-               e.config, e.summary, e.requested_by
+               e.config, e.summary, e.requested_by, e.cause
         FROM tasks t
         LEFT JOIN events e ON e.task_name = t.name AND e.incarnation = t.incarnation
         WHERE t.name = $1 AND t.phase IN ('ready', 'deleting')

@@ -194,7 +194,7 @@ const RUNS: &str = "-- export: runs; index runs_one_queued
            CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
            CASE WHEN lost THEN {greatest}(attempts - 1, 0) ELSE attempts END AS attempts,
            CASE WHEN pointless THEN updated_at ELSE finished_at END AS finished_at,
-           errors, epoch, due_at, started_at, created_at, updated_at, requested_by, trace,
+           errors, epoch, due_at, started_at, created_at, updated_at, requested_by, trace, cause,
            NULL AS holder, leased_epoch, leased_at, leased_by, NULL AS run_phase, ended_attempts
     FROM (SELECT r.*, r.status = 'running' AS lost,
                  r.status IN ('queued', 'running') AND t.name IS NULL
@@ -211,7 +211,7 @@ const RUNS: &str = "-- export: runs; index runs_one_queued
 
 const EVENTS: &str = "-- export: events
     SELECT position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config,
-           summary, requested_by
+           summary, requested_by, cause
     FROM events ORDER BY position";
 
 const TICK_EVENTS: &str = "-- export: events of ticks

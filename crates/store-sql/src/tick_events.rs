@@ -125,6 +125,7 @@ mod tests {
             resources: None,
             remote_url: None,
             requested_by: None,
+            cause: None,
             config: EventConfig {
                 providers: Vec::new(),
                 services: Vec::new(),

@@ -1,9 +1,10 @@
 //! The end of an attempt.
 
-use cts_core::runs::{Plan, RunKind};
+use cts_core::runs::{Plan, RunCause, RunKind};
 use cts_core::{LeaseEpoch, RunId};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
+use cts_store::enqueue::stored_cause;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteQueryResult;
@@ -108,7 +109,7 @@ async fn end(
                     due_at: now.saturating_add(span_micros(wait)),
                     settings: settings_of(connection, end.completion.run).await?,
                     trace: None,
-                    cause: None,
+                    cause: stored_cause(Some(&RunCause::of_retry()))?,
                 };
                 insert_run(connection, retry, now).await?;
             }

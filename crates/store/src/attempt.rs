@@ -286,6 +286,7 @@ impl Attempt {
             remote_url: completion.remote_url(),
             // Stored from the row of the run.
             requested_by: None,
+            cause: None,
             config: self.event_config.clone(),
         }
     }

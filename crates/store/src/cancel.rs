@@ -232,6 +232,7 @@ impl CancelSituation {
                     remote_url: None,
                     // Stored from the row of the run.
                     requested_by: None,
+                    cause: None,
                     config: event_config.unwrap_or_else(no_config),
                 });
                 CancelWrites::Withdraw {

@@ -7,7 +7,7 @@ mod states;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{RunPhase, RunStatus, RunSummary, WaitContext};
+use cts_core::runs::{RunCause, RunPhase, RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::{
     Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RemoteRuns, RunId, RunInput,
@@ -308,6 +308,7 @@ pub fn event(row: &dyn Columns) -> Result<Event, StoreError> {
         resources: summary.resources,
         remote_url: summary.remote_url,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
+        cause: row.json_if_any("cause")?,
         config,
     })
 }
@@ -326,6 +327,10 @@ pub fn tick_event(row: &dyn Columns) -> Result<Event, StoreError> {
         resources: None,
         remote_url: None,
         requested_by: None,
+        cause: Some(RunCause {
+            tick: true,
+            ..RunCause::default()
+        }),
         config: row.json("config")?,
     })
 }

@@ -34,6 +34,9 @@ pub struct RunCause {
     /// The run has the first data of the task under a new leader: after a start, or after a takeover.
     #[serde(skip_serializing_if = "is_false")]
     pub takeover: bool,
+    /// The run before it failed for good, and its data is tried again.
+    #[serde(skip_serializing_if = "is_false")]
+    pub retry: bool,
     /// Changes of views, such as `web: +web-3`; at most [`CHANGES_NOTED`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
@@ -53,6 +56,14 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl RunCause {
+    /// The cause of a run that tries the data of a failed one again.
+    pub fn of_retry() -> Self {
+        Self {
+            retry: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds a change of a view.
     pub fn note(&mut self, change: &str) {
         let change = excerpt(change, CHANGE_LENGTH);
@@ -69,6 +80,7 @@ impl RunCause {
         self.blocked_since = self.blocked_since.or(later.blocked_since);
         self.tick |= later.tick;
         self.takeover |= later.takeover;
+        self.retry |= later.retry;
         for change in &later.changes {
             self.note(change);
         }
@@ -81,14 +93,27 @@ impl RunCause {
             .takeover
             .then_some("first data under a new leader, after a start or a takeover");
         let tick = self.tick.then_some("its schedule has ticked");
-        takeover.into_iter().chain(tick)
+        let retry = self.retry.then_some("tries again after a failed run");
+        takeover.into_iter().chain(tick).chain(retry)
     }
 
     /// Changes of data, a line for each.
     pub fn change_lines(&self) -> impl Iterator<Item = String> {
-        let more = self.more_changes;
+        self.some_change_lines(CHANGES_NOTED)
+    }
+
+    /// The triggers, and at most so many changes of data.
+    pub fn lines(&self, most: usize) -> Vec<String> {
+        let triggers = self.triggers().map(str::to_owned);
+        triggers.chain(self.some_change_lines(most)).collect()
+    }
+
+    fn some_change_lines(&self, most: usize) -> impl Iterator<Item = String> {
+        let left_out = self.changes.len().saturating_sub(most);
+        let left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
+        let more = self.more_changes.saturating_add(left_out);
         let more = (more > 0).then(|| format!("and {more} more changes"));
-        self.changes.iter().cloned().chain(more)
+        self.changes.iter().take(most).cloned().chain(more)
     }
 }
 
@@ -121,8 +146,12 @@ mod tests {
                 .all(|line| line.chars().count() <= CHANGE_LENGTH + 1)
         );
         assert_eq!(lines[CHANGES_NOTED], "and 20 more changes");
-        let triggers: Vec<&str> = cause.triggers().collect();
-        assert_eq!(triggers, ["its schedule has ticked"]);
+        let lines = cause.lines(1);
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            (lines[0].as_str(), lines[2].as_str()),
+            ("its schedule has ticked", "and 29 more changes")
+        );
     }
 
     #[test]

@@ -404,6 +404,10 @@ pub struct Event {
     /// Caller that requested the run, as a text for display; empty if a change of data led to it.
     #[prost(string, tag = "13")]
     pub requested_by: ::prost::alloc::string::String,
+    /// What led to the run, a line for each trigger and for the first changes of data, as texts for display; empty for a
+    /// requested run, and if it is not known.
+    #[prost(string, repeated, tag = "14")]
+    pub cause: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Fate of a task's infrastructure when the task is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -16,6 +16,9 @@ use super::expression::expression_text;
 use super::macros::{same_fields, same_words};
 use super::timestamp_to_wire;
 
+/// Changes that an event names, so that a list of events stays short.
+const EVENT_CHANGES: usize = 3;
+
 /// A stored task for the wire. Its revision and its phase are for the caller to add.
 pub fn task_from_spec(spec: &TaskSpec, origin: TaskOrigin) -> proto::Task {
     proto::Task {
@@ -118,5 +121,9 @@ pub fn event_to_wire(event: Event) -> proto::Event {
         resources: event.resources.map(counts_to_wire),
         remote_url: event.remote_url.unwrap_or_default(),
         requested_by: event.requested_by.unwrap_or_default(),
+        cause: event
+            .cause
+            .map(|cause| cause.lines(EVENT_CHANGES))
+            .unwrap_or_default(),
     }
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use cts_core::Event;
-use cts_core::runs::Plan;
+use cts_core::runs::{Plan, RunCause};
 use cts_store::StoreError;
 use cts_store::attempt::AttemptEnd;
+use cts_store::enqueue::stored_cause;
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
@@ -29,11 +30,11 @@ pub(super) async fn succeed(
                 ended_attempts = $8,
                 holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
-            RETURNING id, task_name, incarnation, input_hash, started_at, requested_by
+            RETURNING id, task_name, incarnation, input_hash, started_at, requested_by, cause
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                config, summary, requested_by)
-            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5, $6, requested_by FROM closed
+                                config, summary, requested_by, cause)
+            SELECT $4, task_name, incarnation, id, TRUE, started_at, $3, $5, $6, requested_by, cause FROM closed
         ), last_applied AS (
             UPDATE tasks t
             SET last_applied = closed.input_hash, tried_input = closed.input_hash,
@@ -114,11 +115,12 @@ pub(super) async fn give_up(
                 summary = $11, findings = $12,
                 ended_attempts = $14, holder = NULL, expires_at = NULL
             WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'
-            RETURNING id, task_name, incarnation, input_hash, started_at, settings, requested_by
+            RETURNING id, task_name, incarnation, input_hash, started_at, settings, requested_by, cause
         ), event AS (
             INSERT INTO events (id, task_name, incarnation, run_id, success, start_time, end_time,
-                                error, config, summary, requested_by)
-            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7, $11, requested_by FROM closed
+                                error, config, summary, requested_by, cause)
+            SELECT $5, task_name, incarnation, id, FALSE, started_at, $4, $6, $7, $11, requested_by, cause
+            FROM closed
         ), counted AS (
             UPDATE tasks t
             SET failures = failures + CASE WHEN $8 IS NULL THEN 0 ELSE 1 END,
@@ -129,12 +131,13 @@ pub(super) async fn give_up(
             FROM closed WHERE t.name = closed.task_name
         ), retried AS (
             INSERT INTO runs (id, task_name, incarnation, input_hash, status, due_at, created_at,
-                              updated_at, settings)
+                              updated_at, settings, cause)
             SELECT $8, task_name, incarnation, input_hash, 'queued', $9, $4, $4,
                    coalesce(
                        (SELECT s.successor FROM settings_successors s
                         WHERE s.number = closed.settings),
-                       settings)
+                       settings),
+                   $15
             FROM closed
             WHERE $8::UUID IS NOT NULL
         )
@@ -154,6 +157,7 @@ pub(super) async fn give_up(
     .bind(findings)
     .bind(withheld)
     .bind(encoded(ENCODE, &end.records)?)
+    .bind(stored_cause(Some(&RunCause::of_retry()))?)
     .fetch_one(&mut **transaction)
     .await
     .map_err(failed_to("close a run"))?;

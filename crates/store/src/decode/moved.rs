@@ -103,6 +103,7 @@ pub fn run_row(columns: &dyn Columns) -> Result<RunRow, StoreError> {
         updated_at: row.integer("updated_at")?,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
         trace: row.json_if_any("trace")?,
+        cause: row.json_if_any("cause")?,
         attempt_records: attempt::attempts(columns)?,
     })
 }

@@ -1,6 +1,6 @@
 //! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive unchanged.
 
-use cts_core::runs::{AttemptRecord, Plan, RunDetails, RunKind, RunStatus};
+use cts_core::runs::{AttemptRecord, Plan, RunCause, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
     Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RemoteRun, RunId,
@@ -150,6 +150,8 @@ pub struct RunRow {
     pub requested_by: Option<String>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,
+    /// What led to it, if that is known.
+    pub cause: Option<RunCause>,
     /// Records of its attempts, oldest first. The attempt that the move cuts off is not among them.
     pub attempt_records: Vec<AttemptRecord>,
 }

@@ -157,6 +157,8 @@ struct EventObject<'a> {
     remote_url: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     requested_by: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    cause: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -191,6 +193,7 @@ impl<'a> EventObject<'a> {
             resources: event.resources,
             remote_url: &event.remote_url,
             requested_by: &event.requested_by,
+            cause: &event.cause,
         })
     }
 }

@@ -376,5 +376,6 @@ fn event(name: &str, provider: &str, age: i64, is_errored: bool) -> Event {
         resources: None,
         remote_url: String::new(),
         requested_by: String::new(),
+        cause: Vec::new(),
     }
 }

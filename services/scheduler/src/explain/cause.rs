@@ -37,6 +37,8 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
         // The first run of a task has no other cause.
         let noted = RunCause {
             takeover: noted.takeover && applied.is_some(),
+            // A line of its own names the failed run.
+            retry: false,
             ..noted.clone()
         };
         lines.extend(noted.triggers().map(str::to_owned));

@@ -31,24 +31,33 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
 /// A table of events; with the addresses of remote runs if there are any.
 fn listing(events: &[Event]) -> String {
     if events.iter().all(|event| event.remote_url.is_none()) {
-        let header = ["STARTED", "TOOK", "RESULT", "RUN", "ERROR"];
+        let header = ["STARTED", "TOOK", "RESULT", "RUN", "CAUSE", "ERROR"];
         return table(header, events.iter().map(row));
     }
     let row = |event: &Event| {
-        let [started, took, result, run, error] = row(event);
+        let [started, took, result, run, cause, error] = row(event);
         let url = event.remote_url.clone().unwrap_or_default();
-        [started, took, result, run, url, error]
+        [started, took, result, run, url, cause, error]
     };
-    let header = ["STARTED", "TOOK", "RESULT", "RUN", "REMOTE RUN", "ERROR"];
+    let header = [
+        "STARTED",
+        "TOOK",
+        "RESULT",
+        "RUN",
+        "REMOTE RUN",
+        "CAUSE",
+        "ERROR",
+    ];
     table(header, events.iter().map(row))
 }
 
-fn row(event: &Event) -> [String; 5] {
+fn row(event: &Event) -> [String; 6] {
     [
         local(event.start_time),
         duration(event.end_time - event.start_time),
         result(event).to_owned(),
         run_of(event).to_owned(),
+        cause_of(event),
         first_line(event),
     ]
 }
@@ -57,6 +66,17 @@ fn row(event: &Event) -> [String; 5] {
 fn run_of(event: &Event) -> &str {
     let run = event.other.get("run_id").and_then(Value::as_str);
     run.unwrap_or_default()
+}
+
+/// What led to its run, as far as that is known.
+fn cause_of(event: &Event) -> String {
+    let requested_by = event.other.get("requested_by").and_then(Value::as_str);
+    if let Some(caller) = requested_by {
+        return format!("requested by {caller}");
+    }
+    let lines = event.other.get("cause").and_then(Value::as_array);
+    let lines = lines.into_iter().flatten().filter_map(Value::as_str);
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 /// How a run ended, in a word.

@@ -382,6 +382,7 @@ pub(super) fn task_state() -> TaskState {
             resources: Some(counts()),
             remote_url: REMOTE_URL.into(),
             requested_by: "token \"ci\"".into(),
+            cause: vec!["web: +web-3".into()],
         }],
         hold: Some(hold()),
         check_error: "error tf-init for 'web': no such module".into(),

@@ -260,7 +260,11 @@ async fn one_task_for_a_program() {
 
 #[tokio::test]
 async fn events_of_a_task() {
-    let server = Conversation::with([status_of_web()]).await;
+    let mut events = events();
+    events[0]["cause"] = json!(["tries again after a failed run", "web: +web-3"]);
+    events[1]["requested_by"] = "token \"ci\"".into();
+    let answer = ok(json!({"web": status("web", "errored", &events)}));
+    let server = Conversation::with([answer]).await;
     assert_snapshot!(server.run(cts(&["events", "web"]), &[EVENTS]).await);
 }
 
