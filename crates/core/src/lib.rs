@@ -122,7 +122,7 @@ pub use module_variables::VariableProblem;
 pub use outage::Outage;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
-pub use reachability::{Reachability, Reachable, Unreachable, plain_reason};
+pub use reachability::{CallBegun, Reachability, Reachable, Unreachable, plain_reason};
 pub use regexp::{InvalidRegexp, Regexp};
 pub use remote::{
     DEFAULT_REMOTE_HOSTNAME, RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace,

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Local, TimeDelta, Utc};
@@ -29,7 +30,13 @@ struct Shared {
     peer: String,
     clock: Arc<dyn Clock>,
     outage: Mutex<Option<Ongoing>>,
+    /// Beginnings and ends of outages so far.
+    turns: AtomicU64,
 }
+
+/// When a call began: how it ends says nothing about an outage that began or ended later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallBegun(u64);
 
 /// The present outage.
 #[derive(Debug)]
@@ -66,14 +73,26 @@ impl Reachability {
             peer: peer.into(),
             clock,
             outage: Mutex::default(),
+            turns: AtomicU64::new(0),
         }))
+    }
+
+    /// A call begins.
+    pub fn begin(&self) -> CallBegun {
+        CallBegun(self.0.turns.load(Ordering::SeqCst))
     }
 
     /// Notes a failed call; its reason is `None` if there was no answer. Returns the line that is due: with the first
     /// failure of an outage, and each minute, with the last reason.
-    pub fn fails(&self, reason: Option<String>) -> Option<Unreachable> {
+    pub fn fails(&self, call: CallBegun, reason: Option<String>) -> Option<Unreachable> {
         let now = self.0.clock.now();
         let mut outage = self.0.outage.lock();
+        if outage.is_none() {
+            if call != self.begin() {
+                return None;
+            }
+            self.0.turns.fetch_add(1, Ordering::SeqCst);
+        }
         let ongoing = Ongoing::fails(&mut outage, reason, now)?;
         let reason = ongoing.reason.as_deref().unwrap_or(SILENT);
         Some(Unreachable {
@@ -83,9 +102,15 @@ impl Reachability {
         })
     }
 
-    /// Notes an answer. Returns the line that is due if an outage is over.
-    pub fn answers(&self) -> Option<Reachable> {
-        let ended = self.0.outage.lock().take()?;
+    /// Notes the answer to a call. Returns the line that is due if an outage is over.
+    pub fn answers(&self, call: CallBegun) -> Option<Reachable> {
+        let mut outage = self.0.outage.lock();
+        if call != self.begin() {
+            return None;
+        }
+        let ended = outage.take()?;
+        self.0.turns.fetch_add(1, Ordering::SeqCst);
+        drop(outage);
         let lasted = self.0.clock.now().signed_duration_since(ended.since);
         Some(Reachable {
             peer: self.0.peer.clone(),
@@ -220,18 +245,18 @@ mod tests {
         let (clock, peer) = postgres();
         let mut lines = 0;
         for _second in 0..150 {
-            lines += usize::from(peer.fails(Some(refused())).is_some());
+            lines += usize::from(peer.fails(peer.begin(), Some(refused())).is_some());
             clock.advance(1);
         }
         assert_eq!(lines, 3, "at once, after one minute, after two");
         assert!(peer.is_in_outage());
-        let over = peer.answers().unwrap();
+        let over = peer.answers(peer.begin()).unwrap();
         assert_eq!(
             over.to_string(),
             "Postgres at db:5432 is reachable again after 150s"
         );
         assert_eq!(over.failures, 150);
-        assert_eq!(peer.answers(), None);
+        assert_eq!(peer.answers(peer.begin()), None);
         assert!(!peer.is_in_outage());
     }
 
@@ -246,7 +271,7 @@ mod tests {
             (None, "connection refused"),
         ] {
             assert_eq!(
-                peer.fails(reason).unwrap().to_string(),
+                peer.fails(peer.begin(), reason).unwrap().to_string(),
                 format!("Postgres at db:5432 is unreachable: {shown}; since {since}; trying again")
             );
             clock.advance(60);
@@ -257,19 +282,36 @@ mod tests {
     fn clones_share_one_outage() {
         let (_clock, peer) = postgres();
         let clone = peer.clone();
-        assert!(peer.fails(Some(refused())).is_some());
-        assert_eq!(clone.fails(Some(refused())), None);
-        assert!(clone.answers().is_some());
-        assert_eq!(peer.answers(), None);
+        assert!(peer.fails(peer.begin(), Some(refused())).is_some());
+        assert_eq!(clone.fails(clone.begin(), Some(refused())), None);
+        assert!(clone.answers(clone.begin()).is_some());
+        assert_eq!(peer.answers(peer.begin()), None);
+    }
+
+    #[test]
+    fn calls_from_before_the_begin_or_the_end_of_an_outage_say_nothing_about_it() {
+        let (_clock, peer) = postgres();
+        let slow = peer.begin();
+        assert!(peer.fails(peer.begin(), Some(refused())).is_some());
+        assert_eq!(peer.answers(slow), None);
+        let [later, timed_out] = [peer.begin(); 2];
+        assert_eq!(
+            peer.fails(peer.begin(), Some(refused())),
+            None,
+            "the outage goes on"
+        );
+        assert!(peer.answers(later).is_some());
+        assert_eq!(peer.fails(timed_out, None), None, "it is over");
+        assert!(!peer.is_in_outage());
     }
 
     #[test]
     fn a_clock_that_is_set_back_silences_nothing() {
         let (clock, peer) = postgres();
-        assert!(peer.fails(Some(refused())).is_some());
+        assert!(peer.fails(peer.begin(), Some(refused())).is_some());
         clock.advance(-3600);
-        assert!(peer.fails(Some(refused())).is_some());
-        assert_eq!(peer.answers().unwrap().lasted, Duration::ZERO);
+        assert!(peer.fails(peer.begin(), Some(refused())).is_some());
+        assert_eq!(peer.answers(peer.begin()).unwrap().lasted, Duration::ZERO);
     }
 
     #[derive(Debug, thiserror::Error)]

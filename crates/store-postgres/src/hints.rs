@@ -154,12 +154,13 @@ impl Ear {
 
     /// Whether a connection can be made, which the pool would go on trying for.
     async fn is_reachable(&self) -> bool {
+        let call = self.server_log.get().map(ServerLog::begin);
         let Ok(connected) = timeout(CONNECT_LIMIT, self.target.try_to_connect()).await else {
             return false;
         };
         let connected = connected.map_err(failed_to("receive hints"));
-        if let Some(log) = self.server_log.get() {
-            log.note(connected.as_ref().err());
+        if let Some((log, call)) = self.server_log.get().zip(call) {
+            log.note(call, connected.as_ref().err());
         }
         connected.is_ok()
     }

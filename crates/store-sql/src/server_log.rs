@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use cts_core::{Clock, Reachability, plain_reason};
+use cts_core::{CallBegun, Clock, Reachability, plain_reason};
 use cts_store::StoreError;
 
 /// Logs whether the server can be reached: an outage is one line, with a reminder each minute and a line at its end.
@@ -17,18 +17,23 @@ impl ServerLog {
         Self(Reachability::new(name, clock))
     }
 
+    /// A call begins.
+    pub fn begin(&self) -> CallBegun {
+        self.0.begin()
+    }
+
     /// Notes how a call has ended, for a line if one is due. Other failures than an unreachable server say nothing
     /// about it: a pool without free connections fails, too.
-    pub fn note(&self, failure: Option<&StoreError>) {
+    pub fn note(&self, call: CallBegun, failure: Option<&StoreError>) {
         match failure {
             Some(StoreError::Unreachable { source, .. }) => {
-                if let Some(line) = self.0.fails(reason(&**source)) {
+                if let Some(line) = self.0.fails(call, reason(&**source)) {
                     tracing::warn!(target: "database", "{line}");
                 }
             }
             Some(_) => {}
             None => {
-                if let Some(line) = self.0.answers() {
+                if let Some(line) = self.0.answers(call) {
                     tracing::info!(target: "database", failed_calls = line.failures, "{line}");
                 }
             }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cts_core::access::AuditRecord;
-use cts_core::{Clock, JournalPart, LeaderEpoch};
+use cts_core::{CallBegun, Clock, JournalPart, LeaderEpoch};
 use cts_store::{Continuity, LeaderError, Settlement, StoreError, Timeline, Vouched};
 use opentelemetry::metrics::Meter;
 use tokio::time::error::Elapsed;
@@ -71,12 +71,13 @@ impl<D: Database> SqlStore<D> {
         intent: Intent,
         durability: Durability,
     ) -> Result<Box<dyn Session>, StoreError> {
+        let call = self.call_begun();
         let begun = self.in_time(self.database.begin(intent, durability)).await;
         if begun.is_ok() {
             // No answer yet: a connection that was idle for a moment may have ended.
             return begun;
         }
-        self.noted(begun)
+        self.note(call, begun)
     }
 
     /// Limits the time of a call that may be given up, while the server is known to be unreachable.
@@ -105,12 +106,23 @@ impl<D: Database> SqlStore<D> {
         self.database.close().await;
     }
 
-    /// Notes whether the server has answered.
-    fn noted<T, E: Failure>(&self, answer: Result<T, E>) -> Result<T, E> {
-        if let Some(server) = &self.server {
-            server.note(answer.as_ref().err().and_then(Failure::store));
+    /// A call of the server begins.
+    fn call_begun(&self) -> Option<CallBegun> {
+        self.server.as_ref().map(ServerLog::begin)
+    }
+
+    /// Notes whether the server has answered a call.
+    fn note<T, E: Failure>(&self, call: Option<CallBegun>, answer: Result<T, E>) -> Result<T, E> {
+        if let Some((server, call)) = self.server.as_ref().zip(call) {
+            server.note(call, answer.as_ref().err().and_then(Failure::store));
         }
         answer
+    }
+
+    /// Makes a call, and notes whether the server has answered it.
+    async fn noted<T, E: Failure>(&self, call: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let begun = self.call_begun();
+        self.note(begun, call.await)
     }
 
     /// The error of a call that did not end in time.
@@ -127,12 +139,12 @@ impl<D: Database> SqlStore<D> {
 impl<D: Database> Continuity for SqlStore<D> {
     async fn timeline(&self) -> Result<Timeline, StoreError> {
         let _call = self.calls.begin(Intent::Read);
-        self.noted(self.database.timeline().await)
+        self.noted(self.database.timeline()).await
     }
 
     async fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.vouch(part).await)
+        self.noted(self.database.vouch(part)).await
     }
 
     async fn settle(
@@ -141,7 +153,7 @@ impl<D: Database> Continuity for SqlStore<D> {
         lease: Duration,
     ) -> Result<Settlement, LeaderError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.settle(leader, lease).await)
+        self.noted(self.database.settle(leader, lease)).await
     }
 }
 
@@ -156,6 +168,7 @@ macro_rules! call {
                 $crate::database::Intent::$intent,
                 $crate::database::Durability::$durability,
             );
+            let call = $store.call_begun();
             let mut session = $store.begin(intent, durability).await?;
             let limit = $store.database.limit($crate::database::Length::$length);
             let work = async {
@@ -167,7 +180,7 @@ macro_rules! call {
             let answer = tokio::time::timeout(limit, work).await;
             session.end($crate::database::outcome(&answer)).await;
             let answer = answer.unwrap_or_else(|elapsed| Err($store.late(elapsed).into()));
-            let answer = $store.noted(answer);
+            let answer = $store.note(call, answer);
             tries += 1;
             if tries == $crate::store::TRIES || !$crate::database::is_repeatable(&answer) {
                 break answer;

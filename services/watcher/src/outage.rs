@@ -46,7 +46,7 @@ impl ConsulOutage {
             views.of_outage.insert(view.clone());
             views.now.len()
         };
-        if let Some(line) = self.consul.fails(Some(reason)) {
+        if let Some(line) = self.consul.fails(self.consul.begin(), Some(reason)) {
             tracing::warn!(views, "{line}");
         }
     }
@@ -60,7 +60,7 @@ impl ConsulOutage {
             }
             std::mem::take(&mut views.of_outage).len()
         };
-        if let Some(line) = self.consul.answers() {
+        if let Some(line) = self.consul.answers(self.consul.begin()) {
             tracing::info!(views, "{line}");
         }
     }

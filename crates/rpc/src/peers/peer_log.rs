@@ -82,7 +82,7 @@ impl PeerLog {
     ) -> Line {
         let Err(reason) = verdict else {
             let was_lost = self.lost.remove(&socket);
-            return match self.all.answers() {
+            return match self.all.answers(self.all.begin()) {
                 Some(line) => Line::Over(line.to_string()),
                 None if was_lost || before == Health::Unknown => Line::Healthy,
                 None => Line::Nothing,
@@ -91,7 +91,7 @@ impl PeerLog {
         if others.healthy == 0 && others.unknown == 0 {
             // Its end is the end of the earlier losses, too.
             self.lost.clear();
-            let line = self.all.fails(Some(reason.to_string()));
+            let line = self.all.fails(self.all.begin(), Some(reason.to_string()));
             return line.map_or(Line::Nothing, |line| Line::Outage(line.to_string()));
         }
         match before {

@@ -43,12 +43,13 @@ impl<D: Database> Store for SqlStore<D> {
         time_to_live: Duration,
     ) -> Result<Leadership, StoreError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.lead(member, epoch, time_to_live).await)
+        self.noted(self.database.lead(member, epoch, time_to_live))
+            .await
     }
 
     async fn resign(&self, member: &Member) -> Result<(), StoreError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.resign(member).await)
+        self.noted(self.database.resign(member)).await
     }
 
     async fn members(&self, within: Duration) -> Result<Vec<MemberState>, StoreError> {
@@ -152,7 +153,7 @@ impl<D: Database> Store for SqlStore<D> {
         archive: ArchiveId,
     ) -> Result<PendingDeletions, LeaderError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.reset_tasks(leader, archive).await)
+        self.noted(self.database.reset_tasks(leader, archive)).await
     }
 
     async fn archives(&self) -> Result<Vec<Archive>, StoreError> {
@@ -190,7 +191,7 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn version(&self) -> Result<String, StoreError> {
         let _call = self.calls.begin(Intent::Read);
-        self.noted(self.in_time(self.database.version()).await)
+        self.noted(self.in_time(self.database.version())).await
     }
 
     async fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError> {
@@ -207,12 +208,12 @@ impl<D: Database> Store for SqlStore<D> {
         requests: Vec<EnqueueRequest>,
     ) -> Result<Vec<Enqueued>, LeaderError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.enqueue(leader, requests).await)
+        self.noted(self.database.enqueue(leader, requests)).await
     }
 
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.acquire(claim).await)
+        self.noted(self.database.acquire(claim)).await
     }
 
     async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError> {
@@ -229,7 +230,7 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn complete(&self, completion: Completion) -> Result<Completed, LeaseError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.complete(completion).await)
+        self.noted(self.database.complete(completion)).await
     }
 
     async fn cancel_run(
@@ -251,7 +252,7 @@ impl<D: Database> Store for SqlStore<D> {
         each: &[ExpiredLeases],
     ) -> Result<Vec<Requeued>, LeaderError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.reap(leader, each).await)
+        self.noted(self.database.reap(leader, each)).await
     }
 
     async fn release_all(&self) -> Result<Vec<Requeued>, StoreError> {
@@ -315,7 +316,7 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn prune(&self, retention: Retention) -> Result<u64, StoreError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.prune(retention).await)
+        self.noted(self.database.prune(retention)).await
     }
 
     async fn append_log(
@@ -326,7 +327,8 @@ impl<D: Database> Store for SqlStore<D> {
         lines: Vec<LogLine>,
     ) -> Result<(), LeaseError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.append_log(run, holder, epoch, lines).await)
+        self.noted(self.database.append_log(run, holder, epoch, lines))
+            .await
     }
 
     async fn read_log(
@@ -344,10 +346,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn publish(&self, hints: &[Hint]) -> Result<(), StoreError> {
         let _call = self.calls.begin(Intent::Statement);
-        self.noted(self.database.publish(hints).await)
+        self.noted(self.database.publish(hints)).await
     }
 
     async fn listen(&self) -> Result<Option<HintStream>, StoreError> {
-        self.noted(self.database.listen().await)
+        self.noted(self.database.listen()).await
     }
 }

@@ -27,11 +27,11 @@ impl<D: Database> Housekeeping for SqlStore<D> {
 
     async fn log_space(&self) -> Result<u64, StoreError> {
         let _call = self.calls.begin(Intent::Read);
-        self.noted(self.database.log_space().await)
+        self.noted(self.database.log_space()).await
     }
 
     async fn remove_logs(&self, bytes: u64) -> Result<RemovedLogs, StoreError> {
         let _call = self.calls.begin(Intent::Transaction);
-        self.noted(self.database.remove_logs(bytes).await)
+        self.noted(self.database.remove_logs(bytes)).await
     }
 }

@@ -71,7 +71,7 @@ impl<'a> Waiting<'a> {
         loop {
             let failure = match attempt().await {
                 Ok(value) => {
-                    if let Some(line) = outage.and_then(|outage| outage.answers()) {
+                    if let Some(line) = outage.and_then(|outage| outage.answers(outage.begin())) {
                         tracing::info!(target: "cli", "{line}");
                     }
                     return Ok(value);
@@ -84,7 +84,7 @@ impl<'a> Waiting<'a> {
             let outage = outage.get_or_insert_with(|| {
                 Reachability::new(missing.peer, Arc::clone(&self.process_env.clock))
             });
-            if let Some(line) = outage.fails(Some(missing.reason)) {
+            if let Some(line) = outage.fails(outage.begin(), Some(missing.reason)) {
                 let code = failure.code().as_str();
                 tracing::warn!(target: "cli", code, "{line}");
                 self.tell(&line.to_string())?;
