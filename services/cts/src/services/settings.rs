@@ -215,8 +215,9 @@ pub(crate) fn scheduler(
 /// The task blocks as a member registers them, but for the packing of their modules, and how that is done.
 pub(crate) fn declared(config: &Config, shape: Shape) -> (Vec<TaskSpec>, Modules) {
     let mut tasks = config.tasks.clone();
+    let engine = required_engine(config, shape);
     for task in &mut tasks {
-        require_engine(task, config, shape);
+        require_engine(task, &engine);
     }
     if !takes_bundles(config, shape) {
         return (tasks, Modules::InPlace);
@@ -252,30 +253,34 @@ fn common_settings(config: &Config, options: &SchedulerOptions) -> BTreeMap<Stri
     ])
 }
 
-/// Requires the engine and its configured version of the worker; one process has only one version.
-fn require_engine(task: &mut TaskSpec, config: &Config, shape: Shape) {
-    let requirement = &mut task.requirement;
+/// The engine of the worker, and its configured version; one process has only one version.
+fn required_engine(config: &Config, shape: Shape) -> (&'static str, Option<String>) {
     if config.terraform_cloud.is_some() {
-        REMOTE_DRIVER.clone_into(&mut requirement.driver);
-        requirement.version = None;
-        return;
+        return (REMOTE_DRIVER, None);
     }
     let driver = &config.driver;
-    driver.engine.driver().clone_into(&mut requirement.driver);
-    requirement.version = match shape {
+    let version = match shape {
         Shape::Embedded => None,
         Shape::Cluster => driver.version.clone(),
     };
+    (driver.engine.driver(), version)
+}
+
+/// Requires an engine of the worker.
+fn require_engine(task: &mut TaskSpec, (driver, version): &(&'static str, Option<String>)) {
+    (*driver).clone_into(&mut task.requirement.driver);
+    task.requirement.version.clone_from(version);
 }
 
 /// Makes tasks of what callers of the API declare, as the configuration would.
 pub(crate) fn task_reader(config: &Config, process_env: &ProcessEnv, shape: Shape) -> TaskReader {
     let declared = DeclaredTasks::new(config, &process_env.current_dir);
-    let config = config.clone();
+    // The whole configuration would have the tasks of the file a second time.
+    let engine = required_engine(config, shape);
     let clock = Arc::clone(&process_env.clock);
     TaskReader::new(move |draft| {
         let mut task = declared.read(draft, clock.now())?;
-        require_engine(&mut task, &config, shape);
+        require_engine(&mut task, &engine);
         Ok(task)
     })
 }

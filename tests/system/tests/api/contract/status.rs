@@ -114,6 +114,7 @@ async fn events(scene: &Scene) {
         let mut members: Vec<&str> = event.keys().map(String::as_str).collect();
         members.sort_unstable();
         let expected = [
+            "cause",
             "config",
             "end_time",
             "error",
