@@ -35,7 +35,7 @@ pub struct Event {
     pub remote_url: Option<String>,
     /// Caller that requested the run, for display; `None` if a change of data led to it.
     pub requested_by: Option<String>,
-    /// What led to the run, if that is known; `None` for a requested run.
+    /// The cause of the run, if that is known; `None` for a requested run.
     pub cause: Option<RunCause>,
     /// Settings at the time of the run.
     pub config: EventConfig,

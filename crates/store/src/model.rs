@@ -276,7 +276,7 @@ pub struct RunRecord {
     pub requested_by: Option<String>,
     /// The worker that holds its lease, while it is running.
     pub worker: Option<WorkerId>,
-    /// What that worker does, and since when, as far as it reported that.
+    /// Work of that worker, and since when, as far as it reported that.
     pub phase: Option<(RunPhase, DateTime<Utc>)>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,

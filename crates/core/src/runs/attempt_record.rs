@@ -68,7 +68,7 @@ pub struct AttemptRecord {
     /// How long its phases took, as its worker reported; a worker that fell silent reported none.
     #[serde(default)]
     pub phases: PhaseTimes,
-    /// What the worker did at its last renewal, if its end was not reported.
+    /// Work of the worker at its last renewal, if its end was not reported.
     #[serde(
         default,
         deserialize_with = "run_phase::known",

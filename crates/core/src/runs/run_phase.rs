@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a worker does with a run.
+/// Work of a worker on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunPhase {
-    /// It prepares the task directory.
+    /// Preparing the task directory.
     Render,
     /// `terraform init`.
     Init,

@@ -235,7 +235,7 @@ pub struct RenewRunRequest {
     /// The worker that holds the lease, as it named itself when it acquired the run.
     #[prost(string, tag = "3")]
     pub worker_id: ::prost::alloc::string::String,
-    /// What the worker does now; not set by an earlier version, and between two phases.
+    /// Present work of the worker; not set by an earlier version, and between two phases.
     #[prost(enumeration = "RunPhase", tag = "4")]
     pub phase: i32,
     /// How long it has been doing that.
@@ -952,7 +952,7 @@ pub struct Run {
     #[prost(message, repeated, tag = "20")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub attempt_records: ::prost::alloc::vec::Vec<AttemptRecord>,
-    /// What its worker does, as it reported last; not set unless it is running.
+    /// Work of its worker, as it reported last; not set unless it is running.
     #[prost(enumeration = "RunPhase", tag = "21")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     #[serde(with = "crate::json::Words::<crate::run::v1::RunPhase>")]
@@ -1033,7 +1033,7 @@ pub struct AttemptRecord {
     #[serde(rename = "retry_after_ms")]
     #[serde(with = "crate::json::milliseconds", skip_serializing_if = "Option::is_none")]
     pub retry_after: ::core::option::Option<::prost_types::Duration>,
-    /// What the worker did when it renewed its lease last; not set if it reported nothing, and for an attempt whose end it
+    /// Work of the worker when it renewed its lease last; not set if it reported nothing, and for an attempt whose end it
     /// reported.
     #[prost(enumeration = "RunPhase", tag = "11")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
@@ -1158,7 +1158,7 @@ impl StateKeep {
         }
     }
 }
-/// What a worker does with a run.
+/// Work of a worker on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum RunPhase {

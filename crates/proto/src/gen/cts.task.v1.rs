@@ -318,7 +318,7 @@ pub struct CurrentState {
     #[prost(string, tag = "6")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     pub worker: ::prost::alloc::string::String,
-    /// What that worker does, as it reported last; not set without a worker, and of a worker of an earlier version.
+    /// Work of that worker, as it reported last; not set without a worker, and of a worker of an earlier version.
     #[prost(enumeration = "super::super::run::v1::RunPhase", tag = "7")]
     #[serde(skip_serializing_if = "crate::json::is_empty")]
     #[serde(with = "crate::json::Words::<crate::run::v1::RunPhase>")]
@@ -404,7 +404,7 @@ pub struct Event {
     /// Caller that requested the run, as a text for display; empty if a change of data led to it.
     #[prost(string, tag = "13")]
     pub requested_by: ::prost::alloc::string::String,
-    /// What led to the run, a line for each trigger and for the first changes of data, as texts for display; empty for a
+    /// Cause of the run, a line for each trigger and for the first changes of data, as texts for display; empty for a
     /// requested run, and if it is not known.
     #[prost(string, repeated, tag = "14")]
     pub cause: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,

@@ -62,8 +62,8 @@ impl Attempt {
 /// The attempts of a row of `runs`, oldest first, as many as are recorded.
 ///
 /// The newest one is not in `ended_attempts` while it goes on, and if it succeeded in the ordinary way or a scheduler
-/// of an earlier version has stored its end. It follows from the columns of its lease then, as far as these are about
-/// the last grant.
+/// of an earlier version has stored its end. Its record then follows from the columns of its lease, as far as these are
+/// about the last grant.
 pub fn attempts(row: &dyn Columns) -> Result<Vec<AttemptRecord>, StoreError> {
     let row = Fields::new(row, "read the attempts of a run", "runs").keyed_by_id("id")?;
     let mut records: Vec<AttemptRecord> = row.json_if_any("ended_attempts")?.unwrap_or_default();

@@ -150,7 +150,7 @@ pub struct RunRow {
     pub requested_by: Option<String>,
     /// Its trace, if it has one.
     pub trace: Option<RunTrace>,
-    /// What led to it, if that is known.
+    /// Its cause, if that is known.
     pub cause: Option<RunCause>,
     /// Records of its attempts, oldest first. The attempt that the move cuts off is not among them.
     pub attempt_records: Vec<AttemptRecord>,

@@ -68,7 +68,7 @@ fn run_of(event: &Event) -> &str {
     run.unwrap_or_default()
 }
 
-/// What led to its run, as far as that is known.
+/// The cause of its run, as far as that is known.
 fn cause_of(event: &Event) -> String {
     let requested_by = event.other.get("requested_by").and_then(Value::as_str);
     if let Some(caller) = requested_by {
