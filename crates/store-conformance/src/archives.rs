@@ -157,6 +157,11 @@ pub async fn what_a_reset_removes_is_archived<F: Fixture>() {
     }
     assert_eq!(contents[3]["task_name"], "a");
     assert_eq!(contents[5]["line"], "two \"quoted\" \u{1F600} ${x}");
+    for row in &contents[6..10] {
+        for member in ["summary", "requested_by", "cause"] {
+            assert!(row.get(member).is_some(), "{member} of {row}");
+        }
+    }
     // Page by page it is the same.
     let mut paged = Vec::new();
     while let next = rows(&scene, archive, (paged.len() as u64, 4)).await

@@ -34,14 +34,15 @@ const TABLES: [(&str, &str, &str); 6] = [
     ),
     (
         "events",
-        "position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config",
+        "position, id, task_name, incarnation, run_id, success, start_time, end_time, error, config, summary, \
+         requested_by, cause",
         "position",
     ),
     (
         "runs",
         "id, task_name, incarnation, kind, destroys, no_retry, requested, status, input_hash, attempts, errors, epoch, \
          due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan, \
-         summary, findings, remote_run, leased_epoch, leased_at, leased_by, ended_attempts",
+         summary, findings, remote_run, requested_by, leased_epoch, leased_at, leased_by, ended_attempts, cause",
         "id",
     ),
 ];

@@ -158,7 +158,8 @@ impl Scheduler {
         Ok(leases?)
     }
 
-    /// Renews a lease, and reports what this worker does. Returns its new time to live, and the order to stop its run, if any.
+    /// Renews a lease, and reports the phase of the run. Returns its new time to live, and the order to stop its run, if
+    /// any.
     pub(crate) async fn renew(
         &self,
         lease: &Lease,

@@ -66,8 +66,8 @@ impl LeasedRun {
         }
     }
 
-    /// Renews the lease while Terraform may write, and reports each phase that lasts. Returns when the lease is lost, at the latest when the
-    /// [`LeaseDeadlines`](cts_core::lease::LeaseDeadlines) require to give it up.
+    /// Renews the lease while Terraform may write, and reports each phase that lasts. Returns when the lease is lost, at
+    /// the latest when the [`LeaseDeadlines`](cts_core::lease::LeaseDeadlines) require to give it up.
     pub(crate) async fn keep_lease(&self) -> LeaseEnd {
         loop {
             let deadlines = self.deadlines();
