@@ -17,6 +17,7 @@ use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
 use crate::journal::Journal;
+use crate::lease::log_lines::FailedRuns;
 use crate::metrics::Metrics;
 use crate::options::{Driver, Options};
 use crate::redaction::Redactors;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     /// The moment from which the times of leases are counted.
     pub(crate) started: Instant,
     pub(crate) requests: Requests,
+    pub(crate) failed_runs: FailedRuns,
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) metrics: Metrics,
     pub(crate) traces: Traces,

@@ -23,6 +23,7 @@ use crate::calls::scheduler::Scheduler;
 use crate::calls::{RETRIES, is_outage};
 use crate::journal::Journal;
 use crate::lease::leased_run::LeasedRun;
+use crate::lease::log_lines::FailedRuns;
 use crate::lease::work::work_on;
 use crate::metrics::{self, Metrics};
 use crate::options::{Dependencies, Options, ShutdownTokens};
@@ -95,6 +96,7 @@ impl Worker {
             directories: parking_lot::Mutex::default(),
             started: Instant::now(),
             requests: Requests::default(),
+            failed_runs: FailedRuns::default(),
             redactors: Redactors::default(),
             metrics: Metrics::new(&signals.meter),
             traces: signals.traces,

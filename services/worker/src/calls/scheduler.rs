@@ -58,6 +58,15 @@ pub(crate) struct Scheduler {
     pub(crate) reports: Arc<Mutex<Outage>>,
 }
 
+/// Answer to the report of an attempt's end; the default is an answer that has not arrived.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reported {
+    /// Whether the trace of the run is kept, if the scheduler decides that.
+    pub(crate) keep_trace: Option<bool>,
+    /// Another attempt at the run follows.
+    pub(crate) is_queued: bool,
+}
+
 impl Scheduler {
     /// Waits for a run. `request_id` names this call among those of the worker.
     pub(crate) async fn acquire(&self, request_id: String) -> Result<Option<Lease>, Status> {
@@ -315,8 +324,7 @@ impl Scheduler {
 
     /// Reports the end of an attempt; tries again until an answer comes, without end.
     ///
-    /// Safe to repeat: a report that had arrived is refused the second time. Returns whether the trace of the run is
-    /// kept, if the scheduler decides that.
+    /// Safe to repeat: a report that had arrived is refused the second time.
     pub(crate) async fn complete(
         &self,
         lease: &Lease,
@@ -328,7 +336,7 @@ impl Scheduler {
         }: Ended,
         log: Vec<OutputLine>,
         held_for: Duration,
-    ) -> Result<Option<bool>, Status> {
+    ) -> Result<Reported, Status> {
         let mut outcome = convert::outcome_to_wire(outcome);
         if let proto::complete_run_request::Outcome::Failed(failed) = &mut outcome {
             failed.is_final = is_final;
@@ -364,11 +372,15 @@ impl Scheduler {
                         run.id = %lease.run,
                         "the lease is over: an earlier report of its end has arrived, or it was taken back"
                     );
-                    return Ok(None);
+                    return Ok(Reported::default());
                 }
                 answer => {
                     self.reports.lock().works();
-                    return Ok(answer?.into_inner().keep_trace);
+                    let answer = answer?.into_inner();
+                    return Ok(Reported {
+                        keep_trace: answer.keep_trace,
+                        is_queued: answer.status() == proto::RunStatus::Queued,
+                    });
                 }
             }
         }

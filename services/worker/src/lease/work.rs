@@ -13,6 +13,7 @@ use crate::attempt::attempt;
 use crate::attempt::ended::Ended;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::leased_run::renewal::LeaseEnd;
+use crate::lease::log_lines::AttemptLines;
 use crate::lease::run_log::RunLog;
 
 /// A run that takes longer than this is logged as going on, again and again.
@@ -20,14 +21,7 @@ const LONG: Duration = Duration::from_mins(1);
 
 /// Works on the run to its end. Returns when the report has arrived or has become pointless.
 pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
-    tracing::info!(
-        task_name = run.lease.task_name,
-        run.id = %run.lease.run,
-        lease.epoch = run.lease.epoch.get(),
-        kind = run.lease.kind.as_ref().ok().map(|kind| kind.as_str()),
-        attempt = run.lease.attempt,
-        "run started"
-    );
+    let lines = AttemptLines::begin(&run);
     let log = RunLog::new(run.shared.console.clone());
     if let Err(end) = Box::pin(run.confirm(stop)).await {
         return Box::pin(give_back_unused(&run, end, &log, stop)).await;
@@ -71,8 +65,9 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
     run.leave();
     done.cancel();
     measure(&run, &ended, lost);
-    log_end(&run, &ended);
+    let end_line = lines.end(&run, &ended);
     let Some(outcome) = to_be_reported(ended.outcome, lost) else {
+        end_line.reported(&run, false);
         tracing::warn!(
             task_name = run.lease.task_name,
             run.id = %run.lease.run,
@@ -94,7 +89,10 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
             shipping.await;
         }
         let word = outcome_word(&ended.outcome);
-        run.report(ended, &log, lost.is_none()).await?;
+        let reported = run.report(ended, &log, lost.is_none()).await;
+        let is_queued = reported.as_ref().is_ok_and(|reported| reported.is_queued);
+        end_line.reported(&run, is_queued);
+        reported?;
         run.note_end(word).await;
         Ok(())
     });
@@ -111,28 +109,8 @@ fn log_still_running(run: &LeasedRun) {
     );
 }
 
-/// Says how the attempt has ended; the scheduler logs the error of one that has failed.
-fn log_end(run: &LeasedRun, ended: &Ended) {
-    let summary = ended.details.as_ref().map(|details| &details.summary);
-    let changes = summary.and_then(|summary| summary.resources);
-    tracing::info!(
-        task_name = run.lease.task_name,
-        run.id = %run.lease.run,
-        attempt = run.lease.attempt,
-        result = outcome_word(&ended.outcome),
-        changes = changes.map(|changes| changes.to_string()),
-        took = ?milliseconds(run.acquired.elapsed()),
-        "run ended"
-    );
-}
-
 const fn whole_seconds(duration: Duration) -> Duration {
     Duration::from_secs(duration.as_secs())
-}
-
-/// Without the digits that say nothing.
-fn milliseconds(duration: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn measure(run: &LeasedRun, ended: &Ended, lost: Option<LeaseEnd>) {

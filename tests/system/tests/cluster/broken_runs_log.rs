@@ -22,13 +22,21 @@ resource "terraform_data" "recorded" {
 /// Size of a disk that is full after a moment.
 const DISK: u64 = 8 << 20;
 
-/// Waits until a run of the task has failed, so that it has this number of events; returns the log since `marks`.
-async fn failed(cluster: &Cluster, marks: &Marks<'_>, name: &str, events: usize) -> String {
+/// Waits until a run of the task has failed in this number of attempts, so that it has this number of events; returns the
+/// log since `marks`.
+async fn failed(
+    cluster: &Cluster,
+    marks: &Marks<'_>,
+    name: &str,
+    (events, attempts): (usize, u32),
+) -> String {
     let newest = &cluster.api(0).wait_for_events(name, events).await[0];
     assert_eq!(newest["success"], false, "{newest}");
     let line = "error running task";
     marks.until_logged(cluster, "scheduler", line).await;
-    marks.lines(cluster)
+    let last = format!("attempt={attempts} result=failed");
+    marks.until_logged(cluster, "worker", &last).await;
+    marks.lines_of_a_fault(cluster)
 }
 
 #[tokio::test]
@@ -50,20 +58,20 @@ async fn each_reason_of_failed_runs_is_named_in_a_line_of_an_attempt_and_one_of_
 
     let marks = Marks::of(&cluster, &FIRST_OF_EACH);
     consul.register_service("api", "api-1", 1, &[], &[]).await;
-    let log = failed(&cluster, &marks, "mistaken", 2).await;
+    let log = failed(&cluster, &marks, "mistaken", (2, 1)).await;
     insta::assert_snapshot!("module_with_a_mistake", log);
 
     let marks = Marks::of(&cluster, &FIRST_OF_EACH);
     consul
         .register_service("web", "web-1", 1, &[], &["broken"])
         .await;
-    let log = failed(&cluster, &marks, "pool", 2).await;
+    let log = failed(&cluster, &marks, "pool", (2, 3)).await;
     insta::assert_snapshot!("module_that_fails_to_apply", log);
 
     let marks = Marks::of(&cluster, &FIRST_OF_EACH);
     fs::remove_file(site.path().join("other/terraform")).unwrap();
     consul.register_service("web", "web-1", 1, &[], &[]).await;
-    let log = failed(&cluster, &marks, "pool", 3).await;
+    let log = failed(&cluster, &marks, "pool", (3, 3)).await;
     insta::assert_snapshot!("terraform_is_gone", log);
 }
 
@@ -114,7 +122,7 @@ async fn a_full_disk_of_a_worker_is_the_reason_of_its_failed_runs() {
     consul
         .register_service("web", "web-2", 2, &[], &[&long])
         .await;
-    let log = failed(&cluster, &marks, "pool", 2).await;
+    let log = failed(&cluster, &marks, "pool", (2, 3)).await;
     insta::assert_snapshot!("disk_is_full", log);
 
     let marks = Marks::of(&cluster, &FIRST_OF_EACH);

@@ -1,5 +1,6 @@
 //! Lines that processes log from one moment on, for snapshots.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use cts_testkit::eventually;
@@ -29,6 +30,23 @@ const NOT_SHOWN: [&str; 3] = [
     "retrieved 0 Terraform handlers for task",
 ];
 
+/// Parts of lines that each run and each start of a process has, whether something is wrong or not.
+const ORDINARY: [&str; 10] = [
+    "scheduler: run queued: ",
+    ": executing task: ",
+    ": task completed: ",
+    ": error running task: ",
+    "worker: run started: ",
+    "worker: run ended: ",
+    "cli: ",
+    "cts: a service begins: ",
+    "driver.terraform: ",
+    "ctrl: initializing driver factory",
+];
+
+/// Further lines of a process about one fault, at most.
+const LINES_OF_A_FAULT: usize = 3;
+
 /// Lengths of the logs at one moment.
 pub(crate) struct Marks<'a>(Vec<(Named<'a>, usize)>);
 
@@ -48,6 +66,23 @@ impl<'a> Marks<'a> {
             lines.extend(further.iter().map(|line| format!("  {line}")));
         }
         lines.join("\n")
+    }
+
+    /// As [`lines`](Self::lines), about one fault: besides the ordinary lines, each of which stands there once, a process
+    /// has at most [`LINES_OF_A_FAULT`].
+    pub(crate) fn lines_of_a_fault(&self, cluster: &Cluster) -> String {
+        let lines = self.lines(cluster);
+        let (mut seen, mut further) = (HashSet::new(), 0);
+        for line in lines.lines() {
+            let ordinary = ORDINARY.iter().find(|part| line.contains(**part));
+            match ordinary {
+                _ if !line.starts_with(' ') => (seen, further) = Default::default(),
+                Some(part) if seen.insert(part) => {}
+                Some(_) | None => further += 1,
+            }
+            assert!(further <= LINES_OF_A_FAULT, "{line}\n{lines}");
+        }
+        lines
     }
 
     /// Waits until a process has logged the text.

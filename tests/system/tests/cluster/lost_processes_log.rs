@@ -39,7 +39,7 @@ async fn a_worker_killed_in_mid_apply_is_a_line_that_names_it_its_task_and_its_r
     marks
         .until_logged(&scene.cluster, "other worker", "run ended")
         .await;
-    insta::assert_snapshot!(marks.lines(&scene.cluster));
+    insta::assert_snapshot!(marks.lines_of_a_fault(&scene.cluster));
     let scheduler = scene.cluster.output(Service::Scheduler, 0);
     let names_it = |line: &str| line.contains("a worker was lost") && line.contains(&id);
     assert!(scheduler.lines().any(names_it), "{scheduler}");
@@ -71,7 +71,7 @@ async fn a_killed_leader_is_a_line_of_each_process_that_calls_it() {
         let back = "the peer is healthy";
         marks.until_logged(&scene.cluster, name, back).await;
     }
-    insta::assert_snapshot!(marks.lines(&scene.cluster));
+    insta::assert_snapshot!(marks.lines_of_a_fault(&scene.cluster));
 }
 
 #[tokio::test]
@@ -96,5 +96,5 @@ async fn a_queue_without_a_worker_is_a_warning_with_the_reason_and_a_line_when_o
     scene.settled_events().await;
     let over = "workers take due runs again";
     marks.until_logged(&scene.cluster, "scheduler", over).await;
-    insta::assert_snapshot!(marks.lines(&scene.cluster));
+    insta::assert_snapshot!(marks.lines_of_a_fault(&scene.cluster));
 }

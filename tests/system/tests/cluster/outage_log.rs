@@ -60,7 +60,7 @@ async fn an_outage_of_postgres_is_a_line_of_each_process_and_no_error_for_each_r
         marks.until_logged(&scene.cluster, service, back).await;
     }
     scene.wait_until_api_answers(0).await;
-    let lines = marks.lines(&scene.cluster);
+    let lines = marks.lines_of_a_fault(&scene.cluster);
     insta::assert_snapshot!(lines);
 
     // Nothing complains afterwards.
@@ -100,7 +100,7 @@ async fn an_outage_of_consul_is_a_line_however_many_views_there_are() {
     consul.restart().await;
     let back = "is reachable again";
     marks.until_logged(&cluster, "watcher", back).await;
-    let lines = marks.lines(&cluster);
+    let lines = marks.lines_of_a_fault(&cluster);
     insta::assert_snapshot!(lines);
 
     consul

@@ -10,6 +10,7 @@ use tonic::Status;
 use super::LeasedRun;
 use crate::attempt::ended::Ended;
 use crate::attempt_spans::EndedAttempt;
+use crate::calls::scheduler::Reported;
 use crate::lease::run_log::RunLog;
 use crate::lease::work::outcome_word;
 
@@ -21,9 +22,9 @@ const RENEWALS_FOR_A_REPORT: u32 = 30;
 impl LeasedRun {
     /// Renews the lease until the end of the run is confirmed, the lease is lost for good, or this worker has
     /// to end: after the order to stop the lease has one more life.
-    pub(crate) async fn keep_until_reported(
+    pub(crate) async fn keep_until_reported<T>(
         &self,
-        report: impl Future<Output = Result<(), Status>>,
+        report: impl Future<Output = Result<T, Status>>,
         stop: &CancellationToken,
     ) {
         let mut report = std::pin::pin!(report);
@@ -63,7 +64,7 @@ impl LeasedRun {
         ended: Ended,
         log: &RunLog,
         whole_log: bool,
-    ) -> Result<(), Status> {
+    ) -> Result<Reported, Status> {
         // Lines that are too many for one message go ahead; the rest is stored with the end of the run.
         let mut parts: Vec<_> = chunks(log.take(), |line| line.text.len()).collect();
         // A plan may need the whole message.
@@ -87,9 +88,9 @@ impl LeasedRun {
             failed: matches!(ended.outcome, AttemptOutcome::Failed(_)),
         };
         let held_for = self.acquired.elapsed();
-        let completed = scheduler.complete(&self.lease, ended, last, held_for).await;
-        let keep = completed.as_ref().ok().copied().flatten();
+        let reported = scheduler.complete(&self.lease, ended, last, held_for).await;
+        let keep = reported.as_ref().ok().and_then(|answer| answer.keep_trace);
         self.spans.export(keep, attempt);
-        completed.map(drop)
+        reported
     }
 }
