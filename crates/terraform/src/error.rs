@@ -42,6 +42,8 @@ pub enum CommandFailure {
         stderr: String,
         /// Whether a stop had been requested.
         interrupted: bool,
+        /// Whether `validate` finds the errors of this `init`, too.
+        confirmed: bool,
     },
     /// Terraform took longer than this step may, and was stopped.
     #[error(
@@ -153,7 +155,7 @@ impl CommandError {
     pub fn is_final(&self) -> bool {
         match (&self.failure, self.step) {
             (CommandFailure::Invalid { diagnostics }, _) => !asks_for_init(diagnostics),
-            (CommandFailure::Exit { stderr, .. }, Step::Init) => has_only_syntax_errors(stderr),
+            (CommandFailure::Exit { confirmed, .. }, Step::Init) => *confirmed,
             _ => false,
         }
     }
@@ -182,7 +184,7 @@ impl CommandError {
 }
 
 /// Whether a text names `terraform init` or `tofu init`.
-fn asks_for_init(text: &str) -> bool {
+pub(crate) fn asks_for_init(text: &str) -> bool {
     // Terraform wraps its texts and draws a frame in front of each line.
     let words: Vec<_> = text
         .split(|c: char| c.is_whitespace() || c == '│')
@@ -193,35 +195,12 @@ fn asks_for_init(text: &str) -> bool {
     words.windows(2).any(asks)
 }
 
-/// Summaries of errors in the text of a module, which `init` reports before it fetches anything.
-const SYNTAX_ERRORS: [&str; 16] = [
-    "Argument or block definition required",
-    "Attribute redefined",
-    "Duplicate output definition",
-    "Duplicate resource",
-    "Duplicate variable declaration",
-    "Invalid argument name",
-    "Invalid block definition",
-    "Invalid character",
-    "Invalid expression",
-    "Invalid multi-line string",
-    "Missing item separator",
-    "Missing newline after argument",
-    "Missing required argument",
-    "Unclosed configuration block",
-    "Unsupported argument",
-    "Unsupported block type",
-];
-
-/// Whether the text has errors, and each is one of [`SYNTAX_ERRORS`].
-fn has_only_syntax_errors(stderr: &str) -> bool {
-    let lines = stderr.lines();
-    let errors = lines.filter_map(|line| {
+/// Summaries of the errors in Terraform's text.
+pub(crate) fn summaries(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
         let line = line.trim_start_matches(['│', ' ']);
         line.strip_prefix("Error: ").map(str::trim_end)
-    });
-    let mut errors = errors.peekable();
-    errors.peek().is_some() && errors.all(|error| SYNTAX_ERRORS.contains(&error))
+    })
 }
 
 impl fmt::Display for CommandError {
@@ -290,6 +269,7 @@ mod tests {
                 status: ExitStatus::from_raw(1 << 8),
                 stderr: stderr.to_owned(),
                 interrupted: false,
+                confirmed: false,
             },
         }
     }
@@ -318,22 +298,6 @@ mod tests {
              `apply_timeout`\n\nError: execution halted\n"
         );
         assert!(!error.is_interrupted());
-    }
-
-    #[test]
-    fn a_mistake_in_the_module_is_final_and_a_failed_download_is_not() {
-        let init = |stderr: &str| CommandError {
-            step: Step::Init,
-            ..failed(stderr)
-        };
-        let typo = "╷\n│ Error: Unsupported block type\n│ \n│   on main.tf line 1:\n╵\n";
-        assert!(init(typo).is_final());
-        assert!(init("\nError: Invalid expression\n\n  on main.tf line 1\n").is_final());
-        let download = "│ Error: Failed to query available provider packages\n";
-        assert!(!init(download).is_final());
-        assert!(!init(&format!("{typo}{download}")).is_final());
-        assert!(!init("the process was killed").is_final());
-        assert!(!failed(typo).is_final(), "an apply has its attempts");
     }
 
     #[test]

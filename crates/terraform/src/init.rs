@@ -48,6 +48,8 @@ impl Terraform {
     /// State files in the task directory are those of a backend `local` without a configured path. `init`
     /// would ask whether to copy them to the backend. So the backend is initialised in a directory without
     /// them first; from then on it is the backend before.
+    ///
+    /// If it fails, `validate` tells whether the text of the module is the reason.
     pub(crate) async fn init_root(
         &self,
         attempt: &Attempt,
@@ -59,7 +61,18 @@ impl Terraform {
             arguments.retain(|argument| argument != RECONFIGURE);
         }
         let credentials = root.backend_credentials.as_ref();
-        self.init_with(attempt, credentials, arguments).await
+        let mut result = self.init_with(attempt, credentials, arguments).await;
+        if let Err(CommandError { failure, .. }) = &mut result
+            && let CommandFailure::Exit {
+                stderr,
+                interrupted: false,
+                confirmed,
+                ..
+            } = failure
+        {
+            *confirmed = self.validate_confirms(attempt, stderr).await;
+        }
+        result
     }
 
     async fn init_backend(

@@ -37,6 +37,7 @@ pub(crate) fn exit_error(attempt: &Attempt, step: Step, ended: Ended) -> Command
         status: ended.status,
         stderr: ended.stderr,
         interrupted: ended.interrupted,
+        confirmed: false,
     };
     failed(attempt, step, failure)
 }

@@ -1,13 +1,16 @@
 //! `terraform validate` and its diagnostics (docs/terraform.md#output-and-errors).
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use cts_core::Digest;
 use serde::Deserialize;
 
 use crate::attempt::Attempt;
-use crate::error::{CommandError, CommandFailure};
+use crate::error::{CommandError, CommandFailure, asks_for_init, summaries};
 use crate::outcome::{exit_error, failed};
+use crate::output::Discard;
 use crate::process::StdoutUse;
 use crate::step::Step;
 use crate::terraform::Terraform;
@@ -50,6 +53,44 @@ struct Snippet {
 impl Terraform {
     /// Runs `terraform validate`. Warnings go to the log.
     pub async fn validate(&self, attempt: &Attempt) -> Result<(), CommandError> {
+        let report = self.report(attempt).await?;
+        for diagnostic in &report.diagnostics {
+            if !diagnostic.is_error() {
+                tracing::warn!(task = %attempt.task, "{}", diagnostic.text(attempt));
+            }
+        }
+        if report.valid {
+            return Ok(());
+        }
+        let errors: Vec<_> = report.errors().map(|error| error.text(attempt)).collect();
+        let diagnostics = errors.join("\n");
+        Err(failed(
+            attempt,
+            Step::Validate,
+            CommandFailure::Invalid { diagnostics },
+        ))
+    }
+
+    /// Whether `terraform validate` finds each error that `init` has written to `stderr`: a further `init` would find them
+    /// again. A module or provider that could not be fetched is none of them, because `validate` asks for `init` there.
+    pub(crate) async fn validate_confirms(&self, attempt: &Attempt, stderr: &str) -> bool {
+        let quiet = Attempt {
+            output: Arc::new(Discard),
+            ..attempt.clone()
+        };
+        let Ok(report) = self.report(&quiet).await else {
+            return false;
+        };
+        let found: HashSet<_> = report
+            .errors()
+            .filter(|error| !asks_for_init(&error.detail))
+            .map(|error| error.summary.as_str())
+            .collect();
+        let mut reported = summaries(stderr).peekable();
+        reported.peek().is_some() && reported.all(|summary| found.contains(summary))
+    }
+
+    async fn report(&self, attempt: &Attempt) -> Result<Report, CommandError> {
         let ended = self
             .run(attempt, Step::Validate, StdoutUse::Captured)
             .await?;
@@ -58,29 +99,7 @@ impl Terraform {
             Some(0 | 1) => serde_json::from_str::<Report>(&ended.stdout).ok(),
             _ => None,
         };
-        let Some(report) = report else {
-            return Err(exit_error(attempt, Step::Validate, ended));
-        };
-        for diagnostic in &report.diagnostics {
-            if diagnostic.severity != "error" {
-                tracing::warn!(task = %attempt.task, "{}", diagnostic.text(attempt));
-            }
-        }
-        if report.valid {
-            return Ok(());
-        }
-        let errors: Vec<_> = report
-            .diagnostics
-            .iter()
-            .filter(|diagnostic| diagnostic.severity == "error")
-            .map(|diagnostic| diagnostic.text(attempt))
-            .collect();
-        let diagnostics = errors.join("\n");
-        Err(failed(
-            attempt,
-            Step::Validate,
-            CommandFailure::Invalid { diagnostics },
-        ))
+        report.ok_or_else(|| exit_error(attempt, Step::Validate, ended))
     }
 
     /// Whether a root module of this shape was found valid in this process.
@@ -94,7 +113,18 @@ impl Terraform {
     }
 }
 
+impl Report {
+    fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        let diagnostics = self.diagnostics.iter();
+        diagnostics.filter(|diagnostic| diagnostic.is_error())
+    }
+}
+
 impl Diagnostic {
+    fn is_error(&self) -> bool {
+        self.severity == "error"
+    }
+
     /// Severity and summary; place; code; detail.
     fn text(&self, attempt: &Attempt) -> String {
         let mut text = match self.severity.as_str() {

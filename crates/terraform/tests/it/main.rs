@@ -22,6 +22,7 @@ mod guard_process;
 mod lifecycle;
 mod limits;
 mod matrix;
+mod mistakes;
 mod opentofu;
 mod orphans;
 mod plan;
