@@ -1,4 +1,6 @@
-//! Wall-clock time as an argument.
+//! Wall-clock time as an argument, and durations as they are shown.
+
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -20,4 +22,9 @@ impl Clock for SystemClock {
     fn now(&self) -> DateTime<Utc> {
         Utc::now()
     }
+}
+
+/// The duration without digits below a millisecond, for the log.
+pub fn whole_milliseconds(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

@@ -82,7 +82,7 @@ pub use capability::{
 };
 pub use chain::Chain;
 pub use check::{CheckOutcome, TaskCheck};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SystemClock, whole_milliseconds};
 pub use complete_input::{CompleteInput, IncompleteInput, ViewItems};
 pub use condition::{
     CatalogServicesCondition, Condition, ConsulKvCondition, DeclaredService, KvQuery, ModuleInput,

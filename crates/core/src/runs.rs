@@ -52,7 +52,7 @@ pub use self::attempt::{ATTEMPTS, AfterAttempt, AttemptContext, AttemptOutcome};
 pub use self::attempt_record::{
     ATTEMPTS_RECORDED, AttemptEnding, AttemptRecord, keep_attempt, newest_attempts,
 };
-pub use self::brief_error::brief_error;
+pub use self::brief_error::{brief_error, brief_newest_error};
 pub use self::cancel::{
     CANCEL_GRACE, CancelContext, CancelDecision, CancelOrder, CancelRefusal, decide_cancel,
     ends_cancelled,

@@ -314,6 +314,7 @@ impl Scheduler {
             modules: self.options.modules.clone(),
             readings: Arc::new(Semaphore::new(READINGS)),
             reader: self.task_reader.clone(),
+            requested_by: None,
             shutdown: shutdown.clone(),
         }
     }

@@ -51,6 +51,8 @@ pub(crate) struct TaskCommands {
     pub(crate) reader: TaskReader,
     /// Permits to read a declaration, [`READINGS`].
     pub(crate) readings: Arc<Semaphore>,
+    /// The caller for whom they work, for the log; `None` before a call.
+    pub(crate) requested_by: Option<Arc<str>>,
     /// Ends all waiting.
     pub(crate) shutdown: CancellationToken,
 }
@@ -108,7 +110,7 @@ impl TaskCommands {
         };
         self.begin(&new).await?;
         let name = new.spec.name();
-        tracing::info!(target: "ctrl", task_name = %name, run.id = %new.run, kind = kind.as_str(), "task is being created");
+        tracing::info!(target: "ctrl", task_name = %name, run.id = %new.run, kind = kind.as_str(), requested_by = self.requested_by.as_deref(), "task is being created");
         self.notifier.tasks_changed();
         let end = self.end_of(new.run).await?;
         let ended = match end {
@@ -202,7 +204,7 @@ impl TaskCommands {
         let held = held.map_err(|error| Refusal::of(error, name))?;
         if let Some(hold) = &held {
             let losses = losses_text(&hold.losses).unwrap_or_default();
-            tracing::info!(target: "ctrl", task_name = %name, losses, "the task is released");
+            tracing::info!(target: "ctrl", task_name = %name, losses, requested_by = self.requested_by.as_deref(), "the task is released");
             self.notifier.tasks_changed();
         }
         Ok(held)
@@ -219,7 +221,7 @@ impl TaskCommands {
         let record = decided.map_err(|error| Refusal::of(error, name))?;
         let keep = record.keep.map(Keep::as_str);
         let from = record.from.as_ref().map(TaskName::as_str);
-        tracing::info!(target: "ctrl", task_name = %name, keep, from, "it is decided which state the task goes on with");
+        tracing::info!(target: "ctrl", task_name = %name, keep, from, requested_by = self.requested_by.as_deref(), "it is decided which state the task goes on with");
         self.notifier.tasks_changed();
         self.notifier.queue_changed();
         Ok(record)

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::arguments::Output;
 use crate::commands::scheduler_call::{SchedulerCalls, answered};
 use crate::commands::task::table as columns;
+use crate::commands::task::time_text::{local, moment};
 use crate::error::CommandError;
 use crate::output::print;
 
@@ -43,8 +44,8 @@ pub(crate) fn table(configuration: &GetConfigurationResponse) -> String {
     let in_force = configuration.in_force.as_ref().map_or_else(
         || "no configuration is in force yet".to_owned(),
         |in_force| {
-            let at = timestamp_from_wire(in_force.decided_at.as_ref());
-            let since = at.map_or_else(String::new, |at| format!(" since {}", at.to_rfc3339()));
+            let at = moment(in_force.decided_at);
+            let since = at.map_or_else(String::new, |at| format!(" since {}", local(at)));
             format!(
                 "configuration {} with {} tasks is in force{since}, decided by {}",
                 in_force.number,

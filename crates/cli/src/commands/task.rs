@@ -30,7 +30,7 @@ mod state_text;
 mod status;
 pub(crate) mod table;
 mod task_file;
-mod time_text;
+pub(crate) mod time_text;
 mod ui;
 mod waiting;
 mod watch;

@@ -17,8 +17,12 @@ pub(crate) fn suggestion(written: &str, known: &[&str]) -> Option<String> {
         .filter(|(distance, name)| *distance <= tolerance(name))
         .min();
     let part = || {
-        let is_part =
-            |name: &&&str| written.len() >= 4 && name.split('_').any(|word| word == written);
+        let is_part = |name: &&&str| {
+            written.len().min(name.len()) >= 4
+                && (name.split('_').any(|word| word == written)
+                    || name.starts_with(&written)
+                    || written.starts_with(**name))
+        };
         known.iter().find(is_part).copied()
     };
     let meant = near.map(|(_, name)| name).or_else(part)?;
@@ -30,14 +34,24 @@ mod tests {
     use super::suggestion;
 
     #[test]
-    fn near_names_and_names_with_the_word_in_them_are_suggested() {
-        let known = ["address", "token", "terraform_provider", "tls", "min"];
+    fn near_names_and_names_with_a_part_in_common_are_suggested() {
+        let known = [
+            "address",
+            "token",
+            "terraform_provider",
+            "tls",
+            "min",
+            "working_dir",
+        ];
         let cases = [
             ("adress", Some("address")),
             ("Adress", Some("address")),
             ("tokne", Some("token")),
             ("provider", Some("terraform_provider")),
+            ("working_directory", Some("working_dir")),
+            ("work", Some("working_dir")),
             ("tsl", Some("tls")),
+            ("tlsx_of_consul", None),
             ("mni", Some("min")),
             ("max", None),
             ("x", None),

@@ -41,6 +41,22 @@ pub fn brief_error(text: &str) -> String {
     fold_equal_attempts(&brief).unwrap_or(brief)
 }
 
+/// Returns the error of the newest attempt in one line, as [`brief_error`] does.
+pub fn brief_newest_error(text: &str) -> String {
+    let end = JOINTS.iter().filter_map(|joint| text.find(joint)).min();
+    let newest = end.map_or(text, |end| &text[..end]);
+    brief_error(without_number(newest))
+}
+
+/// The error of an attempt without the words in front of it, such as `retry attempt #2 failed '`.
+pub(super) fn without_number(text: &str) -> &str {
+    let text = text.strip_prefix("retry attempt #").unwrap_or(text);
+    match text.split_once(FAILED) {
+        Some((number, error)) if number.bytes().all(|byte| byte.is_ascii_digit()) => error,
+        _ => text,
+    }
+}
+
 /// Shortens the error of an attempt that equals the one of the attempt after it. The words of the original before the
 /// first reason stay, because filters of logs look for them. Returns `None` for the error of one attempt.
 fn fold_equal_attempts(brief: &str) -> Option<String> {
@@ -187,6 +203,18 @@ mod tests {
             brief_error("retry attempt #1 failed 'full': the attempt before failed 'full'"),
             "retry attempt #1 failed 'full': the attempt before failed 'the same'"
         );
+    }
+
+    #[test]
+    fn the_error_of_the_newest_attempt_stands_alone() {
+        let text = "retry attempt #2 failed 'error tf-apply for 'pool': exit status 1\n\nError: no host a\n\n  on main.tf \
+                    line 3:\n': retry attempt #1 failed 'full': the attempt before failed 'full'";
+        assert_eq!(
+            brief_newest_error(text),
+            "error tf-apply for 'pool': exit status 1: no host a (main.tf line 3)"
+        );
+        assert_eq!(brief_newest_error("error\n\nError: full\n"), "error: full");
+        assert_eq!(brief_newest_error(""), "");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The error of a failed run with equal parts once.
 
-use super::brief_error::{JOINTS, place_in};
+use super::brief_error::{JOINTS, place_in, without_number};
 
 /// Returns the error with each of Terraform's errors once: equal ones, as of the instances of one resource, are counted,
 /// and so are attempts with equal errors. The first of equal ones stays whole.
@@ -33,15 +33,6 @@ pub fn folded_error(text: &str) -> String {
         folded.push_str(joint);
     }
     folded + &last
-}
-
-/// The error of an attempt without the words in front of it, such as `retry attempt #2 failed '`.
-fn without_number(text: &str) -> &str {
-    let text = text.strip_prefix("retry attempt #").unwrap_or(text);
-    match text.split_once(" failed '") {
-        Some((number, error)) if number.bytes().all(|byte| byte.is_ascii_digit()) => error,
-        _ => text,
-    }
 }
 
 /// The text with a note at the end of its first line that is not empty.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::RunStatus;
+use cts_core::runs::{RunStatus, brief_newest_error};
 use cts_core::{
     Clock, CurrentState, OpenRun, StateFacts, TaskName, TaskPhase, WorkerId, excerpt, losses_text,
 };
@@ -201,22 +201,31 @@ impl Facts<'_> {
                 .unwrap_or_default(),
             CurrentState::Waiting => self.waited_for(),
             CurrentState::Queued => self.no_worker.unwrap_or("waits for a worker").to_owned(),
-            CurrentState::Retrying => self.run.and_then(RunRecord::error).unwrap_or_default(),
+            CurrentState::Retrying => {
+                let of_run = self.run.and_then(RunRecord::error);
+                of_run.map_or_else(|| self.newest_error(), |error| brief_newest_error(&error))
+            }
             CurrentState::Blocked => self.blocked_by(),
             CurrentState::Blind => self
                 .problem()
                 .map(|(view, problem)| format!("{view}: {}", problem.text))
                 .unwrap_or_default(),
-            CurrentState::Disabled => self.state.check_error.clone().unwrap_or_default(),
-            CurrentState::Errored | CurrentState::Critical => {
-                let newest = self.state.events.first();
-                let error = newest.and_then(|event| event.error.as_ref());
-                error.cloned().unwrap_or_default()
+            CurrentState::Disabled => {
+                let error = self.state.check_error.as_deref();
+                error.map_or_else(String::new, brief_newest_error)
             }
+            CurrentState::Errored | CurrentState::Critical => self.newest_error(),
             CurrentState::Deleting | CurrentState::NeverRun | CurrentState::Successful => {
                 String::new()
             }
         }
+    }
+
+    /// The error of the newest run in one line; empty if it succeeded.
+    fn newest_error(&self) -> String {
+        let newest = self.state.events.first();
+        let error = newest.and_then(|event| event.error.as_deref());
+        error.map_or_else(String::new, brief_newest_error)
     }
 
     fn blocked_since(&self) -> Option<DateTime<Utc>> {

@@ -281,6 +281,7 @@ impl TaskEndpoint {
     {
         let recording = TaskCommands {
             store: self.store.recording(record.clone()),
+            requested_by: Some(record.caller.to_string().into()),
             ..self.work.clone()
         };
         let (working, store) = (Box::pin(work(recording)), Arc::clone(&self.store));

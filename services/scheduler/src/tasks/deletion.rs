@@ -49,7 +49,7 @@ impl TaskCommands {
         let gone = gone.map_err(|error| Refusal::of(error, name))?;
         self.tell_cancelled(&queued).await;
         let retain = deletion == Deletion::Retain;
-        tracing::info!(target: "ctrl", task_name = %name, gone, retain, "task is deleted");
+        tracing::info!(target: "ctrl", task_name = %name, gone, retain, requested_by = self.requested_by.as_deref(), "task is deleted");
         self.notifier.tasks_changed();
         self.notifier.queue_changed();
         Ok(())
@@ -67,7 +67,7 @@ impl TaskCommands {
         if !planned.map_err(|error| Refusal::of(error, name))? {
             return Ok(None);
         }
-        tracing::info!(target: "ctrl", task_name = %name, run.id = %run, "the destruction of a task is planned");
+        tracing::info!(target: "ctrl", task_name = %name, run.id = %run, requested_by = self.requested_by.as_deref(), "the destruction of a task is planned");
         self.notifier.queue_changed();
         match self.end_of(run).await? {
             RunEnd::Succeeded(Some(plan)) => Ok(Some(plan)),

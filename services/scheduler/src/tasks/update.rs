@@ -42,7 +42,6 @@ impl TaskCommands {
         kind: Option<RunKind>,
     ) -> Result<Done, Refusal> {
         let request = kind.map(|kind| (self.identities.run_id(), kind));
-        let is_changed = enabled.is_some() || spec.is_some();
         let change = TaskChange {
             enabled,
             spec,
@@ -57,17 +56,19 @@ impl TaskCommands {
         self.notifier.tasks_changed();
         // Queued runs may be cancelled.
         self.notifier.queue_changed();
-        if is_changed {
+        let requested_by = self.requested_by.as_deref();
+        if revision != Some(task.revision) {
             tracing::info!(
                 target: "ctrl",
                 task_name = %name,
                 enabled = task.spec.enabled,
                 revision = task.revision,
+                requested_by,
                 "task is changed"
             );
         }
         if let Some((run, kind)) = request {
-            tracing::info!(target: "ctrl", task_name = %name, run.id = %run, kind = kind.as_str(), "a run is requested");
+            tracing::info!(target: "ctrl", task_name = %name, run.id = %run, kind = kind.as_str(), requested_by, "a run is requested");
         }
         let Some((run, _)) = request else {
             return Ok(Done { task, plan: None });

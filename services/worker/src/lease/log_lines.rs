@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use cts_core::RunId;
 use cts_core::runs::AttemptOutcome;
+use cts_core::{RunId, whole_milliseconds};
 use parking_lot::Mutex;
 
 use crate::attempt::ended::Ended;
@@ -85,7 +85,7 @@ impl AttemptLines {
             changes: summary
                 .and_then(|summary| summary.resources)
                 .map(|changes| changes.to_string()),
-            took: milliseconds(run.acquired.elapsed()),
+            took: whole_milliseconds(run.acquired.elapsed()),
         };
         if !line.is_open {
             line.log(run, false);
@@ -128,11 +128,6 @@ impl EndLine {
             "run ended"
         );
     }
-}
-
-/// Without the digits that say nothing.
-fn milliseconds(duration: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

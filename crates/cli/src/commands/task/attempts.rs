@@ -1,5 +1,6 @@
 //! The attempts of a run, for people.
 
+use cts_core::runs::brief_error;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::{AttemptEnding, AttemptRecord, Run, RunPhase};
 
@@ -59,12 +60,12 @@ fn line(record: &AttemptRecord, before: Option<&AttemptRecord>, worker: &str) ->
     let phase = record.phase();
     let last = (phase != RunPhase::Unspecified).then(|| format!("in {}", phase.word()));
     let steps = last.unwrap_or_else(|| steps(record.phases.unwrap_or_default()));
-    let error = record.error.lines().next().unwrap_or_default();
+    let error = brief_error(&record.error);
     let retry = record
         .retry_after
         .filter(|_| ending == AttemptEnding::Failed);
     let retry = retry.map(|wait| format!("next one due {} later", length(wait)));
-    let rest = [steps, error.to_owned(), retry.unwrap_or_default()];
+    let rest = [steps, error, retry.unwrap_or_default()];
     parts.extend(rest.into_iter().filter(|part| !part.is_empty()));
     parts.join("; ")
 }
@@ -125,7 +126,7 @@ mod tests {
             leased_at: Some(at(141)),
             renewed_at: Some(at(141)),
             ended_at: Some(at(150)),
-            error: "exit status 1\nmore".into(),
+            error: "exit status 1\n\nError: full\n".into(),
             retry_after: Some(span(2)),
             ..record(2, "w-2", AttemptEnding::Failed)
         };
@@ -151,7 +152,7 @@ mod tests {
             ),
             format!(
                 "2: failed after 9.0 s on w-2, from {}; 1.0 s after the one before; \
-                 exit status 1; next one due 2.0 s later",
+                 exit status 1: full; next one due 2.0 s later",
                 shown(141)
             ),
             format!(

@@ -1,6 +1,7 @@
 //! `cts task events`.
 
 use cts_api_client::Event;
+use cts_core::runs::brief_newest_error;
 use serde_json::{Value, json};
 
 use super::session::{ExitStatus, Session};
@@ -58,7 +59,7 @@ fn row(event: &Event) -> [String; 6] {
         result(event).to_owned(),
         run_of(event).to_owned(),
         cause_of(event),
-        first_line(event),
+        reason(event),
     ]
 }
 
@@ -84,13 +85,7 @@ pub(super) const fn result(event: &Event) -> &'static str {
     if event.success { "succeeded" } else { "failed" }
 }
 
-fn first_line(event: &Event) -> String {
-    let message = event.error.as_ref().map_or("", |error| &error.message);
-    let mut lines = message
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
-    let more = if lines.next().is_some() { " …" } else { "" };
-    format!("{first}{more}")
+fn reason(event: &Event) -> String {
+    let error = event.error.as_ref();
+    error.map_or_else(String::new, |error| brief_newest_error(&error.message))
 }

@@ -5,12 +5,12 @@ use cts_proto::run::v1::PhaseTimes;
 use cts_proto::time::{duration_from_wire, timestamp_from_wire};
 
 /// A moment of an answer, if it is known.
-pub(super) fn moment(at: Option<prost_types::Timestamp>) -> Option<DateTime<FixedOffset>> {
+pub(crate) fn moment(at: Option<prost_types::Timestamp>) -> Option<DateTime<FixedOffset>> {
     timestamp_from_wire(at.as_ref()).map(|at| at.fixed_offset())
 }
 
 /// In the time zone of this process, to the second.
-pub(super) fn local(at: DateTime<FixedOffset>) -> String {
+pub(crate) fn local(at: DateTime<FixedOffset>) -> String {
     at.with_timezone(&Local)
         .format("%Y-%m-%d %H:%M:%S")
         .to_string()

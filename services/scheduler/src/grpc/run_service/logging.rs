@@ -1,8 +1,8 @@
 //! Log lines about the beginning and the end of attempts, with the names and messages of the original's log
 //! (docs/cli.md#log).
 
-use cts_core::TaskName;
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus, brief_error};
+use cts_core::{TaskName, whole_milliseconds};
 use cts_store::{Completed, Completion, Lease};
 
 use super::RunEndpoint;
@@ -43,7 +43,12 @@ impl RunEndpoint {
         let changes = summary.and_then(|summary| summary.resources);
         let changes = changes.map(|changes| changes.to_string());
         let took = summary.map(|summary| summary.phases.total());
-        let took = took.map(tracing::field::debug);
+        let took = took.map(whole_milliseconds).map(tracing::field::debug);
+        // A pass has one attempt, and its log is all that its caller reads.
+        let brief = |error: &str| match self.mode {
+            Mode::OnRequest => error.to_owned(),
+            Mode::Daemon => brief_error(error),
+        };
         match (&completion.outcome, completed.status) {
             (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
                 if self.mode == Mode::OnRequest {
@@ -56,7 +61,7 @@ impl RunEndpoint {
                 tracing::error!(
                     target: "tasksmanager",
                     task_name = %task,
-                    error = format!("its infrastructure cannot be destroyed: {error}"),
+                    error = format!("its infrastructure cannot be destroyed: {}", brief(error)),
                     run.id = %run,
                     retry_after = ?completed.next_due,
                     code,
@@ -64,7 +69,7 @@ impl RunEndpoint {
                 );
             }
             (AttemptOutcome::Failed(error), RunStatus::Failed) if completed.kind.only_plans() => {
-                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, code, "error inspecting task");
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error = brief(error), code, "error inspecting task");
             }
             (AttemptOutcome::Checked, RunStatus::Succeeded) => {
                 tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "task checked");
@@ -72,7 +77,7 @@ impl RunEndpoint {
             (AttemptOutcome::Failed(error), RunStatus::Failed)
                 if completed.kind == RunKind::Check =>
             {
-                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error, code, "error checking task");
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error = brief(error), code, "error checking task");
             }
             (AttemptOutcome::Destroyed, RunStatus::Succeeded) => {
                 tracing::info!(target: "ctrl", task_name = %task, run.id = %run, changes, took, "infrastructure of a deleted task destroyed");
@@ -90,12 +95,7 @@ impl RunEndpoint {
             }
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
                 let error = failure.map_or("", |failure| &failure.error);
-                // A pass has one attempt, and its log is all that its caller reads.
-                let error = match self.mode {
-                    Mode::OnRequest => error.to_owned(),
-                    Mode::Daemon => brief_error(error),
-                };
-                let error = format!("could not apply changes for task {task}: {error}");
+                let error = format!("could not apply changes for task {task}: {}", brief(error));
                 let retry_after = completed.next_due.map(tracing::field::debug);
                 tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, retry_after, code, "error running task");
                 self.first_pass.ended(task, true);
