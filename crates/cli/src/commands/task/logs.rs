@@ -1,6 +1,6 @@
 //! `cts runs logs` and `cts task logs`: the output of Terraform.
 
-use cts_api_client::{ApiClient, CallError, RunQuery};
+use cts_api_client::{ApiClient, CallError, Run, RunQuery};
 use serde_json::json;
 
 use super::run_id::run_id;
@@ -10,6 +10,9 @@ use crate::arguments::{Output, QueryOptions, TaskLogs};
 
 /// Times that a log is followed again without a new line before the rest of it is given up.
 const TRIES: u32 = 10;
+
+/// Runs among which the newest one with a log is looked for.
+const NEWEST: u32 = 100;
 
 /// Runs `cts runs logs`.
 pub(super) async fn of_run(
@@ -37,18 +40,26 @@ pub(super) async fn of_task(
     let newest = RunQuery {
         task: Some(name.clone()),
         status: None,
-        limit: Some(1),
+        limit: Some(NEWEST),
     };
     let runs = client.runs(&newest).await;
     let runs = runs.map_err(|error| failed(session, "list runs", &error))?;
-    let Some(run) = runs.runs.first() else {
+    // A run that waits, or was withdrawn, has said nothing, unlike the one before it.
+    let with_log = |run: &&Run| *follow || run.attempts > 0;
+    let run = runs.runs.iter().find(with_log).or(runs.runs.first());
+    let Some(run) = run else {
         // An unknown task is a failure, and a task that has not run is not.
         let known = client.task(name).await;
         known.map_err(|error| session.unanswered("show", name, &error))?;
         session.ui.note(&format!("'{name}' has not run yet."));
         return Ok(());
     };
-    session.ui.note(&format!("Run {}", run.id));
+    let begun = if run.attempts > 0 {
+        ""
+    } else {
+        ", which has not begun"
+    };
+    session.ui.note(&format!("Run {}{begun}", run.id));
     print(session, &client, query.output, *follow, &run.id).await
 }
 

@@ -36,14 +36,22 @@ async fn logs_are_printed_as_terraform_wrote_them() {
     let lines = "{\"position\":2,\"lines\":[{\"stream\":\"stdout\",\"text\":\"one\"},\
                  {\"stream\":\"stderr\",\"text\":\"two\"}]}\n";
     let log = || ScriptedAnswer::Text(200, "application/x-ndjson", lines.into());
-    let newest = || ok(json!({"runs": [a_run("id-2", "running")]}));
+    let mut queued = a_run("id-3", "queued");
+    queued["attempts"] = json!(0);
+    let newest = || ok(json!({"runs": [queued.clone(), a_run("id-2", "failed")]}));
     let now = "GET /v1/runs/id-2/log?follow=false&format=ndjson&after=0";
     let server = Conversation::with([newest(), log()]).await;
-    let requests = ["GET /v1/runs?task=web&limit=1", now];
+    let requests = ["GET /v1/runs?task=web&limit=100", now];
     let said = server
         .run(Call::cts(&["task", "logs", "web"]), &requests)
         .await;
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), "one\ntwo\n"));
+    let followed = "GET /v1/runs/id-3/log?follow=true&format=ndjson&after=0";
+    let server = Conversation::with([newest(), log()]).await;
+    let requests = ["GET /v1/runs?task=web&limit=100", followed];
+    let call = Call::cts(&["task", "logs", "-f", "web"]);
+    let said = server.run(call, &requests).await;
+    said.stderr_has(["Run id-3, which has not begun"]);
     let show = ok(json!({"run": ended("succeeded", "")}));
     let server = Conversation::with([show, log()]).await;
     let call = Call::cts(&["runs", "logs", "-f", "id-2"]);
