@@ -19,7 +19,7 @@ const STEP_END: &str = "': ";
 pub fn brief_error(text: &str) -> String {
     let mut brief = String::new();
     let mut body = Body::default();
-    let mut lines = text.lines();
+    let mut lines = text.trim_start().lines();
     brief.push_str(lines.next().unwrap_or_default());
     for line in lines {
         match JOINTS.iter().filter_map(|joint| line.find(joint)).min() {
@@ -224,6 +224,7 @@ mod tests {
             brief_error("error tf-init for 'a': exit status 1\n\nkilled\nmore\n"),
             "error tf-init for 'a': exit status 1: killed"
         );
+        assert_eq!(brief_error("\n exit status 1\n\nkilled"), "exit status 1: killed");
         assert_eq!(brief_error(""), "");
     }
 }
