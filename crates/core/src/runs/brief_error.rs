@@ -224,7 +224,10 @@ mod tests {
             brief_error("error tf-init for 'a': exit status 1\n\nkilled\nmore\n"),
             "error tf-init for 'a': exit status 1: killed"
         );
-        assert_eq!(brief_error("\n exit status 1\n\nkilled"), "exit status 1: killed");
+        assert_eq!(
+            brief_error("\n exit status 1\n\nkilled"),
+            "exit status 1: killed"
+        );
         assert_eq!(brief_error(""), "");
     }
 }

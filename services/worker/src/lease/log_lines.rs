@@ -97,7 +97,7 @@ impl AttemptLines {
 /// The line about the end of an attempt.
 #[derive(Debug)]
 pub(crate) struct EndLine {
-    /// It is not logged yet.
+    /// The line is not logged yet.
     is_open: bool,
     has_failed: bool,
     result: &'static str,
