@@ -341,7 +341,8 @@ async fn assert_suspended<F: Fixture>(scene: &Scene<F>, run: RunId) {
     assert!(stored.destruction_suspended);
     assert_eq!(scene.run(run).await.status, RunStatus::Queued);
     scene.advance(Duration::from_hours(24 * 365));
-    assert_eq!(scene.acquire().await, None);
+    assert!(scene.reap().await.is_empty());
+    assert_eq!(scene.acquire().await, None, "it does not go on");
     assert_eq!(scene.refused(run, false).await, CancelRefusal::Suspended);
 }
 

@@ -370,4 +370,21 @@ pub async fn a_decision_makes_a_destruction_due<F: Fixture>() {
     let lease = scene.lease().await;
     assert_eq!((lease.run, lease.state.keep), (run, Some(Keep::New)));
     assert_eq!(scene.run(run).await.status, RunStatus::Running);
+
+    // A suspended one waits until the task is deleted once more.
+    let cancelled = scene.store().cancel_run(run, false, scene.event_id()).await;
+    cancelled.expect("it can be cancelled");
+    scene
+        .record(&lease, &StateReport::Refused(conflict()))
+        .await;
+    scene.interrupted(&lease).await;
+    let keep = StateDecision::Keep(Keep::Old);
+    scene.decide("a", &keep).await.expect("there is a conflict");
+    assert_eq!(scene.acquire().await, None, "it is suspended");
+    let again = Deletion::AsTaskSays {
+        run: scene.run_id(),
+    };
+    assert!(!scene.delete_as("a", again).await);
+    let lease = scene.lease().await;
+    assert_eq!((lease.run, lease.state.keep), (run, Some(Keep::Old)));
 }

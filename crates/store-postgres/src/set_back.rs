@@ -2,13 +2,14 @@
 
 use cts_core::lease::{FARTHEST, LONGEST_LEASE};
 use cts_store::StoreError;
+use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store_sql::leadership::DOUBT;
 use sqlx::PgTransaction;
 
 use crate::row::{failed_to, span_micros};
 
 /// Moves times in the future back: runs that would wait for such a time are due, leases end after the longest
-/// life of a lease, and workers and replicas count as seen now.
+/// life of a lease, and workers and replicas count as seen now. A suspended destruction goes on waiting.
 pub(crate) async fn bring_back(
     transaction: &mut PgTransaction<'_>,
     now: i64,
@@ -17,7 +18,8 @@ pub(crate) async fn bring_back(
     sqlx::query(
         "-- reap: what a clock has written that was ahead; index runs_due; index runs_one_running
         WITH waits AS (
-            UPDATE runs SET due_at = $1 WHERE status = 'queued' AND due_at >= 0 AND due_at > $2),
+            UPDATE runs SET due_at = $1
+            WHERE status = 'queued' AND due_at >= 0 AND due_at > $2 AND due_at <> $5),
         leases AS (
             UPDATE runs SET expires_at = $3 WHERE status = 'running' AND expires_at > $2),
         replicas AS (
@@ -28,6 +30,7 @@ pub(crate) async fn bring_back(
     .bind(after(FARTHEST))
     .bind(after(LONGEST_LEASE))
     .bind(after(DOUBT))
+    .bind(SUSPENDED_UNTIL)
     .execute(&mut **transaction)
     .await
     .map_err(failed_to("bring back what is ahead of the clock"))?;

@@ -5,6 +5,7 @@ use cts_core::state::{
     Keep, StateConflict, StateDecision, StateRecord, StateReport, TerraformState,
 };
 use cts_core::{RunId, TaskName};
+use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::cell::encoded;
 use cts_store::{LeaseError, StoreError, TaskError, decode, recorded_by, stored_serial};
 
@@ -179,17 +180,17 @@ async fn is_there(c: &mut dyn Connection, task: &TaskName) -> Result<bool, Store
     is_there.bind(task).one(c, flag).await
 }
 
-/// Makes a queued apply or destruction of the task due now. Without one, a run is requested, if changes run
-/// the task.
+/// Makes a queued apply or destruction of the task due now, but no suspended destruction. Without one, a run is
+/// requested, if changes run the task.
 async fn make_due(c: &mut dyn Connection, task: &TaskName, run: RunId) -> Result<(), StoreError> {
     let due = sql(
         "make a run due",
         "-- decide_terraform_state: what is queued; index runs_waiting
         UPDATE runs SET due_at = {now}, updated_at = {now}
-        WHERE task_name = $1 AND status = 'queued' AND due_at > {now}
+        WHERE task_name = $1 AND status = 'queued' AND due_at > {now} AND due_at <> $2
           AND (kind = 'apply' OR destroys = 'apply')",
     );
-    due.bind(task).execute(c).await?;
+    due.bind(task).bind(SUSPENDED_UNTIL).execute(c).await?;
     let lacks = sql(
         "make a run due",
         "-- decide_terraform_state: whether a run is requested; indexes runs_waiting, run_requests_task

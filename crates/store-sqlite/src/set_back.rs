@@ -2,13 +2,14 @@
 
 use cts_core::lease::{FARTHEST, LONGEST_LEASE};
 use cts_store::StoreError;
+use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store_sql::leadership::DOUBT;
 use sqlx::SqliteConnection;
 
 use crate::row::{failed_to, span_micros};
 
 /// Moves times in the future back: runs that would wait for such a time are due, leases end after the longest
-/// life of a lease, and workers and replicas count as seen now.
+/// life of a lease, and workers and replicas count as seen now. A suspended destruction goes on waiting.
 pub(crate) async fn bring_back(
     connection: &mut SqliteConnection,
     now: i64,
@@ -17,7 +18,7 @@ pub(crate) async fn bring_back(
     for (statement, to, beyond) in [
         (
             "-- reap: runs that a clock let wait that was ahead; index runs_due
-            UPDATE runs SET due_at = ?1 WHERE status = 'queued' AND due_at > ?2",
+            UPDATE runs SET due_at = ?1 WHERE status = 'queued' AND due_at > ?2 AND due_at <> ?3",
             now,
             after(FARTHEST),
         ),
@@ -43,6 +44,7 @@ pub(crate) async fn bring_back(
         sqlx::query(statement)
             .bind(to)
             .bind(beyond)
+            .bind(SUSPENDED_UNTIL)
             .execute(&mut *connection)
             .await
             .map_err(failed_to("bring back what is ahead of the clock"))?;

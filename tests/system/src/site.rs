@@ -284,11 +284,20 @@ impl Site {
             .collect()
     }
 
-    /// Kills every Terraform of the site and the processes that it started.
-    pub fn kill_terraform(&self) {
-        for process in processes_below(&self.path) {
-            let _gone = kill(process, Signal::SIGKILL);
-        }
+    /// Kills every Terraform of the site and the processes that it started, also those that are started meanwhile.
+    pub async fn kill_terraform(&self) {
+        eventually(DEADLINE, async || {
+            let left = processes_below(&self.path);
+            for process in &left {
+                let _gone = kill(*process, Signal::SIGKILL);
+            }
+            if left.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("still at work: {left:?}"))
+            }
+        })
+        .await;
     }
 
     /// Waits until Terraform and everything that it started have ended.

@@ -102,7 +102,7 @@ async fn the_change_is_applied_after_everything_was_killed(backend: Backend) {
     // In a cluster the guard interrupts Terraform, which then writes its state. Killed while it writes a file, it would
     // leave an empty one.
     if (Shape::of_this_run(), backend) != (Shape::Cluster, Backend::Local) {
-        site.kill_terraform();
+        site.kill_terraform().await;
     }
     site.wait_until_quiet().await;
     site.release();

@@ -45,8 +45,7 @@ async fn a_destruction_whose_result_was_lost_is_not_repeated() {
             "it is reported already: {task}"
         );
         cts.kill().await;
-        stage.site.kill_terraform();
-        stage.site.wait_until_quiet().await;
+        stage.site.kill_terraform().await;
         terraform.go_on();
 
         let cts = Instance::start(&stage.site).await;

@@ -91,8 +91,7 @@ impl Scene {
     /// Kills cts and its Terraform, as when the machine loses its power.
     pub(super) async fn kill(&self, cts: Instance) {
         cts.kill().await;
-        self.stage.site.kill_terraform();
-        self.stage.site.wait_until_quiet().await;
+        self.stage.site.kill_terraform().await;
     }
 
     /// After one more change each instance was made once, as if nothing had been killed.
