@@ -71,8 +71,9 @@ impl Terraform {
         ))
     }
 
-    /// Whether `terraform validate` finds each error that `init` has written to `stderr`: a further `init` would find them
-    /// again. A module or provider that could not be fetched is none of them, because `validate` asks for `init` there.
+    /// Whether `terraform validate` finds each error that `init` has written to `stderr`: a further `init` would find
+    /// them again. If a module or provider could not be fetched, `validate` asks for `init`, and such an error confirms
+    /// nothing.
     pub(crate) async fn validate_confirms(&self, attempt: &Attempt, stderr: &str) -> bool {
         let quiet = Attempt {
             output: Arc::new(Discard),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cts_testkit::{Postgres, eventually, terraform_path};
 use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -278,32 +279,27 @@ impl Site {
     /// Ids of living Terraform processes, and of processes that they started, in task directories of the site.
     pub fn terraform_processes(&self) -> Vec<i32> {
         let processes = processes_below(&self.path);
-        processes
-            .into_iter()
-            .map(nix::unistd::Pid::as_raw)
-            .collect()
+        processes.into_iter().map(Pid::as_raw).collect()
     }
 
     /// Kills every Terraform of the site and the processes that it started, also those that are started meanwhile.
     pub async fn kill_terraform(&self) {
-        eventually(DEADLINE, async || {
-            let left = processes_below(&self.path);
-            for process in &left {
-                let _gone = kill(*process, Signal::SIGKILL);
-            }
-            if left.is_empty() {
-                Ok(())
-            } else {
-                Err(format!("still at work: {left:?}"))
-            }
+        self.until_quiet(|process| {
+            let _gone = kill(process, Signal::SIGKILL);
         })
         .await;
     }
 
     /// Waits until Terraform and everything that it started have ended.
     pub async fn wait_until_quiet(&self) {
+        self.until_quiet(|_process| {}).await;
+    }
+
+    /// Waits until no such process is left, and does this with each one that is seen.
+    async fn until_quiet(&self, with_each: impl Fn(Pid)) {
         eventually(DEADLINE, async || {
-            let left = self.terraform_processes();
+            let left = processes_below(&self.path);
+            left.iter().copied().for_each(&with_each);
             if left.is_empty() {
                 Ok(())
             } else {
