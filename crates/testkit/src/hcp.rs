@@ -6,6 +6,7 @@ mod access;
 mod answer;
 mod api;
 mod archive;
+mod attempt;
 mod call;
 mod control;
 mod engine;

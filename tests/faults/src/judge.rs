@@ -34,12 +34,16 @@ pub(crate) async fn judge(suite: &mut Suite<'_>, lookout: Lookout, over: u64) {
         suite.history.leave_out(&Plan::task(task));
     }
     let violations = &mut suite.report.violations;
-    violations.extend(audit::runs(&audit, &seen));
+    violations.extend(audit::runs(&audit, &seen, !suite.plan.setup.is_on_server()));
     violations.extend(audit::leaders(&audit.leaders));
     violations.extend(audit::lone_events(&audit.events));
     let takeover_runs_all = suite.plan.setup.takeover_runs_all;
     let cancelled = suite.writes.cancelled();
     violations.extend(audit::cancels(&audit, &cancelled, takeover_runs_all));
+    if let Some(server) = &suite.scene.outside.server {
+        let decided = server.decided();
+        violations.extend(audit::decisions(&audit, &decided, |task| server.runs(task)));
+    }
     violations.extend(suite.history.check(&audit.events));
     if !takeover_runs_all {
         violations.extend(audit::equal_inputs(&audit, &seen, &forgotten));
@@ -93,6 +97,7 @@ fn judge_terraform(
                 violations.extend(journal::overlaps(&name, &lines));
                 violations.extend(audit::made_again(audit, &name, &lines, always_written));
                 violations.extend(audit::withdrawn(audit, &name, declared, &lines));
+                violations.extend(audit::applied_inputs(audit, &name, &lines));
                 seen.extend(journal::sightings(&name, &lines));
                 let counts = journal::counts(&lines);
                 begun += counts.0;

@@ -32,6 +32,7 @@ mod random;
 mod report;
 pub mod resources;
 mod scene;
+pub mod server;
 pub mod sightings;
 mod suite;
 mod system;
@@ -42,8 +43,9 @@ pub mod writes;
 
 pub use conditions::{Kind, Watched};
 pub use plan::{
-    Blow, Cancel, Change, Declaration, End, Engine, Extent, Fault, Instance, Lock, MEMBERS, Member,
-    Misbehaviour, Plan, Round, Setup, Shape, Size, Target, Tasks, Wire, Write,
+    Blow, Cancel, Change, Decision, Declaration, End, Engine, Extent, Fault, Instance, Lock,
+    MEMBERS, Member, Misbehaviour, Plan, Round, ServerFault, Setup, Shape, Size, Target, Tasks,
+    Wire, Write,
 };
 pub use random::Random;
 pub use report::{Report, say};

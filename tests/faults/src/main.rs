@@ -23,6 +23,9 @@ struct Arguments {
     /// How cts is put together.
     #[arg(long, value_enum, default_value_t = ShapeArgument::Cluster)]
     shape: ShapeArgument,
+    /// Where runs happen. On a server, persons decide about them, and Terraform is the real one.
+    #[arg(long, value_enum, default_value_t = DriverArgument::Terraform)]
+    driver: DriverArgument,
     /// Which Terraform works. Default: the real one, with `--changes` the stand-in.
     #[arg(long, value_enum)]
     terraform: Option<EngineArgument>,
@@ -73,6 +76,14 @@ enum ShapeArgument {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DriverArgument {
+    /// On the workers.
+    Terraform,
+    /// On a server of HCP Terraform, for which a stub stands.
+    TerraformCloud,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineArgument {
     /// The real one.
     Real,
@@ -113,6 +124,9 @@ impl Arguments {
             setup.takeover_runs_all = self.takeover_runs_all.unwrap_or(setup.takeover_runs_all);
             setup.stale_file = self.stale_file.unwrap_or(setup.stale_file);
             setup.past = self.past.unwrap_or(setup.past);
+        }
+        if self.driver == DriverArgument::TerraformCloud {
+            setup = setup.on_server();
         }
         setup.followers = self.followers.unwrap_or(setup.followers);
         setup.two_versions = self.previous.is_some();

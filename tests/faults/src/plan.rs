@@ -14,7 +14,9 @@ pub use self::catalog::{Change, Instance};
 pub use self::files::Declaration;
 pub(crate) use self::settings::Place;
 pub use self::setup::{Engine, MEMBERS, Setup, Shape};
-pub use self::target::{Blow, End, Fault, Lock, Member, Misbehaviour, Target, Tasks, Wire};
+pub use self::target::{
+    Blow, Decision, End, Fault, Lock, Member, Misbehaviour, ServerFault, Target, Tasks, Wire,
+};
 pub use self::writes::{Cancel, Write};
 use crate::random::Random;
 

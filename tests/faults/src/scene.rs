@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, LimitedDisk, Postgres, PostgresSettings};
-use cts_tests::{Backend, Cluster, Plan as ClusterPlan, Site};
+use cts_tests::{Backend, Cluster, Driver, Plan as ClusterPlan, Site};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::sync::Mutex;
@@ -26,6 +26,7 @@ use crate::clock;
 use crate::database::Database;
 use crate::plan::{Change, Member, Place, Plan, Shape};
 use crate::report::say;
+use crate::server::Server;
 use crate::system::{System, Whole};
 use crate::terraform;
 use crate::wanted::Wanted;
@@ -83,9 +84,14 @@ impl Scene {
             };
             wanted.order(&change).await;
         }
+        let server = match plan.setup.driver {
+            Driver::Terraform => None,
+            Driver::TerraformCloud => Some(Arc::new(Server::start(&site).await)),
+        };
         let configuration = Configuration {
             plan,
             terraform: &terraform,
+            server: server.as_deref(),
             versions: Versions::default(),
         };
         configuration.write_modules(&site);
@@ -103,6 +109,7 @@ impl Scene {
                 wires: Arc::new(wires),
                 site: site.path().to_owned(),
                 all_tasks: plan.all_tasks(),
+                server,
             },
             members,
             backend: plan.setup.backend,

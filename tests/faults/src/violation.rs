@@ -26,6 +26,8 @@ pub enum Rule {
     OneLeader,
     /// Confirmed writes stay.
     NothingLost,
+    /// A run that has succeeded has applied its own input.
+    AppliesItsInput,
     /// An applied input is not applied again without a request.
     NothingTwice,
     /// A resource that an apply has made and its state has is not made again.

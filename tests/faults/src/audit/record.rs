@@ -1,6 +1,9 @@
 //! Records of writes, and where they are kept.
 
+use std::collections::BTreeMap;
+
 use super::connection::Connection;
+use super::input_text::texts;
 use super::rows::OneClock;
 use crate::database::Database;
 use crate::processes::uptime;
@@ -102,6 +105,8 @@ pub struct Audit {
     pub settlements: Vec<Settled>,
     /// Task, run and id of each stored event, in order.
     pub events: Vec<(String, String, String)>,
+    /// Texts that the module of the suite makes of the inputs, by the digest of the input.
+    pub texts: BTreeMap<String, String>,
     /// Inputs that needed no run, of the existing tasks.
     pub skipped: i64,
     /// Microseconds by the database's clock when the machine was started.
@@ -139,6 +144,7 @@ impl Audit {
             events: connection
                 .all("SELECT task, run, id FROM audit.events ORDER BY seq")
                 .await?,
+            texts: texts(connection.all(INPUTS).await?),
             skipped: connection
                 .one("SELECT CAST(coalesce(sum(skipped), 0) AS BIGINT) FROM tasks")
                 .await?,
@@ -177,6 +183,12 @@ async fn clock(
     let (_took, now, boot) = quickest.unwrap_or_default();
     Ok((now, boot))
 }
+
+/// Inputs by digest, with their contents in order.
+const INPUTS: &str = "
+SELECT i.hash, p.position, c.encoding, c.bytes
+FROM audit.inputs i JOIN audit.parts p ON p.input = i.input JOIN audit.contents c ON c.content = p.content
+ORDER BY i.hash, p.position";
 
 const UNFINISHED: &str = "
 SELECT t.name || ' ' || r.status || ' in ' || (r.due_at - audit.now()) / 1000000 || ' s'

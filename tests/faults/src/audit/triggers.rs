@@ -4,7 +4,7 @@
 
 /// Tables with their columns after the first one, which numbers the rows. Rows of one run or of the leadership
 /// are in the order in which they were written: the row was locked.
-const TABLES: [(&str, &str); 6] = [
+const TABLES: [(&str, &str); 9] = [
     (
         "runs",
         "at BIGINT NOT NULL, run TEXT NOT NULL, task TEXT NOT NULL, kind TEXT NOT NULL, input TEXT NOT NULL,
@@ -24,10 +24,17 @@ const TABLES: [(&str, &str); 6] = [
     ("skips", "at BIGINT NOT NULL, task TEXT NOT NULL"),
     ("settlements", "at BIGINT NOT NULL, trusted BOOLEAN NOT NULL"),
     ("events", "task TEXT NOT NULL, run TEXT NOT NULL, id TEXT NOT NULL"),
+    // Inputs with their contents, which the database forgets with their runs.
+    ("inputs", "input BIGINT NOT NULL, hash TEXT NOT NULL"),
+    ("parts", "input BIGINT NOT NULL, content BIGINT NOT NULL, position BIGINT NOT NULL"),
+    (
+        "contents",
+        "content BIGINT NOT NULL, encoding TEXT NOT NULL, bytes BYTEA NOT NULL",
+    ),
 ];
 
 /// Name, occasion and statement of each trigger.
-const TRIGGERS: [(&str, &str, &str); 7] = [
+const TRIGGERS: [(&str, &str, &str); 10] = [
     (
         "runs_insert",
         "INSERT ON runs FOR EACH ROW",
@@ -69,6 +76,21 @@ const TRIGGERS: [(&str, &str, &str); 7] = [
         "events",
         "INSERT ON events FOR EACH ROW",
         "INSERT INTO audit.events (task, run, id) VALUES (NEW.task_name, NEW.run_id, NEW.id)",
+    ),
+    (
+        "inputs",
+        "INSERT ON inputs FOR EACH ROW",
+        "INSERT INTO audit.inputs (input, hash) VALUES (NEW.id, NEW.hash)",
+    ),
+    (
+        "parts",
+        "INSERT ON input_contents FOR EACH ROW",
+        "INSERT INTO audit.parts (input, content, position) VALUES (NEW.input_id, NEW.content_id, NEW.position)",
+    ),
+    (
+        "contents",
+        "INSERT ON contents FOR EACH ROW",
+        "INSERT INTO audit.contents (content, encoding, bytes) VALUES (NEW.id, NEW.encoding, NEW.content)",
     ),
 ];
 

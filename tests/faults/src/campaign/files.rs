@@ -11,6 +11,7 @@ use super::Campaign;
 use crate::plan::{Blow, Member, Plan, Target};
 use crate::processes;
 use crate::scene::{Configuration, Versions, Wires};
+use crate::server::Server;
 use crate::system::System;
 
 /// Time between the end of a process and its next start.
@@ -22,6 +23,7 @@ pub(crate) struct Files<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) site: &'a Site,
     pub(crate) terraform: &'a Path,
+    pub(crate) server: Option<&'a Server>,
     pub(crate) wires: &'a Wires,
     pub(crate) consul: SocketAddr,
 }
@@ -41,6 +43,7 @@ impl Files<'_> {
         let configuration = Configuration {
             plan: self.plan,
             terraform: self.terraform,
+            server: self.server,
             versions,
         };
         for &member in readers {

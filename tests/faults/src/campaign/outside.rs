@@ -14,6 +14,7 @@ use crate::database::Database;
 use crate::plan::{Blow, Fault, Lock, Plan, Target, Tasks};
 use crate::report::say;
 use crate::scene::Wires;
+use crate::server::Server;
 use crate::terraform;
 use crate::wanted::Wanted;
 
@@ -30,6 +31,8 @@ pub(crate) struct Outside {
     pub(crate) wires: Arc<Wires>,
     pub(crate) site: PathBuf,
     pub(crate) all_tasks: usize,
+    /// The server that makes the runs.
+    pub(crate) server: Option<Arc<Server>>,
 }
 
 /// The consequences of a fault.
@@ -64,6 +67,19 @@ impl Outside {
                 self.set_trouble(tasks, Some(how));
                 sleep(time).await;
                 self.set_trouble(tasks, None);
+            }
+            Target::Server => {
+                let Blow::BreakServer(how, time) = blow else {
+                    return None;
+                };
+                self.server.as_ref()?.misbehave(how, time).await;
+            }
+            Target::Persons(tasks) => {
+                let Blow::Decide(decision, time) = blow else {
+                    return None;
+                };
+                let tasks = self.names(tasks);
+                self.server.as_ref()?.decide(decision, &tasks, time).await;
             }
             Target::Clock(member) => {
                 let Blow::Jump(days, time) = blow else {
@@ -178,10 +194,14 @@ impl Outside {
     }
 
     fn set_trouble(&self, tasks: Tasks, how: Option<crate::plan::Misbehaviour>) {
-        for number in 0..tasks.count {
-            let task = Plan::task((tasks.first + number) % self.all_tasks);
+        for task in self.names(tasks) {
             terraform::set_trouble(&self.site, &task, how).unwrap();
         }
+    }
+
+    fn names(&self, tasks: Tasks) -> Vec<String> {
+        let numbers = (0..tasks.count).map(|number| (tasks.first + number) % self.all_tasks);
+        numbers.map(Plan::task).collect()
     }
 }
 

@@ -7,7 +7,9 @@ use cts_tests::{Backend, Service};
 
 use super::Size;
 use super::setup::{MEMBERS, Setup, Shape};
-use super::target::{Blow, End, Fault, Lock, Member, Misbehaviour, Target, Tasks, Wire};
+use super::target::{
+    Blow, Decision, End, Fault, Lock, Member, Misbehaviour, ServerFault, Target, Tasks, Wire,
+};
 use crate::random::Random;
 
 /// Time between pauses without faults, each of length [`CALM`], so that starvation becomes visible.
@@ -92,6 +94,12 @@ pub(super) fn overlapping(
 }
 
 fn target(random: &mut Random, setup: Setup, size: Size) -> Target {
+    if setup.is_on_server() && random.percent(35) {
+        return match random.between(1, 10) {
+            1..=4 => Target::Server,
+            _ => Target::Persons(some_tasks(random, size)),
+        };
+    }
     let choice = random.between(1, 100);
     match setup.shape {
         Shape::Cluster => of_cluster(random, size, choice),
@@ -168,16 +176,20 @@ fn wire(random: &mut Random) -> Wire {
 }
 
 fn terraform(random: &mut Random, size: Size) -> Target {
+    Target::Terraform(some_tasks(random, size))
+}
+
+fn some_tasks(random: &mut Random, size: Size) -> Tasks {
     let all = size.tasks + size.spare;
     let count = if random.percent(10) {
         all
     } else {
         random.index(3) + 1
     };
-    Target::Terraform(Tasks {
+    Tasks {
         first: random.index(all),
         count,
-    })
+    }
 }
 
 /// A process stands still for longer than its lease or leadership lasts, most of the time.
@@ -198,7 +210,26 @@ fn blow(random: &mut Random, setup: Setup, target: Target) -> Blow {
         Target::Disk => Blow::Fill(pause),
         Target::Clock(_) => Blow::Jump(random.choose(&[-4, -2, 2, 3, 5]), pause),
         Target::Wire(wire) => Blow::Link(link(random, wire), pause),
-        Target::Terraform(_) => misbehaviour(random),
+        Target::Terraform(_) => misbehaviour(random, setup),
+        Target::Server => Blow::BreakServer(
+            random.choose(&[
+                ServerFault::Down,
+                ServerFault::Slow,
+                ServerFault::Refuses,
+                ServerFault::LosesAnswers,
+                ServerFault::HoldsUploads,
+            ]),
+            pause,
+        ),
+        Target::Persons(_) => Blow::Decide(
+            random.choose(&[
+                Decision::ConfirmLate,
+                Decision::Discard,
+                Decision::Cancel,
+                Decision::Lock,
+            ]),
+            pause,
+        ),
         Target::Postgres => of_postgres(random, choice, down, pause),
         // The states that Terraform keeps there would be lost too, and cts cannot notice that.
         Target::Consul if setup.backend == Backend::Shared && (6..=9).contains(&choice) => {
@@ -250,15 +281,20 @@ fn link(random: &mut Random, wire: Wire) -> Link {
 }
 
 /// Failures are mostly short: after three failed attempts a task waits for a minute and more.
-fn misbehaviour(random: &mut Random) -> Blow {
-    let how = random.choose(&[
-        Misbehaviour::Fail,
-        Misbehaviour::Hang,
-        Misbehaviour::Stubborn,
-        Misbehaviour::Memory,
-        Misbehaviour::FailMidway,
-        Misbehaviour::DieMidway,
-    ]);
+fn misbehaviour(random: &mut Random, setup: Setup) -> Blow {
+    let in_modules = [Misbehaviour::FailMidway, Misbehaviour::DieMidway];
+    let how = if setup.is_on_server() {
+        random.choose(&in_modules)
+    } else {
+        random.choose(&[
+            Misbehaviour::Fail,
+            Misbehaviour::Hang,
+            Misbehaviour::Stubborn,
+            Misbehaviour::Memory,
+            in_modules[0],
+            in_modules[1],
+        ])
+    };
     let longest = match how {
         Misbehaviour::Hang | Misbehaviour::Stubborn => 15_000,
         _ if random.percent(15) => 8000,

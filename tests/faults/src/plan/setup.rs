@@ -1,6 +1,6 @@
 //! The system that a plan is carried out on.
 
-use cts_tests::{Backend, Service};
+use cts_tests::{Backend, Driver, Service};
 
 use super::target::Member;
 use crate::random::Random;
@@ -30,7 +30,9 @@ pub struct Setup {
     pub shape: Shape,
     /// Which Terraform works.
     pub engine: Engine,
-    /// The backend of Terraform's states: [`Backend::Consul`] or [`Backend::Shared`].
+    /// Where runs happen: on the workers, or on a server whose Terraform is the real one.
+    pub driver: Driver,
+    /// The backend of Terraform's states: [`Backend::Consul`] or [`Backend::Shared`]. A server keeps them itself.
     pub backend: Backend,
     /// `on_takeover = "all"`.
     pub takeover_runs_all: bool,
@@ -66,6 +68,7 @@ impl Setup {
         Self {
             shape,
             engine,
+            driver: Driver::Terraform,
             backend: if in_consul && engine == Engine::Real {
                 Backend::Consul
             } else {
@@ -77,6 +80,22 @@ impl Setup {
             followers: FOLLOWERS,
             two_versions: false,
         }
+    }
+
+    /// The same system, whose runs happen on a server.
+    #[must_use]
+    pub fn on_server(self) -> Self {
+        Self {
+            engine: Engine::Real,
+            driver: Driver::TerraformCloud,
+            backend: Backend::Shared,
+            ..self
+        }
+    }
+
+    /// Whether runs happen on a server.
+    pub fn is_on_server(self) -> bool {
+        self.driver == Driver::TerraformCloud
     }
 
     /// All processes.

@@ -40,6 +40,10 @@ pub enum Target {
     Blocks,
     /// Terraform, while it is at work for some tasks.
     Terraform(Tasks),
+    /// The server that makes the runs.
+    Server,
+    /// Persons who decide on the server about runs of some tasks.
+    Persons(Tasks),
 }
 
 /// So many tasks, by number, from the first one on.
@@ -107,6 +111,38 @@ pub enum Blow {
     ChangeBlocks(u64),
     /// Terraform misbehaves.
     Misbehave(Misbehaviour, Duration),
+    /// The server misbehaves.
+    BreakServer(ServerFault, Duration),
+    /// Persons do this until it is over.
+    Decide(Decision, Duration),
+}
+
+/// How a server misbehaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServerFault {
+    /// All ports are closed. Runs go on.
+    Down,
+    /// Every answer is late.
+    Slow,
+    /// Some requests are refused with 503, without an effect.
+    Refuses,
+    /// Some requests are carried out without an answer, so that clients repeat them.
+    LosesAnswers,
+    /// Uploads stay unfinished.
+    HoldsUploads,
+}
+
+/// What persons do on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decision {
+    /// Runs wait for a confirmation, which comes late.
+    ConfirmLate,
+    /// Runs wait for a confirmation, and are discarded.
+    Discard,
+    /// Runs are cancelled, wherever they are.
+    Cancel,
+    /// Workspaces are locked.
+    Lock,
 }
 
 /// The object that a session locks.
@@ -180,6 +216,8 @@ impl Fault {
             }
             Target::Clock(Member::Whole) => "clock",
             Target::Terraform(_) => "terraform",
+            Target::Server => "server",
+            Target::Persons(_) => "persons",
         };
         format!("{} {target}", self.blow.name())
     }
@@ -219,6 +257,8 @@ impl Blow {
             Self::Jump(days, _) if *days > 0 => "put ahead".to_owned(),
             Self::Jump(..) => "put back".to_owned(),
             Self::Misbehave(how, _) => how.name().to_owned(),
+            Self::BreakServer(how, _) => format!("{how:?}").to_lowercase(),
+            Self::Decide(decision, _) => format!("{decision:?}").to_lowercase(),
         }
     }
 
@@ -236,7 +276,9 @@ impl Blow {
             | Self::LoseData(time)
             | Self::TurnBack(time)
             | Self::Jump(_, time)
-            | Self::Misbehave(_, time) => time,
+            | Self::Misbehave(_, time)
+            | Self::BreakServer(_, time)
+            | Self::Decide(_, time) => time,
             Self::Rewrite(_) | Self::ChangeBlocks(_) => Duration::ZERO,
         }
     }
@@ -271,6 +313,10 @@ impl fmt::Display for Target {
             Self::Clock(member) => write!(f, "clock of {member}"),
             Self::Terraform(Tasks { first, count }) => {
                 write!(f, "terraform of {count} tasks from {first}")
+            }
+            Self::Server => f.write_str("server"),
+            Self::Persons(Tasks { first, count }) => {
+                write!(f, "persons, about {count} tasks from {first}")
             }
         }
     }

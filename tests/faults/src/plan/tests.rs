@@ -1,7 +1,7 @@
 use crate::conditions::Kind;
 use std::collections::BTreeSet;
 
-use cts_tests::{Backend, Service};
+use cts_tests::{Backend, Driver, Service};
 
 use super::*;
 
@@ -15,6 +15,7 @@ fn setup(shape: Shape) -> Setup {
     Setup {
         shape,
         engine: Engine::Real,
+        driver: Driver::Terraform,
         backend: Backend::Shared,
         takeover_runs_all: false,
         stale_file: false,

@@ -10,6 +10,7 @@ use super::past;
 use super::wires::file;
 use crate::conditions::Kind;
 use crate::plan::{Member, Place, Plan};
+use crate::server::Server;
 use crate::{journal, module, terraform};
 
 /// File of a process of a cluster.
@@ -23,6 +24,8 @@ pub(crate) struct Configuration<'a> {
     pub(crate) plan: &'a Plan,
     /// Directory of the executable.
     pub(crate) terraform: &'a Path,
+    /// The server that makes the runs.
+    pub(crate) server: Option<&'a Server>,
     pub(crate) versions: Versions,
 }
 
@@ -68,11 +71,6 @@ impl Configuration<'_> {
     }
 
     fn configure(&self, site: &Site, consul: SocketAddr, tasks: &str) {
-        let driver = format!(
-            "{}\n  path = \"{}\"",
-            self.backend(site),
-            self.terraform.display()
-        );
         let worker = if self.plan.setup.members() == [Member::Whole] {
             format!("worker {{\n  slots = {}\n}}\n", super::SLOTS)
         } else {
@@ -83,11 +81,17 @@ impl Configuration<'_> {
         } else {
             String::new()
         };
-        site.configure_driver(
-            &consul.to_string(),
-            &driver,
-            &format!("{worker}{kept}{}{tasks}", self.provider()),
+        let consul = consul.to_string();
+        let more = format!("{worker}{kept}{}{tasks}", self.provider());
+        if let Some(server) = self.server {
+            return site.write_configuration(&consul, &server.driver(), &more);
+        }
+        let driver = format!(
+            "{}\n  path = \"{}\"",
+            self.backend(site),
+            self.terraform.display()
         );
+        site.configure_driver(&consul, &driver, &more);
     }
 
     fn backend(&self, site: &Site) -> String {

@@ -49,6 +49,9 @@ impl Scene {
 
     async fn state_in(&self, place: Place, task: usize) -> Result<Vec<u8>, String> {
         let name = Plan::task(task);
+        if let Some(server) = &self.outside.server {
+            return server.state(&name);
+        }
         let read = |path: PathBuf| std::fs::read(path).map_err(|error| error.to_string());
         if place == Place::Other {
             let states = self.site.path().join(OTHER_STATES);

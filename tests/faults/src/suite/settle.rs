@@ -69,6 +69,9 @@ impl Suite<'_> {
     }
 
     async fn quiet(&self) -> Result<(), String> {
+        if let Some(server) = &self.scene.outside.server {
+            server.confirm_all();
+        }
         let unfinished = audit::unfinished(&self.scene.outside.database).await;
         let unfinished = unfinished.map_err(|error| error.to_string())?;
         if !unfinished.is_empty() {

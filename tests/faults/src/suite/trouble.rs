@@ -13,7 +13,7 @@ use crate::between::Between;
 use crate::campaign::Files;
 use crate::followers::follow;
 use crate::history::History;
-use crate::plan::{Change, Place, Round};
+use crate::plan::{Change, Place, Plan, Round};
 use crate::random::Random;
 use crate::report::say;
 use crate::wanted::Wanted;
@@ -32,6 +32,7 @@ impl Suite<'_> {
             plan: self.plan,
             site: &self.scene.site,
             terraform: &self.scene.terraform,
+            server: self.scene.outside.server.as_deref(),
             wires: &self.scene.outside.wires,
             consul: self.scene.consul,
         };
@@ -62,6 +63,14 @@ impl Suite<'_> {
         self.scene.place = Place::of(self.campaign.rewrites.written.blocks);
         if let Some(version) = self.campaign.rewrites.versions.last() {
             self.writes.declare(self.plan, version.number);
+        }
+        // A decision of a person stands until the input changes.
+        if let Some(server) = &self.scene.outside.server {
+            for number in 0..self.plan.all_tasks() {
+                if server.has_decided(&Plan::task(number)) {
+                    self.writes.book.cancelled(number);
+                }
+            }
         }
         for [(from, _), (until, _)] in forgotten.borrow().iter().skip(before) {
             let lost = Between(*from, *until);

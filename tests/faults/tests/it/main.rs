@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, carry_out, say};
-use cts_tests::Backend;
+use cts_tests::{Backend, Driver};
 
 /// Carries out the course of a seed, in which nothing forbidden may happen.
 async fn check(seed: u64, size: Size, past: u32, extent: Extent) {
     let setup = Setup {
         shape: Shape::Cluster,
         engine: Engine::Real,
+        driver: Driver::Terraform,
         backend: Backend::Shared,
         takeover_runs_all: false,
         stale_file: false,
