@@ -3,6 +3,7 @@
 
 mod confirmations;
 mod first_runs;
+mod inspections;
 mod interruptions;
 mod moves;
 mod outages;
