@@ -11,4 +11,5 @@ mod people;
 mod refusals;
 mod settings;
 pub(crate) mod stage;
+mod waiting_applies;
 mod way_back;
