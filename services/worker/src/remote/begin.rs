@@ -135,12 +135,16 @@ impl RemoteAttempt<'_> {
             self.take_turn().await;
         }
         let newest = newest.map(|newest| &newest.remote);
-        let verified = self.verify_state(&server, &reconciled, newest).await?;
-        let loaded = self.load(given, &server, &reconciled, newest).await;
+        let loaded = async {
+            let verified = self.verify_state(&server, &reconciled, newest).await?;
+            let loaded = self.load(given, &server, &reconciled, newest).await?;
+            Ok::<_, AttemptError>((verified, loaded))
+        };
+        let loaded = loaded.await;
         if loaded.is_err() && reconciled.is_disposable {
             self.remove_disposable(&reconciled.place).await;
         }
-        let (uploaded, variables, mut notes) = loaded?;
+        let (verified, (uploaded, variables, mut notes)) = loaded?;
         notes.extend(reconciled.notes);
         Ok(Step::Create(Box::new(Prepared {
             notes,

@@ -105,12 +105,10 @@ impl RemoteAttempt<'_> {
             RunKind::Check => AttemptOutcome::Checked,
             RunKind::Plan | RunKind::DestroyPlan => {
                 let changes_present = run.has_changes.unwrap_or(true);
-                let mut text = format!("{}\n\n", ended.plan_text.trim_end());
-                for note in notes {
-                    text.push_str(&format!("Note: {note}\n"));
-                }
-                text.push_str(&format!("To see this run: {url}\n"));
-                AttemptOutcome::Planned(Plan::new(changes_present, text))
+                let mut lines = vec![ended.plan_text.trim_end().to_owned(), String::new()];
+                lines.extend(notes.iter().map(|note| format!("Note: {note}")));
+                lines.push(format!("To see this run: {url}\n"));
+                AttemptOutcome::Planned(Plan::new(changes_present, lines.join("\n")))
             }
         })
     }
