@@ -14,15 +14,13 @@ impl RemoteAttempt<'_> {
         let definition = &given.input.definition;
         let wanted = definition.workspace.clone().unwrap_or_default();
         let mode = self.driver.execution(server, &wanted.execution).await?;
-        let version = match self.driver.usable(server, definition).await? {
-            Some((workspace, _tags)) => {
-                self.driver.difference(server, &workspace, mode, &wanted)?;
-                workspace.terraform_version
-            }
-            None => {
-                self.driver.require_organization(server).await?;
-                wanted.terraform_version
-            }
+        let found = self.driver.usable(server, definition).await?;
+        let version = if let Some((workspace, _tags)) = found {
+            self.driver.difference(server, &workspace, mode, &wanted)?;
+            workspace.terraform_version
+        } else {
+            self.driver.require_organization(server).await?;
+            wanted.terraform_version
         };
         let version = version.as_deref().unwrap_or_default();
         let (configuration, _values) = self.render(given, version).await?;
