@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use cts_core::Digest;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::document::{Linkage, Resource, id_of};
 use crate::run_phase::RunPhase;
 use crate::run_status::RunStatus;
+use crate::run_variable::{RunVariable, digests_of};
 
 /// A run, as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -24,6 +27,8 @@ pub struct Run {
     pub is_destroy: bool,
     /// Whether its plan is applied without confirmation.
     pub auto_apply: bool,
+    /// Digests of its own values by their names; empty if it has none, or if the server does not show them.
+    pub variables: BTreeMap<String, Digest>,
     /// Whether the plan has changes; `None` before the plan.
     pub has_changes: Option<bool>,
     /// Possible actions.
@@ -85,6 +90,7 @@ struct Attributes {
     plan_only: Option<bool>,
     is_destroy: Option<bool>,
     auto_apply: Option<bool>,
+    variables: Option<Value>,
     has_changes: Option<bool>,
     actions: Option<RunActions>,
     permissions: Option<RunPermissions>,
@@ -114,6 +120,7 @@ impl From<Resource<Attributes, Relationships>> for Run {
             is_plan_only: run.plan_only.unwrap_or_default(),
             is_destroy: run.is_destroy.unwrap_or_default(),
             auto_apply: run.auto_apply.unwrap_or_default(),
+            variables: digests_of(run.variables.as_ref()),
             has_changes: run.has_changes,
             actions: run.actions.unwrap_or_default(),
             permissions: run.permissions.unwrap_or_default(),
@@ -134,5 +141,11 @@ impl Run {
     /// Where the run is on its way.
     pub const fn phase(&self) -> RunPhase {
         self.status.phase(self.actions.is_confirmable)
+    }
+
+    /// Whether the run has all these values as its own. Servers that have no such values ignore them without a word.
+    pub fn has_taken(&self, variables: &[RunVariable]) -> bool {
+        let mut variables = variables.iter();
+        variables.all(|variable| self.variables.get(&variable.key) == Some(&variable.digest()))
     }
 }

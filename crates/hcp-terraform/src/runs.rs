@@ -1,13 +1,14 @@
 //! Runs: created, read, listed for adoption, and acted on.
 
 use reqwest::Method;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::document::{document, relation};
 use crate::error::ApiError;
 use crate::pages::LARGEST_PAGE;
 use crate::run::Run;
+use crate::run_variable::RunVariable;
 use crate::server::Server;
 
 /// A run to create.
@@ -27,15 +28,6 @@ pub struct NewRun<'a> {
     pub auto_apply: Option<bool>,
     /// Values for this run, which win over those of the workspace.
     pub variables: &'a [RunVariable],
-}
-
-/// A value for one run.
-#[derive(Debug, Clone)]
-pub struct RunVariable {
-    /// Name of the variable.
-    pub key: String,
-    /// HCL literal; a string has its quotes.
-    pub value: SecretString,
 }
 
 impl NewRun<'_> {

@@ -310,9 +310,9 @@ pub async fn a_destruction_and_the_applies_of_its_group_wait_for_each_other<F: F
     let lease = lease_of(&scene, run).await;
     scene.queue("b", "2").await;
     assert_eq!(scene.acquire().await, None);
-    let applying = scene.store().applying_of_group("firewall").await;
-    let applying = applying.expect("the running apply of a group can be read");
-    assert_eq!(applying, Some(task("a")));
+    let holder = scene.store().holder_of_group("firewall", &task("b")).await;
+    let holder = holder.expect("the run that has a group can be read");
+    assert_eq!(holder, Some(run));
     scene.destroyed(&lease).await;
     assert_eq!(scene.lease().await.task, task("b"));
 }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use cts_core::{TaskSpec, WorkerId};
+use cts_core::runs::{Resumed, RunStatus};
+use cts_core::{RemoteRun, TaskSpec, WorkerId};
 use futures::future::join_all;
 
 use super::Fixture;
-use super::scene::{Scene, claim, spec, task};
-use cts_store::Claim;
+use super::remote_runs::remote_run;
+use super::scene::{LEASE, Scene, claim, spec, task};
+use cts_store::{Claim, Lease};
 
 const GROUP: &str = "firewall of 'edge'";
 
@@ -30,10 +32,11 @@ async fn three<F: Fixture>() -> Scene<F> {
     scene
 }
 
+/// The task for which task `c` would wait, if it belonged to the group.
 async fn applying<F: Fixture>(scene: &Scene<F>) -> Option<String> {
-    let applying = scene.store().applying_of_group(GROUP).await;
-    let applying = applying.expect("the running apply of a group can be read");
-    applying.map(|name| name.to_string())
+    let holder = scene.store().holder_of_group(GROUP, &task("c")).await;
+    let run = holder.expect("the run that has a group can be read")?;
+    Some(scene.run(run).await.task.to_string())
 }
 
 async fn assert_nothing_is_ready<F: Fixture>(scene: &Scene<F>) {
@@ -87,4 +90,88 @@ pub async fn parallel_calls_lease_one_apply_of_a_group<F: Fixture>() {
         scene.applied(&leases[0]).await;
     }
     assert_eq!(scene.queue_depth().await.queued, 0);
+}
+
+/// The number of the next wait of a lease is 1.
+async fn suspend<F: Fixture>(scene: &Scene<F>, lease: &Lease) {
+    let store = scene.store();
+    let suspended = store.suspend(lease.run, &lease.holder, lease.epoch, 1, "a person");
+    suspended.await.expect("a live lease can wait");
+}
+
+async fn record<F: Fixture>(scene: &Scene<F>, lease: &Lease, remote: &RemoteRun) {
+    let store = scene.store();
+    let recorded = store.record_remote_run(lease.run, &lease.holder, lease.epoch, remote);
+    recorded.await.expect("a live lease can record");
+}
+
+pub async fn a_remote_run_keeps_its_group_until_it_has_ended<F: Fixture>() {
+    let scene = three::<F>().await;
+    let first = scene.lease().await;
+    assert_eq!(first.task, task("a"));
+    let other = scene.lease().await;
+    scene.applied(&other).await;
+    let remote = remote_run(1);
+    record(&scene, &first, &remote).await;
+    suspend(&scene, &first).await;
+    assert_nothing_is_ready(&scene).await;
+
+    // Its worker drains: it goes on elsewhere, and the group does not go to another task meanwhile.
+    assert_eq!(scene.interrupted(&first).await.status, RunStatus::Queued);
+    assert_eq!(applying(&scene).await.as_deref(), Some("a"));
+    assert_eq!(scene.queue_depth().await.ready, 1, "only the run itself");
+    let first = scene.lease().await;
+    assert_eq!(first.task, task("a"));
+    suspend(&scene, &first).await;
+    assert_nothing_is_ready(&scene).await;
+
+    // Its worker is lost.
+    scene.advance(LEASE);
+    scene.reap().await;
+    let first = scene.lease().await;
+    assert_eq!(first.task, task("a"));
+    let store = scene.store();
+    let resumed = store.resume(first.run, &first.holder, first.epoch, 1).await;
+    assert_eq!(resumed.expect("a live lease"), Resumed::GoesOn);
+    let ended = RemoteRun {
+        ended: true,
+        ..remote
+    };
+    record(&scene, &first, &ended).await;
+    assert_eq!(scene.interrupted(&first).await.status, RunStatus::Queued);
+    assert_eq!(applying(&scene).await, None);
+    assert_eq!(scene.queue_depth().await.ready, 2);
+}
+
+pub async fn two_remote_runs_of_a_group_do_not_wait_for_each_other<F: Fixture>() {
+    let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
+    for name in ["a", "b"] {
+        scene.queue(name, "1").await;
+    }
+    let first = scene.lease().await;
+    let ended = RemoteRun {
+        ended: true,
+        ..remote_run(1)
+    };
+    record(&scene, &first, &ended).await;
+    suspend(&scene, &first).await;
+    let second = scene.lease().await;
+    // A scheduler of an earlier version may have leased both.
+    record(&scene, &first, &remote_run(2)).await;
+    record(&scene, &second, &remote_run(1)).await;
+    for lease in [&first, &second] {
+        assert_eq!(scene.interrupted(lease).await.status, RunStatus::Queued);
+    }
+    let again = scene.lease().await;
+    assert_nothing_is_ready(&scene).await;
+    scene.applied(&again).await;
+    scene.lease().await;
+}
+
+pub async fn a_plan_keeps_no_group<F: Fixture>() {
+    let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
+    scene.queue_plan("a", "1").await;
+    let plan = scene.lease().await;
+    record(&scene, &plan, &remote_run(1)).await;
+    scene.leased("b", "1").await;
 }

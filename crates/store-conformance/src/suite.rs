@@ -186,6 +186,9 @@ macro_rules! store_suite {
             groups {
                 of_a_group_one_applies_at_a_time,
                 parallel_calls_lease_one_apply_of_a_group,
+                a_remote_run_keeps_its_group_until_it_has_ended,
+                two_remote_runs_of_a_group_do_not_wait_for_each_other,
+                a_plan_keeps_no_group,
             }
             cancels {
                 a_queued_run_is_withdrawn_with_an_event,
@@ -204,7 +207,7 @@ macro_rules! store_suite {
                 a_run_that_waits_says_so_and_is_not_at_work,
                 a_newer_input_ends_a_wait_and_takes_its_place,
                 disabling_a_task_ends_its_wait_for_good,
-                a_check_interrupts_a_wait_and_an_inspection_does_not,
+                a_check_and_a_plan_interrupt_a_wait_which_goes_on_afterwards,
                 a_drained_wait_goes_elsewhere_and_does_not_count,
                 a_wait_in_vain_is_shown_and_not_tried_again,
                 what_waits_leaves_its_group_to_others,

@@ -7,7 +7,7 @@ use cts_core::{TaskSpec, TaskStatus};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, seconds, spec};
-use cts_store::{Lease, LeaseError, TaskChange, TaskError};
+use cts_store::{Lease, LeaseError, TaskChange};
 
 const REASON: &str = "a person who approves it";
 
@@ -111,28 +111,34 @@ pub async fn disabling_a_task_ends_its_wait_for_good<F: Fixture>() {
     scene.leased("a", "1").await;
 }
 
-pub async fn a_check_interrupts_a_wait_and_an_inspection_does_not<F: Fixture>() {
-    let scene = Scene::<F>::new(&["a"]).await;
-    let lease = scene.waiting("a", "1").await;
-    let inspection = TaskChange {
-        request: Some((scene.run_id(), RunKind::Plan)),
-        idle_only: true,
-        ..TaskChange::default()
-    };
-    let refused = scene.change("a", inspection).await;
-    assert!(matches!(refused, Err(TaskError::Busy)), "{refused:?}");
-    assert_eq!(scene.wait_end(&lease).await, None);
-    let check = scene.ask("a", RunKind::Check).await;
-    scene.carry_out(check, "1").await;
-    assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::CheckQueued));
-    scene.advance(seconds(1));
-    let ended = scene.interrupted(&lease).await;
-    assert_eq!(ended.status, RunStatus::Queued);
-    let checking = scene.lease().await;
-    assert_eq!(checking.run, check);
-    scene.checked(&checking).await;
-    let again = scene.lease().await;
-    assert_eq!((again.run, again.attempt), (lease.run, 1));
+pub async fn a_check_and_a_plan_interrupt_a_wait_which_goes_on_afterwards<F: Fixture>() {
+    for kind in [RunKind::Check, RunKind::Plan] {
+        let scene = Scene::<F>::new(&["a"]).await;
+        let lease = scene.waiting("a", "1").await;
+        let look = scene.run_id();
+        let request = TaskChange {
+            request: Some((look, kind)),
+            idle_only: true,
+            ..TaskChange::default()
+        };
+        let accepted = scene.change("a", request).await;
+        accepted.expect("a run that waits does not make its task busy");
+        assert_eq!(scene.wait_end(&lease).await, None, "it is not queued yet");
+        scene.carry_out(look, "1").await;
+        assert_eq!(scene.wait_end(&lease).await, Some(WaitEnd::CheckQueued));
+        scene.advance(seconds(1));
+        let ended = scene.interrupted(&lease).await;
+        assert_eq!(ended.status, RunStatus::Queued);
+        let looking = scene.lease().await;
+        assert_eq!((looking.run, looking.kind), (look, kind));
+        if kind == RunKind::Plan {
+            scene.planned(&looking, "1 to add").await;
+        } else {
+            scene.checked(&looking).await;
+        }
+        let again = scene.lease().await;
+        assert_eq!((again.run, again.attempt), (lease.run, 1));
+    }
 }
 
 pub async fn a_drained_wait_goes_elsewhere_and_does_not_count<F: Fixture>() {

@@ -80,7 +80,9 @@ async fn try_acquire(
                     OR r.kind = 'check' AND r.destroys IS NULL AND NOT $9 THEN FALSE
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
                   WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                    SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
+                    SELECT FROM taken_groups g
+                    WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+                      AND (g.leased OR r.remote_group IS NULL)) THEN FALSE
                   WHEN $11 AND CASE WHEN r.settings IS NULL THEN r.destroys IS NOT NULL
                       ELSE NOT EXISTS (
                         SELECT FROM worker_settings s

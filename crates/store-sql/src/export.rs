@@ -190,7 +190,7 @@ const INPUTS: &str = "-- export: inputs
 /// one waits. Queued and running runs of a task that does not move are cancelled.
 const RUNS: &str = "-- export: runs; index runs_one_queued
     SELECT id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash, changes_present,
-           plan_encoding, plan, summary, findings, remote_run,
+           plan_encoding, plan, summary, findings, remote_run, remote_group,
            CASE WHEN pointless THEN 'cancelled' WHEN lost THEN 'queued' ELSE status END AS status,
            CASE WHEN lost THEN {greatest}(attempts - 1, 0) ELSE attempts END AS attempts,
            CASE WHEN pointless THEN updated_at ELSE finished_at END AS finished_at,

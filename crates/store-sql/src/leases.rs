@@ -118,7 +118,7 @@ pub async fn grants(
     .await
 }
 
-/// Notes that a run waits for something outside of cts.
+/// Notes that a run waits for something outside of cts. Its concurrency group is free, unless a remote run keeps it.
 pub async fn suspend(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -128,7 +128,8 @@ pub async fn suspend(
         "suspend a run",
         "-- suspend
         UPDATE runs SET waiting_for = CASE WHEN resumed_waits < $5 THEN $4 ELSE waiting_for END,
-            concurrency_group = CASE WHEN resumed_waits >= $5 THEN concurrency_group END
+            concurrency_group = CASE WHEN resumed_waits >= $5 OR remote_group IS NOT NULL
+                THEN concurrency_group END
         WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running'",
         held,
     );
@@ -151,28 +152,32 @@ pub async fn wait_end_of(
 async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, StoreError> {
     // The task of this run alone: with old statistics, reading all tasks in order could look cheaper to Postgres.
     let text = c.dialect().pick(
-        "-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group
+        "-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
         SELECT r.id, r.kind, r.no_retry, r.withdrawn, t.name AS task_name, t.phase, t.enabled,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
-                         AND q.kind = 'check') AS check_waits,
+                         AND q.kind IN ('check', 'plan')) AS look_waits,
                r.kind = 'apply' AND r.concurrency_group IS NULL AND EXISTS (
-                   SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group) AS group_busy
+                   SELECT 1 FROM taken_groups g
+                   WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+                     AND (g.leased OR r.remote_group IS NULL)) AS group_busy
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status = 'running'",
-        "-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group
+        "-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
         SELECT r.id, r.kind, r.no_retry, r.withdrawn, t.name AS task_name, t.phase, t.enabled,
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits,
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
-                         AND q.kind = 'check') AS check_waits,
+                         AND q.kind IN ('check', 'plan')) AS look_waits,
                r.kind = 'apply' AND r.concurrency_group IS NULL AND EXISTS (
-                   SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) AS group_busy
+                   SELECT FROM taken_groups g
+                   WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+                     AND (g.leased OR r.remote_group IS NULL)) AS group_busy
         FROM runs r
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t
         WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'",

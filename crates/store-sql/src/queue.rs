@@ -23,7 +23,9 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
           AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-            SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
+            SELECT 1 FROM taken_groups g
+            WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+              AND (g.leased OR r.remote_group IS NULL)))
         ORDER BY r.due_at
         LIMIT 1",
             "-- next_due; index runs_due
@@ -33,7 +35,9 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
           AND CASE
               WHEN t.active_run IS NOT NULL THEN FALSE
               WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
+                SELECT FROM taken_groups g
+                WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+                  AND (g.leased OR r.remote_group IS NULL)) THEN FALSE
               ELSE t.enabled OR r.kind <> 'apply' OR r.requested END
         ORDER BY r.due_at
         LIMIT 1",
@@ -70,7 +74,9 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
         FROM (SELECT r.due_at,
                      r.due_at <= {{now}} AND {is_free}
                      AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                         SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group)) AS ready
+                         SELECT 1 FROM taken_groups g
+                         WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+                           AND (g.leased OR r.remote_group IS NULL))) AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)
               {once}) q"
@@ -111,7 +117,9 @@ pub async fn waiting_runs(
           AND (t.phase IN ('ready', 'creating') OR t.destroy_run IS NOT DISTINCT FROM r.id)
           AND {is_free}
           AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-            SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
+            SELECT 1 FROM taken_groups g
+            WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+              AND (g.leased OR r.remote_group IS NULL)))
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY oldest DESC, name"
         ),
@@ -133,21 +141,25 @@ pub async fn waiting_runs(
     waiting.await
 }
 
-/// The task whose apply makes the others of this group wait.
-pub async fn applying_of_group(
+/// The run of another task for which a task of this group waits.
+pub async fn holder_of_group(
     c: &mut dyn Connection,
     group: &str,
-) -> Result<Option<TaskName>, StoreError> {
-    let applying = sql(
-        "find the running apply of a group",
-        "-- applying_of_group; index runs_one_of_group
-        SELECT task_name FROM busy_groups WHERE name = $1",
+    task: &TaskName,
+) -> Result<Option<RunId>, StoreError> {
+    let holder = sql(
+        "find the run that has a group",
+        "-- holder_of_group; indexes runs_one_of_group, runs_remote_group
+        SELECT run_id FROM taken_groups
+        WHERE name = $1 AND task_name <> $2
+        ORDER BY leased DESC, run_id
+        LIMIT 1",
     );
-    let applying = applying.bind(group).optional(c, |row| {
-        let row = Fields::new(row, "find the running apply of a group", "runs");
-        row.keyed("task_name")?.parse("task_name")
+    let holder = holder.bind(group).bind(task).optional(c, |row| {
+        let row = Fields::new(row, "find the run that has a group", "runs");
+        row.keyed_by_id("run_id")?.id("run_id")
     });
-    applying.await
+    holder.await
 }
 
 /// Makes retries of failed runs due, for each task at most once in this time.

@@ -19,13 +19,16 @@ pub async fn record(
     lock_task_of(c, held.0).await?;
     let recorded = of_lease(
         RECORD,
-        "-- record_remote_run
-        UPDATE runs SET remote_run = $4
+        "-- record_remote_run: it keeps the group of its run until it has ended
+        UPDATE runs SET remote_run = $4,
+            remote_group = CASE WHEN NOT $5 AND coalesce(destroys, kind) = 'apply' THEN
+                coalesce(concurrency_group, (
+                    SELECT t.concurrency_group FROM tasks t WHERE t.name = task_name)) END
         WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running'",
         held,
     );
-    let recorded = recorded.bind(encoded(RECORD, remote)?).execute(c).await?;
-    if recorded == 0 {
+    let recorded = recorded.bind(encoded(RECORD, remote)?).bind(remote.ended);
+    if recorded.execute(c).await? == 0 {
         return Err(lost(held));
     }
     let newest = TaskRemoteRun {

@@ -52,7 +52,9 @@ pub(crate) async fn acquire(
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
               AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                SELECT 1 FROM busy_groups g WHERE g.name = t.concurrency_group))
+                SELECT 1 FROM taken_groups g
+                WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+                  AND (g.leased OR r.remote_group IS NULL)))
               AND NOT EXISTS (
                 SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
               AND CASE WHEN NOT ?11 THEN TRUE

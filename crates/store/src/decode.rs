@@ -139,7 +139,7 @@ pub struct Wait {
     pub group_busy: bool,
 }
 
-/// Reads a leased run with `phase` and `enabled` of its task, `newer_waits` and `check_waits` about queued
+/// Reads a leased run with `phase` and `enabled` of its task, `newer_waits` and `look_waits` about queued
 /// runs, and `group_busy`.
 pub fn wait(row: &dyn Columns) -> Result<Wait, StoreError> {
     let operation = "read a run that waits";
@@ -153,7 +153,7 @@ pub fn wait(row: &dyn Columns) -> Result<Wait, StoreError> {
             requested: run.flag("no_retry")?,
             newer_waits: run.flag("newer_waits")?,
             withdrawn: run.flag("withdrawn")?,
-            check_waits: run.flag("check_waits")?,
+            look_waits: run.flag("look_waits")?,
         },
         group_busy: run.flag("group_busy")?,
     })

@@ -59,8 +59,9 @@ pub trait HeldLeases {
     ) -> Result<Option<CancelOrder>, LeaseError>;
 
     /// Notes that a leased run [waits](cts_core::runs::wait_end) for something outside of cts; `waiting_for`
-    /// describes it to people. From then on the run belongs to no concurrency group. The waits under one
-    /// lease are numbered from 1. Safe to repeat: a call that comes when this wait is over changes nothing.
+    /// describes it to people. From then on the run belongs to no concurrency group, unless it has a remote run that
+    /// has not ended. The waits under one lease are numbered from 1. Safe to repeat: a call that comes when this wait
+    /// is over changes nothing.
     async fn suspend(
         &self,
         run: RunId,

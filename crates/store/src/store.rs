@@ -272,8 +272,13 @@ pub trait Store:
     /// to, only with settings.
     async fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
 
-    /// The task of this concurrency group that is applying now, for which the others wait.
-    async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError>;
+    /// The run of another task for which this task of a concurrency group waits: one that applies now, or whose remote
+    /// run can still be confirmed on its server.
+    async fn holder_of_group(
+        &self,
+        group: &str,
+        task: &TaskName,
+    ) -> Result<Option<RunId>, StoreError>;
 
     /// The leases that were granted to these [calls](Claim::request) of a worker and have not ended.
     async fn grants(

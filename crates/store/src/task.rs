@@ -162,8 +162,7 @@ impl TaskChange {
                 current: task.revision,
             });
         }
-        let is_inspected = matches!(self.request, Some((_, RunKind::Plan)));
-        if self.idle_only && (activity.is_busy() || activity.waits && is_inspected) {
+        if self.idle_only && activity.is_busy() {
             return Err(TaskError::Busy);
         }
         let mut spec = self.spec.clone().unwrap_or_else(|| task.spec.clone());

@@ -4,6 +4,7 @@
 mod build;
 mod cause;
 mod current;
+mod group;
 mod journal;
 mod known;
 mod views;

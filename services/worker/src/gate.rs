@@ -48,7 +48,7 @@ pub trait PendingApproval: Send + Sync + fmt::Debug {
 pub enum GivenUp {
     /// The run is not to apply any more.
     Unwanted,
-    /// The run goes back to the queue: its worker ends, or its task is checked first.
+    /// The run goes back to the queue: its worker ends, or its task is checked or planned first.
     HandedOver,
 }
 

@@ -4,8 +4,11 @@
 //! The worker keeps the lease, so that no other worker begins with the task, but the run takes no slot and
 //! belongs to no concurrency group, and the time of the wait is not limited. Nothing of its input is applied
 //! yet. So newer wishes of its task come first: the run gives way to a newer input, to another declaration, to
-//! the disabling or deletion of the task, and to a worker that drains. An attempt that ended while the run
-//! waited does not count.
+//! the disabling or deletion of the task, to its checks and plans, and to a worker that drains. An attempt that
+//! ended while the run waited does not count.
+//!
+//! A run whose remote run waits for a person keeps its concurrency group: its server applies when the person
+//! confirms, whatever cts does meanwhile.
 
 use std::fmt;
 
@@ -21,7 +24,7 @@ pub enum WaitEnd {
     TaskChanged,
     /// Its task is being deleted.
     TaskDeleted,
-    /// A caller wants its task to be checked. The run goes back to the queue, after that check.
+    /// A check or a plan of its task is queued, which changes nothing. The run goes back to the queue, after that run.
     CheckQueued,
 }
 
@@ -38,7 +41,7 @@ impl fmt::Display for WaitEnd {
             Self::NewerInput => "a newer run of its task is queued",
             Self::TaskChanged => "its task was changed or disabled",
             Self::TaskDeleted => "its task is being deleted",
-            Self::CheckQueued => "its task is to be checked first",
+            Self::CheckQueued => "its task is to be checked or planned first",
         })
     }
 }
@@ -58,8 +61,8 @@ pub struct WaitContext {
     pub newer_waits: bool,
     /// The task was changed or disabled since the run was leased.
     pub withdrawn: bool,
-    /// A check of the task is queued.
-    pub check_waits: bool,
+    /// A check or a plan of the task is queued.
+    pub look_waits: bool,
 }
 
 /// Whether a run that waits is to give up.
@@ -70,7 +73,7 @@ pub const fn wait_end(context: WaitContext) -> Option<WaitEnd> {
         Some(WaitEnd::NewerInput)
     } else if context.withdrawn || !(context.enabled || context.requested) {
         Some(WaitEnd::TaskChanged)
-    } else if context.check_waits {
+    } else if context.look_waits {
         Some(WaitEnd::CheckQueued)
     } else {
         None
@@ -89,7 +92,7 @@ pub enum Resumed {
 }
 
 impl AttemptContext {
-    /// Returns the facts that decide whether its run is over. A queued check does not count.
+    /// Returns the facts that decide whether its run is over. A queued check or plan does not count.
     pub const fn wait(self) -> WaitContext {
         WaitContext {
             kind: self.kind,
@@ -98,7 +101,7 @@ impl AttemptContext {
             requested: self.no_retry,
             newer_waits: self.newer_waits,
             withdrawn: self.withdrawn,
-            check_waits: false,
+            look_waits: false,
         }
     }
 }

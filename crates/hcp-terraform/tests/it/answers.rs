@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cts_hcp_terraform::{
-    Approval, ConfigurationVersionStatus, ExecutionMode, Product, RunPhase, RunStatus, Unlimited,
+    Approval, ConfigurationVersionStatus, ExecutionMode, Product, RunPhase, RunStatus, RunVariable,
+    Unlimited,
 };
 use cts_testkit::ScriptedAnswer;
 use serde_json::{Value, json};
@@ -79,6 +80,31 @@ async fn a_run_is_read_with_actions_and_an_unknown_status_keeps_its_text() {
     let run = server.run("run-2").await.unwrap();
     assert_eq!(run.status, RunStatus::Other("levitating".to_owned()));
     assert_eq!(run.phase(), RunPhase::Unknown);
+}
+
+#[tokio::test]
+async fn a_run_shows_whether_it_has_taken_its_own_values() {
+    let with = |variables: Value| {
+        json!({ "data": { "id": "run-1", "type": "runs", "attributes": {
+            "status": "pending", "variables": variables } } })
+    };
+    let shown = [
+        json!([{ "key": "zone", "value": "\"a\"\n" }, { "key": "other", "value": "1" }]),
+        json!([{ "key": "zone", "value": "\"b\"" }]),
+        json!([]),
+        json!({ "zone": [1] }),
+        Value::Null,
+    ];
+    let (_http, server) = scripted(shown.map(with).map(json_answer)).await;
+    let given = [RunVariable {
+        key: "zone".to_owned(),
+        value: "\"a\"".into(),
+    }];
+    for expected in [true, false, false, false, false] {
+        let run = server.run("run-1").await.unwrap();
+        assert_eq!(run.has_taken(&given), expected, "{run:?}");
+        assert!(run.has_taken(&[]));
+    }
 }
 
 #[tokio::test]

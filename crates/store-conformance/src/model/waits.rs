@@ -40,8 +40,9 @@ impl Model {
             requested: run.no_retry,
             newer_waits: queued(RunKind::Apply),
             withdrawn: run.withdrawn,
-            // A plan of a destruction counts as a check, for programs that do not have this kind.
-            check_waits: queued(RunKind::Check) || queued(RunKind::DestroyPlan),
+            look_waits: [RunKind::Check, RunKind::Plan, RunKind::DestroyPlan]
+                .map(queued)
+                .contains(&true),
         }))
     }
 

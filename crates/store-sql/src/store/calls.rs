@@ -216,8 +216,12 @@ impl<D: Database> Store for SqlStore<D> {
         self.noted(self.database.acquire(claim)).await
     }
 
-    async fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError> {
-        read!(self, c => queue::applying_of_group(c, group))
+    async fn holder_of_group(
+        &self,
+        group: &str,
+        task: &TaskName,
+    ) -> Result<Option<RunId>, StoreError> {
+        read!(self, c => queue::holder_of_group(c, group, task))
     }
 
     async fn grants(

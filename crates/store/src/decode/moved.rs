@@ -95,6 +95,7 @@ pub fn run_row(columns: &dyn Columns) -> Result<RunRow, StoreError> {
         plan: row.plan()?,
         details: row.details()?,
         remote_run: row.json_if_any("remote_run")?,
+        remote_group: row.text_if_any("remote_group")?.map(str::to_owned),
         epoch: LeaseEpoch::new(row.number("epoch")?),
         due_at: row.integer("due_at")?,
         started_at: row.integer_if_any("started_at")?,

@@ -134,6 +134,8 @@ pub struct RunRow {
     pub details: Option<RunDetails>,
     /// Its newest remote run, if it has had one.
     pub remote_run: Option<RemoteRun>,
+    /// The concurrency group that the remote run keeps.
+    pub remote_group: Option<String>,
     /// Number of the last grant of a lease, 0 if there was none.
     pub epoch: LeaseEpoch,
     /// When it is or was due.

@@ -27,6 +27,8 @@ pub struct RenderedVariable {
     pub value: String,
     /// Whether the value may hold a secret.
     pub is_sensitive: bool,
+    /// Whether the value comes from Consul.
+    pub is_data: bool,
 }
 
 impl std::fmt::Debug for RenderedVariable {
@@ -69,7 +71,10 @@ pub fn render_variables(
     for rendered in rendered.filter(|input| input.is_rendered) {
         let mut text = String::new();
         tfvars::write_value(&mut text, rendered.kind, input);
-        variables.push(plain(rendered.kind.variable(), text));
+        variables.push(RenderedVariable {
+            is_data: true,
+            ..plain(rendered.kind.variable(), text)
+        });
     }
     if !variables.iter().any(|variable| variable.name == "services") {
         variables.push(plain("services", tfvars::NONE.to_owned()));
@@ -98,5 +103,6 @@ fn plain(name: &str, value: String) -> RenderedVariable {
         name: name.to_owned(),
         value,
         is_sensitive: false,
+        is_data: false,
     }
 }

@@ -17,6 +17,12 @@ impl HcpServer {
         self.shared.change(|model| model.held.remove(&phase));
     }
 
+    /// From now on, the server ignores the values that come with a run, as a server without such values does.
+    pub fn ignore_run_variables(&self) {
+        self.shared
+            .change(|model| model.ignores_run_variables = true);
+    }
+
     /// Keeps uploaded configuration versions `pending`, until [`Self::release_uploads`].
     pub fn hold_uploads(&self) {
         self.shared.change(|model| model.uploads_held = true);

@@ -190,6 +190,14 @@ impl HcpServer {
         })
     }
 
+    /// Whether only runs that plan may use a configuration version.
+    pub fn is_speculative(&self, configuration: &str) -> bool {
+        self.shared.read(|model| {
+            let known = model.configuration(configuration);
+            known.is_some_and(|known| known.speculative)
+        })
+    }
+
     /// Names and contents of the files of a configuration version.
     pub fn configuration_files(&self, id: &str) -> BTreeMap<String, String> {
         let content = self

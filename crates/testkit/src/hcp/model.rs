@@ -127,6 +127,8 @@ pub(super) struct Model {
     pub(super) held: BTreeSet<Phase>,
     /// Uploads stay `pending`.
     pub(super) uploads_held: bool,
+    /// Values that come with a run are dropped without a word.
+    pub(super) ignores_run_variables: bool,
     /// Why every upload fails.
     pub(super) upload_failure: Option<String>,
     /// Runs that are created but not followed yet.
@@ -148,6 +150,7 @@ impl Model {
             signed: SignedAddresses::at(archive),
             held: BTreeSet::new(),
             uploads_held: false,
+            ignores_run_variables: false,
             upload_failure: None,
             created_runs: Vec::new(),
         }

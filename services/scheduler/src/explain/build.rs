@@ -14,6 +14,7 @@ use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState
 
 use super::cause::cause;
 use super::current::{self, hosts};
+use super::group::{has_open_remote, taken_group};
 use super::known::{DecisionKind, Known, KnownDecision, Written};
 use super::views::{told_problems, unreadable_text, view};
 use crate::grpc::wire::run_to_wire;
@@ -40,8 +41,8 @@ struct Facts {
     check_error: Option<String>,
     /// Why its last run was refused, if its state was the reason.
     state_conflict: Option<String>,
-    /// The other task of its concurrency group that is applying.
-    applying: Option<TaskName>,
+    /// The run of another task that has its concurrency group.
+    group_holder: Option<RunRecord>,
     /// Causes of the current and the last run.
     causes: [Vec<String>; 2],
     /// Its state now.
@@ -83,8 +84,12 @@ pub(crate) async fn explain(
     ];
     let members = store.members(leadership).await?;
     let state = store.task_state(name).await?;
-    let applying = match &task.spec.file_settings.concurrency_group {
-        Some(group) => store.applying_of_group(group).await?,
+    let holder = match &task.spec.file_settings.concurrency_group {
+        Some(group) => store.holder_of_group(group, name).await?,
+        None => None,
+    };
+    let group_holder = match holder {
+        Some(run) => store.run(run).await?,
         None => None,
     };
     let scope = SettingsScope::of(&task.spec.definition);
@@ -112,7 +117,7 @@ pub(crate) async fn explain(
         settings: in_force,
         causes,
         state: shown,
-        applying: applying.filter(|applying| applying != name),
+        group_holder,
         check_error: state.as_ref().and_then(|state| state.check_error.clone()),
         state_conflict: state.as_ref().and_then(current::state_conflict),
         held: state.and_then(|state| state.held),
@@ -248,6 +253,11 @@ impl Facts {
             if let Some(remote) = &run.remote_run {
                 text = format!("{text}: {}", remote.state_text());
             }
+            let group = self.task.spec.file_settings.concurrency_group.as_ref();
+            if let Some(group) = group.filter(|_| run.waiting_for.is_some() && has_open_remote(run))
+            {
+                text = format!("{text}; it keeps the concurrency group {group:?} meanwhile");
+            }
             add(ObstacleKind::Running, text, None);
         }
         if let Some(hold) = &self.held {
@@ -331,15 +341,12 @@ impl Facts {
             add(ObstacleKind::NotDue, text, Some(run.due_at));
             return;
         }
-        if let (RunKind::Apply | RunKind::Destroy, Some(applying), Some(group)) = (
+        if let (RunKind::Apply | RunKind::Destroy, Some(holder), Some(group)) = (
             run.kind,
-            &self.applying,
+            &self.group_holder,
             &self.task.spec.file_settings.concurrency_group,
         ) {
-            let text = format!(
-                "task {applying} of its concurrency group {group:?} is applying, and of a group one does at a time"
-            );
-            add(ObstacleKind::GroupBusy, text, None);
+            add(ObstacleKind::GroupBusy, taken_group(group, holder), None);
             return;
         }
         let workers = self.workers.iter();

@@ -225,7 +225,7 @@ faulty! {
     fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;
     fn enqueue(&self, leader: LeaderEpoch, requests: Vec<EnqueueRequest>) -> Result<Vec<Enqueued>, LeaderError>;
     fn acquire(&self, claim: &Claim) -> Result<Option<Lease>, StoreError>;
-    fn applying_of_group(&self, group: &str) -> Result<Option<TaskName>, StoreError>;
+    fn holder_of_group(&self, group: &str, task: &TaskName) -> Result<Option<RunId>, StoreError>;
     fn grants(&self, worker: &WorkerId, requests: &[String]) -> Result<Vec<(RunId, LeaseEpoch)>, StoreError>;
     fn complete(&self, completion: Completion) -> Result<Completed, LeaseError>;
     fn cancel_run(&self, run: RunId, force: bool, event: EventId) -> Result<CancelledRun, CancelError>;

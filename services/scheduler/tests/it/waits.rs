@@ -9,7 +9,7 @@ use cts_proto::task::v1::RunMode;
 use cts_rpc::convert;
 use tonic::{Code, Status};
 
-use crate::calls::{applied, checked, declared, refused};
+use crate::calls::{applied, checked, declared, planned};
 use crate::setup::{Setup, WORKER, instance, task};
 
 const LONG: Duration = Duration::from_mins(1);
@@ -144,13 +144,17 @@ async fn a_task_that_waits_can_be_switched_off_run_replaced_and_deleted() {
 }
 
 #[tokio::test]
-async fn an_inspection_does_not_disturb_a_wait() {
+async fn an_inspection_interrupts_a_wait_which_goes_on_afterwards() {
     let (setup, lease) = waiting().await;
-    let update = setup.update("t", None, RunMode::Inspect).await;
-    let refusal = update.unwrap_err();
-    assert_eq!(refused(&refusal), (Code::FailedPrecondition, "busy"));
-    assert!(setup.resume(&lease).await.goes_on);
-    setup.applied(&lease).await;
+    let (inspected, again) = tokio::join!(setup.update("t", None, RunMode::Inspect), async {
+        assert_eq!(setup.told(&lease).await, WaitEnd::CheckQueued);
+        setup.interrupted(&lease).await;
+        setup.does(RunKind::Plan, planned("1 to add")).await;
+        setup.acquired().await
+    });
+    inspected.unwrap();
+    assert_eq!(again.run_id, lease.run_id);
+    setup.applied(&again).await;
 }
 
 #[tokio::test]

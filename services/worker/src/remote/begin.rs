@@ -9,15 +9,18 @@ use std::time::Duration;
 
 use cts_core::runs::RunKind;
 use cts_core::{RemoteConfiguration, RemoteRun, RunId, TaskRemoteRun};
-use cts_hcp_terraform::{NewRun, Run, RunVariable, Server};
+use cts_hcp_terraform::{NewRun, Run, RunVariable, Server, Workspace};
 use cts_terraform::{RenderSettings, render_variables};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use super::configuration::Configuration;
 use super::error::RemoteError;
+use super::place::Place;
+use super::placement::{self, Placement};
+use super::reach::Reach;
 use super::remote_attempt::{Given, RemoteAttempt};
-use super::variables::{Values, WantedVariable, values, write_variables};
+use super::variables::{Values, values, write_variables};
 use super::version::version_of_files;
 use super::workspace::{Reconciled, host_of, page_in};
 use crate::attempt::attempt_error::AttemptError;
@@ -35,8 +38,8 @@ const LOOKS: Duration = Duration::from_secs(8);
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) remote: RemoteRun,
-    /// Its workspace was made for it, and is of no use afterwards.
-    pub(super) is_disposable: bool,
+    /// Differences between a plan and an apply.
+    pub(super) notes: Vec<String>,
 }
 
 /// Everything that a remote run needs.
@@ -44,12 +47,12 @@ struct Prepared {
     server: Server,
     remote: RemoteRun,
     variables: Vec<RunVariable>,
-    is_disposable: bool,
+    notes: Vec<String>,
 }
 
 /// The next step of an attempt.
 enum Step {
-    Follow(Box<RemoteRun>),
+    Follow(Box<Begun>),
     Create(Box<Prepared>),
     Checked,
 }
@@ -85,12 +88,7 @@ impl RemoteAttempt<'_> {
         };
         let prepared = match step {
             Step::Create(prepared) => prepared,
-            Step::Follow(remote) => {
-                return Ok(Some(Begun {
-                    remote: *remote,
-                    is_disposable: false,
-                }));
-            }
+            Step::Follow(begun) => return Ok(Some(*begun)),
             Step::Checked => return Ok(None),
         };
         // A cancelled run is only left when its remote run is known, and can be cancelled.
@@ -104,39 +102,52 @@ impl RemoteAttempt<'_> {
         self.take_turn().await;
         let lease = &self.run.lease;
         let server = self.server().await?;
+        let reach = Reach::of(self.kind);
+        if !reach.requests() {
+            self.check(&server, given).await?;
+            return Ok(Step::Checked);
+        }
         let known = self.run.shared.scheduler.remote_runs(lease).await;
         let known = known.map_err(RemoteError::from)?;
         let number = known.own.as_ref().map_or(0, |own| own.number);
         let own = known.own.filter(|own| !own.given_up);
-        if let Some(own) = own
-            && self.kind != RunKind::Check
-        {
+        if let Some(own) = own {
             if host_of(&server) != own.workspace.hostname {
                 let host = own.workspace.hostname;
                 return Err(RemoteError::Elsewhere { host }.into());
             }
             if let Some(remote) = self.resume(&server, own).await? {
-                return Ok(Step::Follow(Box::new(remote)));
+                let notes = self.resumed_notes(given, &server, &remote).await?;
+                return Ok(Step::Follow(Box::new(Begun { remote, notes })));
             }
         }
-        let reconciled = self.driver.reconcile(&server, &given.input.definition);
+        let reconciled = self
+            .driver
+            .reconcile(&server, &given.input.definition, reach);
         let reconciled = reconciled.await?;
         let newest = known.newest.as_ref();
-        if self.kind == RunKind::Check {
-            let newest = newest.map(|newest| &newest.remote);
-            self.load(given, &server, &reconciled, newest).await?;
-            return Ok(Step::Checked);
+        if reach.changes() {
+            let is_left =
+                |newest: &&TaskRemoteRun| newest.run != lease.run || newest.remote.given_up;
+            let earlier = newest.filter(is_left);
+            self.end_earlier(&server, &reconciled, earlier, number)
+                .await?;
+            self.take_turn().await;
         }
-        let is_left = |newest: &&TaskRemoteRun| newest.run != lease.run || newest.remote.given_up;
-        let earlier = newest.filter(is_left);
-        self.end_earlier(&server, &reconciled, earlier, number)
-            .await?;
-        self.take_turn().await;
         let newest = newest.map(|newest| &newest.remote);
-        let verified = self.verify_state(&server, &reconciled, newest).await?;
-        let (uploaded, variables) = self.load(given, &server, &reconciled, newest).await?;
+        let loaded = async {
+            let verified = self.verify_state(&server, &reconciled, newest).await?;
+            let loaded = self.load(given, &server, &reconciled, newest).await?;
+            Ok::<_, AttemptError>((verified, loaded))
+        };
+        let loaded = loaded.await;
+        if loaded.is_err() && reconciled.is_disposable {
+            self.remove_disposable(&reconciled.place).await;
+        }
+        let (verified, (uploaded, variables, mut notes)) = loaded?;
+        notes.extend(reconciled.notes);
         Ok(Step::Create(Box::new(Prepared {
-            is_disposable: reconciled.is_new && self.kind.only_plans(),
+            notes,
             remote: RemoteRun {
                 workspace: reconciled.place,
                 number: number + 1,
@@ -149,40 +160,51 @@ impl RemoteAttempt<'_> {
         })))
     }
 
-    /// Brings variables and configuration of a workspace into step. Returns the configuration, and the values that the
-    /// run itself has to have.
+    /// Brings variables and configuration of a workspace into step, as far as the run may. Returns the configuration, the
+    /// values that the run itself has to have, and the differences from an apply.
     async fn load(
         &self,
         given: &Given,
         server: &Server,
         reconciled: &Reconciled,
         known: Option<&RemoteRun>,
-    ) -> Result<(RemoteConfiguration, Vec<RunVariable>), RemoteError> {
-        let workspace = &reconciled.workspace;
-        let version = workspace.terraform_version.as_deref().unwrap_or_default();
-        let (configuration, values) = self.render(given, version).await?;
-        let only_plans = self.kind.only_plans();
-        let variables = values.variables.iter();
-        let (of_run, of_workspace): (Vec<RunVariable>, Vec<WantedVariable>) = if only_plans {
-            // The values of the runs that apply stay in the workspace.
-            let of_run = variables.clone().filter_map(WantedVariable::of_run);
-            let others = variables.filter(|variable| variable.of_run().is_none());
-            (of_run.collect(), others.cloned().collect())
-        } else {
-            (Vec::new(), values.variables)
+    ) -> Result<(RemoteConfiguration, Vec<RunVariable>, Vec<String>), RemoteError> {
+        let (workspace, reach) = (&reconciled.workspace, Reach::of(self.kind));
+        let present = server.variables(&workspace.id).await?;
+        let place = Place {
+            workspace_id: &workspace.id,
+            present: &present,
+            is_disposable: reconciled.is_disposable,
         };
-        let known_variables = &self.driver.variables;
-        let id = &workspace.id;
-        write_variables(server, id, &of_workspace, known_variables, !only_plans).await?;
-        let known = known.filter(|known| known.workspace.id == *id);
+        let (configuration, placement) = self.placed(given, workspace, place).await?;
+        if let Some(wanted) = &placement.of_workspace {
+            let wanted = (wanted.as_slice(), placement.kept.as_slice());
+            write_variables(server, place, wanted, &self.driver.variables).await?;
+        }
+        let known = known.filter(|known| known.workspace.id == workspace.id);
         let known = known.and_then(|known| known.configuration.as_ref());
-        let uploaded = self
-            .driver
-            .configuration_version(server, id, configuration, known);
-        Ok((uploaded.await?, of_run))
+        let known = (known, !reach.changes());
+        let uploaded =
+            self.driver
+                .configuration_version(server, &workspace.id, configuration, known);
+        Ok((uploaded.await?, placement.of_run, placement.notes))
     }
 
-    async fn render(
+    /// The configuration of the run, and its values by their place.
+    pub(super) async fn placed(
+        &self,
+        given: &Given,
+        workspace: &Workspace,
+        place: Place<'_>,
+    ) -> Result<(Configuration, Placement), RemoteError> {
+        let version = workspace.terraform_version.as_deref().unwrap_or_default();
+        let (configuration, values) = self.render(given, version).await?;
+        let reach = Reach::of(self.kind);
+        let placement = placement::place(values, reach, given.input.lacks_views, place)?;
+        Ok((configuration, placement))
+    }
+
+    pub(super) async fn render(
         &self,
         given: &Given,
         version: &str,
@@ -208,7 +230,7 @@ impl RemoteAttempt<'_> {
             server,
             mut remote,
             variables,
-            is_disposable,
+            notes,
         } = prepared;
         self.record(&remote).await?;
         let message = self.message(remote.number);
@@ -226,10 +248,11 @@ impl RemoteAttempt<'_> {
         };
         let run = server.create_run(&run).await?;
         self.note(&mut remote, &run).await?;
-        Ok(Begun {
-            remote,
-            is_disposable,
-        })
+        if self.kind.only_plans() {
+            self.require_taken(&server, &mut remote, &run, &variables)
+                .await?;
+        }
+        Ok(Begun { remote, notes })
     }
 
     /// Continues with a remote run that was requested; `None` if the server never got the request.

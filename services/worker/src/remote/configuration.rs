@@ -75,7 +75,7 @@ impl Configuration {
         })
     }
 
-    fn pack(&self) -> Result<Vec<u8>, RemoteError> {
+    pub(super) fn pack(&self) -> Result<Vec<u8>, RemoteError> {
         let bundle = self.bundle.as_ref();
         let bundle = bundle.map(|bundle| (bundle.path(), self.place.as_str()));
         Ok(pack(&self.files, bundle, LONGEST_ARCHIVE)?)
@@ -84,7 +84,8 @@ impl Configuration {
 
 impl RemoteDriver {
     /// The configuration version for these files: the `known` one if it has them and the server still has it, else a
-    /// new one.
+    /// new one. With `is_speculative`, only runs that plan can use a new one: a run that a person starts has the newest
+    /// of the others.
     ///
     /// # Cancellation
     /// May be dropped at any time; an unused configuration version may be left.
@@ -93,7 +94,7 @@ impl RemoteDriver {
         server: &Server,
         workspace_id: &str,
         configuration: Configuration,
-        known: Option<&RemoteConfiguration>,
+        (known, is_speculative): (Option<&RemoteConfiguration>, bool),
     ) -> Result<RemoteConfiguration, RemoteError> {
         let digest = configuration.digest;
         if let Some(known) = known.filter(|known| known.digest == digest)
@@ -105,7 +106,9 @@ impl RemoteDriver {
         let _place = self.uploads.acquire().await.ok();
         let packing = spawn_blocking(move || configuration.pack());
         let archive = Bytes::from(packing.await??);
-        let made = self.upload(server, workspace_id, &archive).await?;
+        let version = NewConfigurationVersion { is_speculative };
+        let made = self.upload(server, workspace_id, version, &archive);
+        let made = made.await?;
         Ok(RemoteConfiguration {
             id: made.id,
             digest,
@@ -116,9 +119,9 @@ impl RemoteDriver {
         &self,
         server: &Server,
         workspace_id: &str,
+        version: NewConfigurationVersion,
         archive: &Bytes,
     ) -> Result<ConfigurationVersion, RemoteError> {
-        let version = NewConfigurationVersion::default();
         let made = server
             .create_configuration_version(workspace_id, version)
             .await?;
@@ -130,10 +133,10 @@ impl RemoteDriver {
     }
 }
 
-/// Whether a configuration version can still be used for a run.
+/// Whether a configuration version can still be used for any run.
 async fn is_there(server: &Server, id: &str) -> Result<bool, RemoteError> {
     match server.configuration_version(id).await {
-        Ok(version) => Ok(version.status == Status::Uploaded),
+        Ok(version) => Ok(version.status == Status::Uploaded && !version.is_speculative),
         Err(cts_hcp_terraform::ApiError::NotFound(_)) => Ok(false),
         Err(error) => Err(error.into()),
     }

@@ -22,6 +22,7 @@ pub(super) struct Confirmation<'r> {
     url: String,
     approval: Approval,
     is_given_up: AtomicBool,
+    goes_on: AtomicBool,
 }
 
 impl<'r> Confirmation<'r> {
@@ -36,7 +37,13 @@ impl<'r> Confirmation<'r> {
             url: remote.url.clone().unwrap_or_default(),
             approval,
             is_given_up: AtomicBool::new(false),
+            goes_on: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the remote run could not be given up, because a person had confirmed it: it is to be followed.
+    pub(super) fn goes_on(&self) -> bool {
+        self.goes_on.load(Ordering::Relaxed)
     }
 
     /// Whether the remote run was discarded.
@@ -95,10 +102,18 @@ impl PendingApproval for Confirmation<'_> {
         let discarded = async {
             let server = self.attempt.server().await?;
             let run = server.run(&self.id).await?;
-            Ok::<_, super::RemoteError>(end(&server, &run).await?)
+            end(&server, &run).await?;
+            Ok::<_, super::RemoteError>(server.run(&self.id).await?.phase())
         };
         match discarded.await {
-            Ok(()) => {
+            Ok(RunPhase::MovingOn | RunPhase::Applying) => {
+                self.goes_on.store(true, Ordering::Relaxed);
+                tracing::info!(
+                    remote_run = self.id,
+                    "the remote run was confirmed before it could be discarded"
+                );
+            }
+            Ok(_ended) => {
                 self.is_given_up.store(true, Ordering::Relaxed);
                 tracing::info!(remote_run = self.id, "the remote run was discarded");
             }

@@ -92,12 +92,17 @@ impl RemoteAttempt<'_> {
     }
 }
 
-/// Discards or cancels a run that has not begun to apply. A refusal means that it goes on, or has ended.
+/// Ends a run whose place a newer one takes.
 pub(super) async fn end(server: &Server, run: &Run) -> Result<(), ApiError> {
+    end_because(server, run, REPLACED).await
+}
+
+/// Discards or cancels a run that has not begun to apply. A refusal means that it goes on, or has ended.
+pub(super) async fn end_because(server: &Server, run: &Run, reason: &str) -> Result<(), ApiError> {
     let ended = if run.actions.is_discardable {
-        server.discard_run(&run.id, REPLACED).await
+        server.discard_run(&run.id, reason).await
     } else if run.actions.is_cancelable && run.phase() != RunPhase::Applying {
-        server.cancel_run(&run.id, REPLACED).await
+        server.cancel_run(&run.id, reason).await
     } else {
         Ok(())
     };

@@ -7,6 +7,7 @@ use tokio::task::JoinError;
 use tonic::Status;
 
 use super::archive::ArchiveError;
+use super::placement::PlacementError;
 use super::rules::WorkspaceRefusal;
 use super::settings::RemoteSettingsError;
 use super::version::UnsupportedVersion;
@@ -84,6 +85,12 @@ pub(crate) enum RemoteError {
     Elsewhere { host: String },
     #[error("the remote run {id} is not there any more: {url}")]
     Gone { id: String, url: String },
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    #[error(
+        "the server ignores the values that travel with a run, so the plan would show the values of the last apply. The remote run was ended: {url}"
+    )]
+    IgnoredValues { url: String },
 }
 
 impl RemoteError {
@@ -99,7 +106,10 @@ impl RemoteError {
 
     /// Whether another attempt would find the same end: the server has made the run, and it has failed.
     pub(crate) const fn is_final(&self) -> bool {
-        matches!(self, Self::Ended { .. })
+        matches!(
+            self,
+            Self::Ended { .. } | Self::Placement(_) | Self::IgnoredValues { .. }
+        )
     }
 
     /// Whether the token lacks a right. Servers hide that there is something, too.

@@ -85,7 +85,9 @@ impl RemoteAttempt<'_> {
                             let waited = Box::pin(self.run.wait(&self.order, &confirmation)).await;
                             let is_given_up = confirmation.is_given_up();
                             Box::pin(self.end_wait(remote, is_given_up)).await;
-                            waited?;
+                            if !confirmation.goes_on() {
+                                waited?;
+                            }
                             looks = 0;
                             continue;
                         }

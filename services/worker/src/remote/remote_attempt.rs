@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cts_bundle::UnpackedBundle;
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
-use cts_core::{RemoteRun, RunInput, TaskName};
+use cts_core::{RemoteRun, RemoteWorkspace, RunInput, TaskName};
 use cts_hcp_terraform::{Run, RunEnd, RunStatus, Server};
 use cts_terraform::{
     OutputLine, OutputSink, OutputStream, RenderSettings, StopSignal, TaskDirectory,
@@ -15,6 +15,7 @@ use super::begin::Begun;
 use super::error::RemoteError;
 use super::follow::Ended;
 use super::turn::Turn;
+use super::workspace::is_disposable;
 use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::attempt_report::AttemptReport;
 use crate::lease::leased_run::LeasedRun;
@@ -57,11 +58,7 @@ impl RemoteAttempt<'_> {
         let begun = Box::pin(self.begin(&given)).await?;
         drop(given);
         self.turn.leave();
-        let Some(Begun {
-            mut remote,
-            is_disposable,
-        }) = begun
-        else {
+        let Some(Begun { mut remote, notes }) = begun else {
             return Ok(AttemptOutcome::Checked);
         };
         findings.remote_url.clone_from(&remote.url);
@@ -69,11 +66,10 @@ impl RemoteAttempt<'_> {
         if self.kind.changes_resources() {
             Box::pin(self.report_state(&remote, findings)).await;
         }
-        let outcome = Box::pin(self.outcome(&remote, &ended)).await?;
-        if is_disposable {
-            Box::pin(self.remove_workspace(&remote)).await;
+        if self.kind.only_plans() {
+            Box::pin(self.remove_disposable(&remote.workspace)).await;
         }
-        Ok(outcome)
+        Box::pin(self.outcome(&remote, &ended, &notes)).await
     }
 
     /// The result of a remote run that has ended.
@@ -81,6 +77,7 @@ impl RemoteAttempt<'_> {
         &self,
         remote: &RemoteRun,
         ended: &Ended,
+        notes: &[String],
     ) -> Result<AttemptOutcome, AttemptError> {
         let run = &ended.run;
         let did_end_well = matches!(ended.end, RunEnd::Applied | RunEnd::Planned);
@@ -108,8 +105,10 @@ impl RemoteAttempt<'_> {
             RunKind::Check => AttemptOutcome::Checked,
             RunKind::Plan | RunKind::DestroyPlan => {
                 let changes_present = run.has_changes.unwrap_or(true);
-                let text = format!("{}\n\nTo see this run: {url}\n", ended.plan_text.trim_end());
-                AttemptOutcome::Planned(Plan::new(changes_present, text))
+                let mut lines = vec![ended.plan_text.trim_end().to_owned(), String::new()];
+                lines.extend(notes.iter().map(|note| format!("Note: {note}")));
+                lines.push(format!("To see this run: {url}\n"));
+                AttemptOutcome::Planned(Plan::new(changes_present, lines.join("\n")))
             }
         })
     }
@@ -134,16 +133,21 @@ impl RemoteAttempt<'_> {
     }
 
     /// A workspace that was made for an inspection alone goes again, unless it has resources by now.
-    async fn remove_workspace(&self, remote: &RemoteRun) {
-        let Ok(server) = self.server().await else {
-            return;
+    pub(super) async fn remove_disposable(&self, workspace: &RemoteWorkspace) {
+        let removed = async {
+            let server = self.server().await?;
+            let tags = server.tags(&workspace.id).await?.into_iter().collect();
+            if is_disposable(&tags) {
+                server.safe_delete_workspace(&workspace.id).await?;
+            }
+            Ok::<_, RemoteError>(())
         };
-        if let Err(error) = server.safe_delete_workspace(&remote.workspace.id).await {
+        if let Err(error) = removed.await {
             tracing::info!(
                 task_name = self.run.lease.task_name,
-                workspace = remote.workspace.name,
+                workspace = workspace.name,
                 error = %cts_core::Chain(&error),
-                "the workspace that an inspection has made stays"
+                "a workspace that an inspection has made may be left"
             );
         }
     }

@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 /// The tag by which a workspace belongs to cts.
 pub(crate) const OWN_TAG: &str = "source:cts";
 
+/// The tag of a workspace that was made for an inspection alone. The inspection deletes it, or the next one, if its worker
+/// has died; the first apply takes the tag away.
+pub(crate) const INSPECTION_TAG: &str = "cts:inspection";
+
 /// Names of workspaces, and the tags that they have or may have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkspaceSettings {

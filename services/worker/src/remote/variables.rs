@@ -11,7 +11,9 @@ use cts_terraform::RenderedVariable;
 use moka::sync::Cache;
 use secrecy::SecretString;
 
-/// By which cts knows the variables that it has made.
+use super::place::Place;
+
+/// By which cts knows the variables that it has made: their description begins so.
 const DESCRIPTION: &str = "managed by cts; edits are replaced";
 
 /// Variables whose last known content is remembered.
@@ -25,6 +27,8 @@ pub(super) struct WantedVariable {
     pub(super) digest: Digest,
     pub(super) category: VariableCategory,
     pub(super) is_sensitive: bool,
+    /// Whether the value comes from Consul.
+    pub(super) is_data: bool,
 }
 
 /// Values of a root module, by the way in which they reach the server.
@@ -34,6 +38,8 @@ pub(super) struct Values {
     pub(super) variables: Vec<WantedVariable>,
     /// Values that are too long for variables, as the text of a file.
     pub(super) file: Option<String>,
+    /// Names of the values in the file.
+    pub(super) long: Vec<String>,
 }
 
 /// Versions and digests of variables that this worker has written: the server does not show secrets.
@@ -78,13 +84,18 @@ pub(super) fn values(rendered: Vec<RenderedVariable>, environment: &[(String, St
             file.push_str(" = ");
             file.push_str(&variable.value);
             file.push('\n');
+            values.long.push(variable.name);
         } else {
-            values.variables.push(WantedVariable::new(
+            let wanted = WantedVariable::new(
                 variable.name,
                 variable.value,
                 VariableCategory::Terraform,
                 variable.is_sensitive,
-            ));
+            );
+            values.variables.push(WantedVariable {
+                is_data: variable.is_data,
+                ..wanted
+            });
         }
     }
     let environment = environment.iter().map(|(name, value)| {
@@ -102,6 +113,7 @@ impl WantedVariable {
             value: SecretString::from(value),
             category,
             is_sensitive,
+            is_data: false,
         }
     }
 
@@ -114,14 +126,35 @@ impl WantedVariable {
         })
     }
 
-    fn draft(&self) -> VariableDraft<'_> {
+    /// Whether a secret of a workspace is this one, as far as its description says; `None` if it does not.
+    pub(super) fn is_the_written(&self, there: &Variable, workspace_id: &str) -> Option<bool> {
+        let mark = there.description.strip_prefix(DESCRIPTION)?;
+        (!mark.is_empty()).then(|| there.description == self.description(workspace_id))
+    }
+
+    /// The description, with a mark of a secret: the server does not show whether a secret is still the same. The mark has
+    /// 16 bits, too few to find the secret by it.
+    fn description(&self, workspace_id: &str) -> String {
+        if !self.is_sensitive {
+            return DESCRIPTION.to_owned();
+        }
+        let parts = [
+            workspace_id.as_bytes(),
+            self.key.as_bytes(),
+            self.digest.as_bytes(),
+        ];
+        let [high, low, ..] = *Digest::of_parts(parts).as_bytes();
+        format!("{DESCRIPTION} [{high:02x}{low:02x}]")
+    }
+
+    fn draft<'a>(&'a self, description: &'a str) -> VariableDraft<'a> {
         VariableDraft {
             key: &self.key,
             value: self.value.clone(),
             category: self.category,
             is_hcl: self.category == VariableCategory::Terraform,
             is_sensitive: self.is_sensitive,
-            description: DESCRIPTION,
+            description,
         }
     }
 }
@@ -136,13 +169,13 @@ enum Change<'a> {
     Delete(&'a Variable),
 }
 
-/// The changes that bring the variables of a workspace into step. With `removes`, variables that cts has made
-/// and that are not wanted any more are removed.
+/// The changes that bring the variables of a workspace into step. Variables that cts has made and that are not wanted
+/// any more are removed, except for those to be `kept`.
 fn changes<'a>(
     present: &'a [Variable],
     wanted: &'a [WantedVariable],
     known: &KnownVariables,
-    removes: bool,
+    kept: &[String],
 ) -> Vec<Change<'a>> {
     let name = |variable: &Variable| {
         (
@@ -170,50 +203,71 @@ fn changes<'a>(
         }
         named.insert(name);
     }
-    if removes {
-        let gone = by_name
-            .iter()
-            .filter(|(name, there)| there.description == DESCRIPTION && !named.contains(*name));
-        changes.extend(gone.map(|(_name, there)| Change::Delete(there)));
-    }
+    let gone = by_name.iter().filter(|(name, there)| {
+        let is_ours = there.description.starts_with(DESCRIPTION);
+        is_ours && !named.contains(*name) && !kept.contains(&there.key)
+    });
+    changes.extend(gone.map(|(_name, there)| Change::Delete(there)));
     changes
 }
 
-/// Writes the variables of a workspace that differ.
+/// Writes the variables of a workspace that differ from the `present` ones.
 pub(super) async fn write_variables(
     server: &Server,
-    workspace_id: &str,
-    wanted: &[WantedVariable],
+    Place {
+        workspace_id,
+        present,
+        ..
+    }: Place<'_>,
+    (wanted, kept): (&[WantedVariable], &[String]),
     known: &KnownVariables,
-    removes: bool,
 ) -> Result<(), ApiError> {
-    let present = server.variables(workspace_id).await?;
-    for change in changes(&present, wanted, known, removes) {
-        match change {
-            Change::Create(variable) => {
-                let made = server
-                    .create_variable(workspace_id, &variable.draft())
-                    .await?;
-                known.note(&made, variable.digest);
-            }
+    for change in changes(present, wanted, known, kept) {
+        let (variable, written) = match change {
+            Change::Create(variable) => (variable, create(server, workspace_id, variable).await?),
             Change::Update(there, variable) => {
-                let draft = variable.draft();
-                let written = server
-                    .update_variable(workspace_id, &there.id, &draft)
-                    .await?;
-                known.note(&written, variable.digest);
+                let description = variable.description(workspace_id);
+                let draft = variable.draft(&description);
+                let written = server.update_variable(workspace_id, &there.id, &draft);
+                (variable, written.await?)
             }
             Change::Replace(there, variable) => {
                 server.delete_variable(workspace_id, &there.id).await?;
-                let made = server
-                    .create_variable(workspace_id, &variable.draft())
-                    .await?;
-                known.note(&made, variable.digest);
+                (variable, create(server, workspace_id, variable).await?)
             }
-            Change::Delete(there) => server.delete_variable(workspace_id, &there.id).await?,
-        }
+            Change::Delete(there) => {
+                server.delete_variable(workspace_id, &there.id).await?;
+                continue;
+            }
+        };
+        known.note(&written, variable.digest);
     }
     Ok(())
+}
+
+async fn create(
+    server: &Server,
+    workspace_id: &str,
+    variable: &WantedVariable,
+) -> Result<Variable, ApiError> {
+    let description = variable.description(workspace_id);
+    let draft = variable.draft(&description);
+    server.create_variable(workspace_id, &draft).await
+}
+
+/// The variable of a workspace that a server has after it was written.
+#[cfg(test)]
+pub(super) fn drafted(variable: &WantedVariable, workspace_id: &str) -> Variable {
+    Variable {
+        id: format!("var-{}", variable.key),
+        key: variable.key.clone(),
+        value: None,
+        category: variable.category,
+        is_hcl: variable.category == VariableCategory::Terraform,
+        is_sensitive: variable.is_sensitive,
+        description: variable.description(workspace_id),
+        version_id: None,
+    }
 }
 
 #[cfg(test)]
@@ -267,9 +321,9 @@ mod tests {
             wanted("secret", "s", true),
             wanted("new", "1", false),
         ];
-        let all = summary(&changes(&present, &wanted, &known, true));
+        let all = summary(&changes(&present, &wanted, &known, &[]));
         assert_eq!(all, ["~other", "~secret", "+new", "-gone"]);
-        let kept = summary(&changes(&present, &wanted, &known, false));
+        let kept = summary(&changes(&present, &wanted, &known, &["gone".to_owned()]));
         assert_eq!(kept, ["~other", "~secret", "+new"]);
     }
 
@@ -279,14 +333,14 @@ mod tests {
         let secret = [wanted("secret", "s", true)];
         let there = |version| [present("secret", None, version)];
         known.note(&there("1")[0], secret[0].digest);
-        assert!(changes(&there("1"), &secret, &known, true).is_empty());
+        assert!(changes(&there("1"), &secret, &known, &[]).is_empty());
         assert_eq!(
-            summary(&changes(&there("2"), &secret, &known, true)),
+            summary(&changes(&there("2"), &secret, &known, &[])),
             ["~secret"]
         );
         let other = [wanted("secret", "t", true)];
         assert_eq!(
-            summary(&changes(&there("1"), &other, &known, true)),
+            summary(&changes(&there("1"), &other, &known, &[])),
             ["~secret"]
         );
     }
@@ -296,10 +350,10 @@ mod tests {
         let known = KnownVariables::default();
         let there = [present("token", None, "1")];
         let plain = [wanted("token", "1", false)];
-        assert_eq!(summary(&changes(&there, &plain, &known, true)), ["!token"]);
+        assert_eq!(summary(&changes(&there, &plain, &known, &[])), ["!token"]);
         let there = [present("token", Some("1"), "1")];
         let secret = [wanted("token", "1", true)];
-        assert_eq!(summary(&changes(&there, &secret, &known, true)), ["~token"]);
+        assert_eq!(summary(&changes(&there, &secret, &known, &[])), ["~token"]);
     }
 
     #[test]
@@ -308,6 +362,7 @@ mod tests {
             name: name.to_owned(),
             value: "1".repeat(length),
             is_sensitive,
+            is_data: false,
         };
         let values = values(
             vec![
@@ -318,6 +373,7 @@ mod tests {
             &[("FW_TOKEN".to_owned(), "t".to_owned())],
         );
         assert!(values.file.unwrap().starts_with("services = 11"));
+        assert_eq!(values.long, ["services"]);
         let variables = values.variables.iter();
         let of_run = variables.clone().filter_map(WantedVariable::of_run);
         assert_eq!(of_run.map(|one| one.key).collect::<Vec<_>>(), ["consul_kv"]);

@@ -8,7 +8,8 @@ use cts_hcp_terraform::{ApiError, ExecutionMode, Server, Workspace, WorkspaceDra
 
 use super::RemoteDriver;
 use super::error::RemoteError;
-use super::rules::WorkspaceFacts;
+use super::reach::Reach;
+use super::rules::{INSPECTION_TAG, WorkspaceFacts};
 use super::version::version_to_set;
 
 /// The program that made a workspace, for people.
@@ -19,13 +20,16 @@ const SOURCE_NAME: &str = "cts";
 pub(super) struct Reconciled {
     pub(super) workspace: Workspace,
     pub(super) place: RemoteWorkspace,
-    /// Whether this attempt has made it.
-    pub(super) is_new: bool,
+    /// Whether the workspace was made for an inspection alone, by this attempt or by an earlier one.
+    pub(super) is_disposable: bool,
+    /// Differences between a plan in this workspace and an apply.
+    pub(super) notes: Vec<String>,
 }
 
 impl RemoteDriver {
     /// Finds or makes the workspace of a task. Only settings of the task are changed in one that exists, and nothing
-    /// in one that cts may not use.
+    /// in one that cts may not use. A run that only plans changes nothing in one that exists; it makes one that goes with
+    /// it.
     ///
     /// # Cancellation
     /// May be dropped at any time, and called again.
@@ -33,51 +37,93 @@ impl RemoteDriver {
         &self,
         server: &Server,
         definition: &TaskDefinition,
+        reach: Reach,
     ) -> Result<Reconciled, RemoteError> {
-        let settings = &self.settings;
-        let name = settings.workspaces.name_of(definition.name.as_str());
         let wanted = definition.workspace.clone().unwrap_or_default();
-        let (mode, pool) = self.execution(server, &wanted.execution).await?;
-        let found = server
-            .workspace_named(&settings.organization, &name)
-            .await?;
+        let mode = self.execution(server, &wanted.execution).await?;
+        let found = self.usable(server, definition).await?;
         let is_new = found.is_none();
-        let (workspace, tags) = if let Some(workspace) = found {
-            let facts = facts(&workspace, tags_of(server, &workspace).await?);
-            let judged = settings.workspaces.judge(&facts);
-            judged.map_err(|refusal| RemoteError::Workspace {
-                place: self.named(server, &workspace.name),
-                refusal,
-            })?;
-            (workspace, facts.tags)
-        } else {
-            let draft = WorkspaceDraft {
-                name: Some(name.clone()),
-                description: Some(definition.description.clone()),
-                execution_mode: Some(mode.clone()),
-                agent_pool_id: pool.clone(),
-                auto_apply: Some(true),
-                queue_all_runs: Some(false),
-                terraform_version: wanted.terraform_version.clone(),
-                structured_run_output: Some(false),
-                source_name: Some(SOURCE_NAME.to_owned()),
-                // With the request itself: a workspace without its tag would not be ours.
-                tags: settings.workspaces.missing_tags(&BTreeSet::new()),
-                ..WorkspaceDraft::default()
-            };
-            let workspace = self.create(server, &name, &draft).await?;
-            let tags = workspace.tag_names.iter().cloned().collect();
-            (workspace, tags)
+        let (workspace, tags) = match found {
+            Some(found) => found,
+            None => self.make(server, definition, &mode, reach).await?,
         };
-        let workspace = self
-            .update(server, workspace, (mode, pool), &wanted)
-            .await?;
-        self.add_tags(server, &workspace.id, &tags).await?;
+        let is_disposable = is_disposable(&tags) || is_new && !reach.changes();
+        if is_disposable && reach.changes() {
+            // From here on it has to stay.
+            server.remove_tags(&workspace.id, &[INSPECTION_TAG]).await?;
+        }
+        let difference = self.difference(server, &workspace, mode, &wanted)?;
+        let mut notes = Vec::new();
+        let workspace = match difference {
+            Some(draft) if reach.changes() || is_disposable => {
+                server.update_workspace(&workspace.id, &draft).await?
+            }
+            difference => {
+                notes.extend(difference.as_ref().map(note));
+                workspace
+            }
+        };
+        if reach.changes() || is_disposable {
+            self.add_tags(server, &workspace.id, &tags, reach).await?;
+        }
         Ok(Reconciled {
             place: self.place_of(server, &workspace),
             workspace,
-            is_new,
+            is_disposable: is_disposable && !reach.changes(),
+            notes,
         })
+    }
+
+    /// The workspace of a task with its tags, if it exists. Nothing in it is changed.
+    pub(super) async fn usable(
+        &self,
+        server: &Server,
+        definition: &TaskDefinition,
+    ) -> Result<Option<(Workspace, BTreeSet<String>)>, RemoteError> {
+        let settings = &self.settings;
+        let name = settings.workspaces.name_of(definition.name.as_str());
+        let found = server
+            .workspace_named(&settings.organization, &name)
+            .await?;
+        let Some(workspace) = found else {
+            return Ok(None);
+        };
+        let facts = facts(&workspace, tags_of(server, &workspace).await?);
+        let judged = settings.workspaces.judge(&facts);
+        judged.map_err(|refusal| RemoteError::Workspace {
+            place: self.named(server, &workspace.name),
+            refusal,
+        })?;
+        Ok(Some((workspace, facts.tags)))
+    }
+
+    async fn make(
+        &self,
+        server: &Server,
+        definition: &TaskDefinition,
+        (mode, pool): &(ExecutionMode, Option<String>),
+        reach: Reach,
+    ) -> Result<(Workspace, BTreeSet<String>), RemoteError> {
+        let settings = &self.settings;
+        let name = settings.workspaces.name_of(definition.name.as_str());
+        let wanted = definition.workspace.as_ref();
+        let draft = WorkspaceDraft {
+            name: Some(name.clone()),
+            description: Some(definition.description.clone()),
+            execution_mode: Some(mode.clone()),
+            agent_pool_id: pool.clone(),
+            auto_apply: Some(true),
+            queue_all_runs: Some(false),
+            terraform_version: wanted.and_then(|wanted| wanted.terraform_version.clone()),
+            structured_run_output: Some(false),
+            source_name: Some(SOURCE_NAME.to_owned()),
+            // With the request itself: a workspace without its tag would not be ours.
+            tags: self.missing_tags(&BTreeSet::new(), reach),
+            ..WorkspaceDraft::default()
+        };
+        let workspace = self.create(server, &name, &draft).await?;
+        let tags = workspace.tag_names.iter().cloned().collect();
+        Ok((workspace, tags))
     }
 
     /// The workspace as records and people name it.
@@ -92,7 +138,7 @@ impl RemoteDriver {
     }
 
     /// Mode and pool in which the runs of a task happen.
-    async fn execution(
+    pub(super) async fn execution(
         &self,
         server: &Server,
         execution: &CloudExecution,
@@ -134,14 +180,14 @@ impl RemoteDriver {
         }
     }
 
-    /// Changes what a task sets and the workspace has otherwise.
-    async fn update(
+    /// The settings of a task that the workspace has otherwise.
+    pub(super) fn difference(
         &self,
         server: &Server,
-        workspace: Workspace,
+        workspace: &Workspace,
         (mode, pool): (ExecutionMode, Option<String>),
         wanted: &CloudWorkspace,
-    ) -> Result<Workspace, RemoteError> {
+    ) -> Result<Option<WorkspaceDraft>, RemoteError> {
         let current = workspace.terraform_version.as_deref().unwrap_or_default();
         let version = version_to_set(
             wanted.terraform_version.as_deref(),
@@ -154,17 +200,25 @@ impl RemoteDriver {
         })?;
         let has_mode = workspace.execution_mode == mode && workspace.agent_pool_id == pool;
         if version.is_none() && has_mode && workspace.working_directory.is_empty() {
-            return Ok(workspace);
+            return Ok(None);
         }
-        let draft = WorkspaceDraft {
+        Ok(Some(WorkspaceDraft {
             execution_mode: (!has_mode).then_some(mode),
             agent_pool_id: pool.filter(|_pool| !has_mode),
             terraform_version: version,
             // Archives have the root module at their root.
             working_directory: (!workspace.working_directory.is_empty()).then(String::new),
             ..WorkspaceDraft::default()
-        };
-        Ok(server.update_workspace(&workspace.id, &draft).await?)
+        }))
+    }
+
+    /// Tags that a workspace lacks. One that is made for an inspection has a tag more.
+    fn missing_tags(&self, present: &BTreeSet<String>, reach: Reach) -> Vec<String> {
+        let mut missing = self.settings.workspaces.missing_tags(present);
+        if !reach.changes() && !is_disposable(present) {
+            missing.push(INSPECTION_TAG.to_owned());
+        }
+        missing
     }
 
     async fn add_tags(
@@ -172,8 +226,9 @@ impl RemoteDriver {
         server: &Server,
         workspace_id: &str,
         present: &BTreeSet<String>,
+        reach: Reach,
     ) -> Result<(), RemoteError> {
-        let missing = self.settings.workspaces.missing_tags(present);
+        let missing = self.missing_tags(present, reach);
         if missing.is_empty() {
             return Ok(());
         }
@@ -217,7 +272,30 @@ pub(super) fn host_of(server: &Server) -> String {
     }
 }
 
-async fn tags_of(server: &Server, workspace: &Workspace) -> Result<BTreeSet<String>, RemoteError> {
+/// The settings that differ, for a plan that runs without them.
+fn note(draft: &WorkspaceDraft) -> String {
+    let settings = [
+        ("execution mode", draft.execution_mode.is_some()),
+        ("Terraform version", draft.terraform_version.is_some()),
+        ("working directory", draft.working_directory.is_some()),
+    ];
+    let differ = settings.iter().filter(|(_name, differs)| *differs);
+    let names: Vec<&str> = differ.map(|(name, _differs)| *name).collect();
+    format!(
+        "the plan has settings of the workspace that the next apply changes: {}",
+        names.join(", ")
+    )
+}
+
+/// Whether a workspace with these tags was made for an inspection alone.
+pub(super) fn is_disposable(tags: &BTreeSet<String>) -> bool {
+    tags.contains(INSPECTION_TAG)
+}
+
+pub(super) async fn tags_of(
+    server: &Server,
+    workspace: &Workspace,
+) -> Result<BTreeSet<String>, RemoteError> {
     // Some servers name the tags in the workspace itself.
     let named = &workspace.tag_names;
     if !named.is_empty() {

@@ -3,6 +3,7 @@
 
 mod confirmations;
 mod first_runs;
+mod inspections;
 mod interruptions;
 mod moves;
 mod outages;
@@ -10,4 +11,5 @@ mod people;
 mod refusals;
 mod settings;
 pub(crate) mod stage;
+mod waiting_applies;
 mod way_back;

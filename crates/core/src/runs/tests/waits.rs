@@ -12,7 +12,7 @@ const APPROVED: WaitContext = WaitContext {
     requested: false,
     newer_waits: false,
     withdrawn: false,
-    check_waits: false,
+    look_waits: false,
 };
 
 fn waiting() -> AttemptContext {
@@ -37,7 +37,7 @@ fn whatever_its_task_wants_instead_ends_a_wait() {
     };
     let withdrawn = WaitContext {
         withdrawn: true,
-        check_waits: true,
+        look_waits: true,
         ..APPROVED
     };
     let disabled = WaitContext {
@@ -49,7 +49,7 @@ fn whatever_its_task_wants_instead_ends_a_wait() {
         ..disabled
     };
     let checked = WaitContext {
-        check_waits: true,
+        look_waits: true,
         ..APPROVED
     };
     let ends = [deleting, newer, withdrawn, disabled, requested, checked].map(wait_end);

@@ -49,14 +49,14 @@ pub(super) async fn insert(
                           started_at, finished_at, created_at, updated_at, kind, no_retry,
                           changes_present, plan_encoding, plan, requested,
                           incarnation, summary, findings, destroys, remote_run, requested_by,
-                          trace, ended_attempts, cause)
+                          trace, ended_attempts, cause, remote_group)
         SELECT * FROM unnest($1::UUID[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::INTEGER[],
                              $6::TEXT[], $7::BIGINT[], $8::BIGINT[], $9::BIGINT[],
                              $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::TEXT[],
                              $14::BOOLEAN[], $15::BOOLEAN[], $16::TEXT[], $17::BYTEA[],
                              $18::BOOLEAN[], $19::BIGINT[], $20::TEXT[], $21::TEXT[],
                              $22::TEXT[], $23::TEXT[], $24::TEXT[], $25::TEXT[],
-                             $26::TEXT[], $27::TEXT[])",
+                             $26::TEXT[], $27::TEXT[], $28::TEXT[])",
     )
     .bind(column(rows, |row| row.id.as_uuid()))
     .bind(column(rows, |row| row.task.as_str()))
@@ -87,6 +87,7 @@ pub(super) async fn insert(
     .bind(traces)
     .bind(records)
     .bind(causes)
+    .bind(column(rows, |row| row.remote_group.as_deref()))
     .execute(connection)
     .await
     .map_err(failed_to(OPERATION))?;

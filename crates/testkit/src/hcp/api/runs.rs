@@ -49,6 +49,9 @@ pub(super) fn create(model: &mut Model, call: &Call<'_>) -> Answered {
     if run.variables.iter().any(|(key, _)| key.is_empty()) {
         return Err(Refusal::invalid("variables", "Variables need a key"));
     }
+    if model.ignores_run_variables {
+        run.variables.clear();
+    }
     let given = attributes.get("auto-apply").and_then(Value::as_bool);
     run.plan_only |= configuration.speculative;
     let id = run.id.clone();

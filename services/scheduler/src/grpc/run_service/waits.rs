@@ -45,7 +45,7 @@ impl RunEndpoint {
                 .store
                 .suspend(run, &worker, epoch, number, &waiting_for);
             suspended.await.or_status()?;
-            // Its concurrency group is free.
+            // Its concurrency group is free, unless a remote run keeps it.
             self.notifier.queue_changed();
         }
         loop {

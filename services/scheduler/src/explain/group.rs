@@ -1,0 +1,29 @@
+//! Concurrency groups in explanations.
+
+use chrono::SecondsFormat;
+use cts_store::RunRecord;
+
+/// Why a concurrency group is taken.
+pub(super) fn taken_group(group: &str, holder: &RunRecord) -> String {
+    let task = &holder.task;
+    let remote = holder.remote_run.as_ref();
+    match remote.filter(|_| has_open_remote(holder)) {
+        Some(remote) => {
+            let since = holder.started_at.unwrap_or(holder.created_at);
+            format!(
+                "task {task} has had its concurrency group {group:?} since {}, because its remote run can still apply: {}; \
+                 the group is free when that run has ended, also after `cts runs cancel {}`",
+                since.to_rfc3339_opts(SecondsFormat::Secs, true),
+                remote.state_text(),
+                holder.id
+            )
+        }
+        None => format!(
+            "task {task} of its concurrency group {group:?} is applying, and of a group one does at a time"
+        ),
+    }
+}
+
+pub(super) fn has_open_remote(run: &RunRecord) -> bool {
+    run.remote_run.as_ref().is_some_and(|remote| !remote.ended)
+}

@@ -1,0 +1,44 @@
+//! The check of a task: whether its workspace can be used and its configuration renders
+//! (docs/hcp-terraform.md#the-life-of-a-run). Nothing on the server changes.
+
+use cts_hcp_terraform::{ApiError, Server};
+use tokio::task::spawn_blocking;
+
+use super::RemoteDriver;
+use super::error::RemoteError;
+use super::remote_attempt::{Given, RemoteAttempt};
+
+impl RemoteAttempt<'_> {
+    /// Checks a task. A workspace that does not exist yet is no error: the first run that plans or applies makes it.
+    pub(super) async fn check(&self, server: &Server, given: &Given) -> Result<(), RemoteError> {
+        let definition = &given.input.definition;
+        let wanted = definition.workspace.clone().unwrap_or_default();
+        let mode = self.driver.execution(server, &wanted.execution).await?;
+        let found = self.driver.usable(server, definition).await?;
+        let version = if let Some((workspace, _tags)) = found {
+            self.driver.difference(server, &workspace, mode, &wanted)?;
+            workspace.terraform_version
+        } else {
+            self.driver.require_organization(server).await?;
+            wanted.terraform_version
+        };
+        let version = version.as_deref().unwrap_or_default();
+        let (configuration, _values) = self.render(given, version).await?;
+        let packing = spawn_blocking(move || configuration.pack());
+        packing.await??;
+        Ok(())
+    }
+}
+
+impl RemoteDriver {
+    async fn require_organization(&self, server: &Server) -> Result<(), RemoteError> {
+        let organization = &self.settings.organization;
+        match server.entitlements(organization).await {
+            Ok(_features) => Ok(()),
+            Err(ApiError::NotFound(_) | ApiError::Forbidden(_)) => Err(RemoteError::Organization {
+                organization: organization.clone(),
+            }),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
