@@ -19,7 +19,7 @@ use super::error::RemoteError;
 use super::remote_attempt::{Given, RemoteAttempt};
 use super::variables::{Values, WantedVariable, values, write_variables};
 use super::version::version_of_files;
-use super::workspace::{Reconciled, host_of, page_in};
+use super::workspace::{Reconciled, page_in};
 use crate::attempt::attempt_error::AttemptError;
 
 /// How often a request with an unknown outcome is looked at before the server counts as away.
@@ -107,17 +107,14 @@ impl RemoteAttempt<'_> {
         let known = self.run.shared.scheduler.remote_runs(lease).await;
         let known = known.map_err(RemoteError::from)?;
         let number = known.own.as_ref().map_or(0, |own| own.number);
-        let own = known.own.filter(|own| !own.given_up);
+        self.refuse_elsewhere(&server, &known).await?;
+        let own = known.own.filter(|own| {
+            !own.given_up && self.is_in_place(&server, own) && self.kind != RunKind::Check
+        });
         if let Some(own) = own
-            && self.kind != RunKind::Check
+            && let Some(remote) = self.resume(&server, own).await?
         {
-            if host_of(&server) != own.workspace.hostname {
-                let host = own.workspace.hostname;
-                return Err(RemoteError::Elsewhere { host }.into());
-            }
-            if let Some(remote) = self.resume(&server, own).await? {
-                return Ok(Step::Follow(Box::new(remote)));
-            }
+            return Ok(Step::Follow(Box::new(remote)));
         }
         let reconciled = self.driver.reconcile(&server, &given.input.definition);
         let reconciled = reconciled.await?;
@@ -127,10 +124,13 @@ impl RemoteAttempt<'_> {
             self.load(given, &server, &reconciled, newest).await?;
             return Ok(Step::Checked);
         }
-        let is_left = |newest: &&TaskRemoteRun| newest.run != lease.run || newest.remote.given_up;
+        let is_left = |newest: &&TaskRemoteRun| {
+            newest.run != lease.run
+                || newest.remote.given_up
+                || !self.is_in_place(&server, &newest.remote)
+        };
         let earlier = newest.filter(is_left);
-        self.end_earlier(&server, &reconciled, earlier, number)
-            .await?;
+        self.end_earlier(&server, earlier, number).await?;
         self.take_turn().await;
         let newest = newest.map(|newest| &newest.remote);
         let verified = self.verify_state(&server, &reconciled, newest).await?;
@@ -277,7 +277,11 @@ pub(super) fn key(run: RunId, number: u32) -> String {
 }
 
 /// The run with this key in its message, which may be listed a little later than it was made.
-async fn find(server: &Server, workspace_id: &str, key: &str) -> Result<Option<Run>, RemoteError> {
+pub(super) async fn find(
+    server: &Server,
+    workspace_id: &str,
+    key: &str,
+) -> Result<Option<Run>, RemoteError> {
     let begun = Instant::now();
     loop {
         let found = server.run_with_message(workspace_id, key).await?;

@@ -18,8 +18,8 @@ const MANY_LOOKS: usize = usize::MAX;
 /// The confirmation of a remote run.
 pub(super) struct Confirmation<'r> {
     attempt: &'r RemoteAttempt<'r>,
+    remote: RemoteRun,
     id: String,
-    url: String,
     approval: Approval,
     is_given_up: AtomicBool,
 }
@@ -32,14 +32,14 @@ impl<'r> Confirmation<'r> {
     ) -> Self {
         Self {
             attempt,
+            remote: remote.clone(),
             id: remote.id.clone().unwrap_or_default(),
-            url: remote.url.clone().unwrap_or_default(),
             approval,
             is_given_up: AtomicBool::new(false),
         }
     }
 
-    /// Whether the remote run was discarded.
+    /// Whether cts discards the remote run.
     pub(super) fn is_given_up(&self) -> bool {
         self.is_given_up.load(Ordering::Relaxed)
     }
@@ -62,7 +62,8 @@ impl PendingApproval for Confirmation<'_> {
             Approval::TaskDecision => "a decision about a failed task of the remote run",
             Approval::SavedPlan => "the apply of the saved plan of the remote run",
         };
-        format!("{decision}: {}", self.url)
+        let url = self.remote.url.as_deref().unwrap_or_default();
+        format!("{decision}: {url}")
     }
 
     /// Also comes when the remote run has ended: its end is judged by the caller.
@@ -95,11 +96,12 @@ impl PendingApproval for Confirmation<'_> {
         let discarded = async {
             let server = self.attempt.server().await?;
             let run = server.run(&self.id).await?;
+            self.attempt.note_given_up(&mut self.remote.clone()).await?;
+            self.is_given_up.store(true, Ordering::Relaxed);
             Ok::<_, super::RemoteError>(end(&server, &run).await?)
         };
         match discarded.await {
             Ok(()) => {
-                self.is_given_up.store(true, Ordering::Relaxed);
                 tracing::info!(remote_run = self.id, "the remote run was discarded");
             }
             // The next run of the task ends it.
