@@ -72,8 +72,15 @@ pub struct RemoteRun {
     pub configuration: Option<RemoteConfiguration>,
     /// Whether it has ended on the server, however it ended.
     pub ended: bool,
-    /// Whether cts has ended it before it was applied; the next attempt requests another remote run.
+    /// Whether cts ends it, noted before the server is asked; the next attempt requests another remote run.
     pub given_up: bool,
+    /// Input that it is for, as the store knows it; `None` if it was given up, and in records of an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Digest>,
+    /// Whether a run has failed because it is on another server or in another organization than the configured ones:
+    /// it is neither followed nor ended, and fails no further run.
+    #[serde(skip_serializing_if = "is_false")]
+    pub abandoned: bool,
     /// The state in the workspace was verified at this number of moves of the task's state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_moves: Option<u32>,
@@ -95,6 +102,21 @@ pub struct RemoteRuns {
     pub own: Option<RemoteRun>,
     /// The newest one of the task, which may be that of the run.
     pub newest: Option<TaskRemoteRun>,
+}
+
+impl RemoteRuns {
+    /// The records as the run with this input may use them: a remote run that was requested for another input counts as
+    /// given up. It is never followed, and ended or waited for before another is requested. A record that does not name
+    /// its input counts as one of another.
+    #[must_use]
+    pub fn for_input(mut self, run: RunId, input: Digest) -> Self {
+        let newest = self.newest.as_mut().filter(|newest| newest.run == run);
+        let of_run = self.own.iter_mut();
+        for remote in of_run.chain(newest.map(|newest| &mut newest.remote)) {
+            remote.given_up |= remote.input != Some(input);
+        }
+        self
+    }
 }
 
 impl RemoteRun {
@@ -124,6 +146,11 @@ impl RemoteRun {
         }
     }
 
+    /// Whether it may still change something on its server.
+    pub const fn is_open(&self) -> bool {
+        !self.ended && !self.abandoned
+    }
+
     /// State of the remote run in one line, for people.
     pub fn state_text(&self) -> String {
         let status = match self.status.as_str() {
@@ -142,6 +169,14 @@ impl RemoteRun {
         }
         text
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// An address as it is kept.
@@ -180,6 +215,8 @@ mod tests {
             }),
             ended: false,
             given_up: false,
+            input: Some(Digest::of(b"input")),
+            abandoned: true,
             verified_moves: None,
         }
     }
@@ -205,6 +242,38 @@ mod tests {
         assert_eq!(read.configuration.map(|it| it.digest), Some(digest));
         let earlier: RemoteRun = serde_json::from_str("{}").unwrap();
         assert_eq!(earlier, RemoteRun::default());
+    }
+
+    #[test]
+    fn a_remote_run_for_another_input_or_for_an_unknown_one_is_given_up() {
+        let [run, other]: [RunId; 2] = [1, 2].map(|number| {
+            let text = format!("0197a000-0000-7000-8000-{number:012}");
+            text.parse().unwrap()
+        });
+        let input = Digest::of(b"input");
+        let known = |of: RunId, input: Option<Digest>| RemoteRuns {
+            own: Some(RemoteRun {
+                input,
+                ..remote_run()
+            }),
+            newest: Some(TaskRemoteRun {
+                run: of,
+                remote: RemoteRun {
+                    input,
+                    ..remote_run()
+                },
+            }),
+        };
+        let given_up = |of, recorded| {
+            let runs = known(of, recorded).for_input(run, input);
+            let newest = runs.newest.unwrap().remote.given_up;
+            (runs.own.unwrap().given_up, newest)
+        };
+        assert_eq!(given_up(run, Some(input)), (false, false));
+        assert_eq!(given_up(run, Some(Digest::of(b"older"))), (true, true));
+        assert_eq!(given_up(run, None), (true, true));
+        // What another run of the task has begun is not followed anyway.
+        assert_eq!(given_up(other, None), (true, false));
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod problem;
 mod redirection;
 mod request;
 mod run;
+mod run_events;
 mod run_phase;
 mod run_status;
 mod run_variable;

@@ -65,7 +65,8 @@ impl Server {
         Ok(results)
     }
 
-    async fn list_if_there<T: serde::de::DeserializeOwned>(
+    /// Reads a list; it is empty on servers without it.
+    pub(crate) async fn list_if_there<T: serde::de::DeserializeOwned>(
         &self,
         path: &[&str],
     ) -> Result<Vec<T>, ApiError> {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use cts_core::runs::EnqueueDecision::{Enqueue, Withhold};
-use cts_core::runs::{CANCEL_GRACE, CancelOrder, CancelRefusal, RunKind, RunStatus};
+use cts_core::runs::{
+    AttemptOutcome, CANCEL_GRACE, CancelOrder, CancelRefusal, RunKind, RunStatus,
+};
 use cts_core::{OnDelete, RunId, TaskPhase, TaskSpec};
 
 use super::Fixture;
@@ -111,6 +113,33 @@ pub async fn a_running_run_is_ordered_to_stop_and_not_tried_again<F: Fixture>() 
     scene.release_all().await;
     assert_eq!(scene.looked_at("a", "1").await, Some(Withhold));
     assert_eq!(scene.enqueue("a", "1").await.decision, Some(Withhold));
+}
+
+pub async fn a_run_that_was_ended_on_its_server_ends_as_if_it_were_cancelled<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.apply("a", "0").await;
+    for newer_waits in [false, true] {
+        let input = if newer_waits { "2" } else { "1" };
+        let lease = scene.leased("a", input).await;
+        if newer_waits {
+            scene.queue("a", "3").await;
+        }
+        let decision = "cancelled: the remote run was discarded on the server by an operator";
+        let declined = AttemptOutcome::Declined(decision.to_owned());
+        let ended = scene.complete(scene.completion(&lease, declined)).await;
+        assert_eq!(
+            (ended.status, ended.next_due.is_some()),
+            (RunStatus::Failed, newer_waits)
+        );
+        assert!(ended.event.is_some_and(|event| !event.success));
+        assert_eq!(scene.last_error("a").await.as_deref(), Some(decision));
+        if newer_waits {
+            assert_eq!(scene.lease().await.task, lease.task, "the newer one runs");
+        } else {
+            assert_eq!(scene.acquire().await, None);
+            assert_eq!(scene.looked_at("a", "1").await, Some(Withhold));
+        }
+    }
 }
 
 pub async fn what_was_cancelled_runs_with_the_next_change_or_request<F: Fixture>() {

@@ -7,6 +7,7 @@ use cts_core::{
 
 use super::Fixture;
 use super::scene::{LEASE, Scene};
+use cts_core::runs::EnqueueDecision;
 use cts_store::{Lease, LeaseError, Retention, RunFilter};
 
 /// A remote run with texts that are not easy to keep.
@@ -30,6 +31,8 @@ pub(super) fn remote_run(number: u32) -> RemoteRun {
         }),
         ended: false,
         given_up: false,
+        input: None,
+        abandoned: true,
         verified_moves: Some(1),
     }
 }
@@ -41,6 +44,14 @@ pub(super) fn remote_run(number: u32) -> RemoteRun {
 fn newest(run: RunId, remote: &RemoteRun) -> Option<TaskRemoteRun> {
     let remote = remote.clone();
     Some(TaskRemoteRun { run, remote })
+}
+
+/// A remote run as the store keeps it: with the input of its run.
+fn kept(lease: &Lease, remote: &RemoteRun) -> RemoteRun {
+    RemoteRun {
+        input: Some(lease.input),
+        ..remote.clone()
+    }
 }
 
 fn assert_lost<T: std::fmt::Debug>(answer: &Result<T, LeaseError>) {
@@ -84,6 +95,7 @@ pub async fn the_holder_of_a_lease_records_a_remote_run<F: Fixture>() {
     let planning = remote_run(1);
     for remote in [&requested, &planning, &planning] {
         scene.record_remote(&lease, remote).await;
+        let remote = &kept(&lease, remote);
         let expected = RemoteRuns {
             own: Some(remote.clone()),
             newest: newest(lease.run, remote),
@@ -92,6 +104,7 @@ pub async fn the_holder_of_a_lease_records_a_remote_run<F: Fixture>() {
         assert_eq!(scene.run(lease.run).await.remote_run.as_ref(), Some(remote));
     }
     scene.restart().await;
+    let planning = kept(&lease, &planning);
     let own = scene.remote_runs(&lease).await.own;
     assert_eq!(own.as_ref(), Some(&planning));
     scene.applied(&lease).await;
@@ -124,18 +137,47 @@ pub async fn a_remote_run_outlives_the_lease_under_which_it_was_recorded<F: Fixt
         assert_lost(&recorded);
         assert_lost(&scene.try_remote_runs(stale).await);
     }
-    let kept = scene.remote_runs(&newer).await;
-    assert_eq!(kept.own, Some(remote_run(1)));
-    assert_eq!(kept.newest, newest(newer.run, &remote_run(1)));
+    let runs = scene.remote_runs(&newer).await;
+    let first = kept(&newer, &remote_run(1));
+    assert_eq!(runs.newest, newest(newer.run, &first));
+    assert_eq!(runs.own, Some(first));
     scene.record_remote(&newer, &remote_run(2)).await;
     scene.interrupted(&newer).await;
     assert_lost(&scene.try_record_remote(&newer, &remote_run(7)).await);
     assert_lost(&scene.try_remote_runs(&newer).await);
     let last = scene.lease().await;
-    assert_eq!(scene.remote_runs(&last).await.own, Some(remote_run(2)));
+    let second = Some(kept(&last, &remote_run(2)));
+    assert_eq!(scene.remote_runs(&last).await.own, second);
     scene.applied(&last).await;
     assert_lost(&scene.try_record_remote(&last, &remote_run(7)).await);
-    assert_eq!(scene.run(last.run).await.remote_run, Some(remote_run(2)));
+    assert_eq!(scene.run(last.run).await.remote_run, second);
+}
+
+pub async fn a_remote_run_for_an_older_input_is_given_up<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let first = scene.leased("a", "1").await;
+    scene.record_remote(&first, &remote_run(1)).await;
+    scene.interrupted(&first).await;
+    let replaced = scene.enqueue("a", "2").await;
+    assert_eq!(replaced.decision, Some(EnqueueDecision::Replace));
+    let second = scene.lease().await;
+    assert_eq!(second.run, first.run);
+    let older = RemoteRun {
+        given_up: true,
+        ..kept(&first, &remote_run(1))
+    };
+    let runs = scene.remote_runs(&second).await;
+    assert_eq!(runs.own.as_ref(), Some(&older));
+    assert_eq!(runs.newest, newest(second.run, &older));
+    // While it is ended, it is the one of this run, and still not followed.
+    scene.record_remote(&second, &older).await;
+    scene.interrupted(&second).await;
+    let third = scene.lease().await;
+    assert_eq!(scene.remote_runs(&third).await.own, Some(older));
+    // Its own one is followed.
+    scene.record_remote(&third, &remote_run(2)).await;
+    let own = scene.remote_runs(&third).await.own;
+    assert_eq!(own, Some(kept(&third, &remote_run(2))));
 }
 
 pub async fn the_newest_remote_run_of_a_task_outlives_its_run<F: Fixture>() {
@@ -149,10 +191,16 @@ pub async fn the_newest_remote_run_of_a_task_outlives_its_run<F: Fixture>() {
     let lease = scene.leased("a", "3").await;
     let runs = scene.remote_runs(&lease).await;
     assert_eq!(runs.own, None);
-    assert_eq!(runs.newest, newest(first.run, &remote_run(1)));
+    assert_eq!(
+        runs.newest,
+        newest(first.run, &kept(&first, &remote_run(1)))
+    );
     scene.record_remote(&lease, &remote_run(2)).await;
     let runs = scene.remote_runs(&lease).await;
-    assert_eq!(runs.newest, newest(lease.run, &remote_run(2)));
+    assert_eq!(
+        runs.newest,
+        newest(lease.run, &kept(&lease, &remote_run(2)))
+    );
 }
 
 pub async fn a_task_under_an_old_name_has_no_remote_run<F: Fixture>() {
@@ -165,4 +213,33 @@ pub async fn a_task_under_an_old_name_has_no_remote_run<F: Fixture>() {
     scene.created("a").await;
     let lease = scene.leased("a", "2").await;
     assert_eq!(scene.remote_runs(&lease).await, RemoteRuns::default());
+}
+
+pub async fn a_queued_run_that_is_cancelled_names_the_remote_run_that_goes_on<F: Fixture>() {
+    for (ended, says) in [
+        (false, "https://tfe.example.com/run-1"),
+        (true, "before it began"),
+    ] {
+        let scene = Scene::<F>::new(&["a"]).await;
+        let lease = scene.leased("a", "1").await;
+        let remote = RemoteRun {
+            ended,
+            abandoned: false,
+            ..remote_run(1)
+        };
+        scene.record_remote(&lease, &remote).await;
+        scene.interrupted(&lease).await;
+        let cancelled = scene
+            .store()
+            .cancel_run(lease.run, false, scene.event_id())
+            .await;
+        let event = cancelled.expect("a queued run is cancelled").event;
+        let event = event.expect("it has an event");
+        let error = event.error.expect("it says why");
+        assert!(
+            error.starts_with("cancelled") && error.ends_with(says),
+            "{error}"
+        );
+        assert_eq!(event.remote_url.is_some(), !ended);
+    }
 }

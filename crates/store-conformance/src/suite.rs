@@ -195,6 +195,7 @@ macro_rules! store_suite {
                 a_running_run_is_ordered_to_stop_and_not_tried_again,
                 what_was_cancelled_runs_with_the_next_change_or_request,
                 a_newer_input_that_was_cancelled_too_stays_withheld,
+                a_run_that_was_ended_on_its_server_ends_as_if_it_were_cancelled,
                 a_restart_withholds_nothing_that_a_newer_input_replaces,
                 a_second_order_has_to_wait_and_then_needs_force,
                 a_worker_that_takes_no_note_is_told_from_one_that_does,
@@ -375,6 +376,8 @@ macro_rules! store_suite {
                 the_holder_of_a_lease_records_a_remote_run,
                 a_remote_run_outlives_the_lease_under_which_it_was_recorded,
                 the_newest_remote_run_of_a_task_outlives_its_run,
+                a_remote_run_for_an_older_input_is_given_up,
+                a_queued_run_that_is_cancelled_names_the_remote_run_that_goes_on,
                 a_task_under_an_old_name_has_no_remote_run,
             }
             archives {

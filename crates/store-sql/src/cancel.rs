@@ -59,7 +59,7 @@ async fn situation(
         OPERATION,
         format!(
             "-- cancel_run
-        SELECT r.id, r.task_name, r.kind, r.destroys, r.status, r.holder, r.errors, {{now}} AS now,
+        SELECT r.id, r.task_name, r.kind, r.destroys, r.status, r.holder, r.errors, r.remote_run, {{now}} AS now,
                {{now}} - r.cancel_requested_at AS ordered_micros, t.phase, t.event_config,
                coalesce(t.destruction_suspended_at IS NOT NULL AND t.destroy_run = r.id, FALSE) AS is_suspended
         FROM runs r

@@ -4,12 +4,13 @@ use cts_core::{RemoteRun, RemoteRuns, TaskRemoteRun};
 use cts_store::cell::encoded;
 use cts_store::{LeaseError, decode};
 
-use crate::leases::{Held, lock_task_of, lost, of_lease};
+use crate::leases::{Held, input, lock_task_of, lost, of_lease};
 use crate::{Connection, sql};
 
 const RECORD: &str = "record a remote run";
 
-/// Records the remote run of a leased run and of its task.
+/// Records the remote run of a leased run and of its task. It is for the input of the run, which does not change while
+/// a lease lives; one that is given up may be for any.
 pub async fn record(
     c: &mut dyn Connection,
     held: Held<'_>,
@@ -17,6 +18,15 @@ pub async fn record(
 ) -> Result<(), LeaseError> {
     // A lease ends under this lock.
     lock_task_of(c, held.0).await?;
+    let input = if remote.given_up {
+        remote.input
+    } else {
+        Some(input(c, held).await?)
+    };
+    let remote = &RemoteRun {
+        input,
+        ..remote.clone()
+    };
     let recorded = of_lease(
         RECORD,
         "-- record_remote_run: it keeps the group of its run until it has ended
@@ -54,7 +64,7 @@ pub async fn of_run(c: &mut dyn Connection, held: Held<'_>) -> Result<RemoteRuns
     let found = of_lease(
         "read remote runs",
         "-- remote_runs
-        SELECT r.id, r.remote_run,
+        SELECT r.id, r.input_hash, r.remote_run,
                (SELECT t.remote_run FROM tasks t WHERE t.name = r.task_name) AS task_remote_run
         FROM runs r
         WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3

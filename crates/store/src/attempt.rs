@@ -144,6 +144,8 @@ impl Attempt {
         if ends_cancelled(&completion.outcome, self.kind) {
             self.note_cancelled();
         }
+        // What somebody has ended on the server counts as cancelled. Its own error says so.
+        self.cancelled |= matches!(completion.outcome, AttemptOutcome::Declined(_));
         let after = after_attempt(&completion.outcome, self.context(completion));
         let ending = self.ending(&completion.outcome, after);
         self.ended(completion, (after, ending), now)

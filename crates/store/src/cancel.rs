@@ -7,7 +7,7 @@ use cts_core::runs::{
     CancelContext, CancelDecision, CancelOrder, RunKind, RunStatus, decide_cancel, failure_text,
     keep_error,
 };
-use cts_core::{Event, EventConfig, EventId, RunId, TaskName, TaskPhase, WorkerId};
+use cts_core::{Event, EventConfig, EventId, RemoteRun, RunId, TaskName, TaskPhase, WorkerId};
 
 use crate::error::{CancelError, StoreError};
 use crate::fields::{Columns, Fields};
@@ -25,6 +25,14 @@ pub const CUT_OFF: &str = "cancelled: the program ended while the run was being 
 
 /// Error of a queued run that was cancelled.
 pub const WITHDRAWN: &str = "cancelled: the run was withdrawn before it began";
+
+/// Error of a queued run that was cancelled while its remote run goes on.
+fn withdrawn_from(remote: &RemoteRun) -> String {
+    let place = remote.url.as_deref().unwrap_or(&remote.workspace.name);
+    format!(
+        "cancelled: the run was withdrawn, but its remote run has not ended and may be applied: {place}"
+    )
+}
 
 /// Error of an attempt at a cancelled run.
 pub const fn cancelled_error(by_force: bool) -> &'static str {
@@ -127,6 +135,8 @@ pub struct CancelSituation {
     phase: TaskPhase,
     context: CancelContext,
     errors: Vec<String>,
+    /// Its remote run, if that may still change something.
+    remote: Option<RemoteRun>,
     event_config: Option<EventConfig>,
 }
 
@@ -191,6 +201,9 @@ impl CancelSituation {
                 ordered: run.integer_if_any("ordered_micros")?.map(micros),
             },
             errors: run.json("errors")?,
+            remote: run
+                .json_if_any("remote_run")?
+                .filter(|remote: &RemoteRun| remote.is_open() && kind.changes_resources()),
             event_config: task.json_if_any("event_config")?,
         })
     }
@@ -202,6 +215,7 @@ impl CancelSituation {
             phase,
             context,
             mut errors,
+            remote,
             event_config,
         } = self;
         let writes = match decide_cancel(context, force) {
@@ -214,7 +228,10 @@ impl CancelSituation {
                 CancelWrites::Suspend
             }
             CancelDecision::Withdraw => {
-                keep_error(&mut errors, WITHDRAWN);
+                match &remote {
+                    Some(remote) => keep_error(&mut errors, &withdrawn_from(remote)),
+                    None => keep_error(&mut errors, WITHDRAWN),
+                }
                 let withholds = answer.kind.applies() && phase == TaskPhase::Ready;
                 let discards = phase == TaskPhase::Creating;
                 let at = DateTime::from_timestamp_micros(now).unwrap_or_default();
@@ -229,7 +246,7 @@ impl CancelSituation {
                     end_time: at,
                     error: Some(failure_text(&errors, 0)),
                     resources: None,
-                    remote_url: None,
+                    remote_url: remote.and_then(|remote| remote.url),
                     // Stored from the row of the run.
                     requested_by: None,
                     cause: None,

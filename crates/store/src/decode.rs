@@ -111,13 +111,14 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
     })
 }
 
-/// Reads the remote runs of a row of `runs`, with that of its task as `task_remote_run`.
+/// Reads the remote runs of a row of `runs`, with that of its task as `task_remote_run`, for the input of the run.
 pub fn remote_runs(row: &dyn Columns) -> Result<RemoteRuns, StoreError> {
     let row = Fields::new(row, "read remote runs", "runs").keyed_by_id("id")?;
-    Ok(RemoteRuns {
+    let runs = RemoteRuns {
         own: row.json_if_any("remote_run")?,
         newest: row.json_if_any("task_remote_run")?,
-    })
+    };
+    Ok(runs.for_input(row.id("id")?, row.parse("input_hash")?))
 }
 
 /// A delivery in the columns `delivery` and `delivery_first_run`; `None` without a first run.

@@ -76,14 +76,20 @@ pub(crate) async fn attempt(
             if let Some(findings) = &findings {
                 findings.read_errors(&error);
             }
-            AttemptOutcome::Failed(match &findings {
+            let declined = matches!(&error, AttemptError::Remote(error) if error.is_decision());
+            let shown = match &findings {
                 Some(findings) => findings.shown(&text),
                 // Before the values are known, the error can only have secrets of the configuration.
                 None => match Redactor::new(shared.options.secrets()) {
                     Ok(redactor) => redactor.redact(&text).into_owned(),
                     Err(too_much) => AttemptError::Secrets(too_much).to_string(),
                 },
-            })
+            };
+            if declined {
+                AttemptOutcome::Declined(shown)
+            } else {
+                AttemptOutcome::Failed(shown)
+            }
         }
     };
     let mut details = findings.as_ref().map(AttemptReport::details);

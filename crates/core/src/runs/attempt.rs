@@ -21,6 +21,9 @@ pub enum AttemptOutcome {
     Destroyed,
     /// Terraform, or what goes before it, failed with this error.
     Failed(String),
+    /// On the server of the task's workspace, something other than cts has ended the run before it was applied to its
+    /// end: who and where. The run ends as if it were cancelled.
+    Declined(String),
     /// The worker stopped Terraform because it is shutting down.
     Interrupted,
 }
@@ -30,7 +33,7 @@ impl AttemptOutcome {
     /// has failed.
     pub fn error(&self, kind: RunKind) -> Option<&str> {
         match (self, kind) {
-            (Self::Failed(error), _) => Some(error),
+            (Self::Failed(error) | Self::Declined(error), _) => Some(error),
             (_, RunKind::Destroy | RunKind::DestroyPlan) => self.error_of_destroy(kind),
             (Self::Destroyed, _) => Some("the worker destroyed what was to be kept"),
             (Self::Applied, RunKind::Plan) => {
@@ -58,7 +61,7 @@ impl AttemptOutcome {
         match (self, kind) {
             (Self::Destroyed, RunKind::Destroy)
             | (Self::Planned(_), RunKind::DestroyPlan)
-            | (Self::Failed(_) | Self::Interrupted, _) => None,
+            | (Self::Failed(_) | Self::Declined(_) | Self::Interrupted, _) => None,
             (Self::Destroyed, _) => {
                 Some("the worker destroyed what was only to be planned to be destroyed")
             }

@@ -108,13 +108,19 @@ pub fn ends_cancelled(outcome: &AttemptOutcome, kind: RunKind) -> bool {
     *outcome == AttemptOutcome::Interrupted || outcome.error(kind).is_some()
 }
 
-/// Decides what follows an attempt at a cancelled run, `None` where the rules for others do.
+/// Decides what follows an attempt at a run that is cancelled, or that somebody has ended on its server; `None` where
+/// the rules for others do.
 pub(super) fn after_cancelled(
     outcome: &AttemptOutcome,
     context: AttemptContext,
 ) -> Option<AfterAttempt> {
-    if !context.cancelled || !ends_cancelled(outcome, context.kind) {
+    let is_declined = matches!(outcome, AttemptOutcome::Declined(_));
+    if !(context.cancelled || is_declined) || !ends_cancelled(outcome, context.kind) {
         return None;
+    }
+    // A plan that somebody has declined was not made.
+    if is_declined && context.kind.only_plans() {
+        return Some(AfterAttempt::End { succeeded: false });
     }
     Some(match (context.kind, context.phase) {
         (RunKind::Destroy, _) if context.destroying => AfterAttempt::Suspend,

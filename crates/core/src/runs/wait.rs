@@ -130,6 +130,7 @@ pub(super) fn after_wait(
             Some(AfterAttempt::GiveUp { retry_after: None })
         }
         AttemptOutcome::Failed(_)
+        | AttemptOutcome::Declined(_)
         | AttemptOutcome::Applied
         | AttemptOutcome::Planned(_)
         | AttemptOutcome::Checked

@@ -11,6 +11,7 @@ mod redirections;
 mod refusals;
 mod requests;
 mod retries;
+mod run_events;
 mod signed_urls;
 mod tls;
 

@@ -469,13 +469,17 @@ pub struct RemoteRun {
     /// Whether it has ended on the server, however it ended.
     #[prost(bool, tag = "8")]
     pub ended: bool,
-    /// cts has ended it before it was applied; the next attempt requests another remote run.
+    /// cts ends it, noted before the server is asked; the next attempt requests another remote run.
     #[prost(bool, tag = "9")]
     pub given_up: bool,
     /// As in KnownState: the state in the workspace was verified at this number of moves; absent if it was not.
     #[prost(uint32, optional, tag = "10")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_moves: ::core::option::Option<u32>,
+    /// A run has failed because it is on another server or in another organization than the configured ones; it fails no
+    /// further run.
+    #[prost(bool, tag = "11")]
+    pub abandoned: bool,
     /// Number of remote runs that the run has had, this one included.
     #[prost(uint32, tag = "2")]
     pub number: u32,
@@ -751,6 +755,9 @@ pub struct Failed {
     /// A further attempt would bring the same end: the run has failed.
     #[prost(bool, tag = "2")]
     pub is_final: bool,
+    /// On the server of the workspace, something other than cts has ended the run: it ends as if it were cancelled.
+    #[prost(bool, tag = "3")]
+    pub is_declined: bool,
 }
 /// Terraform has planned the changes of an apply.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

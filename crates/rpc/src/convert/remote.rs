@@ -38,6 +38,7 @@ pub fn remote_run_to_wire(remote: RemoteRun) -> proto::RemoteRun {
             }),
         ended: remote.ended,
         given_up: remote.given_up,
+        abandoned: remote.abandoned,
         verified_moves: remote.verified_moves,
     }
 }
@@ -63,6 +64,9 @@ pub fn remote_run_from_wire(remote: proto::RemoteRun) -> Result<RemoteRun, Conve
         configuration: configuration.transpose()?,
         ended: remote.ended,
         given_up: remote.given_up,
+        // The store knows the input of a leased run.
+        input: None,
+        abandoned: remote.abandoned,
         verified_moves: remote.verified_moves,
     };
     Ok(remote.bounded())
@@ -133,6 +137,8 @@ mod tests {
             }),
             ended: true,
             given_up: true,
+            input: None,
+            abandoned: true,
             verified_moves: Some(2),
         }
     }

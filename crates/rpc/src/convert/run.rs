@@ -155,6 +155,13 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
         AttemptOutcome::Failed(error) => Outcome::Failed(proto::Failed {
             error,
             is_final: false,
+            is_declined: false,
+        }),
+        // A scheduler of an earlier version knows it as a failure.
+        AttemptOutcome::Declined(error) => Outcome::Failed(proto::Failed {
+            error,
+            is_final: true,
+            is_declined: true,
         }),
         AttemptOutcome::Interrupted => Outcome::Interrupted(proto::Interrupted {}),
     }
@@ -170,6 +177,9 @@ pub fn outcome_from_wire(
         Some(Outcome::Planned(plan)) => Ok(AttemptOutcome::Planned(plan_from_wire(plan))),
         Some(Outcome::Checked(_)) => Ok(AttemptOutcome::Checked),
         Some(Outcome::Destroyed(_)) => Ok(AttemptOutcome::Destroyed),
+        Some(Outcome::Failed(failed)) if failed.is_declined => {
+            Ok(AttemptOutcome::Declined(failed.error))
+        }
         Some(Outcome::Failed(failed)) => Ok(AttemptOutcome::Failed(failed.error)),
         Some(Outcome::Interrupted(_)) => Ok(AttemptOutcome::Interrupted),
         None => Err(ConversionError::Missing {
@@ -191,6 +201,7 @@ mod tests {
             AttemptOutcome::Checked,
             AttemptOutcome::Destroyed,
             AttemptOutcome::Failed("no".into()),
+            AttemptOutcome::Declined("discarded".into()),
             AttemptOutcome::Interrupted,
         ] {
             assert_eq!(

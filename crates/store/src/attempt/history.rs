@@ -21,6 +21,7 @@ impl Attempt {
             AttemptOutcome::Interrupted if self.cancelled => AttemptEnding::Cancelled,
             AttemptOutcome::Interrupted if after == AfterAttempt::Cancel => AttemptEnding::Replaced,
             AttemptOutcome::Interrupted => AttemptEnding::Released,
+            AttemptOutcome::Declined(_) => AttemptEnding::Cancelled,
             outcome if outcome.error(self.kind).is_some() => AttemptEnding::Failed,
             _ => AttemptEnding::Succeeded,
         }

@@ -52,6 +52,8 @@ pub(super) fn answer(model: &mut Model, call: &Call<'_>) -> Answered {
         ("GET", ["runs", id, "plan"]) => plans::of_run(model, call, id),
         ("GET", ["runs", id, "apply"]) => plans::apply_of_run(model, call, id),
         ("GET", ["runs", id, "policy-checks"]) => policies::list(model, call, id),
+        ("GET", ["runs", id, "run-events"]) => runs::events(model, call, id),
+        ("GET", ["users", id]) => Ok(runs::user(id)),
         ("GET", ["runs", id, "task-stages"]) => runs::task_stages(model, call, id),
         ("POST", ["runs", id, "actions", "apply"]) => actions::apply(model, call, id),
         ("POST", ["runs", id, "actions", "discard"]) => actions::discard(model, call, id),

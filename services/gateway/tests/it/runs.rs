@@ -92,6 +92,7 @@ fn remote_run() -> RemoteRun {
         waiting_for: "2 other runs".to_owned(),
         ended: false,
         given_up: false,
+        abandoned: false,
         verified_moves: None,
         number: 1,
         workspace: Some(RemoteWorkspace {

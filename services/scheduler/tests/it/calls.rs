@@ -62,6 +62,7 @@ pub(crate) fn failed(error: &str) -> Outcome {
     Outcome::Failed(run::Failed {
         error: error.into(),
         is_final: false,
+        is_declined: false,
     })
 }
 

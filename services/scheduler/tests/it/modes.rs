@@ -60,6 +60,7 @@ fn failed(error: &str) -> Outcome {
     Outcome::Failed(run::Failed {
         error: error.into(),
         is_final: false,
+        is_declined: false,
     })
 }
 

@@ -24,6 +24,7 @@ fn remote_run(status: &str) -> run::RemoteRun {
         waiting_for: "2 other runs".into(),
         ended: false,
         given_up: false,
+        abandoned: false,
         verified_moves: Some(1),
         number: 1,
         workspace: Some(run::RemoteWorkspace {

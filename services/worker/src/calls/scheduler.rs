@@ -339,7 +339,7 @@ impl Scheduler {
     ) -> Result<Reported, Status> {
         let mut outcome = convert::outcome_to_wire(outcome);
         if let proto::complete_run_request::Outcome::Failed(failed) = &mut outcome {
-            failed.is_final = is_final;
+            failed.is_final |= is_final;
         }
         let request = proto::CompleteRunRequest {
             run_id: lease.run.to_string(),

@@ -77,7 +77,10 @@ impl AttemptLines {
     /// report. The scheduler logs the error of an attempt that has failed.
     pub(crate) fn end(self, run: &LeasedRun, ended: &Ended) -> EndLine {
         let summary = ended.details.as_ref().map(|details| &details.summary);
-        let has_failed = matches!(ended.outcome, AttemptOutcome::Failed(_));
+        let has_failed = matches!(
+            ended.outcome,
+            AttemptOutcome::Failed(_) | AttemptOutcome::Declined(_)
+        );
         let line = EndLine {
             is_open: self.is_repeated && has_failed,
             has_failed,

@@ -137,6 +137,7 @@ pub(crate) const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
         AttemptOutcome::Checked => "checked",
         AttemptOutcome::Destroyed => "destroyed",
         AttemptOutcome::Failed(_) => "failed",
+        AttemptOutcome::Declined(_) => "declined",
         AttemptOutcome::Interrupted => "interrupted",
     }
 }

@@ -22,7 +22,7 @@ use super::reach::Reach;
 use super::remote_attempt::{Given, RemoteAttempt};
 use super::variables::{Values, values, write_variables};
 use super::version::version_of_files;
-use super::workspace::{Reconciled, host_of, page_in};
+use super::workspace::{Reconciled, page_in};
 use crate::attempt::attempt_error::AttemptError;
 
 /// How often a request with an unknown outcome is looked at before the server counts as away.
@@ -110,16 +110,15 @@ impl RemoteAttempt<'_> {
         let known = self.run.shared.scheduler.remote_runs(lease).await;
         let known = known.map_err(RemoteError::from)?;
         let number = known.own.as_ref().map_or(0, |own| own.number);
-        let own = known.own.filter(|own| !own.given_up);
-        if let Some(own) = own {
-            if host_of(&server) != own.workspace.hostname {
-                let host = own.workspace.hostname;
-                return Err(RemoteError::Elsewhere { host }.into());
-            }
-            if let Some(remote) = self.resume(&server, own).await? {
-                let notes = self.resumed_notes(given, &server, &remote).await?;
-                return Ok(Step::Follow(Box::new(Begun { remote, notes })));
-            }
+        self.refuse_elsewhere(&server, &known).await?;
+        let own = known
+            .own
+            .filter(|own| !own.given_up && self.is_in_place(&server, own));
+        if let Some(own) = own
+            && let Some(remote) = self.resume(&server, own).await?
+        {
+            let notes = self.resumed_notes(given, &server, &remote).await?;
+            return Ok(Step::Follow(Box::new(Begun { remote, notes })));
         }
         let reconciled = self
             .driver
@@ -127,11 +126,13 @@ impl RemoteAttempt<'_> {
         let reconciled = reconciled.await?;
         let newest = known.newest.as_ref();
         if reach.changes() {
-            let is_left =
-                |newest: &&TaskRemoteRun| newest.run != lease.run || newest.remote.given_up;
+            let is_left = |newest: &&TaskRemoteRun| {
+                newest.run != lease.run
+                    || newest.remote.given_up
+                    || !self.is_in_place(&server, &newest.remote)
+            };
             let earlier = newest.filter(is_left);
-            self.end_earlier(&server, &reconciled, earlier, number)
-                .await?;
+            self.end_earlier(&server, earlier, number).await?;
             self.take_turn().await;
         }
         let newest = newest.map(|newest| &newest.remote);
@@ -300,7 +301,11 @@ pub(super) fn key(run: RunId, number: u32) -> String {
 }
 
 /// The run with this key in its message, which may be listed a little later than it was made.
-async fn find(server: &Server, workspace_id: &str, key: &str) -> Result<Option<Run>, RemoteError> {
+pub(super) async fn find(
+    server: &Server,
+    workspace_id: &str,
+    key: &str,
+) -> Result<Option<Run>, RemoteError> {
     let begun = Instant::now();
     loop {
         let found = server.run_with_message(workspace_id, key).await?;

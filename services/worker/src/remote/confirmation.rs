@@ -18,8 +18,8 @@ const MANY_LOOKS: usize = usize::MAX;
 /// The confirmation of a remote run.
 pub(super) struct Confirmation<'r> {
     attempt: &'r RemoteAttempt<'r>,
+    remote: RemoteRun,
     id: String,
-    url: String,
     approval: Approval,
     is_given_up: AtomicBool,
     goes_on: AtomicBool,
@@ -33,8 +33,8 @@ impl<'r> Confirmation<'r> {
     ) -> Self {
         Self {
             attempt,
+            remote: remote.clone(),
             id: remote.id.clone().unwrap_or_default(),
-            url: remote.url.clone().unwrap_or_default(),
             approval,
             is_given_up: AtomicBool::new(false),
             goes_on: AtomicBool::new(false),
@@ -46,7 +46,7 @@ impl<'r> Confirmation<'r> {
         self.goes_on.load(Ordering::Relaxed)
     }
 
-    /// Whether the remote run was discarded.
+    /// Whether cts discards the remote run.
     pub(super) fn is_given_up(&self) -> bool {
         self.is_given_up.load(Ordering::Relaxed)
     }
@@ -69,7 +69,8 @@ impl PendingApproval for Confirmation<'_> {
             Approval::TaskDecision => "a decision about a failed task of the remote run",
             Approval::SavedPlan => "the apply of the saved plan of the remote run",
         };
-        format!("{decision}: {}", self.url)
+        let url = self.remote.url.as_deref().unwrap_or_default();
+        format!("{decision}: {url}")
     }
 
     /// Also comes when the remote run has ended: its end is judged by the caller.
@@ -102,11 +103,14 @@ impl PendingApproval for Confirmation<'_> {
         let discarded = async {
             let server = self.attempt.server().await?;
             let run = server.run(&self.id).await?;
+            self.attempt.note_given_up(&mut self.remote.clone()).await?;
+            self.is_given_up.store(true, Ordering::Relaxed);
             end(&server, &run).await?;
             Ok::<_, super::RemoteError>(server.run(&self.id).await?.phase())
         };
         match discarded.await {
             Ok(RunPhase::MovingOn | RunPhase::Applying) => {
+                self.is_given_up.store(false, Ordering::Relaxed);
                 self.goes_on.store(true, Ordering::Relaxed);
                 tracing::info!(
                     remote_run = self.id,
@@ -114,7 +118,6 @@ impl PendingApproval for Confirmation<'_> {
                 );
             }
             Ok(_ended) => {
-                self.is_given_up.store(true, Ordering::Relaxed);
                 tracing::info!(remote_run = self.id, "the remote run was discarded");
             }
             // The next run of the task ends it.

@@ -1,21 +1,21 @@
-//! A remote run of an earlier run of the task that has not ended: its worker died before it could end it
-//! (docs/hcp-terraform.md#the-life-of-a-run).
+//! A remote run of an earlier run of the task, or for an earlier input of the same run, that has not ended: its worker
+//! was not there any more to end it (docs/hcp-terraform.md#the-life-of-a-run).
 
 use cts_core::{RemoteRun, TaskRemoteRun};
 use cts_hcp_terraform::{ApiError, Run, RunPhase, Server};
 use tokio::time::sleep;
 
-use super::begin::key;
+use super::begin::{find, key};
 use super::error::RemoteError;
 use super::progress::pause;
 use super::remote_attempt::RemoteAttempt;
-use super::workspace::Reconciled;
 
 /// For people who look at the remote run.
 pub(super) const REPLACED: &str = "cts: a newer input takes its place";
 
 /// Reason of the wait, for people.
-const WAITS: &str = "the end of this remote run, which an earlier run of the task has begun";
+const WAITS: &str =
+    "the end of this remote run, which was begun for an earlier input or run of the task";
 
 impl RemoteAttempt<'_> {
     /// Ends an earlier remote run of the task: it is discarded or cancelled as long as it has not begun to apply, and
@@ -27,7 +27,6 @@ impl RemoteAttempt<'_> {
     pub(super) async fn end_earlier(
         &self,
         server: &Server,
-        reconciled: &Reconciled,
         earlier: Option<&TaskRemoteRun>,
         number: u32,
     ) -> Result<(), RemoteError> {
@@ -38,7 +37,7 @@ impl RemoteAttempt<'_> {
         else {
             return Ok(());
         };
-        if earlier.workspace.hostname != reconciled.place.hostname {
+        if self.driver.is_elsewhere(server, &earlier.workspace) {
             return Ok(());
         }
         let id = if let Some(id) = &earlier.id {
@@ -46,7 +45,7 @@ impl RemoteAttempt<'_> {
         } else {
             // Its worker has not learned the answer of the server.
             let key = key(*run, earlier.number);
-            let found = server.run_with_message(&earlier.workspace.id, &key);
+            let found = find(server, &earlier.workspace.id, &key);
             found.await?.map(|run| run.id)
         };
         let Some(id) = &id else {

@@ -80,9 +80,16 @@ pub(crate) enum RemoteError {
         detail: String,
     },
     #[error(
-        "the run was begun on the server {host}, which is not the configured one any more: look there whether it has ended"
+        "an earlier remote run is on a server or in an organization that is not the configured one any more, and is neither followed nor ended: {url}\nLook there whether it has ended, and run the task again"
     )]
-    Elsewhere { host: String },
+    Elsewhere { url: String },
+    /// Something other than cts has ended the remote run.
+    #[error("cancelled: the remote run was {status} on the server{}: {url}", by(.person.as_deref()))]
+    Decided {
+        status: String,
+        person: Option<String>,
+        url: String,
+    },
     #[error("the remote run {id} is not there any more: {url}")]
     Gone { id: String, url: String },
     #[error(transparent)]
@@ -104,12 +111,22 @@ impl RemoteError {
         matches!(self, Self::Api(ApiError::OutcomeUnknown { .. }))
     }
 
-    /// Whether another attempt would find the same end: the server has made the run, and it has failed.
+    /// Whether the run has no further attempt: the server has made the run, and it has failed; or an operator has to
+    /// look at the place that the task has left.
     pub(crate) const fn is_final(&self) -> bool {
         matches!(
             self,
-            Self::Ended { .. } | Self::Placement(_) | Self::IgnoredValues { .. }
+            Self::Ended { .. }
+                | Self::Elsewhere { .. }
+                | Self::Decided { .. }
+                | Self::Placement(_)
+                | Self::IgnoredValues { .. }
         )
+    }
+
+    /// Whether somebody has decided on the server that the run is not to be applied.
+    pub(crate) const fn is_decision(&self) -> bool {
+        matches!(self, Self::Decided { .. })
     }
 
     /// Whether the token lacks a right. Servers hide that there is something, too.
@@ -139,6 +156,10 @@ impl From<Status> for RemoteError {
 
 fn described(message: Option<&str>) -> String {
     message.map_or_else(String::new, |message| format!(": {message}"))
+}
+
+fn by(person: Option<&str>) -> String {
+    person.map_or_else(String::new, |person| format!(" by {person}"))
 }
 
 fn below(detail: &str) -> String {

@@ -42,13 +42,18 @@ enum Interruption {
 }
 
 impl Ended {
-    /// The end of the log of the stage that failed, from its first error on.
-    pub(super) fn error_text(&self) -> String {
-        let text = if self.apply_text.is_empty() {
+    /// The end of the log of the last stage.
+    pub(super) fn text(&self) -> &str {
+        if self.apply_text.is_empty() {
             &self.plan_text
         } else {
             &self.apply_text
-        };
+        }
+    }
+
+    /// The end of the log of the stage that failed, from its first error on.
+    pub(super) fn error_text(&self) -> String {
+        let text = self.text();
         let error = text.find("Error: ").map_or("", |begin| &text[begin..]);
         error.trim_end().to_owned()
     }
@@ -91,7 +96,7 @@ impl RemoteAttempt<'_> {
                             looks = 0;
                             continue;
                         }
-                        _ => Box::pin(self.obey(&run, ordered)).await,
+                        _ => Box::pin(self.obey(remote, &run, ordered)).await,
                     }
                 }
                 Err(RemoteError::Api(ApiError::NotFound(_))) => {
@@ -166,12 +171,16 @@ impl RemoteAttempt<'_> {
 
     /// Carries an order to stop out, as far as the remote run allows it. Called after each look, because a force may
     /// be allowed only some time after a gentle stop.
-    async fn obey(&self, run: &Run, ordered: Option<CancelOrder>) {
+    async fn obey(&self, remote: &mut RemoteRun, run: &Run, ordered: Option<CancelOrder>) {
         const COMMENT: &str = "cts: the run was cancelled";
         let Some(order) = ordered else { return };
         let Ok(server) = self.server().await else {
             return;
         };
+        if let Err(error) = self.note_given_up(remote).await {
+            tracing::debug!(task_name = self.run.lease.task_name, error = %Chain(&error), "the end of the remote run is not noted");
+            return;
+        }
         let (id, actions) = (run.id.as_str(), &run.actions);
         let done = if actions.is_discardable {
             server.discard_run(id, COMMENT).await
@@ -185,6 +194,19 @@ impl RemoteAttempt<'_> {
         if let Err(error) = done {
             tracing::warn!(task_name = self.run.lease.task_name, remote_run = id, error = %Chain(&error), "the remote run cannot be cancelled for now");
         }
+    }
+
+    /// Records that cts ends the remote run, before the server is asked: any other end is somebody's decision.
+    pub(super) async fn note_given_up(&self, remote: &mut RemoteRun) -> Result<(), RemoteError> {
+        if !remote.given_up {
+            let noted = RemoteRun {
+                given_up: true,
+                ..remote.clone()
+            };
+            self.record(&noted).await?;
+            remote.given_up = true;
+        }
+        Ok(())
     }
 
     async fn interruption(&self, ordered: Option<CancelOrder>) -> Interruption {
@@ -209,7 +231,7 @@ impl RemoteAttempt<'_> {
 
     async fn end_wait(&self, remote: &mut RemoteRun, is_given_up: bool) {
         remote.waiting_for = None;
-        remote.given_up = is_given_up;
+        remote.given_up |= is_given_up;
         if let Err(error) = self.record(remote).await {
             tracing::debug!(task_name = self.run.lease.task_name, error = %Chain(&error), "the end of the wait is not recorded");
         }

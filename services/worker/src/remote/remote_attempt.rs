@@ -85,6 +85,9 @@ impl RemoteAttempt<'_> {
             return Err(AttemptError::Stopped);
         }
         let url = remote.url.clone().unwrap_or_default();
+        if !did_end_well && let Some(decided) = self.decision(remote, ended).await {
+            return Err(decided.into());
+        }
         if !did_end_well {
             return Err(RemoteError::Ended {
                 step: if self.kind.only_plans() {

@@ -2,7 +2,9 @@
 //! (docs/hcp-terraform.md).
 
 mod confirmations;
+mod decisions;
 mod first_runs;
+mod inputs;
 mod inspections;
 mod interruptions;
 mod moves;

@@ -118,6 +118,26 @@ fn a_cancelled_apply_fails_and_one_that_is_done_has_succeeded() {
 }
 
 #[test]
+fn a_run_that_was_ended_on_its_server_is_not_tried_again() {
+    let declined = AttemptOutcome::Declined("discarded".into());
+    let after = |kind, destroying| {
+        let context = AttemptContext {
+            kind,
+            destroying,
+            ..context(1, false)
+        };
+        after_attempt(&declined, context)
+    };
+    let given_up = AfterAttempt::GiveUp { retry_after: None };
+    assert_eq!(after(RunKind::Apply, false), given_up);
+    assert_eq!(after(RunKind::Destroy, true), AfterAttempt::Suspend);
+    for plan in [RunKind::Plan, RunKind::DestroyPlan] {
+        let failed = AfterAttempt::End { succeeded: false };
+        assert_eq!(after(plan, false), failed);
+    }
+}
+
+#[test]
 fn what_was_cancelled_is_withheld_until_something_else_is_wanted() {
     let state = TaskRuns {
         withheld: Some(input(1)),

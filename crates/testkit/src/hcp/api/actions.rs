@@ -36,6 +36,7 @@ pub(super) fn discard(model: &mut Model, call: &Call<'_>, id: &str) -> Answered 
     if !run.is_discardable() {
         return Err(Refusal::transition(flavour));
     }
+    run.note("discarded", call.caller);
     model.end_run(id, Phase::Discarded);
     Ok(ACCEPTED)
 }
@@ -46,6 +47,7 @@ pub(super) fn cancel(model: &mut Model, call: &Call<'_>, id: &str) -> Answered {
     if !run.is_cancelable(everywhere) {
         return Err(Refusal::conflict("transition not allowed"));
     }
+    run.note("canceled", call.caller);
     run.cancel = Cancel::Asked(now());
     Ok(ACCEPTED)
 }
@@ -60,6 +62,7 @@ pub(super) fn force_cancel(model: &mut Model, call: &Call<'_>, id: &str) -> Answ
     if !forcible {
         return Err(Refusal::transition(flavour));
     }
+    run.note("force_canceled", call.caller);
     run.cancel = Cancel::Forced(now());
     Ok(ACCEPTED)
 }

@@ -90,6 +90,30 @@ pub(super) fn task_stages(model: &Model, call: &Call<'_>, id: &str) -> Answered 
     Ok(call.page(Vec::new()))
 }
 
+/// The open server does not have them.
+pub(super) fn events(model: &Model, call: &Call<'_>, id: &str) -> Answered {
+    let flavour = model.settings.flavour;
+    call.needs(Right::Read, flavour)?;
+    let run = model.run(id).ok_or_else(Refusal::not_found)?;
+    if flavour == super::super::settings::Flavour::Otf {
+        return Err(Refusal::not_found());
+    }
+    let events = run.events.iter().enumerate();
+    let events = events.map(|(at, (action, user))| {
+        json!({
+            "id": format!("re-{at}"), "type": "run-events", "attributes": {"action": action},
+            "relationships": {"actor": {"data": {"type": "users", "id": user}}},
+        })
+    });
+    Ok(call.page(events.collect()))
+}
+
+/// Users have their names as identifiers.
+pub(super) fn user(id: &str) -> Reply {
+    let user = json!({"id": id, "type": "users", "attributes": {"username": id}});
+    Reply::ok(user)
+}
+
 fn document(model: &Model, run: &Run, caller: &Caller) -> Value {
     let forcible = super::actions::is_force_cancelable(model, run);
     let everywhere = super::actions::cancels_everywhere(model);

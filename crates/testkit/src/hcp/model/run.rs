@@ -43,6 +43,8 @@ pub(in super::super) struct Run {
     /// Waits for a confirmation.
     pub(in super::super) confirmable: bool,
     pub(in super::super) cancel: Cancel,
+    /// Actions with their users, oldest first.
+    pub(in super::super) events: Vec<(&'static str, String)>,
     pub(in super::super) plan: Stage,
     pub(in super::super) apply: Stage,
     pub(in super::super) policy: Option<PolicyCheck>,
@@ -90,6 +92,7 @@ impl Run {
             has_changes: false,
             confirmable: false,
             cancel: Cancel::Not,
+            events: Vec::new(),
             plan: Stage::new("plan"),
             apply: Stage::new("apply"),
             policy: None,
@@ -111,6 +114,10 @@ impl Run {
         self.confirmable = false;
         let name = format!("{}-at", phase.name().replace('_', "-"));
         self.timestamps.insert(name, moment(now()));
+    }
+
+    pub(in super::super) fn note(&mut self, action: &'static str, caller: &Caller) {
+        self.events.push((action, caller.name.clone()));
     }
 
     /// Gives the stages that have not ended the status that follows from the end of the run.

@@ -189,6 +189,7 @@ fn remote_run() -> RemoteRun {
         waiting_for: "2 other runs".into(),
         ended: true,
         given_up: false,
+        abandoned: false,
         verified_moves: Some(1),
         number: 2,
         workspace: Some(RemoteWorkspace {

@@ -92,6 +92,7 @@ const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
         AttemptOutcome::Checked => "checked",
         AttemptOutcome::Destroyed => "destroyed",
         AttemptOutcome::Failed(_) => "failed",
+        AttemptOutcome::Declined(_) => "declined",
         AttemptOutcome::Interrupted => "interrupted",
     }
 }
@@ -99,6 +100,7 @@ const fn outcome_word(outcome: &AttemptOutcome) -> &'static str {
 fn storable_outcome(outcome: AttemptOutcome) -> AttemptOutcome {
     match outcome {
         AttemptOutcome::Failed(error) => AttemptOutcome::Failed(storable(error)),
+        AttemptOutcome::Declined(error) => AttemptOutcome::Declined(storable(error)),
         // A plan is stored as bytes.
         AttemptOutcome::Applied
         | AttemptOutcome::Planned(_)

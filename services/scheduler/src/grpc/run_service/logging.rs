@@ -113,6 +113,12 @@ impl RunEndpoint {
                     "retrying"
                 );
             }
+            (AttemptOutcome::Declined(error), _) => {
+                tracing::error!(target: "ctrl", task_name = %task, run.id = %run, error = brief(error), code, "the run was ended on its server");
+                if completed.kind.applies() {
+                    self.first_pass.ended(task, true);
+                }
+            }
             (AttemptOutcome::Interrupted, _) => {
                 tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "run interrupted");
             }

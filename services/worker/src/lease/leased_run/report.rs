@@ -85,7 +85,10 @@ impl LeasedRun {
             task: &self.lease.task_name,
             number: self.lease.attempt,
             outcome: outcome_word(&ended.outcome),
-            failed: matches!(ended.outcome, AttemptOutcome::Failed(_)),
+            failed: matches!(
+                ended.outcome,
+                AttemptOutcome::Failed(_) | AttemptOutcome::Declined(_)
+            ),
         };
         let held_for = self.acquired.elapsed();
         let reported = scheduler.complete(&self.lease, ended, last, held_for).await;

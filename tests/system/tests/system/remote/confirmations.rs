@@ -48,15 +48,3 @@ async fn a_newer_input_discards_the_run_that_waits_and_no_other() {
     );
     cts.stop().await;
 }
-
-#[tokio::test]
-async fn a_run_that_a_person_discards_has_failed() {
-    let stage = Stage::with_workspace(false).await;
-    let cts = stage.start().await;
-    let waiting = stage.server.confirmable(WORKSPACE, DEADLINE).await;
-    stage.server.discard(&waiting);
-    let events = cts.api.wait_for_events("edge", 1).await;
-    let message = events[0]["error"]["message"].as_str().unwrap();
-    assert!(message.contains("the remote run is discarded"), "{message}");
-    cts.stop().await;
-}

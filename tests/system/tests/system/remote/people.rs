@@ -72,21 +72,6 @@ async fn a_policy_that_fails_softly_waits_for_its_override() {
 }
 
 #[tokio::test]
-async fn a_run_that_a_person_cancels_has_failed_and_is_not_repeated() {
-    let stage = Stage::with_workspace(true).await;
-    stage.server.hold(Phase::Planning);
-    let cts = stage.start().await;
-    let run = stage.reached(Phase::Planning).await;
-    stage.server.cancel(&run);
-    stage.server.release(Phase::Planning);
-    let events = cts.api.wait_for_events("edge", 1).await;
-    let message = events[0]["error"]["message"].as_str().unwrap();
-    assert!(message.contains("the remote run is canceled"), "{message}");
-    assert_eq!(stage.runs().len(), 1, "{:?}", stage.runs());
-    cts.stop().await;
-}
-
-#[tokio::test]
 async fn a_revoked_token_delays_a_run_that_goes_on() {
     let stage = Stage::with_workspace(true).await;
     stage.server.hold(Phase::Planning);

@@ -1,0 +1,56 @@
+//! Records of remote runs in a place that is not the configured one any more.
+
+use cts_core::{RemoteRun, RemoteRuns, RemoteWorkspace, TaskRemoteRun};
+use cts_hcp_terraform::Server;
+
+use super::RemoteDriver;
+use super::error::RemoteError;
+use super::remote_attempt::RemoteAttempt;
+use super::workspace::{host_of, page_in};
+
+impl RemoteDriver {
+    /// Whether a workspace is on another server, or in another organization, than the configured ones.
+    pub(super) fn is_elsewhere(&self, server: &Server, workspace: &RemoteWorkspace) -> bool {
+        workspace.hostname != host_of(server)
+            || workspace.organization != self.settings.organization
+    }
+}
+
+impl RemoteAttempt<'_> {
+    /// Whether a remote run is in the workspace that the task has by the configuration.
+    pub(super) fn is_in_place(&self, server: &Server, remote: &RemoteRun) -> bool {
+        let workspace = &remote.workspace;
+        let name = self.driver.settings.workspaces.name_of(self.task.as_str());
+        !self.driver.is_elsewhere(server, workspace) && workspace.name == name
+    }
+
+    /// Fails if a remote run that may still change something is elsewhere: it can neither be followed nor ended. Its
+    /// record is given up before, so that the next run is not concerned.
+    pub(super) async fn refuse_elsewhere(
+        &self,
+        server: &Server,
+        known: &RemoteRuns,
+    ) -> Result<(), RemoteError> {
+        if !self.kind.changes_resources() {
+            return Ok(());
+        }
+        let number = known.own.as_ref().map_or(0, |own| own.number);
+        let newest = known.newest.as_ref();
+        let newest = newest.map(|TaskRemoteRun { remote, .. }| remote);
+        let mut recorded = known.own.iter().chain(newest);
+        let open = recorded
+            .find(|remote| remote.is_open() && self.driver.is_elsewhere(server, &remote.workspace));
+        let Some(remote) = open else { return Ok(()) };
+        let url = remote.url.clone();
+        let url = url.unwrap_or_else(|| page_in(&remote.workspace));
+        let abandoned = RemoteRun {
+            number,
+            given_up: true,
+            abandoned: true,
+            waiting_for: None,
+            ..remote.clone()
+        };
+        self.record(&abandoned).await?;
+        Err(RemoteError::Elsewhere { url })
+    }
+}
