@@ -12,6 +12,11 @@ macro_rules! store_suite {
                 every_allowed_name_works,
                 unknown_names_have_nothing,
             }
+            accompanied {
+                what_accompanies_a_change_is_held_and_owed_until_an_apply_begins,
+                what_accompanies_a_change_waits_behind_a_cancelled_input,
+                a_decision_about_a_state_is_held_except_with_the_input_that_it_is_about,
+            }
             guards {
                 small_losses_while_applies_fail_are_one_large_one,
                 what_is_held_goes_on_when_the_run_before_it_has_ended,

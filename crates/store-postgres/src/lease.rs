@@ -125,6 +125,7 @@ async fn try_acquire(
             SET active_run = leased.id,
                 last_applied = CASE leased.kind WHEN 'apply' THEN NULL
                                 ELSE t.last_applied END,
+                owes_run = CASE leased.kind WHEN 'apply' THEN NULL ELSE t.owes_run END,
                 (delivery, delivery_first_run, delivery_run, delivery_input) = (
                     -- As `cts_core::DeliveryAttempt::next` says.
                     SELECT CASE WHEN d.is_none OR d.goes_on THEN t.delivery ELSE t.delivery + 1 END,

@@ -15,7 +15,7 @@ const TABLES: [(&str, &str, &str); 6] = [
     (
         "tasks",
         "name, incarnation, position, origin, phase, revision, configured, destroy_run, \
-         destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, \
+         destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, owes_run, \
          applied_instances, released_instances, held, state_lineage, state_serial, state_moves, \
          state_moved_serial, state_keep, state_from, state_conflict, state_conflict_at, \
          state_recorded_at, remote_run, last_check, failures, skipped, created_at, updated_at",

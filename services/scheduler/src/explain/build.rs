@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::{Occasion, RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
 use cts_core::{Blocked, Clock, TaskName, TaskPhase, excerpt, losses_text, unschedulable_reason};
 use cts_proto::run::v1::Run;
@@ -36,6 +36,8 @@ struct Facts {
     /// The settings in force that its workers must have.
     settings: Option<u64>,
     held: Option<Blocked>,
+    /// What no apply was leased for yet.
+    owes_run: Option<Occasion>,
     /// Error of its newest check.
     check_error: Option<String>,
     /// Why its last run was refused, if its state was the reason.
@@ -115,6 +117,7 @@ pub(crate) async fn explain(
         applying: applying.filter(|applying| applying != name),
         check_error: state.as_ref().and_then(|state| state.check_error.clone()),
         state_conflict: state.as_ref().and_then(current::state_conflict),
+        owes_run: state.as_ref().and_then(|state| state.owes_run),
         held: state.and_then(|state| state.held),
         written,
         current,
@@ -258,6 +261,10 @@ impl Facts {
                  or the instances are back",
                 self.task.spec.name()
             );
+            add(ObstacleKind::Held, text, None);
+        }
+        if let Some(owed) = self.owes_run.filter(|_| current.is_none()) {
+            let text = format!("{}: the next run does", owed.waiting());
             add(ObstacleKind::Held, text, None);
         }
         if let Some(conflict) = &self.state_conflict {

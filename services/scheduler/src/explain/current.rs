@@ -238,6 +238,10 @@ impl Facts<'_> {
     fn blocked_by(&self) -> String {
         let held = self.state.held.as_ref();
         let losses = held.and_then(|held| losses_text(&held.losses));
+        let losses = losses.map(|losses| match self.state.owes_run {
+            Some(owed) => format!("{losses}; {}", owed.waiting()),
+            None => losses,
+        });
         losses
             .or_else(|| state_conflict(self.state))
             .unwrap_or_default()

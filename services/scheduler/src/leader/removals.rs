@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{Occasion, RunKind};
 use cts_core::{Chain, LeaderEpoch, TaskName, TaskPhase, TaskSpec};
 use cts_store::{LeaderError, PendingDeletions, StoreError, TaskChange, TaskError};
 use tokio::time::{Instant, sleep};
@@ -102,6 +102,7 @@ impl Leader {
         }
         let change = TaskChange {
             request: Some((self.context.identities.run_id(), RunKind::Apply)),
+            accompanies: Some(Occasion::Declaration),
             ..TaskChange::default()
         };
         match self.context.store.change_task(spec.name(), &change).await {
