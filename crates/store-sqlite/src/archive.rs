@@ -42,7 +42,7 @@ const TABLES: [(&str, &str, &str); 6] = [
         "runs",
         "id, task_name, incarnation, kind, destroys, no_retry, requested, status, input_hash, attempts, errors, epoch, \
          due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan, \
-         summary, findings, remote_run, requested_by, leased_epoch, leased_at, leased_by, ended_attempts, cause",
+         summary, findings, remote_run, requested_by, leased_epoch, leased_at, leased_by, ended_attempts, cause, trace",
         "id",
     ),
 ];
