@@ -309,6 +309,8 @@ macro_rules! store_suite {
             }
             destruction {
                 what_a_task_has_made_is_destroyed_before_it_goes,
+                a_destruction_goes_on_without_its_declaration,
+                a_destruction_without_its_declaration_can_be_given_up,
                 without_a_word_and_without_anything_made_a_task_just_goes,
                 the_input_that_was_leased_last_is_destroyed,
                 what_runs_is_waited_for_and_then_destroyed,

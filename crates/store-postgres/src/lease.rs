@@ -180,9 +180,9 @@ async fn give_back_unreadable(
             UPDATE tasks SET active_run = NULL WHERE active_run = $1 RETURNING name)
         UPDATE runs
         SET status = 'queued', holder = NULL, expires_at = NULL,
-            settings = coalesce(
+            settings = CASE WHEN destroys = 'apply' THEN settings ELSE coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
-                settings)
+                settings) END
         FROM free
         WHERE id = $1 AND task_name = free.name AND status IS NOT DISTINCT FROM 'running'",
     )

@@ -213,6 +213,7 @@ pub fn unsettled_run(row: &dyn Columns) -> Result<UnsettledRun, StoreError> {
         task: row.parse("task_name")?,
         input: row.parse("input_hash")?,
         settings: settings.transpose()?,
+        destroys: row.flag("destroys")?,
     })
 }
 

@@ -6,6 +6,7 @@ mod cause;
 mod current;
 mod journal;
 mod known;
+mod stuck;
 mod views;
 
 pub(crate) use self::build::{explain, waiting_for};

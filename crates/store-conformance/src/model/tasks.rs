@@ -98,7 +98,9 @@ impl Model {
             .tasks
             .iter()
             .filter(|(name, task)| {
-                task.stored.origin == TaskOrigin::Config && !names.contains(*name)
+                task.stored.origin == TaskOrigin::Config
+                    && task.stored.destroy_run.is_none()
+                    && !names.contains(*name)
             })
             .map(|(name, _)| name.clone())
             .collect();

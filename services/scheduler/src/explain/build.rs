@@ -15,6 +15,7 @@ use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState
 use super::cause::cause;
 use super::current::{self, hosts};
 use super::known::{DecisionKind, Known, KnownDecision, Written};
+use super::stuck::stuck_destructions;
 use super::views::{told_problems, unreadable_text, view};
 use crate::grpc::wire::run_to_wire;
 use crate::leader::unschedulable::candidate;
@@ -38,6 +39,8 @@ struct Facts {
     held: Option<Blocked>,
     /// What no apply was leased for yet.
     owes_run: Option<Occasion>,
+    /// Why its destruction cannot go on before an operator does something.
+    stuck: Option<String>,
     /// Error of its newest check.
     check_error: Option<String>,
     /// Why its last run was refused, if its state was the reason.
@@ -94,6 +97,7 @@ pub(crate) async fn explain(
     let mut in_force = settings.iter().filter(|known| known.in_force);
     let in_force = in_force.find(|known| known.scope == scope);
     let in_force = in_force.map(|known| known.number);
+    let stuck = stuck_destructions(store).await?.remove(name);
     let workers = store.workers(FORGOTTEN_AFTER).await?;
     let candidates = workers.iter().map(|worker| candidate(worker, in_force));
     let no_worker = unschedulable_reason(candidates, &task.spec.requirement);
@@ -104,6 +108,7 @@ pub(crate) async fn explain(
         let facts = current::Facts {
             state,
             deleting: task.phase == TaskPhase::Deleting,
+            stuck: stuck.as_deref(),
             run: current.as_ref(),
             known: written.as_ref().map(|written| &written.known),
             no_worker: no_worker.as_deref(),
@@ -117,6 +122,7 @@ pub(crate) async fn explain(
         applying: applying.filter(|applying| applying != name),
         check_error: state.as_ref().and_then(|state| state.check_error.clone()),
         state_conflict: state.as_ref().and_then(current::state_conflict),
+        stuck,
         owes_run: state.as_ref().and_then(|state| state.owes_run),
         held: state.and_then(|state| state.held),
         written,
@@ -230,6 +236,9 @@ impl Facts {
             };
             add(ObstacleKind::Deleting, text, None);
         }
+        if let Some(stuck) = &self.stuck {
+            add(ObstacleKind::NoCapableWorker, stuck.clone(), None);
+        }
         if !self.task.spec.enabled {
             let mut text = "it is disabled: changes do not run it".to_owned();
             if let Some(error) = &self.check_error {
@@ -279,7 +288,8 @@ impl Facts {
             self.input_obstacles(&mut add);
         }
         let suspended = self.task.destruction_suspended;
-        let queued = current.filter(|run| run.status == RunStatus::Queued && !suspended);
+        let waits = !suspended && self.stuck.is_none();
+        let queued = current.filter(|run| run.status == RunStatus::Queued && waits);
         if let Some(run) = queued {
             self.queue_obstacles(run, &mut add);
         }

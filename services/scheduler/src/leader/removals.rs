@@ -38,7 +38,7 @@ impl Leader {
                     target: "ctrl",
                     removed = names(&unfinished.deleting),
                     postponed = names(&unfinished.postponed),
-                    "waiting for the active runs of removed tasks to end; declared tasks of the same names are stored then"
+                    "waiting for the active runs and the destructions of removed tasks to end; declared tasks of the same names are refused until then"
                 );
             }
             sleep(POLL).await;
