@@ -17,7 +17,7 @@ use crate::call::{Answer, Body, send};
 use crate::error::{CallError, SetupError};
 use crate::model::{
     CreatedTask, DeletionAnswer, DestroyPlanAnswer, Hold, InspectedTask, Inspection, KnownState,
-    ReleaseAnswer, StateDecision, Task, TaskAnswer, TaskPlan, TaskStatus, TasksAnswer,
+    ReleaseAnswer, Replaced, StateDecision, Task, TaskAnswer, TaskPlan, TaskStatus, TasksAnswer,
     UpdateAnswer,
 };
 use crate::redirects::redirects;
@@ -178,7 +178,7 @@ impl ApiClient {
     }
 
     /// Replaces the task of this name, whatever its revision, and runs it, if it is enabled (docs/api.md#tasks). The
-    /// answer comes when that is done. A cts-only call.
+    /// answer comes when that is done. With `release` the run passes the guards of the task. A cts-only call.
     ///
     /// # Errors
     ///
@@ -187,11 +187,14 @@ impl ApiClient {
         &self,
         name: &str,
         task: &Map<String, Value>,
-    ) -> Result<Task, CallError> {
-        let url = with_run(self.task_url(name)?, RunMode::Now);
+        release: bool,
+    ) -> Result<Replaced, CallError> {
+        let mut url = with_run(self.task_url(name)?, RunMode::Now);
+        if release {
+            url.query_pairs_mut().append_pair("release", "true");
+        }
         let body = Body::JsonOfAnyRevision(Self::create_request(task).to_string());
-        let answer = self.send(Method::PUT, url, body).await?;
-        Ok(answer.decode::<TaskAnswer>()?.task)
+        self.send(Method::PUT, url, body).await?.decode()
     }
 
     /// Marks a task for deletion and returns the id of the request; the task is removed once it does not run

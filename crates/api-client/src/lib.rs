@@ -26,8 +26,8 @@ pub use client::ApiClient;
 pub use error::{CallError, ErrorForm, Refusal, SetupError};
 pub use model::{
     AuditRecord, BufferPeriod, ClusterConfiguration, CreatedTask, CurrentState, Event, EventError,
-    Explanation, Hold, InspectedTask, Inspection, KnownState, Overview, Run, RunPage, Sent,
-    StateDecision, Task, TaskPlan, TaskStatus,
+    Explanation, Hold, InspectedTask, Inspection, KnownState, Overview, Replaced, Run, RunPage,
+    Sent, StateDecision, Task, TaskPlan, TaskStatus,
 };
 pub use runs::{FollowedLog, RunQuery};
 pub use settings::{ClientOptions, ClientSettings, SettingsWarning, TlsSettings, token_source};

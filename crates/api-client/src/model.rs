@@ -206,6 +206,16 @@ pub(crate) struct TaskAnswer {
     pub(crate) task: Task,
 }
 
+/// A task that was replaced.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Replaced {
+    /// The task as it is now.
+    pub task: Task,
+    /// Why its run does not follow yet; absent if nothing holds it.
+    #[serde(default)]
+    pub held: Option<String>,
+}
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct ReleaseAnswer {
     pub(crate) hold: Option<Hold>,

@@ -106,6 +106,8 @@ pub struct StateFacts {
     pub enabled: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// Whether its infrastructure cannot be destroyed before an operator does something.
+    pub stuck: bool,
     /// The running run, or else the queued one.
     pub run: Option<OpenRun>,
     /// Since when the shrink limit blocks its newest data.
@@ -150,6 +152,9 @@ impl StateFacts {
             }
             Some(OpenRun::Running { since, .. }) => return (CurrentState::Running, since, None),
             Some(OpenRun::Queued { .. }) | None => {}
+        }
+        if self.deleting && self.stuck {
+            return (CurrentState::Blocked, None, None);
         }
         if self.deleting {
             return (CurrentState::Deleting, None, None);
@@ -208,6 +213,7 @@ mod tests {
         newest_event: None,
         enabled: true,
         deleting: false,
+        stuck: false,
         run: None,
         blocked_since: None,
         unread_since: None,
@@ -263,6 +269,16 @@ mod tests {
                     ..blocked
                 },
                 Deleting,
+                None,
+                None,
+            ),
+            (
+                StateFacts {
+                    deleting: true,
+                    stuck: true,
+                    ..with(WELL, due_at(later))
+                },
+                Blocked,
                 None,
                 None,
             ),

@@ -15,8 +15,8 @@
 //! the plan. A plan that is interrupted or loses its worker is made again; one that fails has failed.
 //!
 //! A run is *requested* if the API has asked for it by its id, and a caller waits for the end of this very run:
-//! it is never merged with another or skipped, and an apply takes the place of a queued one. A requested run
-//! goes on if its task is disabled, and is not tried again itself (`no_retry`), unless a change takes it over.
+//! it is never merged with another or skipped, and an apply takes the place of a queued one. It passes the shrink
+//! limit and a cancelled input, unless it only [accompanies](Occasion) something. A requested run goes on if its task is disabled, and is not tried again itself (`no_retry`), unless a change takes it over.
 //! No change may get lost in it: if a requested apply of an enabled task fails, an ordinary run of its input
 //! follows. That one comes soon, and whatever the task's settings for retries, unless the input has been
 //! *tried*: it was applied, or has failed in an ordinary run for good, and no change came since. Then the
@@ -42,6 +42,7 @@ mod details;
 mod errors;
 mod folded_error;
 pub(crate) mod kind;
+mod occasion;
 mod plan;
 mod run_cause;
 mod run_phase;
@@ -65,6 +66,7 @@ pub use self::details::{
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
 pub use self::folded_error::folded_error;
 pub use self::kind::{RunKind, RunKinds, RunStatus};
+pub use self::occasion::{Accompanied, Occasion};
 pub use self::plan::{PLAN_BYTES, Plan, SKIPPED_INSPECTION};
 pub use self::run_cause::{CHANGES_NOTED, RunCause};
 pub use self::run_phase::{CurrentPhase, RunPhase};
@@ -94,6 +96,8 @@ pub struct TaskRuns {
     pub last_applied: Option<Digest>,
     /// Input of a run that was cancelled, and that waits for a newer one or for a requested run.
     pub withheld: Option<Digest>,
+    /// An apply that accompanies something was held: the next one is made, whatever is applied.
+    pub owes: bool,
 }
 
 /// An input that is to be applied.
@@ -105,6 +109,8 @@ pub struct WantedApply {
     pub skip_unchanged: bool,
     /// Whether a caller waits for this very run, which has one attempt then and is made whatever is applied.
     pub requested: bool,
+    /// Whether a requested run only accompanies something, so that it passes no guard.
+    pub accompanies: bool,
     /// Whether it takes more from what is applied than the task may lose (docs/runs.md#the-guard-against-lost-instances).
     pub loses_much: bool,
 }
@@ -162,14 +168,18 @@ pub enum EnqueueDecision {
 /// A change that comes while a requested run is queued takes it over, and gets all its attempts, so that it is not
 /// lost (P3).
 pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
-    if wanted.requested {
-        return match runs.queued {
-            None => EnqueueDecision::Enqueue,
-            Some(_) => EnqueueDecision::Supersede,
-        };
+    let own_run = match runs.queued {
+        None => EnqueueDecision::Enqueue,
+        Some(_) if wanted.requested => EnqueueDecision::Supersede,
+        Some(_) => EnqueueDecision::Replace,
+    };
+    if wanted.requested && !wanted.accompanies {
+        return own_run;
     }
+    let is_due = wanted.requested || runs.owes;
     let current = runs.running.or(runs.last_applied);
-    if wanted.skip_unchanged && !runs.withdrawn && current == Some(wanted.input) {
+    let unchanged = !runs.withdrawn && current == Some(wanted.input);
+    if wanted.skip_unchanged && !is_due && unchanged {
         return EnqueueDecision::Skip {
             // A caller waits for a requested run, which is not pointless because its input is applied.
             cancel_queued: runs
@@ -177,14 +187,21 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
                 .is_some_and(|queued| !queued.no_retry || queued.input != wanted.input),
         };
     }
-    if wanted.skip_unchanged && runs.queued.is_none() && runs.withheld == Some(wanted.input) {
+    let withheld = runs.queued.is_none() && runs.withheld == Some(wanted.input);
+    if (wanted.skip_unchanged || is_due) && withheld {
         return EnqueueDecision::Withhold;
     }
     match runs.queued {
-        Some(queued) if queued.input == wanted.input && !queued.no_retry => EnqueueDecision::Keep,
+        // The queued run was let through.
+        Some(queued) if queued.input == wanted.input && !queued.no_retry => {
+            if wanted.requested {
+                EnqueueDecision::Supersede
+            } else {
+                EnqueueDecision::Keep
+            }
+        }
         _ if wanted.loses_much => EnqueueDecision::Block,
-        None => EnqueueDecision::Enqueue,
-        Some(_) => EnqueueDecision::Replace,
+        _ => own_run,
     }
 }
 
@@ -199,7 +216,8 @@ pub fn forgets_attempts(
     if tried != Some(wanted.input) {
         return false;
     }
-    if wanted.requested {
+    let held = matches!(decision, EnqueueDecision::Block | EnqueueDecision::Withhold);
+    if wanted.requested && !held {
         // Another input was to be applied since then, and this run may take its place.
         let queued = runs.queued.map(|queued| queued.input);
         return [queued, runs.running]

@@ -20,6 +20,9 @@ use crate::task::TaskDefinition;
 /// Name of the block of the state backend.
 pub const BACKEND_BLOCK: &str = "backend";
 
+/// Beginning of the names of `required_providers` entries.
+const REQUIRED_PROVIDER: &str = "required_provider ";
+
 /// The blocks that the runs of a task use, by name, in the order of the task. Tasks with the same ones have the same
 /// settings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,7 +62,7 @@ pub fn provider_block(id: &ProviderId) -> String {
 
 /// Returns the block name for the `required_providers` entry of a provider.
 pub fn required_provider(name: &str) -> String {
-    format!("required_provider {name}")
+    format!("{REQUIRED_PROVIDER}{name}")
 }
 
 /// Blocks of a scope at a time. Each change makes a new generation.

@@ -162,6 +162,9 @@ pub async fn what_a_reset_removes_is_archived<F: Fixture>() {
             assert!(row.get(member).is_some(), "{member} of {row}");
         }
     }
+    for run in &contents[7..10] {
+        assert!(run.get("trace").is_some(), "the trace of {run}");
+    }
     // Page by page it is the same.
     let mut paged = Vec::new();
     while let next = rows(&scene, archive, (paged.len() as u64, 4)).await

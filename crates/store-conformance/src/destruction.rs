@@ -210,7 +210,7 @@ pub async fn a_destruction_outlives_its_workers_and_processes<F: Fixture>() {
 /// Gives up a destruction; infrastructure that it may have destroyed in part stays as it is then.
 pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
     for running in [false, true] {
-        for how in 0..3 {
+        for how in 0..2 {
             let scene = applied::<F>().await;
             let run = delete(&scene).await;
             let lease = if running { scene.acquire().await } else { None };
@@ -218,10 +218,6 @@ pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
                 0 => {
                     let gone = scene.delete_as("a", Deletion::Retain).await;
                     assert_eq!(gone, !running);
-                }
-                1 => {
-                    let unfinished = scene.configure(&[spec("b")]).await;
-                    assert_eq!(unfinished.deleting.len(), usize::from(running));
                 }
                 _ => {
                     let archive = scene.archive_id();
@@ -236,7 +232,6 @@ pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
                 assert_eq!(state, (TaskPhase::Deleting, None));
                 let completed = match how {
                     0 => scene.failed(&lease, "no").await,
-                    1 => scene.interrupted(&lease).await,
                     _ => scene.destroyed(&lease).await,
                 };
                 assert!(completed.tasks_changed && completed.status.is_end());
@@ -246,6 +241,45 @@ pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
             assert_gone(&scene).await;
         }
     }
+}
+
+pub async fn a_destruction_goes_on_without_its_declaration<F: Fixture>() {
+    for running in [false, true] {
+        let mut scene = applied::<F>().await;
+        let run = delete(&scene).await;
+        if running {
+            let lease = lease_of(&scene, run).await;
+            let none = scene.configure(&[spec("b")]).await;
+            assert_eq!(none, cts_store::PendingDeletions::default());
+            let completed = scene.failed(&lease, "no").await;
+            assert_eq!(completed.status, RunStatus::Queued);
+            scene.advance(completed.next_due.expect("it is tried again"));
+        }
+        scene.configure(&[spec("b")]).await;
+        scene.lead().await;
+        scene.restart().await;
+        let stored = scene.stored("a").await.expect("it is being destroyed");
+        assert_eq!(stored.destroy_run, Some(run));
+        // The block is back, changed or not, and is refused until then.
+        for back in [destroyed("a"), spec("a")] {
+            let unfinished = scene.configure(&[back, spec("b")]).await;
+            assert_eq!(unfinished.postponed, [task("a")]);
+        }
+        let lease = lease_of(&scene, run).await;
+        scene.destroyed(&lease).await;
+        assert_gone(&scene).await;
+        scene.configure(&[spec("a"), spec("b")]).await;
+        let stored = scene.stored("a").await.expect("it is declared anew");
+        assert_eq!(stored.phase, TaskPhase::Ready);
+    }
+}
+
+pub async fn a_destruction_without_its_declaration_can_be_given_up<F: Fixture>() {
+    let scene = applied::<F>().await;
+    delete(&scene).await;
+    scene.configure(&[spec("b")]).await;
+    assert!(scene.delete_as("a", Deletion::Retain).await);
+    assert_gone(&scene).await;
 }
 
 /// A configuration that still has the task changes nothing: it was deleted over the API.

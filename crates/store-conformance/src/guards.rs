@@ -14,7 +14,7 @@ use super::scene::{Scene, guarded, spec, task};
 use cts_store::{Completed, EnqueueRequest, Enqueued, TaskError};
 
 /// A request of a task that may lose half of its instances, with an input of this many instances.
-fn with<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueRequest {
+pub(crate) fn with<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueRequest {
     EnqueueRequest {
         guarded: Some(guarded("50%", &[("web", instances)])),
         ..scene.request("a", &instances.to_string())
@@ -28,19 +28,19 @@ async fn enqueue<F: Fixture>(scene: &Scene<F>, instances: u32) -> Enqueued {
         .remove(0)
 }
 
-async fn decide<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueDecision {
+pub(crate) async fn decide<F: Fixture>(scene: &Scene<F>, instances: u32) -> EnqueueDecision {
     let decision = enqueue(scene, instances).await.decision;
     decision.expect("the task is there")
 }
 
-async fn apply<F: Fixture>(scene: &Scene<F>, instances: u32) {
+pub(crate) async fn apply<F: Fixture>(scene: &Scene<F>, instances: u32) {
     assert_eq!(decide(scene, instances).await, Enqueue);
     let lease = scene.lease().await;
     scene.applied(&lease).await;
 }
 
 /// The losses that block the task, as pairs of instances before and now; asserts that its mark agrees.
-async fn held<F: Fixture>(scene: &Scene<F>) -> Vec<(u32, u32)> {
+pub(crate) async fn held<F: Fixture>(scene: &Scene<F>) -> Vec<(u32, u32)> {
     let marks = scene.store().task_marks().await;
     let mark = marks.expect("tasks can be listed").remove(0);
     let state = scene.state("a").await;

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use cts_store::Store;
 
 pub mod access;
+pub mod accompanied;
 pub mod applied_inputs;
 pub mod archives;
 pub mod attempts;

@@ -127,6 +127,7 @@ pub async fn without_settings_no_worker_that_reports_its_own_destroys<F: Fixture
         task: task("a"),
         input: lease.input,
         settings: None,
+        destroys: true,
     };
     assert_eq!(unsettled(&scene).await, [lacking]);
     let assignment = Assignment {
@@ -210,6 +211,7 @@ pub async fn what_is_queued_for_settings_that_were_in_force_is_found<F: Fixture>
         task: task("a"),
         input,
         settings: Some(1),
+        destroys: false,
     };
     assert_eq!(unsettled(&scene).await, [lacking]);
     settle(&scene).await;

@@ -12,6 +12,11 @@ macro_rules! store_suite {
                 every_allowed_name_works,
                 unknown_names_have_nothing,
             }
+            accompanied {
+                what_accompanies_a_change_is_held_and_owed_until_an_apply_begins,
+                what_accompanies_a_change_waits_behind_a_cancelled_input,
+                a_decision_about_a_state_is_held_except_with_the_input_that_it_is_about,
+            }
             guards {
                 small_losses_while_applies_fail_are_one_large_one,
                 what_is_held_goes_on_when_the_run_before_it_has_ended,
@@ -308,6 +313,8 @@ macro_rules! store_suite {
             }
             destruction {
                 what_a_task_has_made_is_destroyed_before_it_goes,
+                a_destruction_goes_on_without_its_declaration,
+                a_destruction_without_its_declaration_can_be_given_up,
                 without_a_word_and_without_anything_made_a_task_just_goes,
                 the_input_that_was_leased_last_is_destroyed,
                 what_runs_is_waited_for_and_then_destroyed,

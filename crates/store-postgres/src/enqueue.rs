@@ -123,7 +123,7 @@ async fn situations(
     let rows = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied,
-               t.tried_input, t.cancelled_input, q.id AS queued_id,
+               t.tried_input, t.cancelled_input, t.owes_run, q.id AS queued_id,
                q.input_hash AS queued_input, q.no_retry AS queued_no_retry, q.due_at AS queued_due,
                q.trace AS queued_trace, q.cause AS queued_cause,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
@@ -132,7 +132,9 @@ async fn situations(
                (SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash) AS running_instances,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
-                WHERE a.run_id = n.run AND a.task_name = n.task) AS request_open
+                WHERE a.run_id = n.run AND a.task_name = n.task) AS request_open,
+               (SELECT a.accompanies FROM run_requests a
+                WHERE a.run_id = n.run AND a.task_name = n.task) AS request_accompanies
         FROM unnest($1::TEXT[], $2::UUID[]) AS n (task, run)
         JOIN tasks t ON t.name = n.task
         LEFT JOIN runs e ON e.id = n.run

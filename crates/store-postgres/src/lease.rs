@@ -127,6 +127,7 @@ async fn try_acquire(
             SET active_run = leased.id,
                 last_applied = CASE leased.kind WHEN 'apply' THEN NULL
                                 ELSE t.last_applied END,
+                owes_run = CASE leased.kind WHEN 'apply' THEN NULL ELSE t.owes_run END,
                 (delivery, delivery_first_run, delivery_run, delivery_input) = (
                     -- As `cts_core::DeliveryAttempt::next` says.
                     SELECT CASE WHEN d.is_none OR d.goes_on THEN t.delivery ELSE t.delivery + 1 END,
@@ -181,9 +182,9 @@ async fn give_back_unreadable(
             UPDATE tasks SET active_run = NULL WHERE active_run = $1 RETURNING name)
         UPDATE runs
         SET status = 'queued', holder = NULL, expires_at = NULL,
-            settings = coalesce(
+            settings = CASE WHEN destroys = 'apply' THEN settings ELSE coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
-                settings)
+                settings) END
         FROM free
         WHERE id = $1 AND task_name = free.name AND status IS NOT DISTINCT FROM 'running'",
     )

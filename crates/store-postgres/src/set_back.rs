@@ -9,7 +9,8 @@ use sqlx::PgTransaction;
 use crate::row::{failed_to, span_micros};
 
 /// Moves times in the future back: runs that would wait for such a time are due, leases end after the longest
-/// life of a lease, and workers and replicas count as seen now. A suspended destruction goes on waiting.
+/// life of a lease, workers and replicas count as seen now, and the last change of the timeline counts as made now.
+/// A suspended destruction goes on waiting.
 pub(crate) async fn bring_back(
     transaction: &mut PgTransaction<'_>,
     now: i64,
@@ -22,6 +23,8 @@ pub(crate) async fn bring_back(
             WHERE status = 'queued' AND due_at >= 0 AND due_at > $2 AND due_at <> $5),
         leases AS (
             UPDATE runs SET expires_at = $3 WHERE status = 'running' AND expires_at > $2),
+        timelines AS (
+            UPDATE continuity SET changed_at = $1 WHERE changed_at > $1),
         replicas AS (
             UPDATE members SET seen_at = $1 WHERE seen_at > $4)
         UPDATE workers SET seen_at = $1 WHERE seen_at > $4",

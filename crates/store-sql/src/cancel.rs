@@ -180,10 +180,7 @@ pub(crate) async fn continue_destruction(
     for statement in [
         "-- delete_task: a suspended destruction goes on
         UPDATE runs
-        SET due_at = {now}, attempts = 0, updated_at = {now},
-            settings = coalesce(
-                (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
-                settings)
+        SET due_at = {now}, attempts = 0, updated_at = {now}
         WHERE status IS NOT DISTINCT FROM 'queued' AND id = (
             SELECT destroy_run FROM tasks
             WHERE name = $1 AND destruction_suspended_at IS NOT NULL)",

@@ -27,7 +27,7 @@ pub async fn create(c: &mut dyn Connection, task: &NewTask) -> Result<(), TaskEr
             break;
         }
     }
-    Ok(requests::insert(c, name, (task.run, task.kind)).await?)
+    Ok(requests::insert(c, name, (task.run, task.kind), None).await?)
 }
 
 /// A draft without a waiter blocks nothing.
@@ -132,7 +132,11 @@ pub async fn change(
         withdraw_applies(c, &[(name.as_str(), why)], change.reason()).await?;
     }
     if let Some(request) = change.request {
-        requests::insert(c, name, request).await?;
+        let accompanies = change.accompanied();
+        requests::insert(c, name, request, accompanies.as_ref()).await?;
+        if let Some(accompanied) = accompanies {
+            requests::owe(c, name, accompanied.occasion).await?;
+        }
     }
     changed.spec = spec;
     Ok(changed)

@@ -101,7 +101,8 @@ async fn cancel_of_disabled(c: &mut dyn Connection) -> Result<(), StoreError> {
 }
 
 /// Removes tasks that are no longer configured, and moves API tasks after the configured ones. Returns the
-/// tasks that are still being deleted.
+/// tasks that are still being deleted. A destruction that the API has begun goes on without its declaration, and is
+/// not among them.
 async fn remove_others(
     c: &mut dyn Connection,
     specs: &[TaskSpec],
@@ -113,8 +114,7 @@ async fn remove_others(
         SELECT name, EXISTS (SELECT 1 FROM runs r
                              WHERE r.task_name = t.name AND r.status = 'running') AS runs
         FROM tasks t
-        WHERE origin = 'config' AND (phase <> 'deleting' OR destroy_run IS NOT NULL)
-          AND name {not in $1}",
+        WHERE origin = 'config' AND phase <> 'deleting' AND name {not in $1}",
     );
     let gone = gone.bind(&*names).all(c, |row| {
         let row = Fields::new(row, OPERATION, "tasks");
@@ -137,7 +137,7 @@ async fn remove_others(
         OPERATION,
         "-- replace_config_tasks: those of which something runs
         SELECT name FROM tasks
-        WHERE origin = 'config' AND phase = 'deleting' AND name {not in $1}
+        WHERE origin = 'config' AND phase = 'deleting' AND destroy_run IS NULL AND name {not in $1}
         ORDER BY name",
     );
     let deleting = deleting.bind(&*names).all(c, configured::name).await?;

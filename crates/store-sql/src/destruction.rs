@@ -31,7 +31,7 @@ pub async fn begin(c: &mut dyn Connection, name: &str, run: RunId) -> Result<boo
 
 /// Queues a run with the input of the newest run that has applied, or may have: a leased one that did not
 /// succeed may have changed anything. Ids of runs are from the clocks of several processes, so the times of
-/// leases order them.
+/// leases order them. A destruction keeps the settings of that run until the leader assigns their successor.
 async fn queue(
     c: &mut dyn Connection,
     name: &str,
@@ -53,8 +53,9 @@ async fn queue(
         INSERT INTO runs (id, task_name, incarnation, kind, destroys, no_retry, requested, input_hash,
                           status, due_at, created_at, updated_at, settings, requested_by)
         SELECT $2, t.name, t.incarnation, $3, $4, $5, $5, a.input_hash, 'queued', {now}, {now}, {now},
-               coalesce((SELECT s.successor FROM settings_successors s WHERE s.number = a.settings),
-                        a.settings),
+               CASE WHEN $5 THEN coalesce(
+                   (SELECT s.successor FROM settings_successors s WHERE s.number = a.settings), a.settings)
+               ELSE a.settings END,
                CASE WHEN NOT $5 THEN t.destroy_requested_by END
         FROM tasks t
         JOIN runs a ON a.id = (

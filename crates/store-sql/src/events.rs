@@ -50,7 +50,7 @@ pub async fn states(
         "read the states of tasks",
         format!(
             "-- task_states: each task once per event, without events once; index events_task
-        SELECT t.name, t.enabled, t.event_config, t.held, t.last_check, t.state_conflict,
+        SELECT t.name, t.enabled, t.event_config, t.held, t.owes_run, t.last_check, t.state_conflict,
                t.state_conflict_at, t.state_keep,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
                e.config, e.summary, e.requested_by, e.cause
@@ -74,7 +74,7 @@ pub async fn state(
     let rows = sql(
         "read the state of a task",
         "-- task_state: once per event, without events once; index events_task
-        SELECT t.name, t.enabled, t.event_config, t.held, t.last_check, t.state_conflict,
+        SELECT t.name, t.enabled, t.event_config, t.held, t.owes_run, t.last_check, t.state_conflict,
                t.state_conflict_at, t.state_keep,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
                e.config, e.summary, e.requested_by, e.cause
@@ -111,6 +111,7 @@ fn state_with_event(row: &dyn Columns) -> Result<StateRow, StoreError> {
         status: TaskStatus::Unknown,
         events: Vec::new(),
         held: task.json_if_any("held")?,
+        owes_run: decode::occasion(&task)?,
         check_error: check_error(&task)?,
         conflict: decode::undecided_conflict(row)?,
     };

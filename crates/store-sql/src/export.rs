@@ -163,7 +163,11 @@ const COUNTS: &str = "-- export: counts
            (SELECT count(*) FROM audit_records) AS audit_records";
 
 const TASKS: &str = "-- export: tasks
-    SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input, cancelled_input, applied_instances, released_instances, held,
+    SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input,
+           coalesce(cancelled_input, (
+               SELECT r.input_hash FROM runs r
+               WHERE r.task_name = tasks.name AND r.status = 'running' AND r.kind = 'apply'
+                 AND r.cancel_requested_at IS NOT NULL)) AS cancelled_input, owes_run, applied_instances, released_instances, held,
            state_lineage, state_serial, state_moves, state_moved_serial, state_keep, state_from,
            state_conflict, state_conflict_at, state_recorded_at,
            delivery, delivery_first_run, delivery_run, delivery_input, remote_run, last_check, failures, skipped, created_at, updated_at

@@ -119,9 +119,9 @@ async fn take_back(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> 
                 'phase', CASE WHEN leased_epoch = epoch THEN run_phase END,
                 'renewed_at', updated_at, 'ended_at', {{now}}, 'ending', 'cut_off')){end},
             errors = CASE WHEN cancelled THEN {with_error} ELSE errors END,
-            settings = coalesce(
+            settings = CASE WHEN destroys = 'apply' THEN settings ELSE coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
-                settings),
+                settings) END,
             holder = NULL,
             expires_at = NULL,
             updated_at = {{now}}

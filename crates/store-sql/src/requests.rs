@@ -1,28 +1,49 @@
 //! Requested runs, as long as they are not queued. Writers have locked the task.
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{Accompanied, Occasion, RunKind};
 use cts_core::{RunId, TaskName};
+use cts_store::cell::encoded;
 use cts_store::{Refused, RunRequest, StoreError, decode};
 
 use crate::{Connection, flag, sql};
 
-/// Requests a run with this id and kind.
+/// Requests a run with this id and kind, which may accompany something.
 pub async fn insert(
     c: &mut dyn Connection,
     task: &TaskName,
     (run, kind): (RunId, RunKind),
+    accompanies: Option<&Accompanied>,
 ) -> Result<(), StoreError> {
+    let operation = "request a run";
     let request = sql(
-        "request a run",
+        operation,
         "-- a run is requested
-        INSERT INTO run_requests (run_id, task_name, kind, requested_at) VALUES ($1, $2, $3, {now})",
+        INSERT INTO run_requests (run_id, task_name, kind, requested_at, accompanies)
+        VALUES ($1, $2, $3, {now}, $4)",
     );
+    let accompanies = accompanies.map(|it| encoded(operation, it)).transpose()?;
     request
         .bind(run)
         .bind(task)
         .bind(kind.as_str())
+        .bind(accompanies)
         .execute(c)
         .await?;
+    Ok(())
+}
+
+/// Notes that the task owes a run for this: whatever is applied, its next input is applied.
+pub(crate) async fn owe(
+    c: &mut dyn Connection,
+    task: &TaskName,
+    occasion: Occasion,
+) -> Result<(), StoreError> {
+    let owed = sql(
+        "request a run",
+        "-- change_task, decide_terraform_state: the task owes a run
+        UPDATE tasks SET owes_run = $2 WHERE name = $1",
+    );
+    owed.bind(task).bind(occasion.as_str()).execute(c).await?;
     Ok(())
 }
 

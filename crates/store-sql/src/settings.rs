@@ -54,7 +54,7 @@ pub async fn unsettled(c: &mut dyn Connection) -> Result<Vec<UnsettledRun>, Stor
     sql(
         "find runs without settings",
         "-- unsettled_runs; index runs_unsettled
-        SELECT r.id, r.task_name, r.input_hash, r.settings
+        SELECT r.id, r.task_name, r.input_hash, r.settings, r.destroys IS NOT DISTINCT FROM 'apply' AS destroys
         FROM runs r
         WHERE r.status = 'queued' AND (r.settings IS NULL OR r.requested OR r.kind <> 'apply')
           AND NOT EXISTS (SELECT 1 FROM settings s WHERE s.number = r.settings AND s.in_force)
@@ -78,7 +78,8 @@ pub async fn change(c: &mut dyn Connection, change: &SettingsChange) -> Result<(
             OPERATION,
             "-- change_settings: runs that no newer input replaces
             UPDATE runs SET settings = $2
-            WHERE status = 'queued' AND settings = $1 AND (requested OR kind <> 'apply')",
+            WHERE status = 'queued' AND settings = $1 AND (requested OR kind <> 'apply')
+              AND destroys IS DISTINCT FROM 'apply'",
         );
         moved.bind(*from).bind(*to).execute(c).await?;
     }

@@ -1,12 +1,13 @@
 //! Stored knowledge about the Terraform states of tasks.
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{Accompanied, Occasion, RunKind};
 use cts_core::state::{
     Keep, StateConflict, StateDecision, StateRecord, StateReport, TerraformState,
 };
-use cts_core::{RunId, TaskName};
+use cts_core::{Digest, RunId, TaskName};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::cell::encoded;
+use cts_store::fields::Fields;
 use cts_store::{LeaseError, StoreError, TaskError, decode, recorded_by, stored_serial};
 
 use crate::leases::{Held, lock_task_of, lost, of_lease};
@@ -162,6 +163,7 @@ pub async fn decide(
     );
     let decided = decided.bind(task).bind(keep.map(Keep::as_str));
     decided.bind(from.as_ref()).execute(c).await?;
+    requests::owe(c, task, Occasion::State).await?;
     make_due(c, task, run).await?;
     Ok(StateRecord {
         keep,
@@ -203,7 +205,32 @@ async fn make_due(c: &mut dyn Connection, task: &TaskName, run: RunId) -> Result
         FROM tasks t WHERE name = $1",
     );
     if lacks.bind(task).one(c, flag).await? {
-        requests::insert(c, task, (run, RunKind::Apply)).await?;
+        let accompanies = Accompanied {
+            occasion: Occasion::State,
+            let_through: newest_input(c, task).await?,
+        };
+        let request = (run, RunKind::Apply);
+        requests::insert(c, task, request, Some(&accompanies)).await?;
     }
     Ok(())
+}
+
+/// The input of the newest apply that has begun: whatever it loses was let through then.
+async fn newest_input(
+    c: &mut dyn Connection,
+    task: &TaskName,
+) -> Result<Option<Digest>, StoreError> {
+    let newest = sql(
+        "make a run due",
+        "-- decide_terraform_state: the newest input; index runs_task
+        SELECT r.id, r.input_hash FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE t.name = $1 AND r.incarnation = t.incarnation AND r.kind = 'apply'
+          AND r.started_at IS NOT NULL
+        ORDER BY r.started_at DESC, r.id DESC LIMIT 1",
+    );
+    let newest = newest.bind(task).optional(c, |row| {
+        let row = Fields::new(row, "make a run due", "runs").keyed_by_id("id")?;
+        row.parse("input_hash")
+    });
+    newest.await
 }

@@ -15,7 +15,7 @@ const TABLES: [(&str, &str, &str); 6] = [
     (
         "tasks",
         "name, incarnation, position, origin, phase, revision, configured, destroy_run, \
-         destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, \
+         destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, owes_run, \
          applied_instances, released_instances, held, state_lineage, state_serial, state_moves, \
          state_moved_serial, state_keep, state_from, state_conflict, state_conflict_at, \
          state_recorded_at, remote_run, last_check, failures, skipped, created_at, updated_at",
@@ -43,7 +43,7 @@ const TABLES: [(&str, &str, &str); 6] = [
         "id, task_name, incarnation, kind, destroys, no_retry, requested, status, input_hash, attempts, errors, epoch, \
          due_at, started_at, finished_at, created_at, updated_at, changes_present, plan_encoding, hex(plan) plan, \
          summary, findings, remote_run, requested_by, leased_epoch, leased_at, leased_by, ended_attempts, cause, \
-         remote_group",
+         remote_group, trace",
         "id",
     ),
 ];

@@ -182,9 +182,9 @@ async fn put_back(
         UPDATE runs
         SET status = 'queued', attempts = ?1, errors = ?2, due_at = ?3, updated_at = ?4,
             summary = ?7, findings = ?8, ended_attempts = ?9,
-            settings = coalesce(
+            settings = CASE WHEN destroys = 'apply' THEN settings ELSE coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
-                settings),
+                settings) END,
             holder = NULL, expires_at = NULL, cancel_requested_at = NULL, cancel_force = 0, cancel_noted_at = NULL
         WHERE id = ?5 AND epoch = ?6 AND status = 'running'",
     )

@@ -5,7 +5,7 @@ use cts_core::{Digest, RunId};
 use cts_store::enqueue::{EnqueueContext, EnqueueError, stored_cause, stored_trace};
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use cts_store_sql::settings::stored;
-use cts_store_sql::{checks, shrink_limits, tick_events};
+use cts_store_sql::{checks, requests, shrink_limits, tick_events};
 use sqlx::SqliteConnection;
 
 use crate::call::shared;
@@ -112,6 +112,9 @@ async fn enqueue(
     if let Some(event) = plan.tick {
         tick_events::store(&mut shared(connection, now), &[(&request.task, event)]).await?;
     }
+    if let Some(why) = &plan.answer.refused {
+        requests::refuse_locked(&mut shared(connection, now), request.run, why).await?;
+    }
     if let Some(change) = &plan.guard {
         shrink_limits::write(&mut shared(connection, now), task, change).await?;
     }
@@ -135,7 +138,7 @@ async fn situation(
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
-               t.cancelled_input,
+               t.cancelled_input, t.owes_run,
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
                q.due_at AS queued_due, q.trace AS queued_trace, q.cause AS queued_cause,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,
@@ -144,7 +147,9 @@ async fn situation(
                (SELECT i.instances FROM inputs i WHERE i.hash = r.input_hash) AS running_instances,
                e.status AS earlier, e.requested AS earlier_requested,
                (SELECT a.refused IS NULL FROM run_requests a
-                WHERE a.run_id = ?2 AND a.task_name = t.name) AS request_open
+                WHERE a.run_id = ?2 AND a.task_name = t.name) AS request_open,
+               (SELECT a.accompanies FROM run_requests a
+                WHERE a.run_id = ?2 AND a.task_name = t.name) AS request_accompanies
         FROM tasks t
         LEFT JOIN runs e ON e.id = ?2
         LEFT JOIN runs q ON q.task_name = t.name AND q.status = 'queued' AND q.kind = 'apply'

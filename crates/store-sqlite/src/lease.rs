@@ -102,7 +102,7 @@ pub(crate) async fn acquire(
     Ok(Some(lease))
 }
 
-/// Numbers the delivery of an attempt, as [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) says.
+/// Notes that the task owes no run any more, and numbers the delivery of an attempt, as [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) says.
 async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Delivery, StoreError> {
     let failed = failed_to("number a delivery");
     let (number, first_run): (i64, String) = sqlx::query_as(
@@ -111,7 +111,8 @@ async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Del
         SET delivery = delivery + CASE WHEN last.goes_on THEN 0 ELSE 1 END,
             delivery_first_run = CASE WHEN last.goes_on THEN delivery_first_run ELSE ?2 END,
             delivery_run = ?2,
-            delivery_input = ?3
+            delivery_input = ?3,
+            owes_run = NULL
         FROM (SELECT coalesce(
                   t.delivery_input = ?3 AND (t.delivery_run = ?2 OR EXISTS (
                       SELECT 1 FROM runs r WHERE r.id = t.delivery_run AND r.status <> 'succeeded')),

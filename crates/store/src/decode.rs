@@ -7,7 +7,7 @@ mod states;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{RunCause, RunPhase, RunStatus, RunSummary, WaitContext};
+use cts_core::runs::{Occasion, RunCause, RunPhase, RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::{
     Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RemoteRuns, RunId, RunInput,
@@ -214,6 +214,7 @@ pub fn unsettled_run(row: &dyn Columns) -> Result<UnsettledRun, StoreError> {
         task: row.parse("task_name")?,
         input: row.parse("input_hash")?,
         settings: settings.transpose()?,
+        destroys: row.flag("destroys")?,
     })
 }
 
@@ -278,6 +279,13 @@ pub fn expired_lease(row: &dyn Columns) -> Result<ExpiredLease, StoreError> {
         holder: row.text("holder")?.to_owned(),
         renewable: row.flag("renewable")?,
     })
+}
+
+/// What no apply of a task was leased for yet. A program after this one may have written another word.
+pub fn occasion(row: &Fields<'_>) -> Result<Option<Occasion>, StoreError> {
+    let word = row.text_if_any("owes_run")?;
+    let mut known = Occasion::ALL.into_iter();
+    Ok(known.find(|known| word == Some(known.as_str())))
 }
 
 /// A requested run that is not queued.

@@ -13,8 +13,8 @@ use crate::task::StoredTask;
 /// Fate of the infrastructure of a task that is deleted.
 ///
 /// To destroy it, a run gets the input of the newest run of the task that applied, or may have; without such
-/// a run nothing is destroyed. The destruction outlives every death. Only a deletion that retains, a
-/// configuration that no longer has the task, and a reset end it.
+/// a run nothing is destroyed. The destruction outlives every death, and a configuration that no longer has the
+/// task. Only a deletion that retains and a reset end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
     /// The infrastructure stays, even if it is being destroyed.

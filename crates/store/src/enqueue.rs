@@ -1,19 +1,25 @@
 //! A request to queue an input: reads the stored rows and decides what to write. For implementations.
 
+mod guarded_task;
+
 use chrono::DateTime;
 use cts_core::runs::{
-    Asked, EnqueueDecision, QueuedApply, RunCause, RunStatus, TaskRuns, WantedApply,
+    Accompanied, Asked, EnqueueDecision, QueuedApply, RunCause, RunStatus, TaskRuns, WantedApply,
     decide_enqueue, forgets_attempts, may_enqueue,
 };
 use cts_core::{
-    Baseline, Blocked, Content, Digest, EventId, InstanceCounts, Loss, RunId, RunTrace, TaskPhase,
-    TaskSpec,
+    Baseline, Blocked, Digest, EventId, InstanceCounts, Loss, RunId, RunTrace, TaskPhase,
+    losses_text,
 };
+
+use self::guarded_task::baseline;
+pub use self::guarded_task::{GuardChange, GuardedTask, instances_of};
 
 use crate::cell::encoded;
 use crate::error::{LeaderError, StoreError};
 use crate::fields::{Columns, Fields};
 use crate::model::{EnqueueRequest, Enqueued, Unchanged};
+use crate::task::{Refused, RefusedCode};
 
 /// Why runs were not queued.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +54,7 @@ pub struct EnqueueContext {
     phase: TaskPhase,
     enabled: bool,
     asked: Asked,
+    accompanies: Option<Accompanied>,
     earlier: Option<RunStatus>,
     baseline: Baseline,
     held: Option<Blocked>,
@@ -84,17 +91,6 @@ pub struct EnqueuePlan {
     pub cause: Option<RunCause>,
 }
 
-/// Stored state of a task's shrink limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GuardChange {
-    /// Why its newest input is not applied.
-    pub held: Option<Blocked>,
-    /// Rest of a release that is not applied yet.
-    pub released: Option<InstanceCounts>,
-    /// The applied instances are not compared with any more, since the task has no shrink limit.
-    pub forgets: bool,
-}
-
 /// The stored form of a run's trace.
 pub fn stored_trace(trace: Option<&RunTrace>) -> Result<Option<String>, StoreError> {
     let trace = trace.map(|trace| encoded("store a trace", trace));
@@ -116,76 +112,6 @@ pub struct QueuePosition {
     pub place: Option<i64>,
 }
 
-/// The instances in a stored input, for one that was queued while its task had no shrink limit; `None` if
-/// they cannot be counted.
-pub fn instances_of(hashes: &[Digest], contents: &[Content]) -> Option<InstanceCounts> {
-    let bytes = hashes.iter().map(|hash| {
-        let content = contents.iter().find(|content| content.hash == *hash)?;
-        Some(content.bytes.as_slice())
-    });
-    let bytes: Option<Vec<&[u8]>> = bytes.collect();
-    InstanceCounts::of_contents(bytes?)
-}
-
-/// Reads a row with `applied_instances`, `running_instances` and `released_instances`.
-fn baseline(row: &Fields<'_>) -> Result<Baseline, StoreError> {
-    Ok(Baseline {
-        applied: row.json_if_any("applied_instances")?,
-        running: row.json_if_any("running_instances")?,
-        released: row.json_if_any("released_instances")?,
-    })
-}
-
-/// State of a task under the shrink limit, to be evaluated again after an attempt has ended.
-#[derive(Debug)]
-pub struct GuardedTask {
-    spec: String,
-    baseline: Baseline,
-    held: Option<Blocked>,
-}
-
-impl GuardedTask {
-    /// Reads a row of `tasks` with `spec`, `held`, `applied_instances`, `running_instances` and
-    /// `released_instances`.
-    pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
-        let task = Fields::new(row, "look at a guard", "tasks").keyed("name")?;
-        Ok(Self {
-            spec: task.text("spec")?.to_owned(),
-            baseline: baseline(&task)?,
-            held: task.json_if_any("held")?,
-        })
-    }
-
-    /// Evaluates the shrink limit again and returns the change to write, if any.
-    pub fn again(&self) -> Option<GuardChange> {
-        // A spec that cannot be decoded was written by a program with a different definition of a task; the
-        // next input decides.
-        let guard = serde_json::from_str::<TaskSpec>(&self.spec)
-            .ok()?
-            .file_settings
-            .guard;
-        let baseline = Baseline {
-            released: self.baseline.settled(guard),
-            ..self.baseline.clone()
-        };
-        let held = self.held.as_ref();
-        let held = held.and_then(|held| held.again(guard, &baseline));
-        let is_other = held != self.held || baseline.released != self.baseline.released;
-        is_other.then_some(GuardChange {
-            held,
-            released: baseline.released,
-            forgets: false,
-        })
-    }
-
-    /// Values to store after a release: what blocked the task, and the baseline.
-    pub fn release(self) -> Option<(Blocked, Baseline)> {
-        let hold = self.held?;
-        let baseline = self.baseline.release(&hold);
-        Some((hold, baseline))
-    }
-}
-
 impl EnqueueContext {
     /// Reads a row of `tasks` with the own columns of the task and these:
     ///
@@ -195,7 +121,7 @@ impl EnqueueContext {
     /// * its running apply: `running_input`, `running_withdrawn` and `running_instances`
     /// * its leased apply that waits: `waiting_due`
     /// * the run with the id of the request: `earlier` and `earlier_requested`
-    /// * the request: `request_open`
+    /// * the request: `request_open` and `request_accompanies`
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read the runs of a task";
         let task = Fields::new(row, operation, "tasks").keyed("name")?;
@@ -213,6 +139,7 @@ impl EnqueueContext {
                 withdrawn: runs.flag_if_any("running_withdrawn")? == Some(true),
                 last_applied: task.parse_if_any("last_applied")?,
                 withheld: task.parse_if_any("cancelled_input")?,
+                owes: task.text_if_any("owes_run")?.is_some(),
             },
             queued: runs.id_under("queued_id", "id")?,
             queued_due: runs.integer_if_any("queued_due")?,
@@ -233,6 +160,7 @@ impl EnqueueContext {
                 (_, Some(false)) => Asked::Refused,
                 (_, None) => Asked::Nobody,
             },
+            accompanies: task.json_if_any("request_accompanies")?,
             earlier: earlier.transpose()?,
             baseline: baseline(&task)?,
             held: task.json_if_any("held")?,
@@ -248,6 +176,7 @@ impl EnqueueContext {
                 queued: None,
                 cancelled: None,
                 losses: Vec::new(),
+                refused: None,
             },
             not_tried: false,
             cancels: false,
@@ -270,6 +199,7 @@ impl EnqueueContext {
                 situation.carry_out(decision, request, &mut plan);
                 situation.note_cause(decision, &mut plan);
                 situation.note_hold(decision, request, &mut plan, now);
+                plan.answer.refused = situation.refusal(decision, &plan.answer.losses);
             } else {
                 // A run that applies nothing is queued in addition to any other runs.
                 let queued = situation.earlier.unwrap_or(RunStatus::Queued) == RunStatus::Queued;
@@ -315,11 +245,35 @@ impl EnqueueContext {
                 Unchanged::Run => false,
             },
             requested: self.asked == Asked::Open,
-            loses_much: !plan.answer.losses.is_empty(),
+            accompanies: self.accompanies.is_some(),
+            loses_much: !plan.answer.losses.is_empty() && !self.lets_through(request),
         };
         let decision = decide_enqueue(self.runs, wanted);
         plan.not_tried = forgets_attempts(self.tried, self.runs, wanted, decision);
         decision
+    }
+
+    fn lets_through(&self, request: &EnqueueRequest) -> bool {
+        let before = self.accompanies.and_then(|it| it.let_through);
+        before == Some(request.input.hash)
+    }
+
+    /// Why the request is refused, if a guard holds it.
+    fn refusal(&self, decision: EnqueueDecision, losses: &[Loss]) -> Option<Refused> {
+        if self.asked != Asked::Open || self.earlier.is_some() {
+            return None;
+        }
+        let reason = match decision {
+            EnqueueDecision::Block => losses_text(losses).unwrap_or_default(),
+            EnqueueDecision::Withhold => {
+                "a run of the same input was cancelled, so the task waits for newer data or a requested run".to_owned()
+            }
+            _ => return None,
+        };
+        Some(Refused {
+            code: RefusedCode::Held,
+            reason,
+        })
     }
 
     fn carry_out(

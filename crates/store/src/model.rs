@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EnqueueDecision, Plan, RunCause, RunDetails, RunKind, RunKinds, RunPhase,
-    RunStatus, failure_text,
+    AttemptOutcome, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind, RunKinds,
+    RunPhase, RunStatus, failure_text,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
@@ -13,6 +13,8 @@ use cts_core::{
     LeaseEpoch, Loss, RemoteRun, RunId, RunTrace, ShrinkLimit, TaskName, TaskStatus, TaskTimeouts,
     WorkerId,
 };
+
+use crate::task::Refused;
 
 /// Ended plans kept of each task, and as many checks, at most: they are worth little when they are old, and
 /// plans are large.
@@ -102,8 +104,10 @@ pub struct Enqueued {
     /// A run that was queued and has become pointless.
     pub cancelled: Option<RunId>,
     /// Services that have lost more instances than the shrink limit allows. The task is then blocked, unless
-    /// the run was requested.
+    /// the run was requested for itself.
     pub losses: Vec<Loss>,
+    /// Why the request is refused now: the run only accompanies something, and is held.
+    pub refused: Option<Refused>,
 }
 
 /// The right to work on one run, for a limited time.
@@ -314,6 +318,8 @@ pub struct TaskState {
     pub events: Vec<Event>,
     /// Why its newest input is not applied, if the shrink limit blocks the task.
     pub held: Option<Blocked>,
+    /// What no apply was leased for yet, if an apply accompanies something.
+    pub owes_run: Option<Occasion>,
     /// Error of the newest check of a disabled task, if it has failed.
     pub check_error: Option<String>,
     /// Conflict of its Terraform state that nothing decides yet, and when it was found.

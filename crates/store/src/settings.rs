@@ -79,6 +79,8 @@ pub struct UnsettledRun {
     pub input: Digest,
     /// The settings that it waits for.
     pub settings: Option<u64>,
+    /// Whether it destroys: then it keeps its settings until workers have all of their blocks.
+    pub destroys: bool,
 }
 
 /// Unsettled runs that a store gives at once.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::RunKind;
+use cts_core::runs::{Accompanied, Occasion, RunKind};
 use cts_core::{
     Creation, RunId, TaskActivity, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
 };
@@ -87,11 +87,18 @@ pub enum RefusedCode {
     Unusable,
     /// The task was deleted, disabled or changed in the meantime.
     Withdrawn,
+    /// The shrink limit or a cancelled input holds the run, which only accompanies something; the task owes a run.
+    Held,
 }
 
 impl RefusedCode {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Incomplete, Self::Unusable, Self::Withdrawn];
+    pub const ALL: [Self; 4] = [
+        Self::Incomplete,
+        Self::Unusable,
+        Self::Withdrawn,
+        Self::Held,
+    ];
 
     /// The stored spelling.
     pub const fn as_str(self) -> &'static str {
@@ -99,6 +106,7 @@ impl RefusedCode {
             Self::Incomplete => "incomplete",
             Self::Unusable => "unusable",
             Self::Withdrawn => "withdrawn",
+            Self::Held => "held",
         }
     }
 }
@@ -138,6 +146,8 @@ pub struct TaskChange {
     pub revision: Option<u64>,
     /// Id and kind of a run to be requested with it.
     pub request: Option<(RunId, RunKind)>,
+    /// The requested apply only accompanies this: the shrink limit and a cancelled input hold it.
+    pub accompanies: Option<Occasion>,
     /// Only if the task is not [busy](cts_core::TaskActivity::is_busy).
     pub idle_only: bool,
 }
@@ -184,6 +194,13 @@ impl TaskChange {
         let disabled = !after.enabled && self.enabled == Some(false);
         let again = disabled.then_some(Withdrawal::Disabled);
         before.withdrawal(after).or(again)
+    }
+
+    /// What the requested apply accompanies. For implementations.
+    pub fn accompanied(&self) -> Option<Accompanied> {
+        let (_, kind) = self.request?;
+        let occasion = self.accompanies.filter(|_| kind.applies())?;
+        Some(occasion.into())
     }
 
     /// Reason with which requests are refused that this change makes pointless. For implementations.

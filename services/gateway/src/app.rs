@@ -30,6 +30,7 @@ use crate::options::{Browsers, Deps, LocalTime, Mode, Options};
 use crate::outage_watch::{only_reads, unless_unhealthy};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
+use crate::request::parameters;
 use crate::request::query::StatusQuery;
 use crate::request::run_mode::RunMode;
 use crate::request_span::RequestSpan;
@@ -343,6 +344,7 @@ impl App {
 
     async fn replace(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let mode = RunMode::parse_for_replacement(request.head.uri.query())?;
+        let release = parameters::replacement_releases(request.head.uri.query())?;
         let id = request.id;
         let _permit = self.wait(&request)?;
         let calls = self.changes(&request);
@@ -351,7 +353,7 @@ impl App {
             changes::read_replacement(mode, name, &headers, body, self.names)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
-            None => changes::replace(&calls, request, revision, id).await,
+            None => changes::replace(&calls, request, (revision, release), id).await,
         }
     }
 

@@ -127,6 +127,7 @@ impl OwnConfiguration {
             .await?;
         let after = self.store.tasks().await?;
         report::log_changes(&before, &after);
+        report::log_destructions(&after, &in_force.tasks);
         Ok(unfinished)
     }
 

@@ -7,6 +7,7 @@ mod current;
 mod group;
 mod journal;
 mod known;
+mod stuck;
 mod views;
 
 pub(crate) use self::build::{explain, waiting_for};

@@ -18,13 +18,13 @@ mod update;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::runs::{Plan, RunKind};
+use cts_core::runs::{Occasion, Plan, RunKind};
 use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
     Backoff, Blocked, Creation, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec,
     losses_text,
 };
-use cts_store::{NewTask, Store, StoredTask, TaskError};
+use cts_store::{NewTask, Store, StoredTask, TaskChange, TaskError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -84,6 +84,8 @@ impl Run {
 pub(crate) struct Done {
     pub(crate) task: StoredTask,
     pub(crate) plan: Option<Plan>,
+    /// Why the run does not follow yet, if a guard holds it.
+    pub(crate) held: Option<String>,
 }
 
 impl TaskCommands {
@@ -121,9 +123,14 @@ impl TaskCommands {
                 }
                 let task = self.store.task(name).await?;
                 let task = task.unwrap_or_else(|| of_the_api(new.spec));
-                return Ok(Done { task, plan });
+                return Ok(Done {
+                    task,
+                    plan,
+                    held: None,
+                });
             }
             RunEnd::Succeeded(plan) => Ok(plan),
+            RunEnd::Held(reason) => Err(Refusal::RunFailed(reason)),
             RunEnd::Failed(refusal) => Err(refusal),
         };
         // No other call waits for it, and its name is free again.
@@ -131,7 +138,11 @@ impl TaskCommands {
         self.notifier.tasks_changed();
         let plan = ended?;
         let task = of_the_api(new.spec);
-        Ok(Done { task, plan })
+        Ok(Done {
+            task,
+            plan,
+            held: None,
+        })
     }
 
     /// Stores a task that is to be created, after others that are being created under its name.
@@ -151,13 +162,13 @@ impl TaskCommands {
         }
     }
 
-    /// Puts another declaration in the place of a task's.
+    /// Puts another declaration in the place of a task's, and `releases` what its guards hold if that is set.
     pub(crate) async fn replace(
         &self,
         name: &TaskName,
         draft: TaskDraft,
         revision: u64,
-        run: Run,
+        (run, releases): (Run, bool),
     ) -> Result<Done, Refusal> {
         if draft.name != name.as_str() {
             let message = format!(
@@ -188,9 +199,14 @@ impl TaskCommands {
         } else {
             RunKind::Check
         };
-        let revision = (revision != 0).then_some(revision);
-        self.change(name, Some(spec), None, revision, Some(kind))
-            .await
+        let change = TaskChange {
+            spec: Some(spec),
+            revision: (revision != 0).then_some(revision),
+            request: Some((self.identities.run_id(), kind)),
+            accompanies: (!releases).then_some(Occasion::Declaration),
+            ..TaskChange::default()
+        };
+        self.change(name, change).await
     }
 
     /// Releases a task that a guard blocks, unless more is lost than the caller has `seen`. Returns the losses

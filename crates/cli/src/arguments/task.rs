@@ -115,6 +115,9 @@ pub(crate) struct Replace {
     /// Show what differs, and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Run the task also if it is blocked: its shrink limit and a cancelled input do not hold the run.
+    #[arg(long)]
+    pub(crate) release: bool,
 }
 
 /// `cts task delete`.

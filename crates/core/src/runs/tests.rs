@@ -20,6 +20,7 @@ fn runs(queued: Option<u8>, running: Option<u8>, last_applied: Option<u8>) -> Ta
         withdrawn: false,
         last_applied: last_applied.map(input),
         withheld: None,
+        owes: false,
     }
 }
 
@@ -28,6 +29,7 @@ fn wanted(n: u8) -> WantedApply {
         input: input(n),
         skip_unchanged: true,
         requested: false,
+        accompanies: false,
         loses_much: false,
     }
 }
@@ -169,6 +171,69 @@ fn what_loses_much_is_held_unless_it_was_asked_for_or_is_applied_or_queued_alrea
     let (empty, queued) = (runs(None, None, None), runs(Some(2), None, None));
     assert_eq!(decide_enqueue(empty, requested), Enqueue);
     assert_eq!(decide_enqueue(queued, requested), Supersede);
+}
+
+#[test]
+fn a_run_that_accompanies_something_passes_no_guard_and_is_not_skipped() {
+    use EnqueueDecision::{Block, Enqueue, Supersede, Withhold};
+    let accompanying = WantedApply {
+        requested: true,
+        accompanies: true,
+        ..wanted(1)
+    };
+    let losing = WantedApply {
+        loses_much: true,
+        ..accompanying
+    };
+    let withheld = TaskRuns {
+        withheld: Some(input(1)),
+        ..runs(None, None, Some(2))
+    };
+    for (state, wanted, expected) in [
+        (runs(None, None, Some(1)), accompanying, Enqueue),
+        (runs(None, Some(1), None), accompanying, Enqueue),
+        (runs(Some(2), None, Some(1)), accompanying, Supersede),
+        (runs(None, None, Some(2)), losing, Block),
+        (runs(Some(3), None, Some(2)), losing, Block),
+        // The queued run of the same input was let through.
+        (runs(Some(1), None, Some(2)), losing, Supersede),
+        (withheld, accompanying, Withhold),
+    ] {
+        assert_eq!(decide_enqueue(state, wanted), expected, "{state:?}");
+        let forgets = forgets_attempts(Some(input(1)), state, wanted, expected);
+        assert!(!forgets || !matches!(expected, Block | Withhold));
+    }
+}
+
+#[test]
+fn an_owed_run_is_made_by_the_next_input_that_no_guard_holds() {
+    use EnqueueDecision::{Block, Enqueue, Keep, Replace, Withhold};
+    let owing = |state| TaskRuns {
+        owes: true,
+        ..state
+    };
+    let losing = WantedApply {
+        loses_much: true,
+        ..wanted(1)
+    };
+    let always = WantedApply {
+        skip_unchanged: false,
+        ..wanted(1)
+    };
+    let withheld = TaskRuns {
+        withheld: Some(input(1)),
+        ..runs(None, None, Some(1))
+    };
+    for (state, wanted, expected) in [
+        (runs(None, None, Some(1)), wanted(1), Enqueue),
+        (runs(Some(1), None, Some(1)), wanted(1), Keep),
+        (runs(Some(2), None, Some(1)), wanted(1), Replace),
+        (runs(None, None, Some(1)), losing, Block),
+        (withheld, wanted(1), Withhold),
+        (withheld, always, Withhold),
+    ] {
+        assert_eq!(decide_enqueue(owing(state), wanted), expected, "{state:?}");
+    }
 }
 
 fn context(attempts: u32, newer_waits: bool) -> AttemptContext {

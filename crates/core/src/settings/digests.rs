@@ -1,11 +1,11 @@
 //! Digests of blocks, and how two of them compare.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterKey, KeyId, SettingsScope};
+use super::{ClusterKey, KeyId, REQUIRED_PROVIDER, SettingsScope};
 use crate::digest::Digest;
 
 /// The blocks of a configuration, by name, as the parts that the digest of each is made from. They may hold
@@ -73,6 +73,20 @@ impl BlockDigests {
     /// Returns whether no key has digests.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The backend and provider blocks that these digests have and `others` lack, under any keys.
+    pub fn lacking_in(&self, others: &Self) -> Vec<String> {
+        let names = |digests: &Self| {
+            let blocks = digests.0.values().flat_map(BTreeMap::keys);
+            blocks.cloned().collect::<BTreeSet<String>>()
+        };
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let lacking = &names(self) - &names(others);
+        let counts = |name: &String| !name.starts_with(REQUIRED_PROVIDER);
+        lacking.into_iter().filter(counts).collect()
     }
 
     /// Only the blocks of this scope.
@@ -159,6 +173,22 @@ mod tests {
         let rotated = of_one.with_keys_of(&one.digests(&[key(2), key(3)]));
         assert_eq!(rotated.compare(&one.digests(&[key(3)])), Comparison::Equal);
         assert!(BlockDigests::default().is_empty());
+    }
+
+    #[test]
+    fn a_block_that_is_gone_is_lacking_and_a_version_constraint_is_not() {
+        let all = blocks(&[
+            ("backend", "a"),
+            ("provider x", "1"),
+            ("required_provider x", "2"),
+        ]);
+        let (all, none) = (all.digests(&[key(1)]), BlockDigests::default());
+        let changed = blocks(&[("backend", "b"), ("provider x", "3")]).digests(&[key(2)]);
+        let gone = blocks(&[("backend", "a")]).digests(&[key(1)]);
+        assert_eq!(all.lacking_in(&gone), ["provider x"]);
+        assert!(all.lacking_in(&changed).is_empty());
+        assert!(gone.lacking_in(&all).is_empty());
+        assert!(all.lacking_in(&none).is_empty(), "no worker has reported");
     }
 
     #[test]

@@ -1032,9 +1032,13 @@ pub struct ReplaceTaskRequest {
     #[prost(uint64, tag = "3")]
     pub revision: u64,
     /// Run of the replaced task. RUN_MODE_INSPECT is refused: a second declaration cannot be stored next to the
-    /// one that is in force. A disabled task is only checked.
+    /// one that is in force. A disabled task is only checked. The shrink limit and a cancelled input hold the run of
+    /// RUN_MODE_NOW.
     #[prost(enumeration = "RunMode", tag = "4")]
     pub run_mode: i32,
+    /// Lets the run of RUN_MODE_NOW pass the shrink limit and a cancelled input.
+    #[prost(bool, tag = "5")]
+    pub release: bool,
 }
 /// The task is replaced.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1042,6 +1046,10 @@ pub struct ReplaceTaskResponse {
     /// The task as it is now.
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<Task>,
+    /// Why the run of RUN_MODE_NOW does not follow yet; empty if nothing holds it. The next run that may applies the
+    /// declaration.
+    #[prost(string, tag = "2")]
+    pub held: ::prost::alloc::string::String,
 }
 /// Asks for the end of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -6,10 +6,22 @@ use cts_core::runs::{
     Asked, EnqueueDecision, QueuedApply, RunKind, RunStatus, TaskRuns, WantedApply, decide_enqueue,
     forgets_attempts, may_enqueue,
 };
-use cts_core::{RunId, TaskName};
+use cts_core::{Loss, RunId, TaskName, losses_text};
 
 use super::{Model, ModelEvent, ModelTask};
-use cts_store::{EnqueueRequest, Enqueued, Unchanged};
+use cts_store::{EnqueueRequest, Enqueued, Refused, RefusedCode, Unchanged};
+
+fn held_because(decision: EnqueueDecision, losses: &[Loss]) -> Refused {
+    let withheld = "a run of the same input was cancelled, so the task waits for newer data or a requested run";
+    let reason = match decision {
+        EnqueueDecision::Block => losses_text(losses).unwrap_or_default(),
+        _ => withheld.to_owned(),
+    };
+    Refused {
+        code: RefusedCode::Held,
+        reason,
+    }
+}
 
 impl Model {
     pub fn enqueue(&mut self, request: &EnqueueRequest) -> Enqueued {
@@ -19,6 +31,7 @@ impl Model {
             queued: None,
             cancelled: None,
             losses: Vec::new(),
+            refused: None,
         };
         let asked = self.asked(request);
         let may = |task: &&ModelTask| {
@@ -45,7 +58,11 @@ impl Model {
             withdrawn: applying.is_some_and(|id| self.runs[&id].withdrawn),
             last_applied: task.last_applied,
             withheld: task.withheld,
+            owes: task.owes.is_some(),
         };
+        let accompanies = self.accompanied(request);
+        let before = accompanies.and_then(|it| it.let_through);
+        let passes = before == Some(hash);
         let known = self.runs.contains_key(&request.run);
         let decision = if known {
             EnqueueDecision::Keep
@@ -63,7 +80,8 @@ impl Model {
                 input: hash,
                 skip_unchanged,
                 requested,
-                loses_much: !answer.losses.is_empty(),
+                accompanies: accompanies.is_some(),
+                loses_much: !answer.losses.is_empty() && !passes,
             };
             let decision = decide_enqueue(runs, wanted);
             if forgets_attempts(task.tried, runs, wanted, decision) {
@@ -74,6 +92,12 @@ impl Model {
         if !known {
             self.guard(request, decision, &answer.losses);
             self.end_withholding(request, decision);
+        }
+        let held = matches!(decision, EnqueueDecision::Block | EnqueueDecision::Withhold);
+        if held && requested && !known {
+            let why = held_because(decision, &answer.losses);
+            self.refuse(request.run, &why);
+            answer.refused = Some(why);
         }
         answer.decision = Some(decision);
         answer.queued = queued;

@@ -91,7 +91,7 @@ impl Model {
         let mut delivery = None;
         if run.kind == RunKind::Apply {
             let task = self.tasks.get_mut(&run.task)?;
-            task.last_applied = None;
+            (task.last_applied, task.owes) = (None, None);
             let attempt =
                 DeliveryAttempt::next(task.last_attempt.as_ref(), id, run.input, before_succeeded);
             task.last_attempt = Some(attempt);

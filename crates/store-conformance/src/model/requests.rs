@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{Asked, RunKind};
+use cts_core::runs::{Accompanied, Asked, RunKind};
 use cts_core::{RunId, TaskName, TaskOrigin, TaskPhase};
 
 use super::{Model, ModelRequest, ModelTask};
@@ -31,7 +31,7 @@ impl Model {
         );
         task.creation = Some((new.creation, new.run));
         self.tasks.insert(name.clone(), task);
-        self.request(name, new.run, new.kind);
+        self.request(name, new.run, new.kind, None);
         Ok(())
     }
 
@@ -87,13 +87,27 @@ impl Model {
         }
     }
 
-    pub(super) fn request(&mut self, task: &TaskName, run: RunId, kind: RunKind) {
+    pub(super) fn request(
+        &mut self,
+        task: &TaskName,
+        run: RunId,
+        kind: RunKind,
+        accompanies: Option<Accompanied>,
+    ) {
         let request = ModelRequest {
             task: task.clone(),
             kind,
+            accompanies,
             refused: None,
         };
         self.requests.insert(run, request);
+    }
+
+    pub(super) fn accompanied(&self, request: &EnqueueRequest) -> Option<Accompanied> {
+        let asked = self.requests.get(&request.run);
+        asked
+            .filter(|asked| asked.task == request.task)?
+            .accompanies
     }
 
     pub(super) fn asked(&self, request: &EnqueueRequest) -> Asked {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::{Accompanied, Occasion, RunKind, RunStatus};
 use cts_core::{
     Creation, Declared, DeclaredBefore, DeliveryAttempt, Digest, InstanceCounts, Loss, RunId,
     TaskActivity, TaskAfterRun, TaskName, TaskOrigin, TaskPhase, TaskSpec, Withdrawal,
@@ -29,6 +29,8 @@ pub struct ModelTask {
     pub(super) last_attempt: Option<DeliveryAttempt>,
     /// Input of a cancelled run.
     pub(super) withheld: Option<Digest>,
+    /// What no apply was leased for yet.
+    pub(super) owes: Option<Occasion>,
     pub failures: u32,
     /// Oldest first.
     pub events: Vec<ModelEvent>,
@@ -41,6 +43,7 @@ pub struct ModelTask {
 pub struct ModelRequest {
     pub task: TaskName,
     pub kind: RunKind,
+    pub(super) accompanies: Option<Accompanied>,
     /// Why not, and when that was said.
     pub refused: Option<(Refused, Duration)>,
 }
@@ -74,6 +77,7 @@ impl ModelTask {
             tried: None,
             last_attempt: None,
             withheld: None,
+            owes: None,
             failures: 0,
             events: Vec::new(),
             configured: None,
@@ -94,7 +98,9 @@ impl Model {
             .tasks
             .iter()
             .filter(|(name, task)| {
-                task.stored.origin == TaskOrigin::Config && !names.contains(*name)
+                task.stored.origin == TaskOrigin::Config
+                    && task.stored.destroy_run.is_none()
+                    && !names.contains(*name)
             })
             .map(|(name, _)| name.clone())
             .collect();
@@ -225,7 +231,11 @@ impl Model {
         }
         self.withdraw_applies(name, withdrawal, change.reason());
         if let Some((run, kind)) = change.request {
-            self.request(name, run, kind);
+            let accompanied = change.accompanied();
+            self.request(name, run, kind, accompanied);
+            if let (Some(task), Some(accompanied)) = (self.tasks.get_mut(name), accompanied) {
+                task.owes = Some(accompanied.occasion);
+            }
         }
         Ok(stored)
     }

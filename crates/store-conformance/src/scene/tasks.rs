@@ -1,7 +1,7 @@
 //! Steps that create, change and delete tasks.
 
 use super::vocabulary::incomplete;
-use cts_core::runs::{AttemptOutcome, EnqueueDecision, RunKind, RunStatus};
+use cts_core::runs::{AttemptOutcome, EnqueueDecision, Occasion, RunKind, RunStatus};
 use cts_core::{Creation, RunId, TaskPhase};
 
 use super::{Scene, input, spec, task};
@@ -112,6 +112,19 @@ impl<F: Fixture> Scene<F> {
         let run = self.run_id();
         let change = TaskChange {
             request: Some((run, kind)),
+            ..TaskChange::default()
+        };
+        let changed = self.change(name, change).await;
+        changed.expect("a run can be requested");
+        run
+    }
+
+    /// Requests an apply that accompanies a declaration.
+    pub(crate) async fn accompany(&self, name: &str) -> RunId {
+        let run = self.run_id();
+        let change = TaskChange {
+            request: Some((run, RunKind::Apply)),
+            accompanies: Some(Occasion::Declaration),
             ..TaskChange::default()
         };
         let changed = self.change(name, change).await;

@@ -1,6 +1,6 @@
 //! Steps that create, change and delete tasks.
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{Occasion, RunKind};
 use cts_core::{Creation, OnDelete, RunId, TaskName, TaskSpec};
 
 use super::{INPUTS, TASKS, Walk};
@@ -91,6 +91,7 @@ impl<F: Fixture> Walk<F> {
                 };
                 (run, self.some_kind())
             }),
+            accompanies: self.dice.one_in(3).then_some(Occasion::Declaration),
             idle_only: self.dice.one_in(3),
         };
         self.trace.push(format!("change {name} {change:?}"));

@@ -183,9 +183,9 @@ pub(super) async fn put_back(
         UPDATE runs
         SET status = 'queued', attempts = $3, errors = $4, due_at = $5, updated_at = $6,
             summary = $8, findings = $9, ended_attempts = $11,
-            settings = coalesce(
+            settings = CASE WHEN destroys = 'apply' THEN settings ELSE coalesce(
                 (SELECT s.successor FROM settings_successors s WHERE s.number = runs.settings),
-                settings),
+                settings) END,
             holder = NULL, expires_at = NULL, cancel_requested_at = NULL, cancel_force = FALSE,
             cancel_noted_at = NULL
         WHERE id = $1 AND epoch = $2 AND status IS NOT DISTINCT FROM 'running'",

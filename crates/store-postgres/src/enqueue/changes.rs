@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, RunId, TaskName};
 use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange, stored_cause, stored_trace};
-use cts_store::{EncodedContents, EnqueueRequest, StoreError};
+use cts_store::{EncodedContents, EnqueueRequest, Refused, StoreError};
 use cts_store_sql::settings::stored;
-use cts_store_sql::{checks, tick_events};
+use cts_store_sql::{checks, requests, tick_events};
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
@@ -45,6 +45,8 @@ pub(super) struct Changes<'a> {
     skipped_tasks: Vec<&'a str>,
     ticks: Vec<(&'a TaskName, EventId)>,
     checks: Vec<(&'a TaskName, Digest, RunId)>,
+    /// Requests that a guard holds.
+    refused: Vec<(RunId, Refused)>,
     /// Instances in the inputs of tasks with a shrink limit.
     guarded: Vec<(Digest, &'a InstanceCounts)>,
     guards: Vec<(&'a str, GuardChange)>,
@@ -67,6 +69,8 @@ impl<'a> Changes<'a> {
             .extend(plan.tick.map(|event| (&request.task, event)));
         let check = plan.check_key.map(|key| (&request.task, key, request.run));
         self.checks.extend(check);
+        let refused = plan.answer.refused.clone();
+        self.refused.extend(refused.map(|why| (request.run, why)));
         let guard = plan.guard.clone();
         self.guards.extend(guard.map(|change| (task, change)));
         if plan.inserts.is_some() || plan.replaces {
@@ -229,6 +233,9 @@ impl<'a> Changes<'a> {
         }
         for (task, key, run) in self.checks {
             checks::begin(&mut shared(transaction), task, key, run).await?;
+        }
+        for (run, why) in &self.refused {
+            requests::refuse_locked(&mut shared(transaction), *run, why).await?;
         }
         tick_events::store(&mut shared(transaction), &self.ticks).await?;
         Ok(())

@@ -315,6 +315,27 @@ async fn nothing_is_leased_before_it_is_settled() {
     assert!(scene.store.acquire(&short).await.unwrap().is_some());
 }
 
+/// Otherwise nothing would be queued until the clock is where it was.
+#[tokio::test]
+async fn a_clock_that_is_set_back_after_the_switch_delays_the_end_of_doubts_no_longer_than_usual() {
+    let mut scene = Scene::start(&["w", "silent"]).await;
+    scene.switch().await;
+    execute(
+        &scene.url,
+        "UPDATE continuity SET changed_at = changed_at + 3600000000",
+    )
+    .await;
+    assert_eq!(scene.settle().await, Settlement::Open);
+    let reaped = scene.store.reap(scene.leader, &[]).await;
+    reaped.expect("the leader can reap");
+    scene.pass(Duration::from_mins(5)).await;
+    let settled = scene.settle().await;
+    assert!(
+        matches!(settled, Settlement::Distrusted { .. }),
+        "{settled:?}"
+    );
+}
+
 #[tokio::test]
 async fn ten_thousand_tasks_that_are_trusted_do_not_run() {
     const TASKS: usize = 10_000;

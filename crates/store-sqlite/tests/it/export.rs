@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{Creation, TaskName};
+use cts_core::{Creation, EventId, TaskName};
 use cts_store::schema::SchemaMismatch;
 use cts_store::{Deletion, NewTask, StoreError};
 use cts_store_conformance::transfer::{Contents, richly_filled};
@@ -84,6 +84,21 @@ async fn of_tasks_that_come_or_go_only_the_history_moves() {
     );
     let events: Vec<_> = moving.events.iter().map(|row| row.event.run_id).collect();
     assert_eq!(events, [stays, ended].map(Some));
+}
+
+/// Otherwise the new database would run the cancelled input again.
+#[tokio::test]
+async fn the_input_of_a_run_that_is_being_cancelled_stays_withheld() {
+    let scene = Scene::<SqliteFixture>::new(&["a"]).await;
+    let lease = scene.leased("a", "1").await;
+    let event = EventId::from_uuid(scene.run_id().as_uuid());
+    let cancelled = scene.store().cancel_run(lease.run, false, event).await;
+    cancelled.unwrap();
+    let path = scene.fixture().path();
+    scene.fixture().close().await;
+    let moving = contents(&path).await;
+    assert_eq!(moving.runs[0].status, RunStatus::Cancelled);
+    assert_eq!(moving.tasks[0].cancelled_input, Some(lease.input));
 }
 
 #[tokio::test]

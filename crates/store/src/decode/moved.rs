@@ -2,7 +2,7 @@
 
 use cts_core::{DeliveryAttempt, LeaseEpoch, TaskSpec};
 
-use super::{delivery, event, state_of};
+use super::{delivery, event, occasion, state_of};
 use crate::attempt;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
@@ -28,6 +28,7 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         last_applied: row.parse_if_any("last_applied")?,
         tried_input: row.parse_if_any("tried_input")?,
         cancelled_input: row.parse_if_any("cancelled_input")?,
+        owes_run: occasion(&row)?,
         applied_instances: row.json_if_any("applied_instances")?,
         released_instances: row.json_if_any("released_instances")?,
         held: row.json_if_any("held")?,

@@ -1,6 +1,6 @@
 //! The rows that move. Times are microseconds since 1970-01-01 UTC, as stored, so that they arrive unchanged.
 
-use cts_core::runs::{AttemptRecord, Plan, RunCause, RunDetails, RunKind, RunStatus};
+use cts_core::runs::{AttemptRecord, Occasion, Plan, RunCause, RunDetails, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{
     Blocked, Content, DeliveryAttempt, Digest, Event, InstanceCounts, LeaseEpoch, RemoteRun, RunId,
@@ -35,6 +35,8 @@ pub struct TaskRow {
     pub tried_input: Option<Digest>,
     /// Input of a cancelled run, which has no run until a newer one comes or a run is requested.
     pub cancelled_input: Option<Digest>,
+    /// What no apply was leased for yet.
+    pub owes_run: Option<Occasion>,
     /// The instances of the input that was applied last, if the task has a shrink limit.
     pub applied_instances: Option<InstanceCounts>,
     /// Instances that an operator has released and that are not applied yet.

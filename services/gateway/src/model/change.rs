@@ -20,6 +20,8 @@ pub(crate) struct ReplacedAnswer<'a> {
     pub(crate) request_id: RequestId,
     pub(crate) revision: u64,
     pub(crate) task: TaskObject<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<String>,
 }
 
 /// The deletion is accepted.

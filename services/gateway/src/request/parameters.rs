@@ -127,6 +127,13 @@ pub(crate) fn deletion_retains(query: Option<&str>) -> Result<bool, ParameterErr
     Ok(retains.unwrap_or(false))
 }
 
+/// Whether the run of a replacement passes the guards of its task.
+pub(crate) fn replacement_releases(query: Option<&str>) -> Result<bool, ParameterError> {
+    let pairs = pairs(query.unwrap_or_default());
+    let releases = choice(&pairs, "release", "true", &[("true", true)])?;
+    Ok(releases.unwrap_or(false))
+}
+
 /// Additions to a run that a caller wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RunIncludes {

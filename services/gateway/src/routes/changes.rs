@@ -131,18 +131,19 @@ pub(crate) async fn create(
 pub(crate) async fn replace(
     changes: &TaskChangeClient,
     request: TaskRequest,
-    revision: u64,
+    (revision, release): (u64, bool),
     id: RequestId,
 ) -> Result<Response, Problem> {
     let name = request.task.name.clone();
     let changed = changes
-        .replace(request.task, revision, request.mode)
+        .replace(request.task, revision, (request.mode, release))
         .await
         .map_err(|error| Problem::unchanged(&error, Change::Replace, &name, id))?;
     let answer = ReplacedAnswer {
         request_id: id,
         revision: changed.task.revision,
         task: TaskObject::from(&changed.task.declared),
+        held: changed.held,
     };
     let answer = json::answer(StatusCode::OK, &answer);
     Ok(etag::with_revision(answer, changed.task.revision))

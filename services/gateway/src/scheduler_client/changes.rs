@@ -98,6 +98,8 @@ pub(crate) struct TaskChangeClient {
 pub(crate) struct Changed {
     pub(crate) task: KnownTask,
     pub(crate) plan: Option<cts_proto::run::v1::Planned>,
+    /// Why its run does not follow yet.
+    pub(crate) held: Option<String>,
 }
 
 impl TaskChangeClient {
@@ -133,21 +135,25 @@ impl TaskChangeClient {
         change(call!(self.client.update_task(request) for by)).await
     }
 
-    /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any.
+    /// Puts `task` in the place of the one of its name, if that has this revision; 0 is any. With `release` its run passes
+    /// the guards of the task.
     pub(crate) async fn replace(
         &self,
         task: TaskDraft,
         revision: u64,
-        mode: RunMode,
+        (mode, release): (RunMode, bool),
     ) -> Result<Changed, ChangeError> {
         let request = proto::ReplaceTaskRequest {
             name: task.name.clone(),
             task: Some(draft_to_wire(task)),
             revision,
             run_mode: run_mode(mode).into(),
+            release,
         };
         let answer = change(call!(self.client.replace_task(request) for by)).await?;
-        changed(answer.task, None, "ReplaceTaskResponse.task")
+        let held = Some(answer.held).filter(|held| !held.is_empty());
+        let changed = changed(answer.task, None, "ReplaceTaskResponse.task")?;
+        Ok(Changed { held, ..changed })
     }
 
     /// Releases the task `name`, which its shrink limit blocks, if no more is lost than was `seen`, and
@@ -251,7 +257,11 @@ fn changed(
     field: &'static str,
 ) -> Result<Changed, ChangeError> {
     let task = KnownTask::of(task, field)?;
-    Ok(Changed { task, plan })
+    Ok(Changed {
+        task,
+        plan,
+        held: None,
+    })
 }
 
 const fn run_mode(mode: RunMode) -> proto::RunMode {

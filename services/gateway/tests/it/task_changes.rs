@@ -124,6 +124,7 @@ impl MemoryTasks {
                 revision: REVISION + 1,
                 ..task
             }),
+            held: String::new(),
         })
     }
 

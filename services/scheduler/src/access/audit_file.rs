@@ -37,7 +37,8 @@ enum FileError {
 }
 
 /// Appends each record to the file, in order. After a restart it goes on behind the last whole line; a line that was
-/// cut off is written anew. A file that is moved away is begun again, with the next record.
+/// cut off is written anew. A file that is moved away or emptied is begun again, with the next record: the number of the
+/// last one stands beside the file. Without that number all stored records are written.
 pub(crate) async fn follow(store: Arc<dyn Store>, path: PathBuf) {
     let mut outage = Outage::default();
     let mut last = None;
@@ -63,13 +64,23 @@ async fn append(store: &dyn Store, path: &Path, last: &mut Option<u64>) -> Resul
     loop {
         let after = match *last {
             Some(last) => last,
-            None => written(path).await?,
+            None => match written(path).await? {
+                Some(last) => {
+                    // A version before this note may have written the file.
+                    note(path, last).await?;
+                    last
+                }
+                None => noted(path).await?.unwrap_or_default(),
+            },
         };
         let records = store.audit_records_after(after, PAGE).await?;
         let Some(newest) = records.last().map(|record| record.number) else {
             *last = Some(after);
             return Ok(());
         };
+        if after == 0 {
+            tracing::info!(target: "access", file = %path.display(), "nothing says which audit records were written to the file, so all that are stored are written");
+        }
         let mut lines = String::new();
         for record in records {
             // The form is that of the API's answers.
@@ -81,6 +92,7 @@ async fn append(store: &dyn Store, path: &Path, last: &mut Option<u64>) -> Resul
         let mut file = open(path).await?;
         file.write_all(lines.as_bytes()).await?;
         file.sync_data().await?;
+        note(path, newest).await?;
         *last = Some(newest);
     }
 }
@@ -91,8 +103,41 @@ async fn open(path: &Path) -> io::Result<File> {
     options.open(path).await
 }
 
-/// Number of the last record in the file, 0 without one. What follows its last whole line is cut off.
-async fn written(path: &Path) -> io::Result<u64> {
+/// The file with the number of the last record that was written.
+fn beside(path: &Path) -> PathBuf {
+    named(path, ".last")
+}
+
+fn named(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// The number that stands beside the file; `None` without one.
+async fn noted(path: &Path) -> io::Result<Option<u64>> {
+    match tokio::fs::read_to_string(beside(path)).await {
+        Ok(text) => Ok(text.trim().parse().ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Notes the number beside the file. A process that dies before this leaves the earlier number, and the number in the
+/// file counts before it.
+async fn note(path: &Path, number: u64) -> io::Result<()> {
+    let kept = beside(path);
+    let new = named(&kept, ".new");
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(true).mode(MODE);
+    let mut file = options.open(&new).await?;
+    file.write_all(format!("{number}\n").as_bytes()).await?;
+    file.sync_data().await?;
+    tokio::fs::rename(&new, &kept).await
+}
+
+/// Number of the last record in the file; `None` without one. What follows its last whole line is cut off.
+async fn written(path: &Path) -> io::Result<Option<u64>> {
     let mut file = open(path).await?;
     let length = file.metadata().await?.len();
     let from = length.saturating_sub(TAIL);
@@ -111,5 +156,5 @@ async fn written(path: &Path) -> io::Result<u64> {
         let line: Value = serde_json::from_slice(line).ok()?;
         line.get("number")?.as_u64()
     });
-    Ok(numbers.next().unwrap_or(0))
+    Ok(numbers.next())
 }

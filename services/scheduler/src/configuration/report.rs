@@ -1,8 +1,8 @@
 //! Log lines about configurations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use cts_core::{TaskDifference, TaskName, TaskOrigin, TaskPhase};
+use cts_core::{TaskDifference, TaskName, TaskOrigin, TaskPhase, TaskSpec};
 use cts_store::StoredTask;
 
 /// Tasks that one line names.
@@ -34,6 +34,20 @@ pub(super) fn log_changes(before: &[StoredTask], after: &[StoredTask]) {
     }
     for name in earlier.keys().filter(|name| !later.contains_key(*name)) {
         removed(name);
+    }
+}
+
+/// One line for each destruction of a task that `declared` no longer has.
+pub(super) fn log_destructions(stored: &[StoredTask], declared: &[TaskSpec]) {
+    let declared: BTreeSet<&TaskName> = declared.iter().map(TaskSpec::name).collect();
+    let destroying = stored.iter().filter(|task| {
+        task.origin == TaskOrigin::Config
+            && task.destroy_run.is_some()
+            && !declared.contains(task.spec.name())
+    });
+    for task in destroying {
+        let name = task.spec.name();
+        tracing::info!(target: "ctrl", task_name = %name, "the destruction of a task goes on, although the configuration no longer has the task; `cts task delete -retain` gives it up");
     }
 }
 

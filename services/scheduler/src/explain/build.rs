@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::{Occasion, RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
 use cts_core::{Blocked, Clock, TaskName, TaskPhase, excerpt, losses_text, unschedulable_reason};
 use cts_proto::run::v1::Run;
@@ -16,6 +16,7 @@ use super::cause::cause;
 use super::current::{self, hosts};
 use super::group::{has_open_remote, taken_group};
 use super::known::{DecisionKind, Known, KnownDecision, Written};
+use super::stuck::stuck_destructions;
 use super::views::{told_problems, unreadable_text, view};
 use crate::grpc::wire::run_to_wire;
 use crate::leader::unschedulable::candidate;
@@ -37,6 +38,10 @@ struct Facts {
     /// The settings in force that its workers must have.
     settings: Option<u64>,
     held: Option<Blocked>,
+    /// What no apply was leased for yet.
+    owes_run: Option<Occasion>,
+    /// Why its destruction cannot go on before an operator does something.
+    stuck: Option<String>,
     /// Error of its newest check.
     check_error: Option<String>,
     /// Why its last run was refused, if its state was the reason.
@@ -97,6 +102,7 @@ pub(crate) async fn explain(
     let mut in_force = settings.iter().filter(|known| known.in_force);
     let in_force = in_force.find(|known| known.scope == scope);
     let in_force = in_force.map(|known| known.number);
+    let stuck = stuck_destructions(store).await?.remove(name);
     let workers = store.workers(FORGOTTEN_AFTER).await?;
     let candidates = workers.iter().map(|worker| candidate(worker, in_force));
     let no_worker = unschedulable_reason(candidates, &task.spec.requirement);
@@ -107,6 +113,7 @@ pub(crate) async fn explain(
         let facts = current::Facts {
             state,
             deleting: task.phase == TaskPhase::Deleting,
+            stuck: stuck.as_deref(),
             run: current.as_ref(),
             known: written.as_ref().map(|written| &written.known),
             no_worker: no_worker.as_deref(),
@@ -120,6 +127,8 @@ pub(crate) async fn explain(
         group_holder,
         check_error: state.as_ref().and_then(|state| state.check_error.clone()),
         state_conflict: state.as_ref().and_then(current::state_conflict),
+        stuck,
+        owes_run: state.as_ref().and_then(|state| state.owes_run),
         held: state.and_then(|state| state.held),
         written,
         current,
@@ -232,6 +241,9 @@ impl Facts {
             };
             add(ObstacleKind::Deleting, text, None);
         }
+        if let Some(stuck) = &self.stuck {
+            add(ObstacleKind::NoCapableWorker, stuck.clone(), None);
+        }
         if !self.task.spec.enabled {
             let mut text = "it is disabled: changes do not run it".to_owned();
             if let Some(error) = &self.check_error {
@@ -270,6 +282,10 @@ impl Facts {
             );
             add(ObstacleKind::Held, text, None);
         }
+        if let Some(owed) = self.owes_run.filter(|_| current.is_none()) {
+            let text = format!("{}: the next run does", owed.waiting());
+            add(ObstacleKind::Held, text, None);
+        }
         if let Some(conflict) = &self.state_conflict {
             let text = format!(
                 "{}; `cts task state {}` shows both sides, and -keep decides",
@@ -282,7 +298,8 @@ impl Facts {
             self.input_obstacles(&mut add);
         }
         let suspended = self.task.destruction_suspended;
-        let queued = current.filter(|run| run.status == RunStatus::Queued && !suspended);
+        let waits = !suspended && self.stuck.is_none();
+        let queued = current.filter(|run| run.status == RunStatus::Queued && waits);
         if let Some(run) = queued {
             self.queue_obstacles(run, &mut add);
         }

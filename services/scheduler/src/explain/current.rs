@@ -12,6 +12,7 @@ use cts_rpc::convert;
 use cts_store::{RunFilter, RunRecord, Store, StoreError, TaskState, WorkerState};
 
 use super::known::{Known, KnownProblem, Written};
+use super::stuck::stuck_destructions;
 use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
 use crate::liveness::FORGOTTEN_AFTER;
 
@@ -42,6 +43,8 @@ pub(crate) struct ViewCounts {
 pub(super) struct Facts<'a> {
     pub(super) state: &'a TaskState,
     pub(super) deleting: bool,
+    /// Why its destruction cannot go on before an operator does something.
+    pub(super) stuck: Option<&'a str>,
     /// The running run, or else the queued one.
     pub(super) run: Option<&'a RunRecord>,
     pub(super) known: Option<&'a Known>,
@@ -78,6 +81,7 @@ pub(crate) async fn current_states(
         .filter(|mark| mark.phase == TaskPhase::Deleting)
         .map(|mark| &mark.name)
         .collect();
+    let stuck = stuck_destructions(store).await?;
     let workers = store.workers(FORGOTTEN_AFTER).await?;
     let hosts = hosts(&workers);
     let no_worker = no_worker(store, &workers).await?;
@@ -87,6 +91,7 @@ pub(crate) async fn current_states(
         let facts = Facts {
             state,
             deleting: deleting.contains(&state.task),
+            stuck: stuck.get(&state.task).map(String::as_str),
             run: runs.get(&state.task),
             known: notes.get(&state.task),
             no_worker: no_worker.as_deref(),
@@ -153,6 +158,7 @@ impl Facts<'_> {
             newest_event: newest.map(|event| event.end_time),
             enabled: self.state.enabled,
             deleting: self.deleting,
+            stuck: self.stuck.is_some(),
             run: self.run.map(open_run),
             blocked_since: self.blocked_since(),
             unread_since: self.problem().map(|(_, problem)| problem.since),
@@ -236,8 +242,15 @@ impl Facts<'_> {
     }
 
     fn blocked_by(&self) -> String {
+        if let Some(stuck) = self.stuck {
+            return stuck.to_owned();
+        }
         let held = self.state.held.as_ref();
         let losses = held.and_then(|held| losses_text(&held.losses));
+        let losses = losses.map(|losses| match self.state.owes_run {
+            Some(owed) => format!("{losses}; {}", owed.waiting()),
+            None => losses,
+        });
         losses
             .or_else(|| state_conflict(self.state))
             .unwrap_or_default()

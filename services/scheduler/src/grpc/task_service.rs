@@ -115,7 +115,7 @@ impl TaskService for TaskEndpoint {
         let run = run_of(request.run_mode)?;
         let draft = draft(request.task)?;
         let record = with_draft(record, &draft).with("run", run.as_str());
-        let Done { task, plan } = self
+        let Done { task, plan, .. } = self
             .recorded(record, async move |work| work.create(draft, run).await)
             .await?;
         Ok(Response::new(proto::CreateTaskResponse {
@@ -138,7 +138,7 @@ impl TaskService for TaskEndpoint {
             Some(enabled) => record.with("enabled", &enabled),
             None => record,
         };
-        let Done { task, plan } = self
+        let Done { task, plan, .. } = self
             .recorded(record, async move |work| {
                 work.update(&name, enabled, run).await
             })
@@ -161,13 +161,16 @@ impl TaskService for TaskEndpoint {
         let revision = request.revision;
         let record = with_draft(record, &draft).with("run", run.as_str());
         let record = record.with("revision", &revision);
-        let Done { task, .. } = self
+        let releases = request.release;
+        let record = record.with("release", &releases);
+        let Done { task, held, .. } = self
             .recorded(record, async move |work| {
-                work.replace(&name, draft, revision, run).await
+                work.replace(&name, draft, revision, (run, releases)).await
             })
             .await?;
         Ok(Response::new(proto::ReplaceTaskResponse {
             task: Some(task_to_wire(&task)),
+            held: held.unwrap_or_default(),
         }))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::access::AuditAction;
-use cts_core::runs::RunKind;
+use cts_core::runs::{Occasion, RunKind};
 use cts_core::settings::ClusterKey;
 use cts_core::{Chain, JournalPart, WorkerId, WorkerRecord, requests_per_minute};
 use cts_proto::worker::v1 as proto;
@@ -76,6 +76,7 @@ impl WorkerEndpoint {
         for task in &vouched.too_late {
             let change = TaskChange {
                 request: Some((self.runs.identities.run_id(), RunKind::Apply)),
+                accompanies: Some(Occasion::Journal),
                 ..TaskChange::default()
             };
             match self.store.change_task(task, &change).await {

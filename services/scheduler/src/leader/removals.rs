@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{Occasion, RunKind};
 use cts_core::{Chain, LeaderEpoch, TaskName, TaskPhase, TaskSpec};
 use cts_store::{LeaderError, PendingDeletions, StoreError, TaskChange, TaskError};
 use tokio::time::{Instant, sleep};
@@ -38,7 +38,7 @@ impl Leader {
                     target: "ctrl",
                     removed = names(&unfinished.deleting),
                     postponed = names(&unfinished.postponed),
-                    "waiting for the active runs of removed tasks to end; declared tasks of the same names are stored then"
+                    "waiting for the active runs and the destructions of removed tasks to end; declared tasks of the same names are refused until then"
                 );
             }
             sleep(POLL).await;
@@ -102,6 +102,7 @@ impl Leader {
         }
         let change = TaskChange {
             request: Some((self.context.identities.run_id(), RunKind::Apply)),
+            accompanies: Some(Occasion::Declaration),
             ..TaskChange::default()
         };
         match self.context.store.change_task(spec.name(), &change).await {

@@ -72,6 +72,7 @@ impl TaskCommands {
         match self.end_of(run).await? {
             RunEnd::Succeeded(Some(plan)) => Ok(Some(plan)),
             RunEnd::Succeeded(None) => Err(Refusal::RunFailed(NOT_PLANNED.to_owned())),
+            RunEnd::Held(reason) => Err(Refusal::RunFailed(reason)),
             RunEnd::Failed(refusal) => Err(refusal),
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cts_core::runs::{CANCELLED, Plan, RunStatus};
 use cts_core::{Chain, Pauses, RunId};
-use cts_store::{DELETED, RunRecord, StoreError};
+use cts_store::{DELETED, RefusedCode, RunRecord, StoreError};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
@@ -42,7 +42,10 @@ impl TaskCommands {
         // A request becomes a run, never the other way round.
         let request = self.store.request(run).await?;
         if let Some(request) = request {
-            return Ok(request.refused.map(Refusal::of_request).map(RunEnd::Failed));
+            return Ok(request.refused.map(|refused| match refused.code {
+                RefusedCode::Held => RunEnd::Held(refused.reason),
+                _ => RunEnd::Failed(Refusal::of_request(refused)),
+            }));
         }
         Ok(match self.store.run(run).await? {
             Some(record) => end(record),

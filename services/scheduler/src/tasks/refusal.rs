@@ -91,7 +91,9 @@ impl Refusal {
     pub(super) fn of_request(refused: Refused) -> Self {
         match refused.code {
             RefusedCode::Incomplete => Self::NotInitialized(refused.reason),
-            RefusedCode::Unusable | RefusedCode::Withdrawn => Self::RunFailed(refused.reason),
+            RefusedCode::Unusable | RefusedCode::Withdrawn | RefusedCode::Held => {
+                Self::RunFailed(refused.reason)
+            }
         }
     }
 

@@ -9,6 +9,8 @@ use super::refusal::Refusal;
 pub(super) enum RunEnd {
     /// The run succeeded.
     Succeeded(Option<Plan>),
+    /// A guard holds the run, for this reason; the task owes it.
+    Held(String),
     /// The run failed, or did not happen.
     Failed(Refusal),
 }

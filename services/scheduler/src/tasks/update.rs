@@ -1,7 +1,7 @@
 //! Changes of tasks that are there.
 
 use cts_core::runs::RunKind;
-use cts_core::{TaskName, TaskPhase, TaskSpec};
+use cts_core::{TaskName, TaskPhase};
 use cts_store::{TaskChange, TaskError};
 
 use super::run_end::RunEnd;
@@ -23,8 +23,13 @@ impl TaskCommands {
             }
             let now = stored.spec.enabled;
             let (enabled, kind) = effect(now, wanted, run);
-            let change = self.change(name, None, enabled, Some(stored.revision), kind);
-            match change.await {
+            let change = TaskChange {
+                enabled,
+                revision: Some(stored.revision),
+                request: kind.map(|kind| (self.identities.run_id(), kind)),
+                ..TaskChange::default()
+            };
+            match self.change(name, change).await {
                 // The task was changed in between, so the effect of the request may be a different one.
                 Err(Refusal::Revision { .. }) => {}
                 done => return done,
@@ -36,18 +41,12 @@ impl TaskCommands {
     pub(super) async fn change(
         &self,
         name: &TaskName,
-        spec: Option<TaskSpec>,
-        enabled: Option<bool>,
-        revision: Option<u64>,
-        kind: Option<RunKind>,
+        change: TaskChange,
     ) -> Result<Done, Refusal> {
-        let request = kind.map(|kind| (self.identities.run_id(), kind));
+        let (revision, request) = (change.revision, change.request);
         let change = TaskChange {
-            enabled,
-            spec,
-            revision,
-            request,
             idle_only: true,
+            ..change
         };
         let queued = self.queued(name).await?;
         let changed = self.store.change_task(name, &change).await;
@@ -71,10 +70,23 @@ impl TaskCommands {
             tracing::info!(target: "ctrl", task_name = %name, run.id = %run, kind = kind.as_str(), requested_by, "a run is requested");
         }
         let Some((run, _)) = request else {
-            return Ok(Done { task, plan: None });
+            return Ok(Done {
+                task,
+                plan: None,
+                held: None,
+            });
         };
         match self.end_of(run).await? {
-            RunEnd::Succeeded(plan) => Ok(Done { task, plan }),
+            RunEnd::Succeeded(plan) => Ok(Done {
+                task,
+                plan,
+                held: None,
+            }),
+            RunEnd::Held(reason) => Ok(Done {
+                task,
+                plan: None,
+                held: Some(reason),
+            }),
             RunEnd::Failed(refusal) => Err(refusal),
         }
     }

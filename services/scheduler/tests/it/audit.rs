@@ -231,6 +231,17 @@ async fn lines(file: &Path, count: usize) -> Vec<u64> {
     timeout(LIMIT, read).await.unwrap()
 }
 
+/// Waits until this number stands beside the file: then the file may go without a record twice.
+async fn noted(file: &Path, number: u64) {
+    let beside = file.with_file_name("audit.jsonl.last");
+    let read = async {
+        while fs::read_to_string(&beside).unwrap_or_default().trim() != number.to_string() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LIMIT, read).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_file_gets_each_record_once_whatever_ends_in_between() {
     let directory = tempfile::tempdir().unwrap();
@@ -266,4 +277,25 @@ async fn a_file_gets_each_record_once_whatever_ends_in_between() {
     fs::rename(&file, directory.path().join("audit.1")).unwrap();
     update(&setup).await;
     assert_eq!(lines(&file, 1).await, [4]);
+    noted(&file, 4).await;
+    drop(setup);
+
+    // The program that empties the file, or takes it away, does so between two processes.
+    for number in [5, 6] {
+        if number == 5 {
+            fs::write(&file, "").unwrap();
+        } else {
+            fs::remove_file(&file).unwrap();
+        }
+        let setup = Setup::over(Arc::clone(&store), options()).await;
+        update(&setup).await;
+        assert_eq!(lines(&file, 1).await, [number]);
+        noted(&file, number).await;
+    }
+    // Nothing says which were written.
+    fs::remove_file(&file).unwrap();
+    fs::remove_file(directory.path().join("audit.jsonl.last")).unwrap();
+    let setup = Setup::over(Arc::clone(&store), options()).await;
+    update(&setup).await;
+    assert_eq!(lines(&file, 7).await, [1, 2, 3, 4, 5, 6, 7]);
 }

@@ -123,6 +123,7 @@ impl Setup {
             task: Some(task),
             revision,
             run_mode: mode.into(),
+            release: false,
         };
         let response = self.tasks.clone().replace_task(request).await;
         response.map(tonic::Response::into_inner)

@@ -14,7 +14,7 @@ use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::DecisionKind;
 use cts_proto::{run::v1 as run, worker::v1 as worker};
 use cts_rpc::convert;
-use cts_scheduler::{Identities as _, Options, RandomIdentities};
+use cts_scheduler::{Identities as _, Options, RandomIdentities, Workers};
 use cts_store::{
     Claim, Completion, Deletion, EnqueueRequest, SettingsStore as _, Store as _, Unchanged,
 };
@@ -42,8 +42,15 @@ fn engine() -> Capabilities {
 
 /// Sends heartbeats of a worker with this backend; returns the key of the cluster.
 async fn heartbeat(setup: &Setup, id: &str, backend: &str, leaving: bool) -> ClusterKey {
+    heartbeat_with(setup, id, &[("backend", backend)], leaving).await
+}
+
+/// Sends heartbeats of a worker with these blocks; returns the key of the cluster.
+async fn heartbeat_with(setup: &Setup, id: &str, of: &[(&str, &str)], leaving: bool) -> ClusterKey {
     let mut blocks = SettingsBlocks::default();
-    blocks.insert("backend".into(), vec![backend.into()]);
+    for (name, text) in of {
+        blocks.insert((*name).to_owned(), vec![(*text).to_owned()]);
+    }
     let ask = |keys: Vec<ClusterKey>| worker::HeartbeatRequest {
         wants_cluster_key: keys.is_empty(),
         leaving: leaving && !keys.is_empty(),
@@ -193,6 +200,61 @@ async fn an_update_runs_nothing() {
     setup.watcher.show(vec![instance("w", 2)]);
     let lease = setup.acquired().await;
     assert_eq!(setup.input(&lease).await.settings_digest, earlier);
+}
+
+/// The usual edit removes the blocks of the task and of its provider.
+#[tokio::test]
+async fn a_destruction_waits_until_its_provider_is_back_and_the_task_is_a_problem() {
+    let mut spec = task("t");
+    spec.on_delete = OnDelete::Destroy;
+    spec.definition.providers = vec!["x".into()];
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let options = Options {
+        lease: LONG,
+        workers: Workers::Own,
+        ..Options::alone(vec![spec], member())
+    };
+    let setup = Setup::over(store, options).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let with = [("backend", "a"), ("provider x", "1")];
+    heartbeat_with(&setup, "one", &with, false).await;
+    let lease = acquire(&setup, "one", Duration::from_secs(20)).await;
+    let lease = lease.expect("it has the settings in force");
+    let completed = run::CompleteRunRequest {
+        run_id: lease.run_id,
+        epoch: lease.epoch,
+        worker_id: "one".into(),
+        outcome: Some(run::complete_run_request::Outcome::Applied(run::Applied {})),
+        log: Vec::new(),
+        details: None,
+        state: None,
+        held_for: None,
+    };
+    setup.runs.clone().complete_run(completed).await.unwrap();
+    heartbeat_with(&setup, "one", &with[..1], false).await;
+    setup
+        .delete_in("t", proto::DeletionMode::AsDeclared)
+        .await
+        .unwrap();
+    let (text, state) = setup
+        .until(async |setup| {
+            let explanation = explained(setup).await;
+            let mut texts = explanation.obstacles.into_iter().map(|it| it.text);
+            let text = texts.find(|text| text.contains("provider x"))?;
+            Some((text, explanation.state?))
+        })
+        .await;
+    assert!(text.contains("put the block back"), "{text}");
+    assert!(text.contains("`cts task delete -retain t`"), "{text}");
+    assert_eq!(state.name(), proto::CurrentStateName::Blocked);
+    let nothing = acquire(&setup, "one", Duration::from_millis(300)).await;
+    assert_eq!(nothing, None);
+
+    heartbeat_with(&setup, "one", &with, false).await;
+    let lease = acquire(&setup, "one", Duration::from_secs(20)).await;
+    let lease = lease.expect("the provider is back");
+    assert_eq!(lease.kind(), run::RunKind::Destroy);
 }
 
 /// An earlier version has begun the deletion, without settings for the destruction.

@@ -166,6 +166,85 @@ async fn a_guard_lets_go_when_the_instances_are_back_and_when_a_run_is_asked_for
     scene.instance.stop().await;
 }
 
+/// The option that names a file with `pool` under another description.
+fn described(scene: &Scene, description: &str) -> String {
+    let text = format!(
+        "task {{\n name = \"pool\"\n description = \"{description}\"\n module = \"{MODULE}\"\n \
+         condition \"services\" {{\n names = [\"web\"]\n use_as_module_input = true\n }}\n \
+         buffer_period {{ min = \"1s\" }}\n}}\n"
+    );
+    scene.site.write("replacements/pool.hcl", &text);
+    "-task-file=replacements/pool.hcl".to_owned()
+}
+
+#[tokio::test]
+async fn a_replacement_of_a_blocked_task_waits_until_it_is_released() {
+    let scene = Scene::with(&task("pool", MODULE, &["web"], GUARDED)).await;
+    let all = ["web-1", "web-2", "web-3", "web-4"];
+    scene.grow().await;
+    scene.site.wait_for_ids("pool", &all).await;
+    scene.lose(&[1, 2, 3, 4]).await;
+    scene.wait_until_held(4, 0).await;
+    scene.wait_until_idle().await;
+
+    let file = described(&scene, "another");
+    let replaced = cts(&scene, &["task", "replace", "-auto-approve", &file]).await;
+    replaced.well(&[
+        "Task 'pool' replaced",
+        "Its run is held",
+        "`cts task release pool`",
+    ]);
+    scene.site.wait_for_ids("pool", &all).await;
+    let shown = scene.instance.api.get("/v1/tasks/pool").await;
+    assert_eq!(shown["task"]["description"], "another");
+    let explanation = scene.instance.api.get("/v1/tasks/pool/explain").await;
+    let text = explanation.to_string();
+    assert_contains(
+        &text,
+        [
+            "its declaration was replaced",
+            "web has 0 of the 4 instances",
+        ],
+    );
+
+    // The command shows the block before it asks.
+    let file = described(&scene, "third");
+    let asked = cts(&scene, &["task", "replace", &file]).await;
+    assert_contains(&asked.text, ["'pool' is blocked", "web: 0 of 4 instances"]);
+    scene.site.wait_for_ids("pool", &all).await;
+    let json = ["task", "replace", "-auto-approve", "-o", "json", &file];
+    cts(&scene, &json)
+        .await
+        .well(&["\"held\": \"web has 0 of the 4 instances"]);
+
+    // Neither a restart nor another leader forgets it.
+    let scene = scene.restart().await;
+    scene.wait_until_held(4, 0).await;
+    scene.site.wait_for_ids("pool", &all).await;
+    for number in 1..=4 {
+        scene.register("web", &format!("web-{number}")).await;
+    }
+    eventually(DEADLINE, async || {
+        let events = scene.instance.api.events("pool").await;
+        let explanation = scene.instance.api.get("/v1/tasks/pool/explain").await;
+        let owes = explanation.to_string().contains("declaration was replaced");
+        (!owes)
+            .then_some(())
+            .ok_or_else(|| format!("{events:?} {explanation}"))
+    })
+    .await;
+    scene.site.wait_for_ids("pool", &all).await;
+
+    scene.wait_until_idle().await;
+    scene.lose(&[1, 2, 3, 4]).await;
+    scene.wait_until_held(4, 0).await;
+    let file = described(&scene, "last");
+    let released = ["task", "replace", "-auto-approve", "-release", &file];
+    cts(&scene, &released).await.well(&["Task 'pool' replaced"]);
+    scene.site.wait_for_ids("pool", &[]).await;
+    scene.instance.stop().await;
+}
+
 /// Waits for a step in the journal after its first `before` lines: the same instances may have been there
 /// earlier.
 async fn wait_behind(scene: &Scene, before: usize, word: &str, ids: &str) {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use self::report::{Imported, Outcome, Report};
 use super::differences::differences;
+use super::replace::pending;
 use super::session::{ExitStatus, PLAIN_TOKEN, Session};
 use super::ui::on_one_line;
 use crate::arguments::{Import, SourceOptions};
@@ -150,11 +151,15 @@ impl Step<'_, '_> {
             }
             (true, false) => {
                 self.begin(&task.name, "replacing", runs);
-                let call = self.here.replace_task(&task.name, &request);
+                let call = self.here.replace_task(&task.name, &request, false);
                 let call = self
                     .session
                     .say_what_is_waited_for(self.here, &task.name, call);
-                call.await.map(|_task| Outcome::Replaced(differences))
+                let replaced = call.await?;
+                if let Some(held) = &replaced.held {
+                    self.say(&task.name, &pending(&task.name, held));
+                }
+                Ok(Outcome::Replaced(differences))
             }
         }
     }

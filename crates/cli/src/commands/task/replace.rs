@@ -1,14 +1,16 @@
 //! `cts task replace` (docs/cli.md#cts-task).
 
-use cts_api_client::{ApiClient, Task};
+use cts_api_client::{ApiClient, Hold, Replaced, Task};
 use cts_config::TaskFile;
 use serde_json::{Map, Value, json};
 
 use super::differences::{Difference, differences};
 use super::prompt::ask;
+use super::release::held;
 use super::session::{ExitStatus, Session};
 use super::table::table;
 use super::task_file;
+use super::ui::on_one_line;
 use crate::arguments::{Output, Replace};
 
 pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<(), ExitStatus> {
@@ -27,31 +29,68 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<
         show(session, name, &found);
     }
     let replaces = !found.is_empty() && !options.dry_run;
+    let mut held = None;
     if replaces {
-        if !options.auto_approve && !approve(session, &wanted).await? {
+        let approved =
+            options.auto_approve || approve(session, &client, &wanted, options.release).await?;
+        if !approved {
             return Ok(());
         }
         if output == Output::Table && wanted.enabled {
             session.ui.info(&format!("Replacing and running '{name}'"));
         }
-        replace(session, &client, &file).await?;
+        held = replace(session, &client, &file, options.release)
+            .await?
+            .held;
     }
     match output {
         Output::Json => {
-            let document = document(name, &found, replaces);
+            let document = document(name, &found, replaces, held.as_deref());
             session.ui.result(&format!("{document:#}\n"));
         }
-        Output::Table if replaces => session.ui.info(&format!("Task '{name}' replaced")),
+        Output::Table if replaces => {
+            session.ui.info(&format!("Task '{name}' replaced"));
+            if let Some(held) = &held {
+                session.ui.note(&pending(name, held));
+            }
+        }
         Output::Table => {}
     }
     Ok(())
 }
 
-async fn approve(session: &mut Session<'_>, wanted: &Task) -> Result<bool, ExitStatus> {
-    let follows = if wanted.enabled {
-        "The task will be replaced and run."
+/// The note about a run that does not follow yet.
+pub(super) fn pending(name: &str, held: &str) -> String {
+    format!(
+        "Its run is held: {}. The next run of '{name}' that may applies the declaration, and `cts task release {name}` \
+         lets it go on",
+        on_one_line(held)
+    )
+}
+
+async fn approve(
+    session: &mut Session<'_>,
+    client: &ApiClient,
+    wanted: &Task,
+    release: bool,
+) -> Result<bool, ExitStatus> {
+    let name = wanted.name.as_str();
+    let hold = if wanted.enabled {
+        let status = client.task_status(name).await;
+        let status = status.map_err(|error| session.unanswered("replace", name, &error))?;
+        status.hold
     } else {
-        "The task will be replaced, and does not run, because it is disabled."
+        None
+    };
+    if let Some(hold) = &hold {
+        show_hold(session, name, hold);
+    }
+    let follows = match (wanted.enabled, hold) {
+        (false, _) => "The task will be replaced, and does not run, because it is disabled.",
+        (true, Some(_)) if !release => {
+            "The task will be replaced, and runs when it is released, or when the instances are back."
+        }
+        (true, _) => "The task will be replaced and run.",
     };
     session.ui.output(follows);
     let cancelled = format!("Cancelled replacing task '{}'", wanted.name);
@@ -62,11 +101,12 @@ async fn replace(
     session: &mut Session<'_>,
     client: &ApiClient,
     file: &TaskFile,
-) -> Result<(), ExitStatus> {
+    release: bool,
+) -> Result<Replaced, ExitStatus> {
     let name = file.name.as_str();
-    let call = client.replace_task(name, &file.request);
+    let call = client.replace_task(name, &file.request, release);
     let answer = session.say_what_is_waited_for(client, name, call).await;
-    answer.map(drop).map_err(|error| {
+    answer.map_err(|error| {
         if error.is_failed_run() {
             let headline = format!("Error: task '{name}' is replaced, and its run failed");
             session.call_failed(&headline, &error)
@@ -83,7 +123,15 @@ fn as_task(request: &Map<String, Value>) -> Result<Task, serde_json::Error> {
     serde_json::from_value(Value::Object(members))
 }
 
-fn document(name: &str, found: &[Difference], replaced: bool) -> Value {
+/// Shows the block of a task.
+pub(super) fn show_hold(session: &mut Session<'_>, name: &str, hold: &Hold) {
+    session.ui.output(&format!("'{name}' is blocked:"));
+    for line in held(hold).lines() {
+        session.ui.output(&format!(" - {line}"));
+    }
+}
+
+fn document(name: &str, found: &[Difference], replaced: bool, held: Option<&str>) -> Value {
     let found = found.iter().map(|difference| {
         json!({
             "member": difference.member,
@@ -92,7 +140,11 @@ fn document(name: &str, found: &[Difference], replaced: bool) -> Value {
         })
     });
     let found: Vec<Value> = found.collect();
-    json!({ "task": name, "replaced": replaced, "differences": found })
+    let mut document = json!({ "task": name, "replaced": replaced, "differences": found });
+    if let (Some(held), Some(members)) = (held, document.as_object_mut()) {
+        members.insert("held".to_owned(), held.into());
+    }
+    document
 }
 
 fn show(session: &mut Session<'_>, name: &str, found: &[Difference]) {

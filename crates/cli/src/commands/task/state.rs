@@ -5,6 +5,7 @@ use cts_proto::run::v1::{StateAt, TerraformState};
 use serde_json::json;
 
 use super::prompt::ask;
+use super::replace::show_hold;
 use super::session::{ExitStatus, Session};
 use super::table::sheet;
 use super::time_text::{local, moment};
@@ -26,8 +27,19 @@ pub(super) async fn run(session: &mut Session<'_>, options: &State) -> Result<()
     let state = client.terraform_state(name).await;
     let mut state = state.map_err(|error| session.unanswered("show the state of", name, &error))?;
     if let Some(decision) = decision(options) {
-        if !options.auto_approve && !is_approved(session, &state, decision).await? {
-            return Ok(());
+        if !options.auto_approve {
+            let status = client.task_status(name).await;
+            let status = status
+                .map_err(|error| session.unanswered("decide about the state of", name, &error))?;
+            if let Some(hold) = &status.hold {
+                show_hold(session, name, hold);
+                session
+                    .ui
+                    .output("The decision is stored, and a run that the block does not hold carries it out.");
+            }
+            if !is_approved(session, &state, decision).await? {
+                return Ok(());
+            }
         }
         let decided = client.decide_terraform_state(name, decision).await;
         state = decided

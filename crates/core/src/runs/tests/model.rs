@@ -50,6 +50,7 @@ impl Model {
             withdrawn: false,
             last_applied: self.last_applied,
             withheld: None,
+            owes: false,
         }
     }
 
@@ -58,6 +59,7 @@ impl Model {
             input: to,
             skip_unchanged: !requested,
             requested,
+            accompanies: false,
             loses_much: false,
         };
         let runs = self.runs();

@@ -22,6 +22,12 @@ impl LeaderLoop {
                 .notifier
                 .run_changed(run, task, kind, RunStatus::Cancelled);
         }
+        if enqueued.refused.is_some() {
+            tracing::info!(target: "ctrl", task_name = %task, run.id = %request.run, "a run that was to follow is held, and the task owes it");
+            self.context
+                .notifier
+                .run_changed(request.run, task, request.kind, RunStatus::Failed);
+        }
         let losses = losses_text(&enqueued.losses);
         self.measure(enqueued, request);
         match (enqueued.decision, enqueued.queued) {

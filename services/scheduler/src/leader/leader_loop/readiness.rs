@@ -96,10 +96,11 @@ impl LeaderLoop {
         Ok(())
     }
 
-    /// Whether a run is neither requested nor queued nor running any more. A request becomes a run.
+    /// Whether a run is neither requested nor queued nor running any more. A request becomes a run, unless it is
+    /// refused.
     async fn has_ended(&self, run: RunId) -> Result<bool, StoreError> {
-        if self.context.store.request(run).await?.is_some() {
-            return Ok(false);
+        if let Some(request) = self.context.store.request(run).await? {
+            return Ok(request.refused.is_some());
         }
         let record = self.context.store.run(run).await?;
         Ok(record.is_none_or(|record| record.status.is_end()))

@@ -64,6 +64,11 @@ impl Round {
         Some(&known.find(|known| known.number == number)?.scope)
     }
 
+    /// All generations, as they are after the decisions.
+    pub(super) fn generations(&self) -> &[SettingsGeneration] {
+        &self.generations
+    }
+
     /// The number of the generation in force of each scope.
     pub(super) fn numbers_in_force(&self) -> impl Iterator<Item = (SettingsScope, u64)> {
         let in_force = self.generations.iter().filter(|known| known.in_force);

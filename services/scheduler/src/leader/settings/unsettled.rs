@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::settings::SettingsScope;
+use cts_core::settings::{SettingsGeneration, SettingsScope};
 use cts_core::{Digest, RunInput, TaskDefinition};
 use cts_store::{Assignment, StoreError, StoredInput, UnsettledRun};
 
@@ -58,11 +58,33 @@ impl SettingsKeeper {
     }
 }
 
+/// The blocks with which the task of a destruction was applied last, and that no worker has any more. Such a run
+/// waits: without these blocks it would destroy something else, or nothing.
+pub(crate) fn lacking_blocks(
+    run: &UnsettledRun,
+    scope: &SettingsScope,
+    generations: &[SettingsGeneration],
+) -> Vec<String> {
+    let mut of_run = generations.iter();
+    let of_run = of_run.find(|known| Some(known.number) == run.settings);
+    let mut in_force = generations.iter().filter(|known| known.in_force);
+    let in_force = in_force.find(|known| known.scope == *scope);
+    match (of_run, in_force) {
+        (Some(of_run), Some(in_force)) if run.destroys => {
+            of_run.digests.lacking_in(&in_force.digests)
+        }
+        _ => Vec::new(),
+    }
+}
+
 impl Round {
-    /// Assigns to each of these runs the settings in force after this round.
+    /// Assigns to each of these runs the settings in force after this round, unless it lacks blocks.
     pub(super) fn assign(&mut self, unsettled: &[(UnsettledRun, SettingsScope)]) {
         let in_force: BTreeMap<_, _> = self.numbers_in_force().collect();
-        let assigned = unsettled.iter().filter_map(|(run, scope)| {
+        let movable = unsettled
+            .iter()
+            .filter(|(run, scope)| lacking_blocks(run, scope, self.generations()).is_empty());
+        let assigned = movable.filter_map(|(run, scope)| {
             let assignment = Assignment {
                 run: run.run,
                 from: run.settings,

@@ -18,6 +18,7 @@ task {
 }
 "#;
 
+const STATUS: &str = "GET /v1/status/tasks/web?include=events";
 const READ: &str = "GET /v1/tasks/web";
 const REPLACE: &str = r#"PUT /v1/tasks/web?run=now {"task":{"condition":{"services":{"names":["api","db"]}},"module":"acme/lb/cts","name":"web","variables":{},"version":"1.3.0"}}"#;
 
@@ -38,6 +39,15 @@ fn web(version: &str, services: &[&str]) -> ScriptedAnswer {
     }))
 }
 
+/// The status of the task, which is blocked because of these losses.
+fn status(losses: &[Value]) -> ScriptedAnswer {
+    let mut status = json!({"task_name": "web", "status": "successful", "enabled": true});
+    if !losses.is_empty() {
+        status["hold"] = json!({"since": "2026-02-03T10:15:30Z", "losses": losses});
+    }
+    ok(json!({ "web": status }))
+}
+
 #[tokio::test]
 async fn a_task_is_replaced_after_its_differences_are_shown() {
     let server = Conversation::with([web("1.2.0", &["api"]), web("1.3.0", &["api", "db"])]).await;
@@ -49,9 +59,40 @@ async fn a_task_is_replaced_after_its_differences_are_shown() {
 
 #[tokio::test]
 async fn without_an_answer_to_the_question_nothing_is_replaced() {
-    let server = Conversation::with([web("1.2.0", &["api", "db"])]).await;
-    let said = server.run(replace(&[]), &[READ]).await;
+    let server = Conversation::with([web("1.2.0", &["api", "db"]), status(&[])]).await;
+    let said = server.run(replace(&[]), &[READ, STATUS]).await;
     assert_snapshot!(said);
+}
+
+#[tokio::test]
+async fn the_block_of_a_task_is_shown_before_the_question() {
+    let losses = [json!({"service": "api", "now": 0, "applied": 4})];
+    for (options, follows) in [
+        (&[][..], "runs when it is released"),
+        (&["-release"][..], "will be replaced and run"),
+    ] {
+        let server = Conversation::with([web("1.2.0", &["api", "db"]), status(&losses)]).await;
+        let said = server.run(replace(options), &[READ, STATUS]).await;
+        assert_eq!(said.code, Some(11), "{said}");
+        for part in ["'web' is blocked", "api: 0 of 4 instances", follows] {
+            assert!(said.stdout.contains(part), "no {part:?} in {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_is_no_error() {
+    let mut held = json!({"request_id": "", "revision": 2, "held": "api has 0 of the 4 instances"});
+    held["task"] = json!({"name": "web", "module": "acme/lb/cts"});
+    let server = Conversation::with([web("1.2.0", &["api"]), ok(held)]).await;
+    let said = server
+        .run(replace(&["-auto-approve"]), &[READ, REPLACE])
+        .await;
+    assert_eq!(said.code, Some(0), "{said}");
+    said.stderr_has([
+        "Its run is held: api has 0 of the 4 instances",
+        "`cts task release web`",
+    ]);
 }
 
 #[tokio::test]

@@ -1,0 +1,77 @@
+//! Applies that accompany something else, instead of being requested for themselves.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+/// The event that an apply follows although no caller asked for the apply itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Occasion {
+    /// The task was declared otherwise.
+    Declaration,
+    /// An operator has decided which Terraform state the task continues with.
+    State,
+    /// The database has forgotten a run that the journal of a worker knows.
+    Journal,
+}
+
+impl Occasion {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Declaration, Self::State, Self::Journal];
+
+    /// The stored spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Declaration => "declaration",
+            Self::State => "state",
+            Self::Journal => "journal",
+        }
+    }
+
+    /// What waits as long as the apply is held, for people.
+    pub const fn waiting(self) -> &'static str {
+        match self {
+            Self::Declaration => "its declaration was replaced, and no run has applied that yet",
+            Self::State => {
+                "the decision about its Terraform state is stored, and no run has carried it out yet"
+            }
+            Self::Journal => {
+                "a run of it was forgotten by the database, and no run has taken its place yet"
+            }
+        }
+    }
+}
+
+/// What a requested apply accompanies. Such an apply is made whatever is applied, and the shrink limit and a
+/// cancelled input hold it like any change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accompanied {
+    /// The event.
+    pub occasion: Occasion,
+    /// The input that the task had before: the shrink limit has let it through already, and does not hold it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub let_through: Option<Digest>,
+}
+
+impl From<Occasion> for Accompanied {
+    fn from(occasion: Occasion) -> Self {
+        Self {
+            occasion,
+            let_through: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_occasion_is_spelled_as_it_is_encoded() {
+        for occasion in Occasion::ALL {
+            let encoded = serde_json::to_value(occasion).unwrap();
+            assert_eq!(encoded, occasion.as_str());
+        }
+    }
+}
