@@ -62,6 +62,7 @@ pub(crate) fn failed(error: &str) -> Outcome {
     Outcome::Failed(run::Failed {
         error: error.into(),
         is_final: false,
+        early_failure: 0,
     })
 }
 

@@ -78,6 +78,7 @@ async fn a_failed_attempt_comes_back_after_its_wait() {
     let failed = Outcome::Failed(run::Failed {
         error: "no".into(),
         is_final: false,
+        early_failure: 0,
     });
     assert_eq!(
         setup.complete(&lease, failed).await.unwrap(),

@@ -60,6 +60,7 @@ fn failed(error: &str) -> Outcome {
     Outcome::Failed(run::Failed {
         error: error.into(),
         is_final: false,
+        early_failure: 0,
     })
 }
 

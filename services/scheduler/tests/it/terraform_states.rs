@@ -103,6 +103,7 @@ async fn a_refused_run_is_explained_and_decided() {
     let failed = Outcome::Failed(run::Failed {
         error: "refused".into(),
         is_final: false,
+        early_failure: 0,
     });
     setup.complete(&lease, failed).await.unwrap();
     let told = known(&setup).await;
