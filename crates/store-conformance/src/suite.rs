@@ -245,6 +245,7 @@ macro_rules! store_suite {
             }
             queue {
                 runs_that_wait_are_told_by_what_they_require,
+                waiting_checks_of_the_leader_are_counted,
                 a_start_makes_failed_runs_due_once_in_a_while,
                 a_start_leaves_alone_what_is_not_to_be_tried_again,
             }

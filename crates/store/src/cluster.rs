@@ -115,6 +115,8 @@ pub struct WaitingRuns {
     pub settings: Option<u64>,
     /// Number of these runs.
     pub runs: u64,
+    /// Those of them that are checks which no caller has requested, but a leader.
+    pub own_checks: u64,
     /// How long the oldest of them has been due.
     pub oldest: Duration,
     /// The task of the oldest.
