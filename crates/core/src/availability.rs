@@ -11,6 +11,8 @@ pub struct Candidate<'a> {
     pub lost: bool,
     /// The worker takes no new runs.
     pub draining: bool,
+    /// Why the worker takes no new runs until its own check succeeds.
+    pub unable: Option<&'a str>,
     /// The worker has the settings that the run needs.
     pub has_settings: bool,
     /// Runs that it can work on at a time.
@@ -44,6 +46,16 @@ pub enum UnschedulableReason {
         /// How many.
         workers: usize,
     },
+    /// The own checks of the workers that fit fail, so that they take no new runs.
+    #[error(
+        "the workers that can run it take no new runs, because their own checks fail: {workers}, the first with: {reason}"
+    )]
+    NoneHealthy {
+        /// How many.
+        workers: usize,
+        /// The error of the first one.
+        reason: String,
+    },
     /// The workers that fit have no free slot.
     #[error("all {slots} slots of the workers that can run it are taken")]
     NoFreeSlot {
@@ -76,6 +88,7 @@ pub fn unschedulable_reason<'a>(
 ) -> Option<UnschedulableReason> {
     let (mut lost, mut draining, mut others, mut slots) = (0, 0, 0, 0_u64);
     let mut lacks = None;
+    let (mut unable, mut first) = (0, None);
     for worker in workers {
         if worker.lost {
             lost += 1;
@@ -85,6 +98,9 @@ pub fn unschedulable_reason<'a>(
             lacks.get_or_insert(lack);
         } else if !worker.has_settings {
             others += 1;
+        } else if let Some(reason) = worker.unable {
+            unable += 1;
+            first.get_or_insert(reason);
         } else if worker.running < worker.slots {
             return None;
         } else {
@@ -93,6 +109,11 @@ pub fn unschedulable_reason<'a>(
     }
     Some(if slots > 0 {
         UnschedulableReason::NoFreeSlot { slots }
+    } else if let Some(reason) = first {
+        UnschedulableReason::NoneHealthy {
+            workers: unable,
+            reason: reason.to_owned(),
+        }
     } else if others > 0 {
         UnschedulableReason::OtherSettings { workers: others }
     } else if let Some(lacks) = lacks {
@@ -124,6 +145,7 @@ mod tests {
             capabilities,
             lost: false,
             draining: false,
+            unable: None,
             has_settings: true,
             slots: 2,
             running: 0,
@@ -167,6 +189,10 @@ mod tests {
             has_settings: false,
             ..free
         };
+        let full = Candidate {
+            unable: Some("no space left"),
+            ..free
+        };
         let pinned = Requirement {
             version: Some("1.5.7".into()),
             ..Requirement::default()
@@ -185,7 +211,16 @@ mod tests {
             "no worker that can run it has the settings in force: 1 have other backend or provider blocks"
         );
         assert_eq!(
-            reason(&[lost, busy, busy], &any).unwrap(),
+            reason(&[other, full, lost, full], &any).unwrap(),
+            "the workers that can run it take no new runs, because their own checks fail: 2, the first with: no space left"
+        );
+        assert_eq!(
+            reason(&[full, free], &any),
+            None,
+            "the healthy one takes it"
+        );
+        assert_eq!(
+            reason(&[lost, full, busy, busy], &any).unwrap(),
             "all 4 slots of the workers that can run it are taken"
         );
         assert_eq!(

@@ -141,4 +141,4 @@ pub use view::{
     CatalogService, CatalogServicesView, Item, ItemKey, ItemKind, KeyValue, ServiceView,
     ServicesView, UnknownRevision, View, ViewDelta, ViewId, ViewSnapshot,
 };
-pub use worker::WorkerRecord;
+pub use worker::{WorkerProblem, WorkerRecord};

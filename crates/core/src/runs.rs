@@ -30,6 +30,9 @@
 //!
 //! A run may be *cancelled* on request: see [`decide_cancel`].
 //!
+//! An attempt that fails before Terraform has started, because of the machine of its worker, does not count: see
+//! [`is_given_back`].
+//!
 //! A run may *wait* for something outside of cts before it applies: see [`wait_end`].
 
 mod after_attempt;
@@ -39,6 +42,7 @@ mod brief_error;
 mod cancel;
 mod destroy;
 mod details;
+mod early_failure;
 mod errors;
 mod folded_error;
 pub(crate) mod kind;
@@ -62,6 +66,9 @@ pub use self::details::{
     CHANGES_KEPT, DIAGNOSTICS_KEPT, Diagnostic, OUTPUTS_KEPT, OutputValue, PhaseTimes,
     ResourceAction, ResourceChange, ResourceCounts, RunDetails, RunFindings, RunOutput, RunSummary,
     Severity,
+};
+pub use self::early_failure::{
+    ELSEWHERE_FOR, EarlyFailure, GIVEN_BACK_AT_MOST, can_be_of_machine, is_given_back,
 };
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
 pub use self::folded_error::folded_error;

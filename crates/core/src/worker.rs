@@ -1,5 +1,7 @@
 //! Workers as they register.
 
+use serde::{Deserialize, Serialize};
+
 use crate::capability::Capabilities;
 use crate::identity::WorkerId;
 use crate::settings::BlockDigests;
@@ -21,4 +23,25 @@ pub struct WorkerRecord {
     pub draining: bool,
     /// Digests of its backend and provider blocks; `None` for an earlier version, which does not report them.
     pub settings: Option<BlockDigests>,
+    /// Why its own check fails; `None` for a healthy worker, and for one of an earlier version.
+    pub problem: Option<WorkerProblem>,
+}
+
+/// The problem of a worker whose own check fails (docs/runs.md#workers-that-cannot-work). Stored as JSON, so members are
+/// only added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerProblem {
+    /// The error of the check, in one line.
+    pub reason: String,
+    /// Whether the worker takes new runs in spite of that, since it is the only one there can be.
+    #[serde(default)]
+    pub takes_runs: bool,
+}
+
+impl WorkerRecord {
+    /// Why the worker takes no new runs although it does not drain.
+    pub fn unable(&self) -> Option<&str> {
+        let problem = self.problem.as_ref().filter(|problem| !problem.takes_runs);
+        problem.map(|problem| &*problem.reason)
+    }
 }

@@ -28,10 +28,10 @@ pub use remote::{
     remote_run_from_wire, remote_run_to_wire, remote_runs_from_wire, remote_runs_to_wire,
 };
 pub use run::{
-    cancel_order_from_wire, cancel_order_to_wire, kind_of_lease, kind_to_wire, kinds_from_wire,
-    known_kinds, lease_epoch, lost_lease_from_wire, lost_lease_to_wire, outcome_from_wire,
-    outcome_to_wire, plan_to_wire, run_id, status_to_wire, timeouts_from_wire, timeouts_to_wire,
-    wait_end_from_wire, wait_end_to_wire,
+    cancel_order_from_wire, cancel_order_to_wire, early_failure_from_wire, early_failure_to_wire,
+    kind_of_lease, kind_to_wire, kinds_from_wire, known_kinds, lease_epoch, lost_lease_from_wire,
+    lost_lease_to_wire, outcome_from_wire, outcome_to_wire, plan_to_wire, run_id, status_to_wire,
+    timeouts_from_wire, timeouts_to_wire, wait_end_from_wire, wait_end_to_wire,
 };
 pub use state::{
     known_state_from_wire, known_state_to_wire, state_decision_from_wire, state_decision_to_wire,

@@ -16,6 +16,7 @@ pub async fn success_is_one_event_and_the_last_applied_input<F: Fixture>() {
     let event = completed.event.clone().expect("success is an event");
     let expected = Completed {
         attempt: 1,
+        given_back: false,
         task: task("a"),
         kind: RunKind::Apply,
         status: RunStatus::Succeeded,

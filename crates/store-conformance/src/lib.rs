@@ -29,6 +29,7 @@ pub mod creation;
 pub mod deletion;
 pub mod destruction;
 pub mod details;
+pub mod early_failures;
 pub mod enqueue;
 pub mod fences;
 pub mod groups;

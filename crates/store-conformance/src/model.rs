@@ -67,6 +67,8 @@ pub struct ModelRun {
     renewed: Duration,
     pub expires: Duration,
     pub due: Duration,
+    /// Until then its last holder does not get it.
+    elsewhere_until: Option<Duration>,
     pub created: Duration,
     pub log: Vec<String>,
 }
@@ -155,6 +157,7 @@ impl Model {
             renewed: Duration::ZERO,
             expires: Duration::ZERO,
             due: self.now + wait,
+            elsewhere_until: None,
             created: self.now,
             log: Vec::new(),
         };

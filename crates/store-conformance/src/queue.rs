@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use cts_core::Requirement;
+use cts_core::runs::RunKind;
 
 use super::Fixture;
 use super::scene::{MICROSECOND, Scene, seconds, spec, task};
-use cts_store::WaitingRuns;
+use cts_store::{EnqueueRequest, WaitingRuns};
 
 async fn waiting<F: Fixture>(scene: &Scene<F>, due_for: Duration) -> Vec<WaitingRuns> {
     let waiting = scene.store().waiting_runs(due_for).await;
@@ -37,6 +38,7 @@ pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
         settings: None,
         requirement: requirement.clone(),
         runs,
+        own_checks: 0,
         oldest: seconds(oldest),
         task: task(name),
     };
@@ -54,6 +56,20 @@ pub async fn runs_that_wait_are_told_by_what_they_require<F: Fixture>() {
         [of(&pinned, 1, 3, "d")]
     );
     assert_eq!(waiting(&scene, seconds(3) + MICROSECOND).await, []);
+}
+
+pub async fn waiting_checks_of_the_leader_are_counted<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b"]).await;
+    scene.queue("a", "1").await;
+    let check = |name| EnqueueRequest {
+        kind: RunKind::Check,
+        ..scene.request(name, "2")
+    };
+    scene.queue_new(check("a")).await;
+    scene.queue_new(check("b")).await;
+    let waiting = waiting(&scene, Duration::ZERO).await;
+    let counts: Vec<_> = waiting.iter().map(|it| (it.runs, it.own_checks)).collect();
+    assert_eq!(counts, [(3, 2)]);
 }
 
 /// Lets an input of the task fail for good.

@@ -270,6 +270,7 @@ impl<F: Fixture> Scene<F> {
             epoch: lease.epoch,
             outcome,
             is_final: false,
+            early_failure: None,
             event: self.event_id(),
             retry_run: self.run_id(),
             jitter: 0.0,

@@ -60,6 +60,17 @@ macro_rules! store_suite {
                 the_newest_attempts_of_a_run_stay,
                 a_run_keeps_its_cause_with_those_that_are_merged,
             }
+            early_failures {
+                an_attempt_of_a_sick_worker_does_not_count_and_another_worker_gets_the_run,
+                a_second_attempt_of_a_sick_worker_counts,
+                sick_workers_give_a_run_back_three_times,
+                a_run_that_fails_early_on_healthy_workers_fails_after_three_attempts,
+                a_run_that_failed_early_on_a_healthy_worker_is_not_given_back,
+                a_requested_run_of_a_sick_worker_goes_on_elsewhere,
+                the_last_worker_waits_two_seconds_for_another_one_that_fits,
+                an_ordinary_failure_prefers_no_other_worker,
+                a_run_whose_lease_is_lost_goes_to_another_worker_first,
+            }
             details {
                 events_have_the_resources_of_their_run,
                 details_come_back_however_an_attempt_ended,
@@ -243,6 +254,7 @@ macro_rules! store_suite {
             }
             queue {
                 runs_that_wait_are_told_by_what_they_require,
+                waiting_checks_of_the_leader_are_counted,
                 a_start_makes_failed_runs_due_once_in_a_while,
                 a_start_leaves_alone_what_is_not_to_be_tried_again,
             }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cts_core::WorkerProblem;
+
 use super::Fixture;
 use super::scene::{Scene, capabilities, seconds, worker_record};
 use cts_store::{WorkerRecord, WorkerState};
@@ -55,6 +57,10 @@ pub async fn a_beat_updates_what_a_worker_says<F: Fixture>() {
         version: odd.to_owned(),
         slots: u32::MAX,
         capabilities: capabilities(&[("tofu", "1"), (odd, odd), ("a", "2"), ("a", "1")], true),
+        problem: Some(WorkerProblem {
+            reason: odd.to_owned(),
+            takes_runs: true,
+        }),
         ..first.clone()
     };
     let nothing = WorkerRecord {

@@ -7,7 +7,7 @@ use cts_core::{Event, EventConfig, LeaseEpoch, RunId};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
-use cts_store_sql::{checks, housekeeping, shrink_limits, tasks, terraform_states};
+use cts_store_sql::{checks, housekeeping, shrink_limits, tasks, terraform_states, workers};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
@@ -148,6 +148,7 @@ async fn applied(
         status: RunStatus::Succeeded,
         failure: None,
         attempt: u32::try_from(attempt).unwrap_or_default(),
+        given_back: false,
         next_due: next_due.map(span),
         tasks_changed: false,
     }))
@@ -250,9 +251,17 @@ async fn write(
             let marks = (*tried, *withheld);
             give_up(transaction, &end, event, (marks, *retry_after), now).await?;
         }
-        AttemptWrites::PutBack { attempts, wait } => {
+        AttemptWrites::PutBack {
+            attempts,
+            wait,
+            elsewhere,
+        } => {
             let due_at = now.saturating_add(span_micros(*wait));
             put_back(transaction, &end, *attempts, (due_at, false), now).await?;
+            if *elsewhere {
+                let c = &mut shared(transaction);
+                workers::prefer_another(c, end.completion, due_at).await?;
+            }
         }
         AttemptWrites::Suspend => {
             put_back(transaction, &end, 0, (SUSPENDED_UNTIL, true), now).await?;

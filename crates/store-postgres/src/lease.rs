@@ -1,6 +1,7 @@
 //! Leases, granted.
 
 use cts_core::LeaseEpoch;
+use cts_core::runs::ELSEWHERE_FOR;
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
 use sqlx::error::DatabaseError;
@@ -74,6 +75,8 @@ async fn try_acquire(
                   WHEN t.active_run IS NOT NULL OR r.cancel_requested_at IS NOT NULL THEN FALSE
                   WHEN r.destroys = 'apply' AND (NOT $12 OR t.destroy_run IS DISTINCT FROM r.id)
                     OR r.destroys = 'plan' AND NOT $13 THEN FALSE
+                  -- Another worker than the last one is preferred, for a moment.
+                  WHEN r.leased_by = $1 AND r.elsewhere_until BETWEEN cts_now() AND cts_now() + $14 THEN FALSE
                   WHEN t.phase NOT IN ('ready', 'creating') AND r.destroys IS DISTINCT FROM 'apply' THEN FALSE
                   WHEN $8 AND NOT r.no_retry OR t.requires_bundle AND NOT $5 THEN FALSE
                   WHEN r.kind = 'plan' AND NOT $6
@@ -164,6 +167,7 @@ async fn try_acquire(
     .bind(claim.checks_settings)
     .bind(claim.kinds.destroys)
     .bind(claim.kinds.destroy_plans)
+    .bind(span_micros(ELSEWHERE_FOR))
     .fetch_all(connection)
     .await
 }

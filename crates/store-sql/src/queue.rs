@@ -110,7 +110,10 @@ pub async fn waiting_runs(
         format!(
             "-- waiting_runs
         SELECT t.requires_driver, t.requires_version, t.requires_bundle, r.settings,
-               count(*) AS runs, {{now}} - min(r.due_at) AS oldest, {name} AS name
+               count(*) AS runs,
+               count(*) FILTER (
+                   WHERE r.kind = 'check' AND r.destroys IS NULL AND r.requested_by IS NULL) AS own_checks,
+               {{now}} - min(r.due_at) AS oldest, {name} AS name
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.status = 'queued' AND r.due_at <= {{now}} - $1
           AND (t.enabled OR r.kind <> 'apply' OR r.requested)
@@ -134,6 +137,7 @@ pub async fn waiting_runs(
             },
             settings: row.integer_if_any("settings")?.map(i64::unsigned_abs),
             runs: row.number("runs")?,
+            own_checks: row.number("own_checks")?,
             oldest: row.span("oldest")?,
             task: row.parse("name")?,
         })

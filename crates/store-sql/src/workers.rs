@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use cts_core::{WorkerId, WorkerRecord};
-use cts_store::cell::encoded;
-use cts_store::{StoreError, WorkerState, decode};
+use cts_core::runs::ELSEWHERE_FOR;
+use cts_core::{Requirement, RunId, WorkerId, WorkerRecord, unschedulable_reason};
+use cts_store::cell::{encoded, span_micros};
+use cts_store::fields::Fields;
+use cts_store::{Completion, LOST_AFTER, StoreError, WorkerState, decode};
 
 use crate::{Connection, flag, sql};
+
+const OPERATION: &str = "look for another worker";
 
 /// Notes that a worker lives. Returns whether it is to drain.
 pub async fn record_heartbeat(
@@ -15,12 +19,14 @@ pub async fn record_heartbeat(
 ) -> Result<bool, StoreError> {
     let settings = worker.settings.as_ref();
     let settings = settings.map(|settings| encoded("encode a worker", settings));
+    let problem = worker.problem.as_ref();
+    let problem = problem.map(|problem| encoded("encode a worker", problem));
     sql(
         "note a worker",
         "-- record_heartbeat
-        INSERT INTO workers (id, host, version, slots, capabilities, draining, settings,
+        INSERT INTO workers (id, host, version, slots, capabilities, draining, settings, problem,
                              created_at, seen_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, {now}, {now})
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now})
         ON CONFLICT (id) DO UPDATE
         SET host = excluded.host,
             version = excluded.version,
@@ -28,6 +34,7 @@ pub async fn record_heartbeat(
             capabilities = excluded.capabilities,
             draining = excluded.draining,
             settings = excluded.settings,
+            problem = excluded.problem,
             seen_at = excluded.seen_at
         RETURNING (draining OR drain_requested) AS value",
     )
@@ -38,6 +45,7 @@ pub async fn record_heartbeat(
     .bind(encoded("encode a worker", &worker.capabilities)?)
     .bind(worker.draining)
     .bind(settings.transpose()?)
+    .bind(problem.transpose()?)
     .one(c, flag)
     .await
 }
@@ -66,7 +74,7 @@ pub async fn all(c: &mut dyn Connection, within: Duration) -> Result<Vec<WorkerS
     sql(
         "list the workers",
         "-- workers; index runs_one_running
-        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.settings, w.created_at,
+        SELECT w.id, w.host, w.version, w.slots, w.capabilities, w.settings, w.problem, w.created_at,
                w.draining OR w.drain_requested AS draining,
                {now} - w.seen_at AS silent_for,
                coalesce(r.running, 0) AS running,
@@ -81,4 +89,60 @@ pub async fn all(c: &mut dyn Connection, within: Duration) -> Result<Vec<WorkerS
     .bind(within)
     .all(c, decode::worker_state)
     .await
+}
+
+/// Lets a run that was put back, and is due at `due_at`, wait for another worker than its last one, for a moment and if
+/// another one could take it now.
+pub async fn prefer_another(
+    c: &mut dyn Connection,
+    end: &Completion,
+    due_at: i64,
+) -> Result<(), StoreError> {
+    if !another_fits(c, end.run, &end.holder).await? {
+        return Ok(());
+    }
+    let preferred = sql(
+        OPERATION,
+        "-- complete: another worker is preferred to leased_by
+        UPDATE runs SET elsewhere_until = $2 WHERE id = $1 AND leased_by = $3 AND leased_epoch = epoch",
+    );
+    let until = due_at.saturating_add(span_micros(ELSEWHERE_FOR));
+    let preferred = preferred.bind(end.run).bind(until).bind(&end.holder);
+    preferred.execute(c).await?;
+    Ok(())
+}
+
+/// Whether another worker than `last`, with a free slot, could take this run now.
+async fn another_fits(
+    c: &mut dyn Connection,
+    run: RunId,
+    last: &WorkerId,
+) -> Result<bool, StoreError> {
+    let needed = sql(
+        OPERATION,
+        "-- complete: what the run needs
+        SELECT r.id, t.requires_driver, t.requires_version, t.requires_bundle,
+               coalesce(
+                   (SELECT s.successor FROM settings_successors s WHERE s.number = r.settings),
+                   r.settings) AS settings
+        FROM runs r JOIN tasks t ON t.name = r.task_name
+        WHERE r.id = $1",
+    );
+    let needed = needed.bind(run).optional(c, |row| {
+        let row = Fields::new(row, OPERATION, "runs").keyed_by_id("id")?;
+        let requirement = Requirement {
+            driver: row.text("requires_driver")?.to_owned(),
+            version: row.text_if_any("requires_version")?.map(str::to_owned),
+            bundle: row.flag("requires_bundle")?,
+        };
+        let settings = row.integer_if_any("settings")?.map(i64::unsigned_abs);
+        Ok((requirement, settings))
+    });
+    let Some((requirement, settings)) = needed.await? else {
+        return Ok(false);
+    };
+    let workers = all(c, LOST_AFTER).await?;
+    let others = workers.iter().filter(|worker| worker.worker.id != *last);
+    let others = others.map(|worker| worker.candidate(settings));
+    Ok(unschedulable_reason(others, &requirement).is_none())
 }

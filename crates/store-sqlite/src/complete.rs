@@ -16,7 +16,9 @@ use crate::logs;
 use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 use crate::settings;
-use cts_store_sql::{cancel, checks, events, housekeeping, shrink_limits, tasks, terraform_states};
+use cts_store_sql::{
+    cancel, checks, events, housekeeping, shrink_limits, tasks, terraform_states, workers,
+};
 
 const ENCODE: &str = "encode the end of an attempt";
 
@@ -114,9 +116,17 @@ async fn end(
                 insert_run(connection, retry, now).await?;
             }
         }
-        AttemptWrites::PutBack { attempts, wait } => {
+        AttemptWrites::PutBack {
+            attempts,
+            wait,
+            elsewhere,
+        } => {
             let due_at = now.saturating_add(span_micros(*wait));
             put_back(connection, &end, *attempts, due_at, now).await?;
+            if *elsewhere {
+                let c = &mut shared(connection, now);
+                workers::prefer_another(c, end.completion, due_at).await?;
+            }
         }
         AttemptWrites::Suspend => {
             put_back(connection, &end, 0, SUSPENDED_UNTIL, now).await?;

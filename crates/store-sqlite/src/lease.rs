@@ -1,6 +1,6 @@
 //! Leases, granted.
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{ELSEWHERE_FOR, RunKind};
 use cts_core::{Capabilities, Delivery, LeaseEpoch};
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
@@ -49,6 +49,7 @@ pub(crate) async fn acquire(
               AND CASE WHEN r.destroys = 'apply' THEN t.destroy_run IS r.id
                   ELSE t.phase IN ('ready', 'creating') END
               AND (r.no_retry OR NOT ?8)
+              AND NOT (r.leased_by IS ?1 AND coalesce(r.elsewhere_until, 0) BETWEEN ?3 AND ?3 + ?14)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
               AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
@@ -90,6 +91,7 @@ pub(crate) async fn acquire(
     .bind(claim.checks_settings)
     .bind(claim.kinds.destroys)
     .bind(claim.kinds.destroy_plans)
+    .bind(span_micros(ELSEWHERE_FOR))
     .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("lease a run"))?;

@@ -1,67 +1,27 @@
 //! The end of an attempt: reads the stored rows and decides what to write. For implementations.
 
+mod completion;
 mod history;
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, AttemptRecord, Plan,
-    ResourceCounts, RunKind, RunPhase, RunStatus, after_attempt, after_lost_lease, ends_cancelled,
-    failure_text, keep_attempt, keep_error,
+    AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, AttemptRecord, EarlyFailure, Plan,
+    RunKind, RunPhase, RunStatus, after_attempt, after_lost_lease, ends_cancelled, failure_text,
+    is_given_back, keep_attempt, keep_error,
 };
 use cts_core::{
-    CheckOutcome, Creation, Destruction, Digest, Event, EventConfig, LeaseEpoch, RunId,
-    TaskAfterRun, TaskName, TaskPhase, WorkerId, task_after_run,
+    CheckOutcome, Creation, Destruction, Digest, Event, EventConfig, RunId, TaskAfterRun, TaskName,
+    TaskPhase, task_after_run,
 };
 
 pub use self::history::attempts;
 use crate::cancel::cancelled_error;
 use crate::cell::Cell;
-use crate::error::{LeaseError, StoreError};
+use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
-use crate::model::{Completed, Completion, ExpiredLeases, FailedAttempts, lost_lease_error};
-
-impl Completion {
-    /// The end of an attempt whose lease has expired, in the form of a completion.
-    pub fn of_lost_lease(
-        (run, epoch): (RunId, LeaseEpoch),
-        holder: &str,
-        ids: &ExpiredLeases,
-    ) -> Self {
-        Self {
-            run,
-            holder: WorkerId::new(holder),
-            epoch,
-            outcome: AttemptOutcome::Interrupted,
-            is_final: false,
-            event: ids.event,
-            retry_run: ids.retry_run,
-            jitter: ids.jitter,
-            log: Vec::new(),
-            details: None,
-            state: None,
-        }
-    }
-
-    /// The resources that the attempt has changed, if its worker reported them.
-    pub fn resources(&self) -> Option<ResourceCounts> {
-        self.details.as_ref()?.summary.resources
-    }
-
-    /// Address of the remote run of the attempt, if it had one.
-    pub fn remote_url(&self) -> Option<String> {
-        self.details.as_ref()?.summary.remote_url.clone()
-    }
-
-    /// The error for a lease that does not exist.
-    pub fn lost(&self) -> LeaseError {
-        LeaseError::Lost {
-            run: self.run,
-            epoch: self.epoch,
-        }
-    }
-}
+use crate::model::{Completed, Completion, FailedAttempts, lost_lease_error};
 
 /// A leased run and its task's columns at the end of an attempt.
 #[derive(Debug)]
@@ -138,16 +98,22 @@ impl Attempt {
         completion: &Completion,
         now: i64,
     ) -> Result<AttemptEnd<'_>, StoreError> {
-        if let Some(error) = completion.outcome.error(self.kind) {
+        // As if the worker had only stopped; the record of the attempt has the error.
+        let outcome = if self.is_given_back(completion) {
+            &AttemptOutcome::Interrupted
+        } else {
+            &completion.outcome
+        };
+        if let Some(error) = outcome.error(self.kind) {
             keep_error(&mut self.errors, error);
         }
-        if ends_cancelled(&completion.outcome, self.kind) {
+        if ends_cancelled(outcome, self.kind) {
             self.note_cancelled();
         }
         // What somebody has ended on the server counts as cancelled. Its own error says so.
-        self.cancelled |= matches!(completion.outcome, AttemptOutcome::Declined(_));
-        let after = after_attempt(&completion.outcome, self.context(completion));
-        let ending = self.ending(&completion.outcome, after);
+        self.cancelled |= matches!(outcome, AttemptOutcome::Declined(_));
+        let after = after_attempt(outcome, self.context(completion));
+        let ending = self.ending(outcome, after);
         self.ended(completion, (after, ending), now)
     }
 
@@ -166,6 +132,11 @@ impl Attempt {
         }
         self.note_cancelled();
         self.ended(completion, (after, AttemptEnding::LeaseLost), now)
+    }
+
+    /// Whether the machine of the worker is at fault, so that the attempt does not count.
+    fn is_given_back(&self, completion: &Completion) -> bool {
+        is_given_back(completion.early_failure, &completion.holder, &self.records)
     }
 
     fn note_cancelled(&mut self) {
@@ -215,6 +186,10 @@ impl Attempt {
             row: &run,
         };
         let now = finished_at.time(now)?;
+        let given_back = self.is_given_back(completion);
+        // So that a worker whose machine is at fault, or that fell silent, does not get the run at once again.
+        let elsewhere = completion.early_failure == Some(EarlyFailure::Machine)
+            || ending == AttemptEnding::LeaseLost;
         let record = self.record(completion, (after, ending), now);
         keep_attempt(&mut self.records, record);
         let (status, writes) = match after {
@@ -232,13 +207,20 @@ impl Attempt {
                 (RunStatus::Failed, writes)
             }
             AfterAttempt::Retry(wait) => {
-                let attempts = self.attempts;
-                (RunStatus::Queued, AttemptWrites::PutBack { attempts, wait })
+                let writes = AttemptWrites::PutBack {
+                    attempts: self.attempts,
+                    wait,
+                    elsewhere,
+                };
+                (RunStatus::Queued, writes)
             }
             AfterAttempt::Requeue => {
-                let attempts = self.attempts.saturating_sub(1);
-                let wait = Duration::ZERO;
-                (RunStatus::Queued, AttemptWrites::PutBack { attempts, wait })
+                let writes = AttemptWrites::PutBack {
+                    attempts: self.attempts.saturating_sub(1),
+                    wait: Duration::ZERO,
+                    elsewhere,
+                };
+                (RunStatus::Queued, writes)
             }
             AfterAttempt::Suspend => (RunStatus::Queued, AttemptWrites::Suspend),
             AfterAttempt::Cancel => (RunStatus::Cancelled, AttemptWrites::Close { plan: None }),
@@ -262,6 +244,7 @@ impl Attempt {
             kind: self.kind,
             input: self.input,
             attempt: self.attempts,
+            given_back,
             errors: self.errors,
             records: self.records,
         })
@@ -307,6 +290,8 @@ pub struct AttemptEnd<'c> {
     pub input: Digest,
     /// Number of the attempt.
     pub attempt: u32,
+    /// The attempt failed because of its worker's machine, and does not count.
+    pub given_back: bool,
     /// Errors of the run's attempts, oldest first.
     pub errors: Vec<String>,
     /// Records of the run's attempts, oldest first; the newest one is of this attempt.
@@ -341,6 +326,8 @@ pub enum AttemptWrites<'c> {
         attempts: u32,
         /// Time until it is due.
         wait: Duration,
+        /// Another worker is preferred, if one fits.
+        elsewhere: bool,
     },
     /// The run goes back to the queue and is not due before its task is deleted once more, which shows that
     /// its destruction is suspended. Once it is due again, it starts with all its attempts.
@@ -379,6 +366,7 @@ impl AttemptEnd<'_> {
                 | AttemptWrites::Close { .. } => None,
             },
             attempt: self.attempt,
+            given_back: self.given_back,
             failure: (self.status != RunStatus::Succeeded).then(|| FailedAttempts {
                 attempt: self.attempt,
                 error: failure_text(&self.errors, self.attempt),

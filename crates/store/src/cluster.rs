@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunKind, RunStatus};
-use cts_core::{Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerId, WorkerRecord};
+use cts_core::{
+    Candidate, Incarnation, LeaderEpoch, Requirement, RunId, TaskName, WorkerId, WorkerRecord,
+};
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +68,31 @@ pub struct WorkerState {
     pub settings: Vec<u64>,
 }
 
+/// A worker that was silent for so long counts as lost. Its leases expire by their own time.
+pub const LOST_AFTER: Duration = Duration::from_secs(15);
+
+impl WorkerState {
+    /// Whether the worker lives and takes new runs.
+    pub fn takes_runs(&self) -> bool {
+        self.silent_for < LOST_AFTER && !self.worker.draining && self.worker.unable().is_none()
+    }
+
+    /// The worker, reduced to the properties that decide whether it takes a run with these settings.
+    pub fn candidate(&self, settings: Option<u64>) -> Candidate<'_> {
+        // An earlier version, which does not report its settings, takes any run.
+        let checks = self.worker.settings.is_some();
+        Candidate {
+            capabilities: &self.worker.capabilities,
+            lost: self.silent_for >= LOST_AFTER,
+            draining: self.worker.draining,
+            unable: self.worker.unable(),
+            has_settings: settings.is_none_or(|number| !checks || self.settings.contains(&number)),
+            slots: self.worker.slots,
+            running: self.running,
+        }
+    }
+}
+
 /// How much work waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepth {
@@ -88,6 +115,8 @@ pub struct WaitingRuns {
     pub settings: Option<u64>,
     /// Number of these runs.
     pub runs: u64,
+    /// Those of them that are checks which no caller has requested, but a leader.
+    pub own_checks: u64,
     /// How long the oldest of them has been due.
     pub oldest: Duration,
     /// The task of the oldest.

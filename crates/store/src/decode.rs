@@ -173,6 +173,7 @@ pub fn worker_state(row: &dyn Columns) -> Result<WorkerState, StoreError> {
             capabilities: row.json("capabilities")?,
             draining: row.flag("draining")?,
             settings: row.json_if_any("settings")?,
+            problem: row.json_if_any("problem")?,
         },
         since: row.time("created_at")?,
         silent_for: Duration::from_micros(silent_for),

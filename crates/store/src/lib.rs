@@ -36,7 +36,8 @@ pub use access_store::{AccessStore, NewStoredToken, StoredRecord, StoredToken};
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{
-    Hint, HintStream, Leadership, Member, MemberState, QueueDepth, WaitingRuns, WorkerState,
+    Hint, HintStream, LOST_AFTER, Leadership, Member, MemberState, QueueDepth, WaitingRuns,
+    WorkerState,
 };
 pub use configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind, RunKinds,
+    AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind, RunKinds,
     RunPhase, RunStatus, failure_text,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
@@ -150,6 +150,8 @@ pub struct Completion {
     pub outcome: AttemptOutcome,
     /// Whether a further attempt at an apply would fail in the same way, so that none is made.
     pub is_final: bool,
+    /// The side that is at fault if the attempt failed before Terraform had started.
+    pub early_failure: Option<EarlyFailure>,
     /// Id of the event, if the run ends with one.
     pub event: EventId,
     /// Id of a run that tries a failed input again, if one is needed.
@@ -179,6 +181,8 @@ pub struct Completed {
     pub failure: Option<FailedAttempts>,
     /// Number of the attempt.
     pub attempt: u32,
+    /// The attempt failed because of its worker's machine, and does not count.
+    pub given_back: bool,
     /// Time until this task's next queued run is due, if it has one.
     pub next_due: Option<Duration>,
     /// Whether this created, discarded or removed the task.

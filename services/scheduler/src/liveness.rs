@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
+pub(crate) use cts_store::LOST_AFTER as LOST;
 use cts_store::WorkerState;
-
-/// A worker that was silent for so long counts as lost. Its leases expire by their own time.
-pub(crate) const LOST: Duration = Duration::from_secs(15);
 
 /// How long lost workers are listed.
 pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use cts_bundle::UnpackedBundle;
 use cts_core::hidden;
-use cts_core::runs::{AttemptOutcome, RunKind};
+use cts_core::runs::{AttemptOutcome, EarlyFailure, RunKind};
 use cts_core::{FAKE_SYNC, ProviderBlock, RunInput, TaskDefinition};
 use cts_terraform::{
     OrphanError, OutputSink, RenderSettings, Report, StopSignal, TaskDirectory, stop_orphans,
@@ -54,6 +54,7 @@ pub(crate) async fn attempt(
     let mut findings = None;
     let mut is_final = false;
     let mut code = None;
+    let mut early_failure = None;
     let outcome = match try_attempt(shared, run, output, order.clone(), &mut findings).await {
         // A command that succeeds in spite of the interrupt has done everything.
         Ok(outcome) => outcome,
@@ -67,6 +68,11 @@ pub(crate) async fn attempt(
         }
         Err(error) => {
             code = Some(error.code());
+            early_failure = match error.machine_suspected() {
+                Some(true) => Some(shared.health.judge(shared).await),
+                Some(false) => Some(EarlyFailure::Run),
+                None => None,
+            };
             is_final = match &error {
                 AttemptError::Remote(error) => error.is_final(),
                 AttemptError::Terraform(error) => error.is_final(),
@@ -100,6 +106,7 @@ pub(crate) async fn attempt(
     Ended {
         outcome,
         is_final,
+        early_failure,
         details,
         state: findings.and_then(|findings| findings.state),
     }

@@ -11,6 +11,7 @@ mod attempt;
 mod attempt_spans;
 mod calls;
 mod gate;
+mod health;
 mod journal;
 mod lease;
 mod metrics;

@@ -131,7 +131,7 @@ type Gauge = (
 
 /// Declares the metrics that are read from the worker when they are observed.
 pub(crate) fn observe(meter: &Meter, shared: &Weak<Shared>) {
-    let gauges: [Gauge; 3] = [
+    let gauges: [Gauge; 4] = [
         (
             "cts.worker.slots",
             "{slot}",
@@ -143,6 +143,12 @@ pub(crate) fn observe(meter: &Meter, shared: &Weak<Shared>) {
             "{slot}",
             "Slots of this worker that have a run.",
             |shared| Some(shared.slots.busy()),
+        ),
+        (
+            "cts.worker.healthy",
+            "{worker}",
+            "1 while the own check of this worker succeeds, else 0: then the worker takes no new runs.",
+            |shared| Some((!shared.health.has_problem()).into()),
         ),
         (
             "cts.worker.working_directory.free",

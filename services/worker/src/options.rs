@@ -32,6 +32,8 @@ pub struct Options {
     /// Whether the worker keeps a journal in that directory, by which it vouches for tasks after a failover
     /// of the database.
     pub keeps_journal: bool,
+    /// Whether no other worker can have the runs of this one: it takes runs also while its own check fails.
+    pub is_alone: bool,
     /// The environment of cts that Terraform inherits.
     pub environment: InheritedEnvironment,
     /// Environment by which Terraform exports spans of its own; empty if it is not to.

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::gate::ApprovalGate;
+use crate::health::Health;
 use crate::journal::Journal;
 use crate::lease::log_lines::FailedRuns;
 use crate::metrics::Metrics;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) handlers: Handlers,
     pub(crate) gate: Option<Arc<dyn ApprovalGate>>,
     pub(crate) slots: Slots,
+    pub(crate) health: Health,
     pub(crate) redactors: Redactors,
     /// Directories in which no earlier process can be at work any more.
     pub(crate) adopted: Mutex<HashSet<TaskDirectory>>,
@@ -67,11 +69,17 @@ impl Shared {
         lock.lock_owned().await
     }
 
-    /// Waits for a slot, and then until a guard runs.
+    /// Waits for a slot of a worker that takes runs, and then until a guard runs.
     pub(crate) async fn free_slot(&self) -> Result<Slot, AcquireError> {
-        let slot = self.slots.take().await?;
-        self.guarded().await;
-        Ok(slot)
+        loop {
+            self.health.able().await;
+            let slot = self.slots.take().await?;
+            self.guarded().await;
+            // A slot is not kept from a run that has waited.
+            if self.health.takes_runs() {
+                return Ok(slot);
+            }
+        }
     }
 
     /// Waits until a guard runs, if one is wanted: without it no run is to be taken.

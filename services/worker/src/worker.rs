@@ -21,6 +21,7 @@ use crate::calls::inputs::Contents;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::calls::{RETRIES, is_outage};
+use crate::health::Health;
 use crate::journal::Journal;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::log_lines::FailedRuns;
@@ -83,6 +84,7 @@ impl Worker {
         let shared = Shared {
             journal,
             slots: Slots::new(options.record.slots),
+            health: Health::new(),
             gate,
             options,
             scheduler,
@@ -116,7 +118,8 @@ impl Worker {
         };
         let house = ended.run_until_cancelled(forget_bundles(&self.shared));
         let token = ended.run_until_cancelled(keep_token(&self.shared));
-        tokio::join!(heartbeats, work, house, token);
+        let health = ended.run_until_cancelled(self.shared.health.keep(&self.shared));
+        tokio::join!(heartbeats, work, house, token, health);
         Ok(())
     }
 
@@ -191,6 +194,14 @@ async fn forget_bundles(shared: &Shared) -> Infallible {
     }
 }
 
+/// Returns when a slot that waits for a run is wanted by one that has waited, or the worker takes no new runs.
+async fn no_longer_wanted(shared: &Shared) {
+    tokio::select! {
+        () = shared.slots.wanted() => {}
+        () = shared.health.unable() => {}
+    }
+}
+
 /// Takes runs for one slot after the other, until the worker drains.
 async fn take_runs(
     shared: Arc<Shared>,
@@ -212,7 +223,7 @@ async fn take_runs(
         let answer = tokio::select! {
             biased;
             answer = &mut call => answer,
-            () = shared.slots.wanted() => {
+            () = no_longer_wanted(&shared) => {
                 // A run that was granted at this moment is given back.
                 shared.requests.unanswered(request, Instant::now());
                 continue;

@@ -99,6 +99,7 @@ fn applied(lease: &Lease) -> Completion {
         epoch: lease.epoch,
         outcome: AttemptOutcome::Applied,
         is_final: false,
+        early_failure: None,
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: RunId::from_uuid(Uuid::now_v7()),
         jitter: 0.0,

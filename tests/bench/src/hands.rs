@@ -97,6 +97,7 @@ pub(crate) fn worker(id: String, slots: u32) -> Worker {
         capabilities: Some(capabilities()),
         draining: false,
         settings: None,
+        problem: None,
     }
 }
 

@@ -30,6 +30,7 @@ mod rolling_restart;
 mod scale_out;
 mod scene;
 mod settings;
+mod sick_workers;
 mod stand_in;
 mod standstill;
 mod takeover;

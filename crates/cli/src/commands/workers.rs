@@ -140,19 +140,22 @@ fn summary(state: WorkerState) -> OverviewWorker {
         other_settings: state.other_settings,
         silent_for: state.silent_for,
         since: state.since,
+        problem: worker.problem.unwrap_or_default().reason,
     }
 }
 
-/// Its condition, with the blocks for which it gets no runs.
-fn with_differences(worker: &OverviewWorker) -> String {
-    let condition = worker.condition().word();
-    if worker.other_settings.is_empty() {
-        return condition;
+/// Its condition, with the blocks for which it gets no runs, and the error of its own check.
+fn with_problems(worker: &OverviewWorker) -> String {
+    let mut text = worker.condition().word();
+    if !worker.other_settings.is_empty() {
+        text.push_str(", not in force: ");
+        text.push_str(&worker.other_settings.join(", "));
     }
-    format!(
-        "{condition}, not in force: {}",
-        worker.other_settings.join(", ")
-    )
+    if !worker.problem.is_empty() {
+        text.push_str(", own check fails: ");
+        text.push_str(&worker.problem);
+    }
+    text
 }
 
 fn seconds(duration: Option<&prost_types::Duration>) -> u64 {
@@ -165,7 +168,7 @@ pub(crate) fn table(workers: &[OverviewWorker], queue: &GetQueueResponse) -> Str
         [
             worker.host.clone(),
             worker.id.clone(),
-            with_differences(worker),
+            with_problems(worker),
             format!("{}/{}", worker.running, worker.slots),
             worker.engines.join(", "),
             format!("{} s ago", seconds(worker.silent_for.as_ref())),
@@ -198,6 +201,7 @@ pub(crate) fn document(workers: &[OverviewWorker], queue: &GetQueueResponse) -> 
                 "slots": worker.slots,
                 "engines": worker.engines,
                 "other_settings": worker.other_settings,
+                "problem": worker.problem,
                 "silent_for_seconds": seconds(worker.silent_for.as_ref()),
                 "since": since.map(|at| at.to_rfc3339()),
             })

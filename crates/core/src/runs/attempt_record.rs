@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::details::{PhaseTimes, millis};
+use super::early_failure::EarlyFailure;
 use super::errors::shortened;
 use super::run_phase::{self, RunPhase};
 use crate::identity::{LeaseEpoch, WorkerId};
@@ -31,7 +32,7 @@ pub enum AttemptEnding {
     Cancelled,
     /// The attempt waited for something outside of cts until a newer input, or a change of the task, replaced it.
     Replaced,
-    /// The worker stopped or drained, and gave the run back. Such an attempt does not count.
+    /// The worker stopped or drained, or its machine was at fault, and gave the run back. Such an attempt does not count.
     Released,
     /// The worker fell silent, and its lease was taken back.
     LeaseLost,
@@ -65,6 +66,9 @@ pub struct AttemptRecord {
     /// Its error, shortened; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// The side that was at fault if it failed before Terraform had started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_failure: Option<EarlyFailure>,
     /// How long its phases took, as its worker reported; a worker that fell silent reported none.
     #[serde(default)]
     pub phases: PhaseTimes,
@@ -120,6 +124,7 @@ mod tests {
             ended_at: DateTime::from_timestamp_micros(1_770_110_150_000_003),
             ending: AttemptEnding::LeaseLost,
             error: String::new(),
+            early_failure: Some(EarlyFailure::Machine),
             phases: PhaseTimes {
                 init: Some(Duration::from_millis(1_200)),
                 ..PhaseTimes::default()
@@ -155,6 +160,7 @@ mod tests {
         let mut later = stored;
         later["ending"] = "swallowed".into();
         later["phase"] = "dream".into();
+        later["early_failure"] = "moon".into();
         later["colour"] = "red".into();
         let read: AttemptRecord = serde_json::from_value(later).unwrap();
         assert_eq!((read.ending, read.phase), (AttemptEnding::Unknown, None));

@@ -306,6 +306,11 @@ pub struct OverviewWorker {
         skip_serializing_if = "crate::json::time::is_absent"
     )]
     pub since: ::core::option::Option<::prost_types::Timestamp>,
+    /// Why its own check fails, so that it takes no new runs unless it is the only worker there can be; empty for a healthy
+    /// one.
+    #[prost(string, tag = "11")]
+    #[serde(skip_serializing_if = "crate::json::is_empty")]
+    pub problem: ::prost::alloc::string::String,
 }
 /// The data of Consul that tasks are made of, as far as the leader has noted it.
 #[derive(::serde::Serialize, ::serde::Deserialize)]

@@ -758,6 +758,10 @@ pub struct Failed {
     /// On the server of the workspace, something other than cts has ended the run: it ends as if it were cancelled.
     #[prost(bool, tag = "3")]
     pub is_declined: bool,
+    /// The side that is at fault if the attempt failed before Terraform had started; not set if it failed later, and by an
+    /// earlier version.
+    #[prost(enumeration = "EarlyFailure", tag = "4")]
+    pub early_failure: i32,
 }
 /// Terraform has planned the changes of an apply.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
@@ -1358,6 +1362,40 @@ impl DiagnosticSeverity {
             "DIAGNOSTIC_SEVERITY_UNSPECIFIED" => Some(Self::Unspecified),
             "DIAGNOSTIC_SEVERITY_ERROR" => Some(Self::Error),
             "DIAGNOSTIC_SEVERITY_WARNING" => Some(Self::Warning),
+            _ => None,
+        }
+    }
+}
+/// Sides that are at fault if an attempt fails before Terraform has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum EarlyFailure {
+    /// Not set.
+    Unspecified = 0,
+    /// The run, or a service that it needs. The attempt counts.
+    Run = 1,
+    /// The machine of the worker, whose own check fails, too: the run goes back to the queue, and the attempt does not
+    /// count, within limits.
+    Machine = 2,
+}
+impl EarlyFailure {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "EARLY_FAILURE_UNSPECIFIED",
+            Self::Run => "EARLY_FAILURE_RUN",
+            Self::Machine => "EARLY_FAILURE_MACHINE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EARLY_FAILURE_UNSPECIFIED" => Some(Self::Unspecified),
+            "EARLY_FAILURE_RUN" => Some(Self::Run),
+            "EARLY_FAILURE_MACHINE" => Some(Self::Machine),
             _ => None,
         }
     }

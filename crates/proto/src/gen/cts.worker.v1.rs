@@ -43,6 +43,19 @@ pub struct Worker {
     /// Digests of its backend and provider blocks; absent for an earlier version, which does not report them.
     #[prost(message, optional, tag = "7")]
     pub settings: ::core::option::Option<WorkerSettings>,
+    /// Why its own check fails; absent for a healthy worker, and for an earlier version.
+    #[prost(message, optional, tag = "8")]
+    pub problem: ::core::option::Option<WorkerProblem>,
+}
+/// The problem of a worker whose own check fails.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WorkerProblem {
+    /// The error of the check, in one line.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// The worker takes new runs in spite of that, since it is the only one there can be.
+    #[prost(bool, tag = "2")]
+    pub takes_runs: bool,
 }
 /// Digests of the backend and provider blocks of a worker, by which schedulers see whether workers have the same ones.
 #[derive(Clone, PartialEq, ::prost::Message)]

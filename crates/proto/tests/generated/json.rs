@@ -74,7 +74,7 @@ const RENAMED: [(&str, &str); 11] = [
 ];
 
 /// Members that are left out while they are empty or 0.
-const LEFT_OUT: [&str; 43] = [
+const LEFT_OUT: [&str; 44] = [
     "cts.access.v1.AuditRecord.address",
     "cts.access.v1.AuditRecord.arguments",
     "cts.access.v1.AuditRecord.issuer",
@@ -83,6 +83,7 @@ const LEFT_OUT: [&str; 43] = [
     "cts.cluster.v1.ObservedData.reason",
     "cts.cluster.v1.OverviewWatcher.reason",
     "cts.cluster.v1.OverviewWatcher.socket",
+    "cts.cluster.v1.OverviewWorker.problem",
     "cts.cluster.v1.Problem.task_name",
     "cts.run.v1.AttemptRecord.error",
     "cts.run.v1.AttemptRecord.phase",

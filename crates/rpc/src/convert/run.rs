@@ -1,6 +1,8 @@
 //! Runs and leases.
 
-use cts_core::runs::{AttemptOutcome, CancelOrder, Plan, RunKind, RunKinds, RunStatus, WaitEnd};
+use cts_core::runs::{
+    AttemptOutcome, CancelOrder, EarlyFailure, Plan, RunKind, RunKinds, RunStatus, WaitEnd,
+};
 use cts_core::{LeaseEpoch, LostLease, RunId, TaskTimeouts, WorkerId};
 use cts_proto::run::v1 as proto;
 
@@ -156,14 +158,34 @@ pub fn outcome_to_wire(outcome: AttemptOutcome) -> proto::complete_run_request::
             error,
             is_final: false,
             is_declined: false,
+            early_failure: proto::EarlyFailure::Unspecified.into(),
         }),
         // A scheduler of an earlier version knows it as a failure.
         AttemptOutcome::Declined(error) => Outcome::Failed(proto::Failed {
             error,
             is_final: true,
             is_declined: true,
+            early_failure: proto::EarlyFailure::Unspecified.into(),
         }),
         AttemptOutcome::Interrupted => Outcome::Interrupted(proto::Interrupted {}),
+    }
+}
+
+/// The side that is at fault for the wire.
+pub fn early_failure_to_wire(failure: Option<EarlyFailure>) -> proto::EarlyFailure {
+    match failure {
+        None => proto::EarlyFailure::Unspecified,
+        Some(EarlyFailure::Run) => proto::EarlyFailure::Run,
+        Some(EarlyFailure::Machine) => proto::EarlyFailure::Machine,
+    }
+}
+
+/// The side that is at fault from the wire. So counts the run for a side that only a later version knows.
+pub fn early_failure_from_wire(failure: i32) -> Option<EarlyFailure> {
+    match proto::EarlyFailure::try_from(failure) {
+        Ok(proto::EarlyFailure::Unspecified) => None,
+        Ok(proto::EarlyFailure::Machine) => Some(EarlyFailure::Machine),
+        Ok(proto::EarlyFailure::Run) | Err(_) => Some(EarlyFailure::Run),
     }
 }
 
@@ -210,6 +232,12 @@ mod tests {
             );
         }
         assert!(outcome_from_wire(None).is_err());
+        for failure in [None, Some(EarlyFailure::Run), Some(EarlyFailure::Machine)] {
+            let wire = early_failure_to_wire(failure).into();
+            assert_eq!(early_failure_from_wire(wire), failure);
+        }
+        let newer = early_failure_from_wire(77);
+        assert_eq!(newer, Some(EarlyFailure::Run), "a newer one");
     }
 
     #[test]

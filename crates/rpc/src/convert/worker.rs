@@ -1,11 +1,14 @@
 //! Workers and what they can do.
 
 use cts_core::settings::{BlockDigests, KeyId};
-use cts_core::{Capabilities, Engine, WorkerId, WorkerRecord};
+use cts_core::{Capabilities, Engine, WorkerId, WorkerProblem, WorkerRecord, excerpt};
 use cts_proto::worker::v1 as proto;
 
 use super::macros::same_fields;
 use super::{ConversionError, invalid};
+
+/// Characters of the reason of a problem.
+const REASON_LENGTH: usize = 500;
 
 same_fields!(
     Engine,
@@ -24,6 +27,7 @@ pub fn worker_to_wire(worker: WorkerRecord) -> proto::Worker {
         capabilities: Some(capabilities_to_wire(&worker.capabilities)),
         draining: worker.draining,
         settings: worker.settings.map(settings_to_wire),
+        problem: worker.problem.map(problem_to_wire),
     }
 }
 
@@ -56,6 +60,20 @@ fn settings_from_wire(settings: proto::WorkerSettings) -> Result<BlockDigests, C
     keys.collect()
 }
 
+fn problem_to_wire(problem: WorkerProblem) -> proto::WorkerProblem {
+    proto::WorkerProblem {
+        reason: problem.reason,
+        takes_runs: problem.takes_runs,
+    }
+}
+
+fn problem_from_wire(problem: &proto::WorkerProblem) -> WorkerProblem {
+    WorkerProblem {
+        reason: excerpt(&problem.reason, REASON_LENGTH),
+        takes_runs: problem.takes_runs,
+    }
+}
+
 /// Converts a worker from the wire. A worker must name itself.
 pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, ConversionError> {
     let worker = worker.ok_or(ConversionError::Missing {
@@ -72,6 +90,7 @@ pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, C
         capabilities: capabilities_from_wire(worker.capabilities),
         draining: worker.draining,
         settings: worker.settings.map(settings_from_wire).transpose()?,
+        problem: worker.problem.as_ref().map(problem_from_wire),
     })
 }
 

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptOutcome, RunKind, RunStatus, after_attempt,
+    AfterAttempt, AttemptContext, AttemptOutcome, ELSEWHERE_FOR, RunKind, RunStatus, after_attempt,
     after_lost_lease, ends_cancelled, failure_text, keep_error,
 };
-use cts_core::{Destruction, LeaseEpoch, TaskAfterRun, TaskPhase, WorkerId, task_after_run};
+use cts_core::{Destruction, LeaseEpoch, RunId, TaskAfterRun, TaskPhase, WorkerId, task_after_run};
 
 use super::{Model, ModelCompleted, ModelEvent, ModelRun};
+use crate::scene::worker_record;
 use cts_store::cancel::{CUT_OFF, cancelled_error};
-use cts_store::{Completion, ExpiredLeases, Requeued, lost_lease_error};
+use cts_store::{Completion, ExpiredLeases, LOST_AFTER, Requeued, lost_lease_error};
 
 impl Model {
     pub fn complete(&mut self, completion: &Completion) -> Option<ModelCompleted> {
@@ -137,6 +138,28 @@ impl Model {
         })
     }
 
+    /// Lets a run that was put back wait for another worker, if one fits.
+    fn prefer_another(&mut self, id: RunId, holder: &WorkerId) {
+        let run = &self.runs[&id];
+        let requirement = &self
+            .tasks
+            .get(&run.task)
+            .map(|task| &task.stored.spec.requirement);
+        let fits = requirement
+            .is_some_and(|needed| worker_record("").capabilities.can_run(needed).is_ok());
+        let others = self.workers(LOST_AFTER);
+        let another = others.iter().any(|(id, silence, draining, running)| {
+            id != holder.as_str()
+                && *silence < LOST_AFTER
+                && !draining
+                && *running < worker_record("").slots
+        });
+        let run = self.runs.get_mut(&id).expect("it is there");
+        if run.status == RunStatus::Queued && fits && another {
+            run.elsewhere_until = Some(run.due + ELSEWHERE_FOR);
+        }
+    }
+
     /// By id of the run.
     pub fn lose_expired(&mut self, each: &[ExpiredLeases]) -> Vec<Requeued> {
         let lost = self.runs.iter();
@@ -153,6 +176,7 @@ impl Model {
                 epoch: LeaseEpoch::new(run.epoch),
                 outcome: AttemptOutcome::Interrupted,
                 is_final: false,
+                early_failure: None,
                 event: ids.event,
                 retry_run: ids.retry_run,
                 jitter: ids.jitter,
@@ -172,6 +196,7 @@ impl Model {
             let (task, kind) = (run.task.clone(), run.kind);
             let holder = WorkerId::new(&run.holder);
             let ended = self.end_attempt(run, context, after, &completion);
+            self.prefer_another(id, &holder);
             taken.push(Requeued {
                 run: id,
                 task,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cts_core::runs::{RunKind, RunStatus};
+use cts_core::runs::{ELSEWHERE_FOR, RunKind, RunStatus};
 use cts_core::state::StateRecord;
 use cts_core::{DeliveryAttempt, LeaseEpoch, RunId, WorkerId};
 
@@ -39,6 +39,12 @@ impl Model {
         !run.kind.applies() || run.requested || enabled
     }
 
+    /// Whether another worker than its last holder is preferred.
+    fn goes_elsewhere(&self, run: &ModelRun) -> bool {
+        let until = run.elsewhere_until;
+        until.is_some_and(|until| (self.now..=self.now + ELSEWHERE_FOR).contains(&until))
+    }
+
     pub fn next_due(&self) -> Option<Duration> {
         let first = self.waiting().min();
         first.map(|(due, _)| due.saturating_sub(self.now))
@@ -66,7 +72,8 @@ impl Model {
             let run = &self.runs[id];
             let spec = &self.tasks[&run.task].stored.spec;
             let claimed = claim.kinds.has(run.kind) && (run.no_retry || !claim.only_requested);
-            claimed && claim.capabilities.can_run(&spec.requirement).is_ok()
+            let elsewhere = run.holder == claim.worker.as_str() && self.goes_elsewhere(run);
+            claimed && !elsewhere && claim.capabilities.can_run(&spec.requirement).is_ok()
         };
         let due = self.waiting().filter(|(due, _)| *due <= self.now);
         let (_, id) = due.filter(|(_, id)| fits(id)).min()?;

@@ -172,6 +172,7 @@ pub fn worker_record(id: &str) -> WorkerRecord {
         capabilities: claim().capabilities,
         draining: false,
         settings: None,
+        problem: None,
     }
 }
 

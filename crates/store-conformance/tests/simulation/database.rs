@@ -246,6 +246,7 @@ impl Database {
             epoch: lease.epoch,
             outcome,
             is_final: false,
+            early_failure: None,
             event: ids.event,
             retry_run: ids.retry_run,
             jitter: ids.jitter,

@@ -69,6 +69,7 @@ pub(crate) fn applied(lease: &Lease) -> Completion {
         epoch: lease.epoch,
         outcome: AttemptOutcome::Applied,
         is_final: false,
+        early_failure: None,
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: RunId::from_uuid(Uuid::now_v7()),
         jitter: 0.0,

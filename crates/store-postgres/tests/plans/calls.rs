@@ -61,6 +61,7 @@ fn completion(lease: &Lease, outcome: AttemptOutcome) -> Completion {
         epoch: lease.epoch,
         outcome,
         is_final: false,
+        early_failure: None,
         event: EventId::from_uuid(Uuid::now_v7()),
         retry_run: run_id(),
         jitter: 0.5,

@@ -43,6 +43,7 @@ impl Attempt {
             ended_at: Some(now),
             ending,
             error: String::new(),
+            early_failure: completion.early_failure,
             phases: details.map(|it| it.summary.phases).unwrap_or_default(),
             phase: self
                 .run_phase
@@ -104,6 +105,7 @@ fn newest(row: &Fields<'_>, epoch: LeaseEpoch) -> Result<Option<AttemptRecord>, 
         ended_at: row.time_if_any("finished_at")?.filter(|_| !is_running),
         ending,
         error: String::new(),
+        early_failure: None,
         // While a run is running, its summary is the one of an earlier attempt.
         phases: match summary {
             Some(summary) if !is_running => summary.phases,

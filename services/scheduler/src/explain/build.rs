@@ -19,7 +19,6 @@ use super::known::{DecisionKind, Known, KnownDecision, Written};
 use super::stuck::stuck_destructions;
 use super::views::{told_problems, unreadable_text, view};
 use crate::grpc::wire::run_to_wire;
-use crate::leader::unschedulable::candidate;
 use crate::liveness::FORGOTTEN_AFTER;
 
 /// Characters of a run's error that are quoted.
@@ -104,7 +103,7 @@ pub(crate) async fn explain(
     let in_force = in_force.map(|known| known.number);
     let stuck = stuck_destructions(store).await?.remove(name);
     let workers = store.workers(FORGOTTEN_AFTER).await?;
-    let candidates = workers.iter().map(|worker| candidate(worker, in_force));
+    let candidates = workers.iter().map(|worker| worker.candidate(in_force));
     let no_worker = unschedulable_reason(candidates, &task.spec.requirement);
     let no_worker = no_worker.map(|reason| reason.to_string());
     // Read after the store: a run that was due when it was read must not seem to wait.
@@ -367,7 +366,7 @@ impl Facts {
             return;
         }
         let workers = self.workers.iter();
-        let workers = workers.map(|worker| candidate(worker, self.settings));
+        let workers = workers.map(|worker| worker.candidate(self.settings));
         if let Some(reason) = unschedulable_reason(workers, &self.task.spec.requirement) {
             let kind = if reason.ends_by_itself() {
                 ObstacleKind::NoFreeSlot

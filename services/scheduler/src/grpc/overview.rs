@@ -102,6 +102,11 @@ fn worker(state: WorkerState, other_settings: Vec<String>) -> proto::OverviewWor
         other_settings,
         silent_for: Some(convert::duration_to_wire(state.silent_for)),
         since: Some(convert::timestamp_to_wire(state.since)),
+        problem: state
+            .worker
+            .problem
+            .map(|problem| problem.reason)
+            .unwrap_or_default(),
     }
 }
 
@@ -163,7 +168,15 @@ fn of_cluster(
                 "worker {} on {} has been silent for {silent} s",
                 worker.id, worker.host
             ));
-        } else if !worker.other_settings.is_empty() {
+            continue;
+        }
+        if !worker.problem.is_empty() {
+            texts.push(format!(
+                "the own check of worker {} on {} fails: {}",
+                worker.id, worker.host, worker.problem
+            ));
+        }
+        if !worker.other_settings.is_empty() {
             texts.push(format!(
                 "worker {} on {} has other blocks than those in force: {}",
                 worker.id,

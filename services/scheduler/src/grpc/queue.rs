@@ -5,7 +5,6 @@ use cts_rpc::convert;
 use cts_store::{Store, StoreError, WorkerState};
 
 use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
-use crate::liveness::is_lost;
 
 /// Reads the queue, which these workers work on.
 pub(super) async fn queue(
@@ -24,7 +23,7 @@ pub(super) async fn queue(
     });
     let slots = workers
         .iter()
-        .filter(|worker| !is_lost(worker) && !worker.worker.draining)
+        .filter(|worker| worker.takes_runs())
         .map(|worker| u64::from(worker.worker.slots))
         .sum();
     Ok(proto::GetQueueResponse {

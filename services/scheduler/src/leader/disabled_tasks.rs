@@ -12,6 +12,8 @@ use cts_core::{
 #[derive(Debug, Default)]
 pub(crate) struct DisabledTasks {
     tasks: BTreeMap<TaskName, DisabledTask>,
+    /// A check that gives way no more has ended, and another one of that kind waits for a moment without due runs.
+    rests: bool,
 }
 
 #[derive(Debug)]
@@ -29,7 +31,12 @@ struct DisabledTask {
     assumed: Option<Digest>,
     /// The outcome is logged.
     tells: bool,
+    /// How often its check has given way to another run.
+    interruptions: u32,
 }
+
+/// A check gives way so often to runs that are due; then it runs to its end.
+const INTERRUPTIONS: u32 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -42,6 +49,8 @@ enum State {
         run: RunId,
         /// It was requested in this term, for this.
         own: bool,
+        /// It is to give way to another run.
+        gives_way: bool,
     },
     /// Nothing more is done for it, until something changes.
     Ready,
@@ -58,6 +67,15 @@ pub(crate) enum Since {
     Disabled,
 }
 
+/// Room for checks at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// How many more checks may begin.
+    pub(crate) checks: usize,
+    /// No run is due that waits for a slot.
+    pub(crate) calm: bool,
+}
+
 /// Next step for a task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -68,6 +86,11 @@ pub(crate) enum Step {
 }
 
 impl DisabledTask {
+    /// Whether its check gives way to runs that are due.
+    const fn yields(&self) -> bool {
+        self.interruptions < INTERRUPTIONS
+    }
+
     fn is_of(&self, task: &TaskSpec) -> bool {
         *self.definition == task.definition && self.engine == task.requirement
     }
@@ -89,6 +112,7 @@ impl DisabledTasks {
             was_enabled: since == Since::Disabled,
             assumed: None,
             tells: since == Since::Start,
+            interruptions: 0,
         };
         self.tasks.insert(task.name().clone(), disabled);
     }
@@ -138,6 +162,8 @@ impl DisabledTasks {
             State::Checked { run, .. } => {
                 let check = check.filter(|check| check.run == run)?;
                 let outcome = check.outcome.clone()?;
+                self.rests |= !task.yields();
+                task.interruptions = 0;
                 task.state = State::Ready;
                 task.check = Some(check);
                 std::mem::take(&mut task.tells).then_some(outcome)
@@ -158,26 +184,83 @@ impl DisabledTasks {
         checked.collect()
     }
 
+    /// Checks that are queued or running and give way to runs that are due, unless they do already.
+    pub(crate) fn yielding(&self) -> Vec<(TaskName, RunId)> {
+        let yielding = self.tasks.iter().filter(|(_name, task)| task.yields());
+        let yielding = yielding.filter_map(|(name, task)| match task.state {
+            State::Checked {
+                run,
+                gives_way: false,
+                ..
+            } => Some((name.clone(), run)),
+            _ => None,
+        });
+        yielding.collect()
+    }
+
+    /// How many running checks are about to give way.
+    pub(crate) fn giving_way(&self) -> usize {
+        let tasks = self.tasks.values().map(|task| task.state);
+        tasks
+            .filter(|state| {
+                matches!(
+                    state,
+                    State::Checked {
+                        gives_way: true,
+                        ..
+                    }
+                )
+            })
+            .count()
+    }
+
+    /// A check gives way to a run that is due. One that had not begun, which is gone at once, is no interruption.
+    pub(crate) fn gives_way(&mut self, name: &TaskName, run: RunId, had_begun: bool) {
+        let Some(task) = self.tasks.get_mut(name) else {
+            return;
+        };
+        match &mut task.state {
+            State::Checked {
+                run: of, gives_way, ..
+            } if *of == run && had_begun => *gives_way = true,
+            State::Checked { run: of, .. } if *of == run => {
+                task.state = State::Known;
+                task.check = None;
+            }
+            _ => {}
+        }
+    }
+
     /// A check is queued.
     pub(crate) fn begun(&mut self, name: &TaskName, run: RunId) {
         if let Some(task) = self.tasks.get_mut(name) {
-            task.state = State::Checked { run, own: true };
+            task.state = State::Checked {
+                run,
+                own: true,
+                gives_way: false,
+            };
             task.tells = true;
         }
     }
 
-    /// A check has ended; if its task still waits for an outcome, it was cancelled. In this term that was a person,
-    /// otherwise the end of a process.
+    /// A check has ended; if its task still waits for an outcome, it was cancelled. In this term that was a person, unless
+    /// it gave way to another run; otherwise the end of a process.
     pub(crate) fn gone(&mut self, name: &TaskName, run: RunId) {
         if let Some(task) = self.tasks.get_mut(name)
             && let State::Checked {
                 run: waits_for,
                 own,
+                gives_way,
             } = task.state
             && waits_for == run
         {
             task.check = None;
-            task.assumed = task.key.filter(|_| own);
+            if gives_way {
+                task.interruptions += 1;
+            } else {
+                self.rests |= !task.yields();
+                task.assumed = task.key.filter(|_| own);
+            }
             task.state = State::Known;
         }
     }
@@ -188,14 +271,21 @@ impl DisabledTasks {
         tasks.filter(|task| task.state != State::Ready).count()
     }
 
-    /// The next steps, with at most so many checks. `key` tells what the check of a task would have; `None` while the
-    /// settings are not known.
+    /// The next steps, with at most so many checks as there is room for. `key` tells what the check of a task would have;
+    /// `None` while the settings are not known.
+    ///
+    /// A check that gives way no more begins alone of its kind, and only after a moment without due runs since the last
+    /// one: so a run waits for one of them at most.
     pub(crate) fn next(
         &mut self,
-        mut checks: usize,
+        Room { mut checks, calm }: Room,
         key: impl Fn(&Arc<TaskDefinition>, &Requirement) -> Option<Digest>,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
+        let is_insisting =
+            |task: &DisabledTask| !task.yields() && matches!(task.state, State::Checked { .. });
+        let mut may_insist = calm && !self.rests && !self.tasks.values().any(is_insisting);
+        self.rests &= !calm;
         for (name, task) in &mut self.tasks {
             if task.state != State::Known {
                 continue;
@@ -216,9 +306,16 @@ impl DisabledTasks {
                     }
                 }
                 // Its caller, or an earlier leader, has queued it.
-                Some((run, None)) => task.state = State::Checked { run, own: false },
+                Some((run, None)) => {
+                    task.state = State::Checked {
+                        run,
+                        own: false,
+                        gives_way: false,
+                    };
+                }
                 None if task.assumed == Some(key) => task.state = State::Ready,
-                None if checks > 0 => {
+                None if checks > 0 && (task.yields() || may_insist) => {
+                    may_insist &= task.yields();
                     checks -= 1;
                     steps.push(Step::Check(name.clone()));
                 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Candidate, Chain, Requirement, UnschedulableReason, unschedulable_reason};
+use cts_core::{Chain, Requirement, UnschedulableReason, unschedulable_reason};
 use cts_store::{Store, StoreError, WaitingRuns, WorkerState};
 use tokio::time::Instant;
 
-use crate::liveness::{FORGOTTEN_AFTER, is_lost};
+use crate::liveness::FORGOTTEN_AFTER;
 
 /// A run that has been due for so long should have been taken.
 pub(crate) const UNSCHEDULABLE_AFTER: Duration = Duration::from_secs(5);
@@ -22,28 +22,12 @@ const IDLE_AFTER: Duration = Duration::from_secs(30);
 /// Time before an unchanged reason is logged again.
 const AGAIN: Duration = Duration::from_hours(1);
 
-/// A worker, reduced to the properties that decide whether it takes a run with these settings.
-pub(crate) fn candidate(worker: &WorkerState, settings: Option<u64>) -> Candidate<'_> {
-    // An earlier version, which does not report its settings, takes any run.
-    let checks = worker.worker.settings.is_some();
-    Candidate {
-        capabilities: &worker.worker.capabilities,
-        lost: is_lost(worker),
-        draining: worker.worker.draining,
-        has_settings: settings.is_none_or(|number| !checks || worker.settings.contains(&number)),
-        slots: worker.worker.slots,
-        running: worker.running,
-    }
-}
-
 /// Why no worker can take these runs now.
 pub(crate) fn why_unschedulable(
     runs: &WaitingRuns,
     workers: &[WorkerState],
 ) -> Option<UnschedulableReason> {
-    let workers = workers
-        .iter()
-        .map(|worker| candidate(worker, runs.settings));
+    let workers = workers.iter().map(|worker| worker.candidate(runs.settings));
     unschedulable_reason(workers, &runs.requirement)
 }
 

@@ -63,6 +63,7 @@ pub(crate) fn failed(error: &str) -> Outcome {
         error: error.into(),
         is_final: false,
         is_declined: false,
+        early_failure: 0,
     })
 }
 

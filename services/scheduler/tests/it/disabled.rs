@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::TaskSpec;
+use cts_proto::run::v1 as run;
 use cts_proto::run::v1::RunKind;
+use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::task::v1 as proto;
 use cts_proto::worker::v1 as worker;
+use cts_rpc::convert;
 use cts_scheduler::{Mode, Options};
 use cts_store_sqlite::SqliteStore;
 
-use crate::calls::{checked, failed};
-use crate::setup::{Setup, WORKER, instance, member, store_in, task};
+use crate::calls::{checked, declared, failed};
+use crate::setup::{Setup, WORKER, instance, member, store_in, task, terraform};
 
 /// Longer than a look at disabled tasks takes.
 const WHILE: Duration = Duration::from_millis(2500);
@@ -30,14 +33,18 @@ async fn leading(store: &Arc<SqliteStore>, tasks: Vec<TaskSpec>, slots: u32) -> 
 
 async fn leading_as(store: &Arc<SqliteStore>, options: Options, slots: u32) -> Setup {
     let setup = Setup::over(Arc::clone(store), options).await;
+    beat(&setup, slots).await;
+    setup
+}
+
+async fn beat(setup: &Setup, slots: u32) {
     let worker = worker::Worker {
         id: WORKER.into(),
         slots,
-        capabilities: Some(worker::Capabilities::default()),
+        capabilities: Some(convert::capabilities_to_wire(&terraform())),
         ..worker::Worker::default()
     };
     setup.heartbeat(worker).await;
-    setup
 }
 
 async fn state(setup: &Setup, name: &str) -> proto::TaskState {
@@ -99,6 +106,76 @@ async fn a_quarter_of_the_slots_checks_and_enabled_tasks_come_first() {
     setup.complete(&two, checked()).await.unwrap();
     setup.does(RunKind::Check, checked()).await;
     assert_eq!(setup.acquire(WHILE).await, None);
+}
+
+/// Waits until the lease has an order to stop its run.
+async fn ordered(setup: &Setup, lease: &run::Lease) -> run::CancelOrder {
+    let request = run::AwaitCancelRequest {
+        run_id: lease.run_id.clone(),
+        epoch: lease.epoch,
+        worker_id: WORKER.into(),
+        wait: Some(convert::duration_to_wire(Duration::from_secs(20))),
+        known: run::CancelOrder::Unspecified.into(),
+    };
+    let answer = setup.runs.clone().await_cancel(request).await.unwrap();
+    answer.into_inner().order()
+}
+
+#[tokio::test]
+async fn a_check_gives_the_only_slot_to_changes_three_times_and_then_runs_to_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let setup = leading(&store, vec![disabled("a"), task("web")], 1).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let lease = setup.acquired().await;
+    setup.applied(&lease).await;
+    for port in 2..=4 {
+        let check = setup.acquired().await;
+        assert_eq!(check.kind(), RunKind::Check);
+        setup.watcher.show(vec![instance("w", port)]);
+        let order = ordered(&setup, &check).await;
+        assert_eq!(order, run::CancelOrder::Force);
+        let interrupted = Outcome::Interrupted(run::Interrupted {});
+        setup.complete(&check, interrupted).await.unwrap();
+        let lease = setup.acquired().await;
+        assert_eq!(lease.kind(), RunKind::Apply);
+        setup.applied(&lease).await;
+        beat(&setup, 1).await;
+    }
+    let check = setup.acquired().await;
+    setup.watcher.show(vec![instance("w", 5)]);
+    // In this test leases need no slot.
+    let lease = setup.acquired().await;
+    assert_eq!(lease.kind(), RunKind::Apply);
+    setup.applied(&lease).await;
+    setup.complete(&check, checked()).await.unwrap();
+    assert_eq!(state(&setup, "a").await.check_error, "");
+    assert_eq!(setup.acquire(WHILE).await, None, "it is ready");
+}
+
+#[tokio::test]
+async fn a_creation_that_a_caller_waits_for_gets_the_only_slot_before_a_check() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let setup = leading(&store, vec![disabled("a")], 1).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let check = setup.acquired().await;
+    assert_eq!(check.kind(), RunKind::Check);
+    let (created, ()) = tokio::join!(
+        setup.create(declared("new"), proto::RunMode::Unspecified),
+        async {
+            assert_eq!(ordered(&setup, &check).await, run::CancelOrder::Force);
+            let interrupted = Outcome::Interrupted(run::Interrupted {});
+            setup.complete(&check, interrupted).await.unwrap();
+            let lease = setup.acquired().await;
+            assert_eq!(
+                (lease.kind(), lease.task_name.as_str()),
+                (RunKind::Check, "new")
+            );
+            setup.complete(&lease, checked()).await.unwrap();
+        }
+    );
+    created.unwrap();
 }
 
 #[tokio::test]

@@ -30,6 +30,7 @@ async fn heartbeat(setup: &Setup, number: usize, draining: bool) {
         capabilities: Some(worker::Capabilities::default()),
         draining,
         settings: None,
+        problem: None,
     };
     setup.heartbeat(worker).await;
 }

@@ -79,6 +79,7 @@ async fn a_failed_attempt_comes_back_after_its_wait() {
         error: "no".into(),
         is_final: false,
         is_declined: false,
+        early_failure: 0,
     });
     assert_eq!(
         setup.complete(&lease, failed).await.unwrap(),

@@ -61,6 +61,7 @@ fn failed(error: &str) -> Outcome {
         error: error.into(),
         is_final: false,
         is_declined: false,
+        early_failure: 0,
     })
 }
 

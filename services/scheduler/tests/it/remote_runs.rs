@@ -166,6 +166,7 @@ async fn budget(setup: &Setup, id: &str, driver: &str) -> u32 {
         }),
         draining: false,
         settings: None,
+        problem: None,
     };
     setup.heartbeat(worker).await.remote_requests_per_minute
 }

@@ -304,7 +304,7 @@ pub(crate) fn member() -> Member {
     }
 }
 
-fn terraform() -> Capabilities {
+pub(crate) fn terraform() -> Capabilities {
     Capabilities {
         engines: vec![Engine {
             driver: DEFAULT_DRIVER.into(),

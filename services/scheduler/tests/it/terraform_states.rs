@@ -104,6 +104,7 @@ async fn a_refused_run_is_explained_and_decided() {
         error: "refused".into(),
         is_final: false,
         is_declined: false,
+        early_failure: 0,
     });
     setup.complete(&lease, failed).await.unwrap();
     let told = known(&setup).await;

@@ -1,12 +1,15 @@
 //! Reasons why an attempt fails.
 
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath};
+use cts_core::runs::can_be_of_machine;
 use cts_core::{Chain, ErrorCode, LostLease};
 use cts_handlers::{HandlersError, PrepareError};
 use cts_rpc::ConversionError;
-use cts_terraform::{CommandError, FileError, OrphanError, RenderError};
+use cts_terraform::{CommandError, CommandFailure, FileError, OrphanError, RenderError};
 use tokio::task::JoinError;
 use tonic::Status;
 
@@ -98,6 +101,39 @@ impl AttemptError {
         }
     }
 
+    /// Whether the machine of this worker can be at fault, if the attempt failed before Terraform had started; `None` if
+    /// it failed later.
+    pub(crate) fn machine_suspected(&self) -> Option<bool> {
+        match self {
+            Self::Kind(_)
+            | Self::Input(_)
+            | Self::Bundle(_)
+            | Self::SlowBundle
+            | Self::ModulePath(_)
+            | Self::Value(_)
+            | Self::Secrets(_)
+            | Self::Render(_)
+            | Self::Rendering(_)
+            | Self::File(_)
+            | Self::Orphan(_)
+            | Self::Handlers(_)
+            | Self::Preparing(_)
+            | Self::Remote(RemoteError::Archive(_)) => Some(has_suspicious_cause(self)),
+            Self::Terraform(error) | Self::OwnLock { error, .. } => match &error.failure {
+                // The engine was not started.
+                CommandFailure::Run { .. } => Some(true),
+                CommandFailure::File(_) => Some(has_suspicious_cause(&error.failure)),
+                _ => None,
+            },
+            Self::Stopped
+            | Self::State(_)
+            | Self::Undestroyed(_)
+            | Self::Wait(_)
+            | Self::Handler(_)
+            | Self::Remote(_) => None,
+        }
+    }
+
     /// The error with its causes. An error in a template of the task begins with the words of the original.
     pub(crate) fn text_for(&self, task: &str) -> String {
         let text = Chain(self);
@@ -116,4 +152,14 @@ impl AttemptError {
         };
         format!("error {failed} for task {task}: {text}")
     }
+}
+
+/// Whether a cause of an error is one of the operating system that can be the fault of the machine.
+fn has_suspicious_cause(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(can_be_of_machine)
+    })
 }

@@ -1,6 +1,6 @@
 //! The end of an attempt.
 
-use cts_core::runs::{AttemptOutcome, RunDetails};
+use cts_core::runs::{AttemptOutcome, EarlyFailure, RunDetails};
 use cts_core::state::TerraformState;
 
 /// The report of an attempt.
@@ -9,6 +9,8 @@ pub(crate) struct Ended {
     pub(crate) outcome: AttemptOutcome,
     /// Whether a further attempt would fail in the same way.
     pub(crate) is_final: bool,
+    /// The side that is at fault if it failed before Terraform had started.
+    pub(crate) early_failure: Option<EarlyFailure>,
     /// Details of the attempt, if its secrets were known.
     pub(crate) details: Option<RunDetails>,
     /// The state of its task, if Terraform may have changed it.

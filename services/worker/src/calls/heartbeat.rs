@@ -32,10 +32,12 @@ pub(crate) async fn heartbeat(
     let options = &shared.options;
     let mut settings = options.settings.digests(&options.keys);
     let mut warned = false;
+    let mut health = shared.health.follow();
     while !ended.is_cancelled() {
         let draining = shutdown.drain.is_cancelled();
         let unanswered = shared.requests.to_be_named(Instant::now());
         let in_doubt = !unanswered.is_empty();
+        health.mark_unchanged();
         let heartbeat = shared.scheduler.heartbeat(
             record(shared, draining, &settings),
             false,
@@ -84,6 +86,8 @@ pub(crate) async fn heartbeat(
         tokio::select! {
             () = ended.cancelled() => {}
             () = tokio::time::sleep(pause) => {}
+            // So that a run that waits shows the reason.
+            Ok(()) = health.changed() => {}
             // A drain is reported at once, so that no run is granted any more.
             () = shutdown.drain.cancelled(), if !reported_draining => {}
         }
@@ -158,6 +162,7 @@ fn record(shared: &Shared, draining: bool, settings: &BlockDigests) -> cts_core:
     cts_core::WorkerRecord {
         draining,
         settings: Some(settings.clone()),
+        problem: shared.health.follow().borrow().clone(),
         ..shared.options.record.clone()
     }
 }

@@ -331,6 +331,7 @@ impl Scheduler {
         Ended {
             outcome,
             is_final,
+            early_failure,
             details,
             state,
         }: Ended,
@@ -340,6 +341,7 @@ impl Scheduler {
         let mut outcome = convert::outcome_to_wire(outcome);
         if let proto::complete_run_request::Outcome::Failed(failed) = &mut outcome {
             failed.is_final |= is_final;
+            failed.early_failure = convert::early_failure_to_wire(early_failure).into();
         }
         let request = proto::CompleteRunRequest {
             run_id: lease.run.to_string(),

@@ -35,12 +35,16 @@ pub(crate) async fn work_on(run: Box<LeasedRun>, stop: &CancellationToken) {
         let mut work = std::pin::pin!(async {
             match Box::pin(run.note_begin()).await {
                 Ok(()) => Box::pin(attempt(&run.shared, &run, output, order.clone())).await,
-                Err(error) => Ended {
-                    outcome: AttemptOutcome::Failed(Chain(&error).to_string()),
-                    is_final: false,
-                    details: None,
-                    state: None,
-                },
+                Err(error) => {
+                    let text = Chain(&error).to_string();
+                    Ended {
+                        outcome: AttemptOutcome::Failed(text),
+                        is_final: false,
+                        early_failure: Some(run.shared.health.judge(&run.shared).await),
+                        details: None,
+                        state: None,
+                    }
+                }
             }
         });
         let mut keeping = std::pin::pin!(run.keep_lease());
@@ -154,6 +158,7 @@ async fn give_back_unused(run: &LeasedRun, end: LeaseEnd, log: &RunLog, stop: &C
     let ended = Ended {
         outcome: AttemptOutcome::Interrupted,
         is_final: false,
+        early_failure: None,
         details: None,
         state: None,
     };

@@ -1,6 +1,8 @@
 //! Disabled tasks are made ready (docs/runs.md#disabled-tasks). About `cts start` over a file whatever the shape of this
 //! run is.
 
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, DEADLINE, Instance, Site, task};
 
@@ -73,6 +75,41 @@ async fn a_disabled_task_is_made_ready_once() {
     .await;
     assert_eq!(kinds(&cts).await, ["check"], "a restart repeats nothing");
     cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_check_whose_module_does_not_come_gives_its_only_slot_to_a_change() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write_steps("warm");
+    // Connections are taken by the system and never answered.
+    let silent = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let module = format!("http://{}/cold.zip", silent.local_addr().unwrap());
+    let tasks = [
+        task("cold", &module, &["web"], "enabled = false"),
+        task("warm", "./modules/warm", &["web"], ""),
+        "worker {\n  slots = 1\n}\n".to_owned(),
+    ];
+    site.configure(&consul.address(), Backend::Local, &tasks.concat());
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let cts = Instance::start_embedded(&site).await;
+    cts.until_logged("[INFO]  worker: run started: task_name=cold")
+        .await;
+
+    consul.register_service("web", "web-2", 2, &[], &[]).await;
+    site.wait_for_ids("warm", &["web-1", "web-2"]).await;
+    cts.until_logged("the check of a disabled task gives way to a run that is due: task_name=cold")
+        .await;
+    // It begins again once nothing is due.
+    eventually(DEADLINE, async || {
+        let output = cts.output();
+        let begun = output
+            .matches("worker: run started: task_name=cold")
+            .count();
+        (begun > 1).then_some(()).ok_or(output)
+    })
+    .await;
+    cts.terminate().await;
 }
 
 #[tokio::test]

@@ -51,6 +51,7 @@ pub(super) fn overview() -> GetOverviewResponse {
         other_settings: vec!["backend".into()],
         silent_for: Some(time(2, 0)),
         since: Some(at(0, 0)),
+        problem: "No space left on device".into(),
     };
     GetOverviewResponse {
         problems: vec![Problem {

@@ -28,8 +28,13 @@ impl RunEndpoint {
         let held_for = request.held_for.as_ref();
         let held_for = held_for.map(|held_for| convert::duration_from_wire(Some(held_for)));
         let is_final = matches!(outcome, Some(Outcome::Failed(failed)) if failed.is_final);
+        let early_failure = match outcome {
+            Some(Outcome::Failed(failed)) => convert::early_failure_from_wire(failed.early_failure),
+            _ => None,
+        };
         let completion = Completion {
             is_final,
+            early_failure,
             run,
             holder,
             epoch,

@@ -43,6 +43,7 @@ impl RunEndpoint {
             epoch,
             outcome: AttemptOutcome::Interrupted,
             is_final: false,
+            early_failure: None,
             event: self.identities.event_id(),
             retry_run: self.identities.run_id(),
             jitter: self.identities.jitter(),

@@ -50,6 +50,17 @@ impl RunEndpoint {
             Mode::Daemon => brief_error(error),
         };
         match (&completion.outcome, completed.status) {
+            // Its worker logs what is wrong with the machine, once for all its runs.
+            (AttemptOutcome::Failed(error), _) if completed.given_back => {
+                tracing::info!(
+                    target: "ctrl",
+                    task_name = %task,
+                    run.id = %run,
+                    worker.id = %completion.holder,
+                    error = brief_error(error),
+                    "run given back: the machine of its worker is at fault, and the attempt does not count"
+                );
+            }
             (AttemptOutcome::Planned(plan), RunStatus::Succeeded) => {
                 if self.mode == Mode::OnRequest {
                     tracing::info!(target: "ctrl", task_name = %task, plan = plan.text, run.id = %run, "inspection results");

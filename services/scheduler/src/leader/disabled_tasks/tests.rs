@@ -37,7 +37,34 @@ fn with(names: &[&str], since: Since) -> DisabledTasks {
 }
 
 fn next(tasks: &mut DisabledTasks, checks: usize, settings: &str) -> Vec<Step> {
-    tasks.next(checks, |_definition, _engine| Some(key(settings)))
+    let room = Room { checks, calm: true };
+    tasks.next(room, |_definition, _engine| Some(key(settings)))
+}
+
+/// The next steps while a run is due.
+fn next_beside_due_runs(tasks: &mut DisabledTasks) -> Vec<Step> {
+    let room = Room {
+        checks: 9,
+        calm: false,
+    };
+    tasks.next(room, |_definition, _engine| Some(key("1")))
+}
+
+/// Each task has begun a check that gave way so often that it does so no more.
+fn insisting(names: &[&str]) -> DisabledTasks {
+    let mut tasks = with(names, Since::Start);
+    let mut number = 0;
+    for _ in 0..INTERRUPTIONS {
+        next(&mut tasks, 9, "1");
+        for task in names {
+            number += 1;
+            tasks.begun(&name(task), run(number));
+            assert!(tasks.yielding().contains(&(name(task), run(number))));
+            tasks.gives_way(&name(task), run(number), true);
+            tasks.gone(&name(task), run(number));
+        }
+    }
+    tasks
 }
 
 #[test]
@@ -130,6 +157,66 @@ fn a_task_that_was_enabled_a_moment_ago_is_ready() {
 #[test]
 fn without_settings_a_task_waits() {
     let mut tasks = with(&["a"], Since::Start);
-    assert_eq!(tasks.next(9, |_definition, _engine| None), []);
+    let room = Room {
+        checks: 9,
+        calm: true,
+    };
+    assert_eq!(tasks.next(room, |_definition, _engine| None), []);
     assert_eq!(tasks.left(), 1);
+}
+
+#[test]
+fn a_check_gives_way_three_times_and_then_runs_to_its_end() {
+    let mut tasks = insisting(&["a"]);
+    assert_eq!(next(&mut tasks, 1, "1"), [Step::Check(name("a"))]);
+    tasks.begun(&name("a"), run(9));
+    assert_eq!(tasks.yielding(), []);
+    assert_eq!(tasks.giving_way(), 0);
+    let ended = tasks.read(&name("a"), Some(check("1", 9, Some(CheckOutcome::Passed))));
+    assert_eq!(ended, Some(CheckOutcome::Passed));
+    // Another declaration begins anew.
+    let mut changed = spec("a");
+    changed.definition.description = "another".to_owned();
+    tasks.note(&changed, Since::Later);
+    tasks.read(&name("a"), None);
+    next(&mut tasks, 1, "2");
+    tasks.begun(&name("a"), run(10));
+    assert_eq!(tasks.yielding(), [(name("a"), run(10))]);
+}
+
+#[test]
+fn checks_that_give_way_no_more_run_one_at_a_time_and_never_two_in_a_row() {
+    let mut tasks = insisting(&["a", "b"]);
+    assert_eq!(next_beside_due_runs(&mut tasks), [], "a run is due");
+    assert_eq!(next(&mut tasks, 9, "1"), [Step::Check(name("a"))]);
+    tasks.begun(&name("a"), run(9));
+    assert_eq!(next(&mut tasks, 9, "1"), [], "one at a time");
+    tasks.read(&name("a"), Some(check("1", 9, Some(CheckOutcome::Passed))));
+    assert_eq!(next_beside_due_runs(&mut tasks), [], "the due run is first");
+    assert_eq!(next(&mut tasks, 9, "1"), [], "nothing is due for a moment");
+    assert_eq!(next(&mut tasks, 9, "1"), [Step::Check(name("b"))]);
+}
+
+#[test]
+fn a_check_that_is_withdrawn_before_it_begins_has_not_given_way() {
+    let mut tasks = with(&["a"], Since::Start);
+    for number in 0..10 {
+        assert_eq!(next(&mut tasks, 1, "1"), [Step::Check(name("a"))]);
+        tasks.begun(&name("a"), run(number));
+        assert_eq!(tasks.yielding(), [(name("a"), run(number))]);
+        tasks.gives_way(&name("a"), run(number), false);
+    }
+    assert_eq!(tasks.left(), 1);
+}
+
+#[test]
+fn a_check_gives_way_once_for_each_interruption() {
+    let mut tasks = with(&["a"], Since::Start);
+    next(&mut tasks, 1, "1");
+    tasks.begun(&name("a"), run(1));
+    tasks.gives_way(&name("a"), run(1), true);
+    assert_eq!((tasks.yielding(), tasks.giving_way()), (Vec::new(), 1));
+    // It came to its end in spite of that.
+    let ended = tasks.read(&name("a"), Some(check("1", 1, Some(CheckOutcome::Passed))));
+    assert_eq!((ended, tasks.left()), (Some(CheckOutcome::Passed), 0));
 }

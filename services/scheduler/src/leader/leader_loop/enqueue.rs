@@ -129,6 +129,7 @@ impl LeaderLoop {
                     for (enqueued, request) in enqueued.iter().zip(requests) {
                         self.report(enqueued, &request);
                     }
+                    self.look_soon();
                 }
                 Err(LeaderError::Deposed { .. }) => {
                     self.term.end(epoch);

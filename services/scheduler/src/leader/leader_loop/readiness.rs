@@ -1,16 +1,18 @@
-//! Makes disabled tasks ready: below every other run, by at most a quarter of the slots.
+//! Makes disabled tasks ready: below every other run, by at most a quarter of the slots, with one slot left free.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use cts_core::runs::RunKind;
+use cts_core::runs::{RunKind, RunStatus};
 use cts_core::{Chain, FrozenInput, RunId, TaskCheck, TaskName};
-use cts_store::{StoreError, TaskChange, TaskError};
+use cts_store::{CancelError, StoreError, TaskChange, TaskError, WaitingRuns, WorkerState};
 use tokio::time::Instant;
 
 use super::LeaderLoop;
-use crate::leader::disabled_tasks::Step;
-use crate::liveness::{LOST, is_lost};
+use crate::leader::disabled_tasks::{Room, Step};
+use crate::leader::mode::Mode;
+use crate::leader::unschedulable::why_unschedulable;
+use crate::liveness::LOST;
 
 /// Time between two looks while tasks are not ready; a hint makes it shorter.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -20,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One slot of so many may be used.
 const SHARE: usize = 4;
+
+/// Time between two looks while checks go on and runs are queued.
+const LOOK_SOON: Duration = Duration::from_millis(20);
 
 impl LeaderLoop {
     /// Begins and follows checks.
@@ -38,13 +43,18 @@ impl LeaderLoop {
     async fn follow_checks(&mut self) -> Result<(), StoreError> {
         self.read_checks().await?;
         // Without free slots nothing more than remembering is done.
-        let checks = if self.disabled.left() > 0 && self.may_check() {
-            self.free_for_checks().await?
-        } else {
-            0
+        let mut room = Room {
+            checks: 0,
+            calm: false,
         };
+        if self.disabled.left() > 0 {
+            room = self.make_way().await?;
+            if !self.may_check() {
+                room.checks = 0;
+            }
+        }
         let settings = &self.settings;
-        let steps = self.disabled.next(checks, |definition, engine| {
+        let steps = self.disabled.next(room, |definition, engine| {
             let settings = settings.of(definition)?;
             let input = FrozenInput::for_check_without_data(definition, settings.identity).ok()?;
             Some(TaskCheck::key(input.hash, engine))
@@ -106,21 +116,66 @@ impl LeaderLoop {
         Ok(record.is_none_or(|record| record.status.is_end()))
     }
 
-    /// How many more checks may begin now.
-    async fn free_for_checks(&self) -> Result<usize, StoreError> {
-        let workers = self.context.store.workers(LOST).await?;
-        let working = workers
-            .iter()
-            .filter(|worker| !is_lost(worker) && !worker.worker.draining);
-        let (mut slots, mut free) = (0_usize, 0_usize);
-        for worker in working {
-            let of = usize::try_from(worker.worker.slots).unwrap_or(usize::MAX);
-            let used = usize::try_from(worker.running).unwrap_or(usize::MAX);
-            slots = slots.saturating_add(of);
-            free = free.saturating_add(of.saturating_sub(used));
+    /// Runs were queued: checks may have to give way.
+    pub(super) fn look_soon(&mut self) {
+        // Without a next look every disabled task is ready.
+        if let Some(at) = self.look_at_disabled
+            && !self.disabled.yielding().is_empty()
+        {
+            self.look_at_disabled = Some(at.min(Instant::now() + LOOK_SOON));
         }
-        let checks = self.disabled.checked().len();
-        Ok((slots / SHARE).max(1).saturating_sub(checks).min(free))
+    }
+
+    /// Lets checks give way to runs that are due and find no free slot. Returns the room for further checks.
+    async fn make_way(&mut self) -> Result<Room, StoreError> {
+        let workers = self.context.store.workers(LOST).await?;
+        let waiting = match self.context.mode {
+            Mode::Daemon => self.context.store.waiting_runs(Duration::ZERO).await?,
+            // A pass leaves alone what earlier processes have queued, and checks after everything else.
+            Mode::OnRequest => Vec::new(),
+        };
+        let due = DueRuns::of(&waiting, &workers);
+        if due.without_slot > 0 {
+            self.interrupt_checks(due.without_slot).await?;
+        }
+        Ok(Room {
+            checks: room(&workers, &due, self.disabled.checked().len()),
+            calm: due.runs == 0,
+        })
+    }
+
+    /// Interrupts as many checks as runs wait for a slot, and withdraws those that have not begun.
+    async fn interrupt_checks(&mut self, due: usize) -> Result<(), StoreError> {
+        let mut needed = due.saturating_sub(self.disabled.giving_way());
+        for (task, run) in self.disabled.yielding() {
+            let Some(record) = self.context.store.run(run).await? else {
+                continue;
+            };
+            // A check that a caller waits for is a run like any other.
+            if record.requested_by.is_some() || record.status.is_end() {
+                continue;
+            }
+            let had_begun = record.status == RunStatus::Running;
+            if had_begun && needed == 0 {
+                continue;
+            }
+            let event = self.context.identities.event_id();
+            // By force: a check has no state that could be lost.
+            match self.context.store.cancel_run(run, true, event).await {
+                Ok(cancelled) => {
+                    let had_begun = cancelled.status == RunStatus::Running;
+                    needed = needed.saturating_sub(usize::from(had_begun));
+                    self.disabled.gives_way(&task, run, had_begun);
+                    tracing::info!(target: "ctrl", task_name = %task, run.id = %run, "the check of a disabled task gives way to a run that is due");
+                    // The worker waits for this hint.
+                    self.context.notifier.tasks_changed();
+                }
+                Err(CancelError::Store(error)) => return Err(error),
+                // It has ended in the meantime.
+                Err(CancelError::Unknown | CancelError::Refused(_)) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Requests the check of a task, as the API does.
@@ -142,4 +197,55 @@ impl LeaderLoop {
             Err(_gone) => Ok(()),
         }
     }
+}
+
+/// Due runs that a worker could take, other than checks that a leader has requested.
+#[derive(Debug)]
+struct DueRuns {
+    runs: usize,
+    /// Those that find no free slot.
+    without_slot: usize,
+}
+
+impl DueRuns {
+    fn of(waiting: &[WaitingRuns], workers: &[WorkerState]) -> Self {
+        let (mut at_once, mut busy) = (0_usize, 0_usize);
+        for runs in waiting {
+            let number = usize::try_from(runs.runs.saturating_sub(runs.own_checks));
+            let number = number.unwrap_or(usize::MAX);
+            match why_unschedulable(runs, workers) {
+                None => at_once = at_once.saturating_add(number),
+                Some(reason) if reason.ends_by_itself() => busy = busy.saturating_add(number),
+                // No slot helps it.
+                Some(_) => {}
+            }
+        }
+        let free: usize = workers.iter().map(free_slots).sum();
+        Self {
+            runs: at_once.saturating_add(busy),
+            without_slot: busy.saturating_add(at_once.saturating_sub(free)),
+        }
+    }
+}
+
+/// How many more checks may begin: one slot stays free, unless there is only one.
+fn room(workers: &[WorkerState], due: &DueRuns, checks: usize) -> usize {
+    let slots: usize = workers.iter().map(slots).sum();
+    let free: usize = workers.iter().map(free_slots).sum();
+    let kept = usize::from(slots > 1).saturating_add(due.runs);
+    let share = (slots / SHARE).max(1).saturating_sub(checks);
+    share.min(free.saturating_sub(kept))
+}
+
+/// The slots of a worker that takes runs.
+fn slots(worker: &WorkerState) -> usize {
+    if worker.takes_runs() {
+        usize::try_from(worker.worker.slots).unwrap_or(usize::MAX)
+    } else {
+        0
+    }
+}
+
+fn free_slots(worker: &WorkerState) -> usize {
+    slots(worker).saturating_sub(usize::try_from(worker.running).unwrap_or(usize::MAX))
 }

@@ -1,0 +1,49 @@
+//! Completions: that of a lost lease, and what they say.
+
+use cts_core::runs::{AttemptOutcome, ResourceCounts};
+use cts_core::{LeaseEpoch, RunId, WorkerId};
+
+use crate::error::LeaseError;
+use crate::model::{Completion, ExpiredLeases};
+
+impl Completion {
+    /// The end of an attempt whose lease has expired, in the form of a completion.
+    pub fn of_lost_lease(
+        (run, epoch): (RunId, LeaseEpoch),
+        holder: &str,
+        ids: &ExpiredLeases,
+    ) -> Self {
+        Self {
+            run,
+            holder: WorkerId::new(holder),
+            epoch,
+            outcome: AttemptOutcome::Interrupted,
+            is_final: false,
+            early_failure: None,
+            event: ids.event,
+            retry_run: ids.retry_run,
+            jitter: ids.jitter,
+            log: Vec::new(),
+            details: None,
+            state: None,
+        }
+    }
+
+    /// The resources that the attempt has changed, if its worker reported them.
+    pub fn resources(&self) -> Option<ResourceCounts> {
+        self.details.as_ref()?.summary.resources
+    }
+
+    /// Address of the remote run of the attempt, if it had one.
+    pub fn remote_url(&self) -> Option<String> {
+        self.details.as_ref()?.summary.remote_url.clone()
+    }
+
+    /// The error for a lease that does not exist.
+    pub fn lost(&self) -> LeaseError {
+        LeaseError::Lost {
+            run: self.run,
+            epoch: self.epoch,
+        }
+    }
+}
