@@ -81,6 +81,10 @@ async fn try_acquire(
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
                   WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                     SELECT FROM busy_groups g WHERE g.name = t.concurrency_group) THEN FALSE
+                  WHEN t.state_refused IS NOT NULL AND coalesce(r.destroys, r.kind) = 'apply'
+                    AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL AND t.state_from IS NULL
+                    AND coalesce(t.state_refused_settings, r.settings) IS NOT DISTINCT FROM r.settings
+                    AND NOT ($14 AND t.state_refused = 'unless_named') THEN FALSE
                   WHEN $11 AND CASE WHEN r.settings IS NULL THEN r.destroys IS NOT NULL
                       ELSE NOT EXISTS (
                         SELECT FROM worker_settings s
@@ -161,6 +165,7 @@ async fn try_acquire(
     .bind(claim.checks_settings)
     .bind(claim.kinds.destroys)
     .bind(claim.kinds.destroy_plans)
+    .bind(claim.names_previous_backend)
     .fetch_all(connection)
     .await
 }

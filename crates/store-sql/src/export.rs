@@ -165,7 +165,7 @@ const COUNTS: &str = "-- export: counts
 const TASKS: &str = "-- export: tasks
     SELECT name, position, incarnation, origin, revision, configured, spec, last_applied, tried_input, cancelled_input, applied_instances, released_instances, held,
            state_lineage, state_serial, state_moves, state_moved_serial, state_keep, state_from,
-           state_conflict, state_conflict_at, state_recorded_at,
+           state_conflict, state_conflict_at, state_recorded_at, state_refused,
            delivery, delivery_first_run, delivery_run, delivery_input, remote_run, last_check, failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 
