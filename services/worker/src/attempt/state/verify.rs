@@ -139,21 +139,23 @@ impl TaskState<'_> {
     /// Carries out the decision to begin with what is there, once an apply has made the first state:
     /// from then on that one is the task's.
     pub(crate) async fn settle(&self, found: Option<&str>, made: Option<&TerraformState>) {
-        if let (true, None, Some(made)) = (self.known.is_pending(), found, made) {
-            let report = StateReport::Accepted(Some(made.clone()));
-            let recorded = self.here.run.record_state(report).await;
-            let settled = recorded.map_err(AttemptError::from).and_then(|moves| {
-                let identity = BackendIdentity::of(self.here.attempt, self.backend);
-                Ok(Terraform::set_verified(self.here.attempt, identity, moves)?)
-            });
-            if let Err(error) = settled {
-                tracing::debug!(
-                    task_name = %self.here.attempt.task,
-                    error = %Chain(&error),
-                    "the next apply carries the decision about the state out"
-                );
-            }
+        if let (true, None, Some(made)) = (self.known.is_pending(), found, made)
+            && let Err(error) = self.record_made(made).await
+        {
+            tracing::debug!(
+                task_name = %self.here.attempt.task,
+                error = %Chain(&error),
+                "the next apply carries the decision about the state out"
+            );
         }
+    }
+
+    async fn record_made(&self, made: &TerraformState) -> Result<(), AttemptError> {
+        let report = StateReport::Accepted(Some(made.clone()));
+        let moves = self.here.run.record_state(report).await?;
+        let identity = BackendIdentity::of(self.here.attempt, self.backend);
+        Terraform::set_verified(self.here.attempt, identity, moves)?;
+        Ok(())
     }
 
     /// The other place of the state, if it is not at the task's place: the workspace that a person has named,
