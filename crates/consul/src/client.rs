@@ -181,7 +181,8 @@ impl ConsulClient {
         })
     }
 
-    /// Returns the raw value of a key in the agent's datacenter; `None` if the key does not exist. Returns an
+    /// Returns the raw value of a key in the agent's datacenter, as its servers agree on it; `None` if the key does
+    /// not exist. Returns an
     /// error if this client has a namespace or partition of its own, because clients without them would read a
     /// different key.
     pub async fn raw_value(&self, key: &str) -> Result<Option<Vec<u8>>, ConsulError> {
@@ -196,7 +197,9 @@ impl ConsulClient {
             ..KvQuery::default()
         });
         let path = query.path()?;
-        let request = self.client.get(self.url(&path, &[("raw", "true")]));
+        let request = self
+            .client
+            .get(self.url(&path, &[("raw", "true"), ("consistent", "true")]));
         let answer = self.answer(request, Some(PLAIN_DEADLINE)).await?;
         if answer.status() == StatusCode::NOT_FOUND {
             return Ok(None);

@@ -8,7 +8,7 @@
 mod decision;
 mod record;
 
-pub use decision::{Decision, Refusal, Source, decide, decide_from};
+pub use decision::{Decision, Refusal, Source, decide, decide_from, lapse};
 pub use record::{
     InvalidLineage, Keep, KnownState, LINEAGE_LIMIT, StateAt, StateConflict, StateDecision,
     StateRecord, StateReport, TerraformState,

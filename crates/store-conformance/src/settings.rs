@@ -84,6 +84,7 @@ pub(super) async fn acquire<F: Fixture>(scene: &Scene<F>, id: &str) -> Option<Le
     let claim = Claim {
         worker: WorkerId::new(id),
         checks_settings: true,
+        names_previous_backend: false,
         ..claim()
     };
     scene.acquire_as(&claim).await

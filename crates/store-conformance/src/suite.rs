@@ -385,6 +385,8 @@ macro_rules! store_suite {
                 a_move_is_counted_once_however_often_it_is_recorded,
                 only_the_holder_of_a_lease_records,
                 a_conflict_waits_for_a_decision_and_that_for_the_next_apply,
+                a_refused_state_keeps_whatever_changes_something_waiting,
+                a_worker_that_names_another_place_may_look_there,
                 a_conflict_is_over_with_the_next_state,
                 a_decision_requests_a_run_where_none_is_queued,
                 the_state_of_a_task_that_is_there_is_its_own,

@@ -8,8 +8,8 @@ use cts_core::state::{
 
 use super::Fixture;
 use super::destruction::destroyed;
-use super::scene::{LEASE, Scene, seconds, task, worker};
-use cts_store::{Completion, Deletion, Lease, LeaseError, TaskError};
+use super::scene::{LEASE, Scene, claim, seconds, task, worker};
+use cts_store::{Claim, Completion, Deletion, Lease, LeaseError, TaskChange, TaskError};
 
 fn terraform_state(lineage: &str, serial: u64) -> TerraformState {
     TerraformState::new(lineage, serial).expect("a lineage")
@@ -231,8 +231,15 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
 
     let lease = scene.leased("a", "2").await;
     let report = StateReport::Refused(conflict());
-    assert_eq!(scene.record(&lease, &report).await, 0);
-    scene.fail_thrice(lease).await;
+    for _ in 0..2 {
+        assert_eq!(
+            scene.record(&lease, &report).await,
+            1,
+            "directories are verified again"
+        );
+    }
+    let failed = scene.failed(&lease, "refused").await;
+    assert_eq!((failed.status, failed.next_due), (RunStatus::Failed, None));
     let record = scene.terraform_state("a").await;
     let (kept, at) = record.conflict.clone().expect("a conflict");
     assert_eq!(kept, conflict());
@@ -240,14 +247,17 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
     assert_eq!(record.known, known("a", 4, None));
     assert_eq!(scene.undecided("a").await, Some(conflict()));
 
-    // The retry is not waited for.
-    assert_eq!(scene.acquire().await, None);
+    scene.advance(seconds(100_000));
+    assert_eq!(scene.acquire().await, None, "it is not tried again");
     let decided = scene.decide("a", &keep).await.expect("there is a conflict");
     assert_eq!(decided.keep, Some(Keep::Old));
     let keep = StateDecision::Keep(Keep::New);
     scene.decide("a", &keep).await.expect("another decision");
     assert_eq!(scene.undecided("a").await, None);
-    assert_eq!(scene.open_requests().await, []);
+    let [run] = scene.open_requests().await[..] else {
+        panic!("a decision requests one run");
+    };
+    scene.carry_out(run, "2").await;
     scene.restart().await;
     let lease = scene.lease().await;
     assert_eq!(lease.state.keep, Some(Keep::New));
@@ -256,11 +266,110 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
     let lease = scene.lease().await;
     assert_eq!(lease.state.keep, Some(Keep::New), "it is not carried out");
     let taken = StateReport::Accepted(Some(terraform_state("another", 2)));
-    assert_eq!(scene.record(&lease, &taken).await, 1);
-    assert_eq!(scene.record(&lease, &taken).await, 1);
+    assert_eq!(scene.record(&lease, &taken).await, 2);
+    assert_eq!(scene.record(&lease, &taken).await, 2);
     let record = scene.terraform_state("a").await;
     assert_eq!((record.keep, record.conflict), (None, None));
     assert_eq!(record.known, known("another", 2, None));
+}
+
+/// A refused state keeps every run that changes something waiting, at every worker: changes, requests and retries.
+/// Runs that change nothing go on.
+pub async fn a_refused_state_keeps_whatever_changes_something_waiting<F: Fixture>() {
+    let mut scene = Scene::<F>::new(&["a", "b"]).await;
+    scene.apply_state("a", "1", 4).await;
+    let lease = scene.leased("a", "2").await;
+    let report = StateReport::Refused(conflict());
+    scene.record(&lease, &report).await;
+    // Its worker dies right after the report, or is stopped.
+    scene.interrupted(&lease).await;
+    let other = Claim {
+        worker: cts_core::WorkerId::new("another"),
+        ..claim()
+    };
+    let named = Claim {
+        names_previous_backend: true,
+        ..other.clone()
+    };
+    for claim in [&claim(), &other, &named] {
+        assert_eq!(scene.acquire_as(claim).await, None, "{claim:?}");
+    }
+    assert_eq!(scene.next_due().await, None);
+    scene.advance(seconds(60));
+    let waiting = scene.store().waiting_runs(seconds(30)).await;
+    assert_eq!(waiting.expect("the queue can be read"), []);
+    let depth = scene.store().queue_depth().await;
+    let depth = depth.expect("the queue can be read");
+    assert_eq!((depth.queued, depth.ready), (1, 0));
+    scene.apply("b", "1").await;
+
+    // A newer input and a restart change nothing about that, and a requested run is refused.
+    scene.enqueue("a", "3").await;
+    scene.restart().await;
+    assert_eq!(scene.acquire().await, None);
+    let request = |kind| TaskChange {
+        request: Some((scene.run_id(), kind)),
+        ..TaskChange::default()
+    };
+    let store = scene.store();
+    let refused = store
+        .change_task(&task("a"), &request(RunKind::Apply))
+        .await;
+    assert!(
+        matches!(&refused, Err(TaskError::StateRefused { reason }) if *reason == conflict().reason),
+        "{refused:?}"
+    );
+    assert_eq!(scene.open_requests().await, []);
+    let planned = request(RunKind::Plan);
+    let (plan, _) = planned.request.expect("a request");
+    let asked = store.change_task(&task("a"), &planned).await;
+    asked.expect("a plan changes nothing");
+    scene.carry_out(plan, "3").await;
+    let lease = scene.lease().await;
+    assert_eq!((lease.run, lease.kind), (plan, RunKind::Plan));
+    scene.interrupted(&lease).await;
+    let lease = scene.lease().await;
+    assert_eq!(lease.run, plan);
+    scene.failed(&lease, "the state is not there").await;
+
+    let keep = StateDecision::Keep(Keep::New);
+    scene.decide("a", &keep).await.expect("there is a conflict");
+    let lease = scene.lease().await;
+    assert_eq!(
+        (lease.kind, lease.state.keep),
+        (RunKind::Apply, Some(Keep::New))
+    );
+    // A refusal of what was decided takes another decision.
+    let told = scene.record(&lease, &report).await;
+    assert_eq!(told, 2);
+    scene.interrupted(&lease).await;
+    assert_eq!(scene.acquire().await, None);
+    assert_eq!(scene.undecided("a").await, Some(conflict()));
+}
+
+/// Where no other place of the state is known, a worker that names one may look there.
+pub async fn a_worker_that_names_another_place_may_look_there<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    scene.apply_state("a", "1", 4).await;
+    let lease = scene.leased("a", "2").await;
+    let nowhere = StateConflict {
+        old: None,
+        ..conflict()
+    };
+    let report = StateReport::Refused(nowhere);
+    scene.record(&lease, &report).await;
+    scene.interrupted(&lease).await;
+    assert_eq!(scene.acquire().await, None);
+    let named = Claim {
+        names_previous_backend: true,
+        ..claim()
+    };
+    let lease = scene.acquire_as(&named).await.expect("it may look");
+    // It did, and the state is not there either.
+    let report = StateReport::Refused(conflict());
+    scene.record(&lease, &report).await;
+    scene.interrupted(&lease).await;
+    assert_eq!(scene.acquire_as(&named).await, None);
 }
 
 /// A conflict ends when an attempt reports that it went on with the known state.
@@ -271,12 +380,18 @@ pub async fn a_conflict_is_over_with_the_next_state<F: Fixture>() {
     ] {
         let scene = Scene::<F>::new(&["a"]).await;
         let lease = scene.leased("a", "1").await;
-        scene
-            .record(&lease, &StateReport::Refused(conflict()))
-            .await;
+        let nowhere = StateConflict {
+            old: None,
+            ..conflict()
+        };
+        scene.record(&lease, &StateReport::Refused(nowhere)).await;
         scene.interrupted(&lease).await;
         assert!(scene.terraform_state("a").await.conflict.is_some());
-        let lease = scene.lease().await;
+        let named = Claim {
+            names_previous_backend: true,
+            ..claim()
+        };
+        let lease = scene.acquire_as(&named).await.expect("it may look");
         scene.complete(scene.with_state(&lease, outcome, 1)).await;
         assert_eq!(scene.terraform_state("a").await.conflict, None);
     }
@@ -361,9 +476,7 @@ pub async fn a_decision_makes_a_destruction_due<F: Fixture>() {
         .record(&lease, &StateReport::Refused(conflict()))
         .await;
     scene.failed(&lease, "no state").await;
-    scene.advance(scene.next_due().await.expect("another attempt"));
-    let lease = scene.lease().await;
-    scene.failed(&lease, "no state").await;
+    scene.advance(seconds(100_000));
     assert_eq!(scene.acquire().await, None, "it waits");
     let keep = StateDecision::Keep(Keep::New);
     scene.decide("a", &keep).await.expect("there is a conflict");

@@ -217,7 +217,9 @@ async fn locked(
                t.destroy_run, t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
-                         AND q.kind = 'apply') AS newer_waits
+                         AND q.kind = 'apply') AS newer_waits,
+               t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL
+                   AND t.state_from IS NULL AS state_refused
         FROM runs r
         -- Of this run alone: old statistics could make reading all tasks in order look cheaper.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t

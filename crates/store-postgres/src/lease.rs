@@ -86,6 +86,10 @@ async fn try_acquire(
                     SELECT FROM taken_groups g
                     WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
                       AND (g.leased OR r.remote_group IS NULL)) THEN FALSE
+                  WHEN t.state_refused IS NOT NULL AND coalesce(r.destroys, r.kind) = 'apply'
+                    AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL AND t.state_from IS NULL
+                    AND coalesce(t.state_refused_settings, r.settings) IS NOT DISTINCT FROM r.settings
+                    AND NOT ($15 AND t.state_refused = 'unless_named') THEN FALSE
                   WHEN $11 AND CASE WHEN r.settings IS NULL THEN r.destroys IS NOT NULL
                       ELSE NOT EXISTS (
                         SELECT FROM worker_settings s
@@ -168,6 +172,7 @@ async fn try_acquire(
     .bind(claim.kinds.destroys)
     .bind(claim.kinds.destroy_plans)
     .bind(span_micros(ELSEWHERE_FOR))
+    .bind(claim.names_previous_backend)
     .fetch_all(connection)
     .await
 }

@@ -8,7 +8,7 @@ use cts_store::{
     DELETED, DRAFTS_KEPT, Deletion, NewTask, StoreError, StoredTask, TaskChange, TaskError, decode,
 };
 
-use crate::{Connection, cancel, destruction, requests, sql, tasks};
+use crate::{Connection, cancel, destruction, requests, sql, tasks, terraform_states};
 
 /// A task and what it is at.
 pub(crate) struct Current {
@@ -121,6 +121,11 @@ pub async fn change(
         && requests::is_known(c, run).await?
     {
         return Ok(current.task);
+    }
+    if let Some((_, RunKind::Apply)) = change.request
+        && let Some(reason) = terraform_states::refusal(c, name).await?
+    {
+        return Err(TaskError::StateRefused { reason });
     }
     let mut changed = current.task.clone();
     let spec = change.accepted(&current.task, current.activity)?;

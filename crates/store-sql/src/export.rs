@@ -169,7 +169,7 @@ const TASKS: &str = "-- export: tasks
                WHERE r.task_name = tasks.name AND r.status = 'running' AND r.kind = 'apply'
                  AND r.cancel_requested_at IS NOT NULL)) AS cancelled_input, owes_run, applied_instances, released_instances, held,
            state_lineage, state_serial, state_moves, state_moved_serial, state_keep, state_from,
-           state_conflict, state_conflict_at, state_recorded_at,
+           state_conflict, state_conflict_at, state_recorded_at, state_refused,
            delivery, delivery_first_run, delivery_run, delivery_input, remote_run, last_check, failures, skipped, created_at, updated_at
     FROM tasks WHERE phase = 'ready' ORDER BY position, name";
 

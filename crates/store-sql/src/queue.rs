@@ -10,13 +10,19 @@ use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError, WaitingRuns, decod
 
 use crate::{Connection, Dialect, configurations, configure, flag, sql};
 
-/// Time until the next run is due that no other run keeps waiting.
+/// Condition that a run `r` of the task `t` waits for a decision about the task's Terraform state. Workers that name a
+/// previous backend may take it all the same (`acquire`).
+pub(crate) const WAITS_FOR_DECISION: &str =
+    "(t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL
+            AND t.state_keep IS NULL AND t.state_from IS NULL
+            AND coalesce(r.destroys, r.kind) = 'apply'
+            AND coalesce(t.state_refused_settings, r.settings) IS NOT DISTINCT FROM r.settings)";
+
+/// Time until the next run is due that no other run keeps waiting, and no decision.
 pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreError> {
     // On Postgres conditions are in a `CASE`, so that the order of the index is kept: see `acquire`.
-    let next = sql(
-        "find the next due run",
-        c.dialect().pick(
-            "-- next_due; index runs_due
+    let text = c.dialect().pick(
+        "-- next_due; index runs_due
         SELECT r.due_at - {now} AS due
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
@@ -26,14 +32,16 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
             SELECT 1 FROM taken_groups g
             WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
               AND (g.leased OR r.remote_group IS NULL)))
+          AND NOT $waits
         ORDER BY r.due_at
         LIMIT 1",
-            "-- next_due; index runs_due
+        "-- next_due; index runs_due
         SELECT r.due_at - cts_now() AS due
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.status = 'queued' AND r.due_at >= 0
           AND CASE
               WHEN t.active_run IS NOT NULL THEN FALSE
+              WHEN $waits THEN FALSE
               WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                 SELECT FROM taken_groups g
                 WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
@@ -41,8 +49,9 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
               ELSE t.enabled OR r.kind <> 'apply' OR r.requested END
         ORDER BY r.due_at
         LIMIT 1",
-        ),
     );
+    let text = text.replace("$waits", WAITS_FOR_DECISION);
+    let next = sql("find the next due run", text);
     next.optional(c, |row| {
         Fields::new(row, "find the next due run", "runs").span("due")
     })
@@ -76,7 +85,8 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
                      AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
                          SELECT 1 FROM taken_groups g
                          WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                           AND (g.leased OR r.remote_group IS NULL))) AS ready
+                           AND (g.leased OR r.remote_group IS NULL)))
+                     AND NOT {WAITS_FOR_DECISION} AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)
               {once}) q"
@@ -123,6 +133,7 @@ pub async fn waiting_runs(
             SELECT 1 FROM taken_groups g
             WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
               AND (g.leased OR r.remote_group IS NULL)))
+          AND NOT {WAITS_FOR_DECISION}
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY oldest DESC, name"
         ),

@@ -54,10 +54,11 @@ pub async fn record(
 ) -> Result<u32, LeaseError> {
     // A lease ends under this lock.
     lock_task_of(c, held.0).await?;
+    let by = recorded_by((held.0, held.2), report);
     let moves = match report {
-        StateReport::Accepted(state) => take(c, held, state.as_ref(), false).await?,
-        StateReport::Moved(state) => take(c, held, Some(state), true).await?,
-        StateReport::Refused(conflict) => refuse(c, held, conflict).await?,
+        StateReport::Accepted(state) => take(c, held, (state.as_ref(), false), by).await?,
+        StateReport::Moved(state) => take(c, held, (Some(state), true), by).await?,
+        StateReport::Refused(conflict) => refuse(c, held, conflict, by).await?,
     };
     moves.ok_or_else(|| lost(held))
 }
@@ -65,8 +66,8 @@ pub async fn record(
 async fn take(
     c: &mut dyn Connection,
     held: Held<'_>,
-    state: Option<&TerraformState>,
-    moved: bool,
+    (state, moved): (Option<&TerraformState>, bool),
+    by: String,
 ) -> Result<Option<u32>, StoreError> {
     of_lease(
         RECORD,
@@ -88,7 +89,7 @@ async fn take(
     .bind(state.map(|state| &state.lineage))
     .bind(state.map(|state| stored_serial(state.serial)))
     .bind(moved)
-    .bind(recorded_by((held.0, held.2), moved))
+    .bind(by)
     .optional(c, decode::state_moves)
     .await
 }
@@ -97,18 +98,31 @@ async fn refuse(
     c: &mut dyn Connection,
     held: Held<'_>,
     conflict: &StateConflict,
+    by: String,
 ) -> Result<Option<u32>, StoreError> {
     let refused = of_lease(
         RECORD,
-        "-- record_state: a conflict
-        UPDATE tasks SET state_conflict = $4, state_conflict_at = {now}
+        "-- record_state: a conflict, with the decision that led to it; a repeated call finds nothing to count
+        UPDATE tasks
+        SET state_moves = state_moves + CASE WHEN state_recorded_by IS DISTINCT FROM $5 THEN 1 ELSE 0 END,
+            state_conflict = $4, state_conflict_at = {now}, state_recorded_by = $5, state_keep = NULL,
+            state_refused = $6,
+            state_refused_settings = (SELECT settings FROM runs WHERE id = $1)
         WHERE name = (SELECT task_name FROM runs
                       WHERE id = $1 AND epoch = $2 AND holder = $3
                         AND status IS NOT DISTINCT FROM 'running')
         RETURNING name, state_moves",
         held,
     );
-    let refused = refused.bind(encoded(RECORD, conflict)?);
+    let looked_elsewhere = conflict.old.is_some();
+    let refused = refused
+        .bind(encoded(RECORD, conflict)?)
+        .bind(by)
+        .bind(if looked_elsewhere {
+            "everywhere"
+        } else {
+            "unless_named"
+        });
     refused.optional(c, decode::state_moves).await
 }
 
@@ -127,6 +141,25 @@ pub async fn of_task(
     .bind(task)
     .optional(c, decode::state_record)
     .await
+}
+
+/// Why the state of a task was refused, while nothing decides about it.
+pub(crate) async fn refusal(
+    c: &mut dyn Connection,
+    task: &TaskName,
+) -> Result<Option<String>, StoreError> {
+    let refused = sql(
+        "read what is known of a state",
+        "-- change_task: whether its state is refused
+        SELECT name, state_conflict FROM tasks
+        WHERE name = $1 AND state_refused IS NOT NULL AND state_conflict IS NOT NULL
+          AND state_keep IS NULL AND state_from IS NULL",
+    );
+    let conflict = refused.bind(task).optional(c, |row| {
+        let row = Fields::new(row, "read what is known of a state", "tasks").keyed("name")?;
+        row.json::<StateConflict>("state_conflict")
+    });
+    Ok(conflict.await?.map(|conflict| conflict.reason))
 }
 
 /// Stores a decision about the state of a task, and makes a run due that carries it out.

@@ -18,7 +18,7 @@ const TABLES: [(&str, &str, &str); 6] = [
          destruction_suspended_at, spec, last_applied, tried_input, cancelled_input, owes_run, \
          applied_instances, released_instances, held, state_lineage, state_serial, state_moves, \
          state_moved_serial, state_keep, state_from, state_conflict, state_conflict_at, \
-         state_recorded_at, remote_run, last_check, failures, skipped, created_at, updated_at",
+         state_recorded_at, state_refused, remote_run, last_check, failures, skipped, created_at, updated_at",
         "position, name",
     ),
     ("deleted_tasks", "name, configured, deleted_at", "name"),

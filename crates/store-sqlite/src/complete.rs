@@ -61,7 +61,9 @@ async fn attempt(
                t.enabled, coalesce(t.tried_input = r.input_hash, FALSE) AS tried,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
-                         AND q.kind = 'apply') AS newer_waits
+                         AND q.kind = 'apply') AS newer_waits,
+               t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL
+                   AND t.state_from IS NULL AS state_refused
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.id = ? AND r.epoch = ? AND r.holder = ? AND r.status = 'running'",
     )

@@ -56,6 +56,10 @@ pub(crate) async fn acquire(
                 SELECT 1 FROM taken_groups g
                 WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
                   AND (g.leased OR r.remote_group IS NULL)))
+              AND NOT (t.state_refused IS NOT NULL AND coalesce(r.destroys, r.kind) = 'apply'
+                AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL AND t.state_from IS NULL
+                AND coalesce(t.state_refused_settings, r.settings) IS r.settings
+                AND NOT (?15 AND t.state_refused = 'unless_named'))
               AND NOT EXISTS (
                 SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
               AND CASE WHEN NOT ?11 THEN TRUE
@@ -92,6 +96,7 @@ pub(crate) async fn acquire(
     .bind(claim.kinds.destroys)
     .bind(claim.kinds.destroy_plans)
     .bind(span_micros(ELSEWHERE_FOR))
+    .bind(claim.names_previous_backend)
     .fetch_all(&mut *connection)
     .await
     .map_err(failed_to("lease a run"))?;

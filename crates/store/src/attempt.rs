@@ -46,6 +46,7 @@ pub struct Attempt {
     withdrawn: bool,
     cancelled: bool,
     by_force: bool,
+    state_refused: bool,
     started_at: DateTime<Utc>,
     leased_at: Option<DateTime<Utc>>,
     renewed_at: DateTime<Utc>,
@@ -55,8 +56,9 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Reads a row of `runs` with the columns of its task; `tried` says whether the input was tried, and
-    /// `newer_waits` whether a run to apply is queued.
+    /// Reads a row of `runs` with the columns of its task; `tried` says whether the input was tried,
+    /// `newer_waits` whether a run to apply is queued, and `state_refused` whether the Terraform state of the task
+    /// waits for a decision.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a leased run";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -82,6 +84,7 @@ impl Attempt {
             withdrawn: run.flag("withdrawn")?,
             cancelled: run.flag("cancelled")?,
             by_force: run.flag("cancel_force")?,
+            state_refused: task.flag("state_refused")?,
             started_at: run.time("started_at")?,
             leased_at: run.time_if_any("leased_at")?,
             // A running run was updated last when its lease was granted or renewed.
@@ -169,6 +172,7 @@ impl Attempt {
             waits: self.waits,
             withdrawn: self.withdrawn,
             cancelled: self.cancelled,
+            state_refused: self.state_refused,
             jitter,
         }
     }

@@ -165,6 +165,12 @@ pub enum TaskError {
     /// The task has no conflict about its Terraform state to decide.
     #[error("the task's state is in no conflict")]
     NoConflict,
+    /// The Terraform state of the task was refused, so nothing is applied before a decision about it.
+    #[error("the Terraform state of the task waits for a decision: {reason}")]
+    StateRefused {
+        /// Why it was refused.
+        reason: String,
+    },
     /// The task from which the Terraform state is to be taken still exists, so the state is its own.
     #[error("the task {0} is still there")]
     StillThere(TaskName),

@@ -16,8 +16,12 @@ pub fn stored_serial(serial: u64) -> i64 {
 }
 
 /// Names the record of a state, by which a repeated call is recognised. For implementations.
-pub fn recorded_by((run, epoch): (RunId, LeaseEpoch), moved: bool) -> String {
-    let kind = if moved { "moved" } else { "accepted" };
+pub fn recorded_by((run, epoch): (RunId, LeaseEpoch), report: &StateReport) -> String {
+    let kind = match report {
+        StateReport::Accepted(_) => "accepted",
+        StateReport::Moved(_) => "moved",
+        StateReport::Refused(_) => "refused",
+    };
     format!("{run}/{epoch}/{kind}")
 }
 

@@ -86,6 +86,8 @@ pub struct Claim {
     pub only_requested: bool,
     /// Only runs whose settings it has are leased to it; false for an earlier version, which does not report them.
     pub checks_settings: bool,
+    /// It names a previous backend, where it may look for a state that was refused because no other place was known.
+    pub names_previous_backend: bool,
     /// Life of the lease.
     pub time_to_live: Duration,
 }

@@ -71,7 +71,7 @@ pub use render::{
 pub use report::Report;
 pub use saved_plan::SavedPlan;
 pub use state::{
-    BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key,
+    BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key, consul_parts,
     read_consul_value, read_directly, read_state,
 };
 pub use state_lock::StateLock;

@@ -76,6 +76,7 @@ pub(crate) async fn attempt(
             is_final = match &error {
                 AttemptError::Remote(error) => error.is_final(),
                 AttemptError::Terraform(error) => error.is_final(),
+                AttemptError::State(error) => error.is_final(),
                 _ => false,
             };
             let text = error.text_for(&run.lease.task_name);

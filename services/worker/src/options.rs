@@ -47,6 +47,8 @@ pub struct Options {
     /// Whether the backend is the Consul that dynamic values are read from, with its default address and
     /// credentials, so that states can be read there without Terraform.
     pub states_in_own_consul: bool,
+    /// Time after which a state that seems lost or older is read once more, before a run is refused.
+    pub second_look: Duration,
     /// How long `plan` and `apply` wait for the lock of the state, if that is configured.
     pub lock_timeout: Option<Duration>,
     /// Whether Terraform writes its trace into the task directory.

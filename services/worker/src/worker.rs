@@ -76,6 +76,7 @@ impl Worker {
             bundles: BundleServiceClient::new(scheduler.clone()),
             workers: WorkerServiceClient::new(scheduler),
             contents: Contents::default(),
+            names_previous_backend: options.previous_backend.is_some(),
             reports: Arc::default(),
         };
         let journal = options

@@ -88,6 +88,7 @@ fn claim(worker: &str) -> Claim {
         kinds: RunKinds::ALL,
         only_requested: false,
         checks_settings: false,
+        names_previous_backend: false,
         time_to_live: LEASE,
     }
 }

@@ -160,6 +160,7 @@ pub(crate) async fn acquire(
         wait: Some(duration_to_wire(WAIT)),
         capabilities: Some(capabilities()),
         reports_settings: false,
+        names_previous_backend: false,
     };
     let answer = scheduler.acquire_run(request).await;
     Ok(answer.context("a worker gets no lease")?.into_inner().lease)

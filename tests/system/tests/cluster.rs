@@ -16,6 +16,7 @@ mod local_backend;
 mod log_marks;
 mod lost_destructions;
 mod lost_processes_log;
+mod lost_states;
 mod metrics;
 mod modules;
 mod operators_walk;

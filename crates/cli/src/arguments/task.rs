@@ -176,12 +176,15 @@ pub(crate) struct State {
     /// Take the state of the task that had this name, and is gone.
     #[arg(long, value_name = "NAME")]
     pub(crate) from: Option<String>,
+    /// Decide about every task whose state was refused, after one question.
+    #[arg(long, requires = "keep", conflicts_with_all = ["from", "name"])]
+    pub(crate) all: bool,
     /// Do not ask.
     #[arg(long)]
     pub(crate) auto_approve: bool,
     /// Name of the task.
-    #[arg(value_name = "TASK NAME")]
-    pub(crate) name: String,
+    #[arg(value_name = "TASK NAME", required_unless_present = "all")]
+    pub(crate) name: Option<String>,
 }
 
 /// `cts task run`.

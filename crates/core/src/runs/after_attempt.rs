@@ -78,7 +78,7 @@ pub fn after_lost_lease(renewable: bool, context: AttemptContext) -> AfterAttemp
 }
 
 /// A failing attempt is not repeated when a newer input waits, which is what must be applied, or when the task is declared
-/// otherwise since.
+/// otherwise since, or while its Terraform state is refused: a decision about the state runs the task.
 fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
     match context.phase {
         // A task that was never visible has no events.
@@ -88,7 +88,7 @@ fn after_failed_apply(context: AttemptContext) -> AfterAttempt {
         TaskPhase::Deleting => return AfterAttempt::GiveUp { retry_after: None },
         TaskPhase::Ready => {}
     }
-    if context.newer_waits || context.withdrawn {
+    if context.newer_waits || context.withdrawn || context.state_refused {
         AfterAttempt::GiveUp { retry_after: None }
     } else if context.no_retry {
         AfterAttempt::GiveUp {

@@ -132,6 +132,8 @@ pub struct AttemptContext {
     pub withdrawn: bool,
     /// The run is to be stopped on request.
     pub cancelled: bool,
+    /// The Terraform state of the task was refused, and nothing decides about it yet.
+    pub state_refused: bool,
     /// Random share in `[0, 1)` for the jitter of the wait.
     pub jitter: f64,
 }

@@ -251,6 +251,7 @@ fn context(attempts: u32, newer_waits: bool) -> AttemptContext {
         waits: false,
         withdrawn: false,
         cancelled: false,
+        state_refused: false,
         jitter: 0.0,
     }
 }

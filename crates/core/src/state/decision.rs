@@ -54,6 +54,46 @@ pub enum Refusal {
     /// The task has a state already, and is to take that of an earlier task.
     #[error("the task has a state already")]
     TargetTaken,
+    /// The task's place, which had the known state, has none.
+    #[error("the task's state is not there any more")]
+    Lost,
+    /// The task's place, which had the known state, has a state of another lineage.
+    #[error(
+        "the task's state is not there any more, and its backend has the state of something else"
+    )]
+    Replaced,
+    /// The task's place has an earlier version of the known state.
+    #[error("the backend has an earlier version of the task's state")]
+    Older,
+}
+
+impl Refusal {
+    /// The refusal of a state that is not known to have been anywhere else. At the place that had it
+    /// (`had_it`) the state was lost; an earlier version shows the same at any place.
+    #[must_use]
+    pub fn at_place(
+        self,
+        had_it: bool,
+        known: Option<&KnownState>,
+        found: Option<&TerraformState>,
+    ) -> Self {
+        match (self, lapse(known, found)) {
+            (Self::NoSource, Some(lapse)) if had_it || lapse == Self::Older => lapse,
+            _ => self,
+        }
+    }
+}
+
+/// Compares the state that is found at the place of the known one with it. `None` if nothing is missing, and if
+/// nothing is known.
+pub fn lapse(known: Option<&KnownState>, found: Option<&TerraformState>) -> Option<Refusal> {
+    let known = known?;
+    match found {
+        None => Some(Refusal::Lost),
+        Some(found) if found.lineage != known.lineage => Some(Refusal::Replaced),
+        Some(found) if found.serial < known.serial => Some(Refusal::Older),
+        Some(_) => None,
+    }
 }
 
 /// Decides how to handle the state of a task.

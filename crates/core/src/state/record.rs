@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::decision::{Decision, Source, decide, decide_from};
+use super::decision::{Decision, Refusal, Source, decide, decide_from, lapse};
 use crate::excerpt::cut;
 use crate::identity::TaskName;
 
@@ -198,6 +198,12 @@ impl StateRecord {
         } else {
             decide(self.known.as_ref(), target, source, self.keep)
         }
+    }
+
+    /// What is wrong with the state that was found where the known one was, unless a decision is to be carried
+    /// out.
+    pub fn lapse(&self, found: Option<&TerraformState>) -> Option<Refusal> {
+        lapse(self.known.as_ref(), found).filter(|_lapse| !self.is_pending())
     }
 
     /// Whether the state at the task's place decides alone, so that the other place need not be read.

@@ -22,6 +22,10 @@ pub struct AcquireRunRequest {
     /// has. An earlier version gets any run.
     #[prost(bool, tag = "6")]
     pub reports_settings: bool,
+    /// The configuration of the worker names a previous backend, so the worker may look for a state that was refused
+    /// because no other place was known.
+    #[prost(bool, tag = "7")]
+    pub names_previous_backend: bool,
 }
 /// Grants a lease.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -54,6 +54,7 @@ impl Model {
             waits: run.waiting_for.is_some(),
             withdrawn: run.withdrawn,
             cancelled: run.ordered.is_some(),
+            state_refused: false,
             jitter,
         })
     }

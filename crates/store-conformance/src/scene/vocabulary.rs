@@ -141,6 +141,7 @@ pub fn claim() -> Claim {
         kinds: RunKinds::ALL,
         only_requested: false,
         checks_settings: false,
+        names_previous_backend: false,
         time_to_live: LEASE,
     }
 }

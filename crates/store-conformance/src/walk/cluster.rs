@@ -85,6 +85,7 @@ impl<F: Fixture> Walk<F> {
             },
             only_requested: self.dice.one_in(5),
             checks_settings: false,
+            names_previous_backend: false,
             time_to_live: LEASE,
         }
     }

@@ -76,10 +76,11 @@ impl Import for PostgresImport {
                                    released_instances, cancelled_input,
                                    state_lineage, state_serial, state_moves, state_moved_serial, state_keep,
                                    state_from, state_conflict, state_conflict_at, state_recorded_at, delivery,
-                                   delivery_first_run, delivery_run, delivery_input, remote_run, last_check, owes_run)
+                                   delivery_first_run, delivery_run, delivery_input, remote_run, last_check, owes_run,
+                                   state_refused)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
                         $17, $18, $19, $20, $21, $22, $23, $24, $25,
-                        $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41)",
+                        $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42)",
             )
             .bind(spec.name().as_str())
             .bind(row.position)
@@ -124,6 +125,7 @@ impl Import for PostgresImport {
             .bind(remote)
             .bind(last_check)
             .bind(row.owes_run.map(Occasion::as_str))
+            .bind(&row.state_refused)
             .execute(&mut self.connection)
             .await
             .map_err(failed_to(OPERATION))?;

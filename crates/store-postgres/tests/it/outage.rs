@@ -34,6 +34,7 @@ pub(crate) fn claim(worker: &str) -> Claim {
         kinds: RunKinds::ALL,
         only_requested: false,
         checks_settings: false,
+        names_previous_backend: false,
         time_to_live: Duration::from_mins(2),
     }
 }

@@ -187,6 +187,7 @@ impl Calls {
             let claim = Claim {
                 request: format!("request {}", self.number),
                 checks_settings: true,
+                names_previous_backend: false,
                 ..claim()
             };
             let lease = store.acquire(&claim).await.unwrap();

@@ -33,6 +33,7 @@ pub fn task_row(row: &dyn Columns) -> Result<TaskRow, StoreError> {
         released_instances: row.json_if_any("released_instances")?,
         held: row.json_if_any("held")?,
         state: state_of(&row)?,
+        state_refused: row.text_if_any("state_refused")?.map(str::to_owned),
         last_attempt: delivery_attempt(&row)?,
         remote_run: row.json_if_any("remote_run")?,
         last_check: row.json_if_any("last_check")?,

@@ -45,6 +45,8 @@ pub struct TaskRow {
     pub held: Option<Blocked>,
     /// Its record of its Terraform state.
     pub state: StateRecord,
+    /// Which runs a refusal of that state keeps waiting, as stored.
+    pub state_refused: Option<String>,
     /// The last attempt to apply, by which deliveries are numbered.
     pub last_attempt: Option<DeliveryAttempt>,
     /// Its newest remote run, if it has had one.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cts_core::Backend;
 use flate2::read::GzDecoder;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::file::{FoundState, parse};
@@ -18,6 +19,9 @@ const WORKSPACE_DIRECTORY: &str = "terraform.tfstate.d";
 
 /// Most bytes of a state that are unpacked here.
 const LONGEST_STATE: u64 = 64 << 20;
+
+/// Most parts of a state that are read here. Terraform makes parts of half a MiB.
+const MOST_PARTS: usize = 128;
 
 /// The first byte of compressed content; no JSON begins with it.
 const GZIP: u8 = 0x1f;
@@ -63,7 +67,20 @@ pub fn consul_key(attempt: &Attempt, backend: &Backend) -> Option<String> {
     (backend.kind == "consul").then(|| format!("{path}-env:{}", attempt.task))
 }
 
-/// The state in a value of Consul's KV store; `None` if it has to be pulled, as a state in several parts.
+/// The keys of the parts of a state that is too long for one value of Consul's KV store; `None` for a state in one
+/// value.
+pub fn consul_parts(value: &[u8]) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Parts {
+        #[serde(rename = "current-hash")]
+        _hash: String,
+        chunks: Vec<String>,
+    }
+    let parts: Parts = serde_json::from_slice(value).ok()?;
+    Some(parts.chunks).filter(|keys| keys.len() <= MOST_PARTS)
+}
+
+/// The state in a value of Consul's KV store, or in its parts together; `None` if it has to be pulled.
 pub fn read_consul_value(value: &[u8]) -> Option<FoundState> {
     let mut unpacked = Vec::new();
     let text = if value.first() == Some(&GZIP) {
@@ -98,6 +115,11 @@ mod tests {
         let chunks = br#"{"current-hash":"d41d","chunks":["p/tfstate.d41d/0"]}"#;
         for other in [&chunks[..], b"", b"\x1f\x8bcut", b"{"] {
             assert_eq!(read_consul_value(other), None);
+        }
+        let parts = consul_parts(chunks).unwrap();
+        assert_eq!(parts, ["p/tfstate.d41d/0"]);
+        for whole in [STATE, &packed, b"", b"{}", b"{\"chunks\":[]}"] {
+            assert_eq!(consul_parts(whole), None);
         }
     }
 }

@@ -86,6 +86,13 @@ impl Terraform {
         known == identity.record(moves)
     }
 
+    /// Whether the state was found right for this backend, after whatever number of moves.
+    pub fn was_verified(attempt: &Attempt, identity: BackendIdentity) -> bool {
+        let known = fs::read_to_string(marker(attempt)).unwrap_or_default();
+        let (before, _moves) = known.split_once(' ').unwrap_or_default();
+        before == identity.0.to_string()
+    }
+
     /// Removes the record of the backend before, credentials included: to be called when a directory is
     /// verified.
     pub fn forget_previous_backend(attempt: &Attempt) -> Result<(), CommandError> {

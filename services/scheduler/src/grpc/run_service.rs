@@ -130,6 +130,7 @@ impl RunService for RunEndpoint {
             worker: holder(request.worker_id)?,
             request: request.request_id,
             checks_settings: request.reports_settings,
+            names_previous_backend: request.names_previous_backend,
             capabilities: convert::capabilities_from_wire(request.capabilities),
             time_to_live: self.lease,
         };

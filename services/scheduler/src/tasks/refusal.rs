@@ -73,6 +73,9 @@ impl Refusal {
             TaskError::Deleting => Self::Deleting(task),
             TaskError::LostMore { losses } => Self::LostMore { task, losses },
             TaskError::NoConflict => Self::NoConflict(task),
+            TaskError::StateRefused { reason } => Self::RunFailed(format!(
+                "its Terraform state waits for a decision: {reason}; `cts task state {task}` shows both sides, and -keep decides"
+            )),
             TaskError::StillThere(earlier) => Self::StillThere { earlier },
             TaskError::Store(error) => Self::Store(error),
         }

@@ -48,6 +48,7 @@ async fn waiting_calls(setup: &Setup, store: &FaultyStore) -> JoinSet<usize> {
                 wait: Some(convert::duration_to_wire(Duration::from_mins(1))),
                 capabilities: Some(worker::Capabilities::default()),
                 reports_settings: false,
+                names_previous_backend: false,
             };
             let mut runs = setup.runs.clone();
             calls.spawn(async move {

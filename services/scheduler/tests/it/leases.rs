@@ -169,6 +169,7 @@ async fn senseless_requests_are_refused() {
         kinds: Vec::new(),
         request_id: String::new(),
         reports_settings: false,
+        names_previous_backend: false,
     };
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),

@@ -83,6 +83,7 @@ async fn acquire(setup: &Setup, id: &str, wait: Duration) -> Option<run::Lease> 
         wait: Some(convert::duration_to_wire(wait)),
         capabilities: Some(convert::capabilities_to_wire(&engine())),
         reports_settings: true,
+        names_previous_backend: false,
     };
     let answer = setup.runs.clone().acquire_run(request).await;
     answer.unwrap().into_inner().lease
@@ -167,6 +168,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         kinds: RunKinds::ALL,
         only_requested: false,
         checks_settings: false,
+        names_previous_backend: false,
         time_to_live: LONG,
     };
     let lease = store.acquire(&claim).await.unwrap().unwrap();

@@ -202,6 +202,7 @@ impl Setup {
             wait: Some(convert::duration_to_wire(wait)),
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
             reports_settings: false,
+            names_previous_backend: false,
         };
         self.runs
             .clone()

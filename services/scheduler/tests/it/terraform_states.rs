@@ -99,7 +99,7 @@ async fn a_refused_run_is_explained_and_decided() {
         }),
     };
     let recorded = record(&setup, &lease, Report::Conflict(conflict.clone())).await;
-    assert_eq!(recorded.unwrap(), 0);
+    assert_eq!(recorded.unwrap(), 1);
     let failed = Outcome::Failed(run::Failed {
         error: "refused".into(),
         is_final: false,
@@ -116,7 +116,7 @@ async fn a_refused_run_is_explained_and_decided() {
             .contains(&ObstacleKind::StateConflict)
     );
 
-    // The next attempt is not waited for.
+    // Without another attempt, a decision requests a run.
     let decided = decide(&setup, keep()).await.unwrap();
     assert_eq!(decided.keep(), run::StateKeep::Old);
     assert!(
@@ -129,7 +129,7 @@ async fn a_refused_run_is_explained_and_decided() {
     let moved = Report::Moved(terraform_state(3));
     for _ in 0..2 {
         let recorded = record(&setup, &lease, moved.clone()).await;
-        assert_eq!(recorded.unwrap(), 1);
+        assert_eq!(recorded.unwrap(), 2);
     }
     let nameless = Report::Moved(run::TerraformState::default());
     let refused = record(&setup, &lease, nameless).await.unwrap_err();
@@ -152,7 +152,7 @@ async fn a_refused_run_is_explained_and_decided() {
     let expected = run::KnownState {
         lineage: "a-lineage".into(),
         serial: 5,
-        moves: 1,
+        moves: 2,
         moved_serial: Some(3),
         ..run::KnownState::default()
     };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
 use cts_core::{PlanMode, RunInput};
 use cts_terraform::{
-    Attempt, ChildEnvironment, EnvironmentSources, PlanOutput, RenderError, RenderSettings,
-    RootModule, TaskDirectory, Terraform, render_root_module, render_tfvars,
+    Attempt, ChildEnvironment, EnvironmentSources, PlanOutput, ReadState, RenderError,
+    RenderSettings, RootModule, TaskDirectory, Terraform, render_root_module, render_tfvars,
 };
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::spawn_blocking;
@@ -51,28 +51,6 @@ impl Ready<'_> {
         let shared = &run.shared;
         let options = &shared.options;
         let backend = &settings.backend;
-        let rendered = render(
-            input,
-            Arc::clone(&settings),
-            Arc::clone(terraform),
-            directory.clone(),
-        );
-        let (input, root, values) = rendered.await?;
-        let definition = &input.definition;
-        // The files are removed when the run is over, however it ends.
-        let _secret_files = directory.secrets_of(&root);
-        for file_name in directory.write_root(&root)? {
-            tracing::info!(target: "templates.tftmpl", file_name, task_name = %definition.name, "overwriting file in root module for task");
-        }
-        if !input.lacks_views {
-            directory.write_tfvars(&values)?;
-        }
-        if options.persist_log {
-            directory.rotate_trace()?;
-        }
-        findings.rendered(begun.elapsed());
-        run.spans.ended("render", begun.elapsed());
-
         let worker = shared.guard.is_some().then(|| options.record.id.as_str());
         let tracing = run.tracing_environment();
         let sources = EnvironmentSources {
@@ -84,15 +62,15 @@ impl Ready<'_> {
             persist_log: options.persist_log,
             worker,
         };
+        let name = input.definition.name.clone();
         let attempt = Attempt {
-            task: definition.name.clone(),
-            environment: ChildEnvironment::new(sources, &definition.name, &directory),
+            environment: ChildEnvironment::new(sources, &name, &directory),
+            task: name,
             directory,
             output,
             stop: order,
             timeouts: run.lease.timeouts.or(options.timeouts),
         };
-        run.enter(&attempt.directory, lock);
         let redactor = Arc::clone(&findings.redactor);
         let here = LocalRun {
             run,
@@ -100,8 +78,33 @@ impl Ready<'_> {
             attempt: &attempt,
         };
         let state = TaskState::new(here, backend, &redactor, kind)?;
+
+        let rendered = render(
+            input,
+            Arc::clone(&settings),
+            Arc::clone(terraform),
+            attempt.directory.clone(),
+        );
+        // The look at the state is on the way of every change, and takes about as long as rendering.
+        let (rendered, seen) = tokio::join!(rendered, state.look());
+        let (input, root, values) = rendered?;
+        let definition = &input.definition;
+        // The files are removed when the run is over, however it ends.
+        let _secret_files = attempt.directory.secrets_of(&root);
+        for file_name in attempt.directory.write_root(&root)? {
+            tracing::info!(target: "templates.tftmpl", file_name, task_name = %definition.name, "overwriting file in root module for task");
+        }
+        if !input.lacks_views {
+            attempt.directory.write_tfvars(&values)?;
+        }
+        if options.persist_log {
+            attempt.directory.rotate_trace()?;
+        }
+        findings.rendered(begun.elapsed());
+        run.spans.ended("render", begun.elapsed());
+        run.enter(&attempt.directory, lock);
         let how = (kind, definition.file_definition.plan);
-        let outcome = run_terraform(here, &state, &root, how, findings).await;
+        let outcome = run_terraform(here, (&state, seen), &root, how, findings).await;
         if let Err(AttemptError::Terraform(error)) = &outcome
             && error.has_left_processes()
         {
@@ -135,7 +138,7 @@ async fn render(
 
 async fn run_terraform(
     here: LocalRun<'_>,
-    state: &TaskState<'_>,
+    (state, seen): (&TaskState<'_>, Option<ReadState>),
     root: &RootModule,
     (kind, mode): (RunKind, PlanMode),
     findings: &mut AttemptReport,
@@ -148,7 +151,7 @@ async fn run_terraform(
         // A check does not read the state.
         return Ok(AttemptOutcome::Checked);
     }
-    let lineage = Box::pin(state.verify()).await?;
+    let lineage = Box::pin(state.verify(seen)).await?;
     Ok(match kind {
         RunKind::Apply => {
             let applied = if mode == PlanMode::Saved {
@@ -158,6 +161,9 @@ async fn run_terraform(
             };
             // The state also has the resources that a failed apply has made.
             findings.state = state.report().await;
+            state
+                .settle(lineage.as_deref(), findings.state.as_ref())
+                .await;
             applied?;
             AttemptOutcome::Applied
         }

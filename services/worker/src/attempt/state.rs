@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cts_core::runs::RunKind;
 use cts_core::state::{StateRecord, TerraformState};
 use cts_core::{Backend, Chain};
-use cts_terraform::{CommandError, FoundState};
+use cts_terraform::{CommandError, FoundState, ReadState};
 
 use super::attempt_error::AttemptError;
 use super::local::LocalRun;
@@ -46,6 +46,18 @@ impl<'r> TaskState<'r> {
             // A scheduler of an earlier version has no record of the state.
             known: here.run.lease.state.clone()?.unwrap_or_default(),
         })
+    }
+
+    /// The state at the task's place right before something is changed, if a state is known and its place can be
+    /// read without a process. A place that cannot be read shows nothing.
+    pub(crate) async fn look(&self) -> Option<ReadState> {
+        if !self.kind.changes_resources() || self.known.known.is_none() {
+            return None;
+        }
+        tokio::select! {
+            read = read::without_process(self.here, self.backend) => read,
+            () = self.here.attempt.stop.cancelled() => None,
+        }
     }
 
     /// Reads the state that is now in the task's backend.

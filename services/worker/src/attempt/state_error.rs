@@ -26,6 +26,12 @@ pub(crate) enum StateError {
 }
 
 impl StateError {
+    /// Whether a further attempt, at whichever worker, must not look for itself: the state was refused, and an
+    /// operator decides.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Mismatch(mismatch) if mismatch.refusal.is_some())
+    }
+
     /// The error of a command about the previous place of a state. Its text may have credentials of that place.
     pub(crate) fn unreadable(backend: &Backend, error: &CommandError) -> Result<Self, BuildError> {
         let mut credentials = Vec::new();

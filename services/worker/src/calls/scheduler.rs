@@ -54,6 +54,8 @@ pub(crate) struct Scheduler {
     pub(crate) bundles: BundleServiceClient<Channel>,
     pub(crate) workers: WorkerServiceClient<Channel>,
     pub(crate) contents: Contents,
+    /// The configuration names a previous backend.
+    pub(crate) names_previous_backend: bool,
     /// Whether ends of runs can be reported, for all runs of this process.
     pub(crate) reports: Arc<Mutex<Outage>>,
 }
@@ -77,6 +79,7 @@ impl Scheduler {
             kinds: convert::known_kinds(),
             request_id,
             reports_settings: true,
+            names_previous_backend: self.names_previous_backend,
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;

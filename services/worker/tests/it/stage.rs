@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_consul::{ConsulClient, ConsulSettings};
 use cts_core::settings::SettingsBlocks;
@@ -205,6 +206,7 @@ fn options(
         previous_backend: None,
         consul_environment: Vec::new(),
         states_in_own_consul: false,
+        second_look: Duration::from_millis(1),
         lock_timeout: None,
         persist_log: false,
         release_lost_locks: false,

@@ -184,6 +184,7 @@ async fn a_report_under_an_epoch_that_is_over_is_refused() {
         worker_id: LOST.to_owned(),
         request_id: String::new(),
         reports_settings: false,
+        names_previous_backend: false,
         wait: Some(prost_types::Duration {
             seconds: 20,
             nanos: 0,

@@ -25,7 +25,7 @@ resource "terraform_data" "made" {
 
 /// A site whose tasks make the instances that Consul has, and note that.
 pub(crate) struct Stage {
-    consul: ConsulAgent,
+    pub(crate) consul: ConsulAgent,
     pub(crate) site: Site,
     tasks: Vec<&'static str>,
 }
@@ -79,7 +79,7 @@ impl Stage {
     }
 
     /// Waits until every task has made exactly these, each of them once.
-    async fn wait_for(&self, ids: &[&str]) {
+    pub(crate) async fn wait_for(&self, ids: &[&str]) {
         eventually(DEADLINE, async || {
             let mut all = self.tasks.iter().map(|task| (task, self.made(task)));
             match all.find(|(_task, made)| made.len() < ids.len()) {

@@ -1,13 +1,14 @@
 //! `cts task state`.
 
-use cts_api_client::{KnownState, StateDecision};
+use cts_api_client::{CurrentState, KnownState, StateDecision};
 use cts_proto::run::v1::{StateAt, TerraformState};
+use cts_proto::task::v1::CurrentStateName;
 use serde_json::json;
 
 use super::prompt::ask;
 use super::replace::show_hold;
 use super::session::{ExitStatus, Session};
-use super::table::sheet;
+use super::table::{sheet, table};
 use super::time_text::{local, moment};
 use super::ui::on_one_line;
 use crate::arguments::{KeptState, Output, State};
@@ -22,11 +23,24 @@ fn decision(options: &State) -> Option<StateDecision<'_>> {
 }
 
 pub(super) async fn run(session: &mut Session<'_>, options: &State) -> Result<(), ExitStatus> {
-    let State { query, name, .. } = options;
-    let client = session.client(&query.client)?;
+    match (&options.name, decision(options)) {
+        (Some(name), decision) => one(session, options, name, decision).await,
+        (None, Some(decision)) => all(session, options, decision).await,
+        // The arguments have a name, or a decision about all.
+        (None, None) => Ok(()),
+    }
+}
+
+async fn one(
+    session: &mut Session<'_>,
+    options: &State,
+    name: &str,
+    decision: Option<StateDecision<'_>>,
+) -> Result<(), ExitStatus> {
+    let client = session.client(&options.query.client)?;
     let state = client.terraform_state(name).await;
     let mut state = state.map_err(|error| session.unanswered("show the state of", name, &error))?;
-    if let Some(decision) = decision(options) {
+    if let Some(decision) = decision {
         if !options.auto_approve {
             let status = client.task_status(name).await;
             let status = status
@@ -48,12 +62,96 @@ pub(super) async fn run(session: &mut Session<'_>, options: &State) -> Result<()
             "It is decided; the next run of '{name}' carries it out"
         ));
     }
-    let text = match query.output {
+    let text = match options.query.output {
         Output::Table => sheet(entries(&state)),
         Output::Json => format!("{:#}\n", json!(state)),
     };
     session.ui.result(&text);
     Ok(())
+}
+
+/// Decides about every task whose state was refused. A task that is refused from now on needs a decision of its own.
+async fn all(
+    session: &mut Session<'_>,
+    options: &State,
+    decision: StateDecision<'_>,
+) -> Result<(), ExitStatus> {
+    let client = session.client(&options.query.client)?;
+    let states = client.current_states().await;
+    let states = states.map_err(|error| session.unanswered("list", "the tasks", &error))?;
+    let mut refused = Vec::new();
+    for (name, _state) in states.iter().filter(|(_name, state)| may_be_refused(state)) {
+        let state = client.terraform_state(name).await;
+        let state = state.map_err(|error| session.unanswered("show the state of", name, &error))?;
+        if state.conflict.is_some() && state.keep.is_none() {
+            refused.push(state);
+        }
+    }
+    if refused.is_empty() {
+        session
+            .ui
+            .note("No task waits for a decision about its state");
+    } else if !options.auto_approve && !are_approved(session, &refused, decision).await? {
+        return Ok(());
+    }
+    let mut decided = Vec::new();
+    for state in &refused {
+        let name = &state.task;
+        let answer = client.decide_terraform_state(name, decision).await;
+        decided.push(
+            answer
+                .map_err(|error| session.unanswered("decide about the state of", name, &error))?,
+        );
+        session.ui.note(&format!(
+            "It is decided; the next run of '{name}' carries it out"
+        ));
+    }
+    if let Output::Json = options.query.output {
+        session.ui.result(&format!("{:#}\n", json!(decided)));
+    }
+    Ok(())
+}
+
+/// Whether a task in this state may have a refused state; so only few states are read.
+fn may_be_refused(state: &CurrentState) -> bool {
+    matches!(
+        state.name(),
+        CurrentStateName::Blocked
+            | CurrentStateName::Deleting
+            | CurrentStateName::Running
+            | CurrentStateName::Waiting
+    )
+}
+
+async fn are_approved(
+    session: &mut Session<'_>,
+    refused: &[KnownState],
+    decision: StateDecision<'_>,
+) -> Result<bool, ExitStatus> {
+    let rows = refused.iter().map(|state| {
+        let reason = state.conflict.as_ref().map(|conflict| &*conflict.reason);
+        [
+            state.task.clone(),
+            on_one_line(reason.unwrap_or_default()).into_owned(),
+        ]
+    });
+    session.ui.output(&table(["TASK", "REFUSED"], rows));
+    let (which, consequence) = match decision {
+        StateDecision::Keep("old") => (
+            "the states of the old backend",
+            "What the new backend has for these tasks is overwritten, whatever it is.",
+        ),
+        StateDecision::Keep(_) | StateDecision::From(_) => (
+            "what is in the backend",
+            "Where that is no state or an older one, resources are made again; those that are missing in it are not destroyed.",
+        ),
+    };
+    session.ui.info(&format!(
+        "Do you want {} tasks to go on with {which}?",
+        refused.len()
+    ));
+    session.ui.output(&format!(" - {consequence}"));
+    ask(session, "Nothing is decided").await
 }
 
 async fn is_approved(

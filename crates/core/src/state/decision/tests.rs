@@ -121,6 +121,28 @@ fn the_state_of_an_earlier_task_is_taken_only_where_there_is_none() {
     assert_eq!(decide_from(None, &Source::Nothing, None), empty);
 }
 
+#[test]
+fn a_state_is_lost_only_where_it_was_and_an_earlier_version_anywhere() {
+    let known = known(5, None);
+    for (target, had_it, expected) in [
+        (None, true, Refusal::Lost),
+        (None, false, Refusal::NoSource),
+        (Some(state("other", 9)), true, Refusal::Replaced),
+        (Some(state("other", 9)), false, Refusal::NoSource),
+        (Some(state("ours", 4)), true, Refusal::Older),
+        (Some(state("ours", 4)), false, Refusal::Older),
+    ] {
+        let target = target.as_ref();
+        let decided = decide(Some(&known), target, &Source::Unknown, None);
+        let Decision::Refuse(refusal) = decided else {
+            panic!("{decided:?}");
+        };
+        assert_eq!(refusal.at_place(had_it, Some(&known), target), expected);
+        let named = Refusal::SourceEmpty.at_place(had_it, Some(&known), target);
+        assert_eq!(named, Refusal::SourceEmpty, "another place was looked at");
+    }
+}
+
 fn states() -> impl Strategy<Value = TerraformState> {
     ("[ab]", 0..6_u64).prop_map(|(lineage, serial)| state(&lineage, serial))
 }
@@ -134,6 +156,26 @@ fn sources() -> impl Strategy<Value = Source> {
 }
 
 proptest! {
+    #[test]
+    fn a_lapse_is_found_exactly_where_the_known_state_does_not_go_on(
+        known in prop::option::of(("[ab]", 0..6_u64, prop::option::of(0..6_u64))),
+        found in prop::option::of(states()),
+        source in sources(),
+    ) {
+        let known = known.map(|(lineage, serial, moved)| KnownState { lineage, serial, moved });
+        let lapse = lapse(known.as_ref(), found.as_ref());
+        let goes_on = match (&known, &found) {
+            (None, _) => true,
+            (Some(known), Some(found)) => known.is_continued_by(found),
+            (Some(_), None) => false,
+        };
+        prop_assert_eq!(lapse.is_none(), goes_on);
+        if lapse.is_some() {
+            let decided = decide(known.as_ref(), found.as_ref(), &source, None);
+            prop_assert!(!matches!(decided, Decision::GoOn(_)), "{:?}", decided);
+        }
+    }
+
     #[test]
     fn without_a_decision_no_change_is_ever_lost(
         known in prop::option::of(("[ab]", 0..6_u64, prop::option::of(0..6_u64))),

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cts_config::Config;
 use cts_core::settings::ClusterKey;
@@ -22,6 +23,9 @@ use super::{Shape, client_files, server_name, takes_bundles, webhook};
 
 /// Remote runs that a worker follows at a time, unless `worker.slots` says otherwise.
 const REMOTE_RUNS: usize = 500;
+
+/// Time before a state that seems lost or older is read once more.
+const SECOND_LOOK: Duration = Duration::from_secs(2);
 
 /// The version of the API of servers.
 const API_VERSION: &str = "2";
@@ -84,6 +88,7 @@ pub(crate) fn worker(
         previous_backend: config.previous_backend().cloned(),
         consul_environment,
         states_in_own_consul: config.driver.keeps_states_in_own_consul(),
+        second_look: SECOND_LOOK,
         lock_timeout: config.driver.lock_timeout,
         persist_log: config.driver.persist_log,
         release_lost_locks: config.driver.release_lost_locks,

@@ -55,6 +55,14 @@ impl Mismatch {
         )
     }
 
+    /// Whether the state is not, or not as it was, where it was before.
+    const fn was_lost(&self) -> bool {
+        matches!(
+            self.refusal,
+            Some(Refusal::Lost | Refusal::Replaced | Refusal::Older)
+        )
+    }
+
     fn advice(&self) -> String {
         let task = &self.task;
         match self.refusal {
@@ -67,6 +75,10 @@ impl Mismatch {
             ),
             Some(Refusal::TargetTaken) => format!(
                 "\nDecide with `cts task state {task} -keep=old` (that of the earlier task) or `-keep=new` (its own)"
+            ),
+            Some(_) if self.was_lost() => format!(
+                "\nNothing is applied to it before a decision. Put the state back if there is a copy, and go on with what is \
+                 there then: `cts task state {task} -keep=new`"
             ),
             Some(_) => format!(
                 "\nSee both with `cts task state {task}`, and decide with `-keep=old` or `-keep=new`"
@@ -86,7 +98,13 @@ impl fmt::Display for Mismatch {
                 known.lineage, known.serial
             )?;
         }
+        let place = if self.was_lost() {
+            "backend"
+        } else {
+            "new backend"
+        };
         match &self.old {
+            None if self.was_lost() => {}
             None => f.write_str("\n  old backend: not known")?,
             Some((kind, workspace, source)) => {
                 write!(f, "\n  old backend: {kind:?}, workspace {workspace}, ")?;
@@ -97,7 +115,7 @@ impl fmt::Display for Mismatch {
                 }
             }
         }
-        write!(f, "\n  new backend: {backend:?}, workspace {task}, ")?;
+        write!(f, "\n  {place}: {backend:?}, workspace {task}, ")?;
         write_state(f, self.target.as_ref())?;
         f.write_str(&self.advice())?;
         if self.kind == RunKind::Destroy {
@@ -149,6 +167,18 @@ mod tests {
             "\n  previous_backend \"KIND\" {\n",
             "`cts task state edge -keep=new`",
             "`cts task delete -retain edge`",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        let lost = Mismatch {
+            refusal: Some(Refusal::Lost),
+            kind: RunKind::Apply,
+            ..mismatch
+        };
+        let text = lost.to_string();
+        for part in [
+            "the task's state is not there any more\n  known: lineage l, serial 7\n  backend: \"pg\", workspace edge, no state\n",
+            "`cts task state edge -keep=new`",
         ] {
             assert!(text.contains(part), "{text}");
         }

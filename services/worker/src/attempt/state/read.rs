@@ -1,8 +1,10 @@
 //! Reads the state in a backend: without a process if that is exact, by Terraform otherwise.
 
+use cts_consul::ConsulError;
 use cts_core::{Backend, Chain};
 use cts_terraform::{
-    Attempt, CommandError, FoundState, ReadState, consul_key, read_consul_value, read_directly,
+    Attempt, CommandError, FoundState, ReadState, consul_key, consul_parts, read_consul_value,
+    read_directly,
 };
 
 use crate::attempt::local::LocalRun;
@@ -15,14 +17,9 @@ pub(super) async fn read(
     is_applied: bool,
 ) -> Result<Option<FoundState>, CommandError> {
     let LocalRun {
-        run,
-        terraform,
-        attempt,
+        terraform, attempt, ..
     } = here;
-    if let Some(ReadState(found)) = read_directly(attempt, backend) {
-        return Ok(found);
-    }
-    if let Some(ReadState(found)) = in_own_consul(run, attempt, backend).await {
+    if let Some(ReadState(found)) = without_process(here, backend).await {
         return Ok(found);
     }
     if is_applied {
@@ -32,9 +29,24 @@ pub(super) async fn read(
     }
 }
 
-/// The state in the Consul of this worker, if the backend is exactly that one; `None` if Terraform has to
-/// read it.
-async fn in_own_consul(run: &LeasedRun, attempt: &Attempt, backend: &Backend) -> Option<ReadState> {
+/// The state at the task's place, if that is a file or the Consul of this worker; `None` if Terraform has to read it.
+pub(super) async fn without_process(here: LocalRun<'_>, backend: &Backend) -> Option<ReadState> {
+    let LocalRun { run, attempt, .. } = here;
+    if let Some(read) = read_directly(attempt, backend) {
+        return Some(read);
+    }
+    let key = own_key(run, attempt, backend)?;
+    match in_own_consul(run, &key).await {
+        Ok(read) => read,
+        Err(error) => {
+            tracing::debug!(task_name = %attempt.task, error = %Chain(&error), "the state is not read from Consul directly");
+            None
+        }
+    }
+}
+
+/// The key of the state in the Consul of this worker, if the backend is exactly that one.
+fn own_key(run: &LeasedRun, attempt: &Attempt, backend: &Backend) -> Option<String> {
     let options = &run.shared.options;
     if !options.states_in_own_consul {
         return None;
@@ -46,13 +58,23 @@ async fn in_own_consul(run: &LeasedRun, attempt: &Attempt, backend: &Backend) ->
         !name.as_encoded_bytes().starts_with(b"CONSUL_")
             || ours.any(|(known, text)| name == known.as_str() && value == text.as_str())
     });
-    let key = consul_key(attempt, backend).filter(|_key| is_ours)?;
-    match run.shared.values.consul.raw_value(&key).await {
-        Ok(None) => Some(ReadState(None)),
-        Ok(Some(value)) => read_consul_value(&value).map(|found| ReadState(Some(found))),
-        Err(error) => {
-            tracing::debug!(task_name = %attempt.task, error = %Chain(&error), "the state is not read from Consul directly");
-            None
-        }
+    consul_key(attempt, backend).filter(|_key| is_ours)
+}
+
+async fn in_own_consul(run: &LeasedRun, key: &str) -> Result<Option<ReadState>, ConsulError> {
+    let consul = &run.shared.values.consul;
+    let Some(value) = consul.raw_value(key).await? else {
+        return Ok(Some(ReadState(None)));
+    };
+    let Some(parts) = consul_parts(&value) else {
+        return Ok(read_consul_value(&value).map(|found| ReadState(Some(found))));
+    };
+    let mut together = Vec::new();
+    for part in &parts {
+        let Some(value) = consul.raw_value(part).await? else {
+            return Ok(None);
+        };
+        together.extend(value);
     }
+    Ok(read_consul_value(&together).map(|found| ReadState(Some(found))))
 }

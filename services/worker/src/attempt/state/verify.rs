@@ -8,11 +8,12 @@
 
 use cts_core::runs::RunKind;
 use cts_core::state::{Decision, Refusal, Source, StateReport, TerraformState};
-use cts_core::{Backend, DEFAULT_DRIVER, REMOTE_DRIVER};
+use cts_core::{Backend, Chain, DEFAULT_DRIVER, REMOTE_DRIVER};
 use cts_terraform::{
-    BackendIdentity, FetchedState, OutputLine, OutputStream, ReadState, StateOrigin, Terraform,
-    read_directly,
+    BackendIdentity, FetchedState, FoundState, OutputLine, OutputStream, ReadState, StateOrigin,
+    Terraform,
 };
+use tokio::time::sleep;
 
 use super::TaskState;
 use super::mismatch::Mismatch;
@@ -20,6 +21,9 @@ use crate::attempt::attempt_error::AttemptError;
 use crate::attempt::own_lock::retry_after_unlock;
 use crate::attempt::state_error::StateError;
 use crate::remote::previous::state_of_workspace;
+
+/// The state that was read at the task's place right before, if any.
+struct Looked(Option<TerraformState>);
 
 /// The states that were found at both places.
 struct Seen {
@@ -31,14 +35,22 @@ struct Seen {
 
 impl TaskState<'_> {
     /// Verifies that the state at the task's place is the task's, and moves it there if it is to be moved and
-    /// this run changes something. Returns its lineage, if a state was found.
-    pub(crate) async fn verify(&self) -> Result<Option<String>, AttemptError> {
+    /// this run changes something. `looked` is the state that was read there right before, if any. Returns its
+    /// lineage, if a state was found.
+    pub(crate) async fn verify(
+        &self,
+        looked: Option<ReadState>,
+    ) -> Result<Option<String>, AttemptError> {
         let known = &self.known;
         let lineage = || known.known.as_ref().map(|known| known.lineage.clone());
         let is_pending = known.is_pending();
         let identity = BackendIdentity::of(self.here.attempt, self.backend);
         let is_verified = Terraform::is_verified(self.here.attempt, identity, known.moves);
-        if !is_pending && is_verified && !self.is_gone() {
+        let looked = looked.map(|ReadState(found)| Looked(self.state_of(found)));
+        let has_lapsed = looked
+            .as_ref()
+            .is_some_and(|Looked(found)| self.lapse(found.as_ref()).is_some());
+        if !is_pending && is_verified && !has_lapsed {
             Terraform::forget_previous_backend(self.here.attempt)?;
             return Ok(lineage());
         }
@@ -48,7 +60,14 @@ impl TaskState<'_> {
             Terraform::set_verified(self.here.attempt, identity, known.moves)?;
             return Ok(None);
         }
-        let seen = self.read_both(origin).await?;
+        let had_it = Terraform::was_verified(self.here.attempt, identity);
+        let mut seen = self.read_both(looked, origin).await?;
+        let decided = known.decide(seen.target.as_ref(), &seen.source);
+        if matches!(decided, Decision::Refuse(_)) && !is_pending && self.kind.changes_resources() {
+            // The place may have been on its way back, as a Consul that was started anew.
+            self.pause().await?;
+            seen = self.read_both(None, seen.origin).await?;
+        }
         match known.decide(seen.target.as_ref(), &seen.source) {
             Decision::GoOn(state) => {
                 let lineage = state.as_ref().map(|state| state.lineage.clone());
@@ -65,7 +84,12 @@ impl TaskState<'_> {
                 }
                 Ok(lineage)
             }
-            Decision::Refuse(refusal) => Err(self.refused(Some(refusal), seen).await),
+            Decision::Refuse(refusal) => {
+                let had_it = had_it && !is_pending;
+                let found = seen.target.as_ref();
+                let refusal = refusal.at_place(had_it, known.known.as_ref(), found);
+                Err(self.refused(Some(refusal), seen).await)
+            }
             Decision::Move { .. } if !self.kind.changes_resources() => {
                 Err(self.refused(None, seen).await)
             }
@@ -91,12 +115,47 @@ impl TaskState<'_> {
         }
     }
 
-    /// Whether the known state is a file that was lost since the directory was verified. An apply would
-    /// create everything again. A destruction is judged by the state afterwards.
-    fn is_gone(&self) -> bool {
-        self.kind == RunKind::Apply
-            && self.known.known.is_some()
-            && read_directly(self.here.attempt, self.backend) == Some(ReadState(None))
+    /// Whether the state that was found where the known one was is not the known one. A destruction is judged by
+    /// the state afterwards, which shows everything but resources that an earlier version does not have.
+    fn lapse(&self, found: Option<&TerraformState>) -> Option<Refusal> {
+        let lapse = self.known.lapse(found);
+        lapse.filter(|lapse| self.kind == RunKind::Apply || *lapse == Refusal::Older)
+    }
+
+    /// The identity of a state, unless Terraform has made the state by itself.
+    fn state_of(&self, found: Option<FoundState>) -> Option<TerraformState> {
+        let found = found.filter(|found| !found.is_made_here(self.known.known.as_ref()));
+        found.map(|found| found.state)
+    }
+
+    /// Waits before a second look.
+    async fn pause(&self) -> Result<(), AttemptError> {
+        tokio::select! {
+            () = sleep(self.here.run.shared.options.second_look) => Ok(()),
+            () = self.here.attempt.stop.cancelled() => Err(AttemptError::Stopped),
+        }
+    }
+
+    /// Carries out the decision to begin with what is there, once an apply has made the first state:
+    /// from then on that one is the task's.
+    pub(crate) async fn settle(&self, found: Option<&str>, made: Option<&TerraformState>) {
+        if let (true, None, Some(made)) = (self.known.is_pending(), found, made)
+            && let Err(error) = self.record_made(made).await
+        {
+            tracing::debug!(
+                task_name = %self.here.attempt.task,
+                error = %Chain(&error),
+                "the next apply carries the decision about the state out"
+            );
+        }
+    }
+
+    async fn record_made(&self, made: &TerraformState) -> Result<(), AttemptError> {
+        let report = StateReport::Accepted(Some(made.clone()));
+        let moves = self.here.run.record_state(report).await?;
+        let identity = BackendIdentity::of(self.here.attempt, self.backend);
+        Terraform::set_verified(self.here.attempt, identity, moves)?;
+        Ok(())
     }
 
     /// The other place of the state, if it is not at the task's place: the workspace that a person has named,
@@ -124,13 +183,19 @@ impl TaskState<'_> {
         Ok(previous.map(|backend| options.origin(backend, task.clone())))
     }
 
-    /// Reads the state at the task's place, and at the other place if that matters.
-    async fn read_both(&self, origin: Option<StateOrigin>) -> Result<Seen, AttemptError> {
-        let found = self.read().await?;
+    /// Reads the state at the task's place, unless it was read before, and at the other place if that matters.
+    async fn read_both(
+        &self,
+        looked: Option<Looked>,
+        origin: Option<StateOrigin>,
+    ) -> Result<Seen, AttemptError> {
+        let target = match looked {
+            Some(Looked(target)) => target,
+            None => self.state_of(self.read().await?),
+        };
         let known = self.known.known.as_ref();
-        let found = found.filter(|found| !found.is_made_here(known));
         let mut seen = Seen {
-            target: found.map(|found| found.state),
+            target,
             origin,
             source: Source::Unknown,
             fetched: None,
