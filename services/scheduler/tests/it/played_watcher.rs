@@ -148,6 +148,7 @@ impl Played {
                 let scene = self.scenes.borrow().clone();
                 self.tell(&scene, &views);
             }
+            Change::Read(read) => panic!("{read:?} was not offered"),
             Change::Unsubscribe(unsubscribe) => {
                 for id in unsubscribe.view_ids {
                     let subscribed = self.views.remove(&ViewId::new(id));
