@@ -107,12 +107,9 @@ impl World {
     fn take(&mut self) {
         for due in self.planner.take_due(self.now).tasks {
             let task = usize::from(due.definition.name.as_str() == "b");
-            for view in 1..3 {
-                let has = port_of(&due, VIEWS[view]);
-                let late = due
-                    .unread
-                    .iter()
-                    .any(|unread| unread.view == id(VIEWS[view]));
+            for (view, name) in VIEWS.iter().enumerate().skip(1) {
+                let has = port_of(&due, name);
+                let late = due.unread.iter().any(|unread| unread.view == id(name));
                 if late {
                     let since = self.triggered[task].unwrap();
                     assert!(self.now >= since + ms(1000), "it has waited");
@@ -126,8 +123,8 @@ impl World {
             self.triggered[task] = None;
         }
         for request in self.planner.take_reads() {
-            for view in 0..3 {
-                if request.views.contains(&id(VIEWS[view])) {
+            for (view, name) in VIEWS.iter().enumerate() {
+                if request.views.contains(&id(name)) {
                     self.views[view].asked = request.mark;
                 }
             }

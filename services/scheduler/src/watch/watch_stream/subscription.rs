@@ -128,10 +128,8 @@ impl Subscription {
                         read.mark,
                     ));
                 }
-                Some(Event::Failure(_) | Event::Read(_)) => {
-                    // Of an older subscription.
-                }
-                None => {}
+                // Of an older subscription.
+                Some(Event::Failure(_) | Event::Read(_)) | None => {}
             }
         }
     }
