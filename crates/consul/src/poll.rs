@@ -18,8 +18,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
 use crate::health::UnreadableInstance;
+use crate::known::Known;
 use crate::query::Query;
 use crate::query_slot::{OwnSlot, Permit, QuerySlot};
+use crate::read_requests::ReadRequests;
 use crate::recovery::Listener;
 
 /// Least time between the starts of two requests of one query.
@@ -47,6 +49,12 @@ pub enum PollEvent {
         /// Further instances, whose data cannot be understood.
         unreadable: Vec<UnreadableInstance>,
     },
+    /// Consul has answered a request that began after the read with this number was requested. Its snapshot came before,
+    /// if it is another.
+    Read {
+        /// The number.
+        number: u64,
+    },
     /// Consul could not be asked; the loop goes on.
     Failure {
         /// The error.
@@ -65,7 +73,8 @@ pub async fn poll(
     query: &Query,
     on_event: impl FnMut(PollEvent),
 ) -> Infallible {
-    follow(client, query, OwnSlot, on_event).await
+    let known = Known::new(ReadRequests::default(), on_event);
+    follow(client, query, OwnSlot, &known).await
 }
 
 /// Follows as `poll` does, and asks when `slot` has the right to.
@@ -73,10 +82,8 @@ pub(crate) async fn follow(
     client: &ConsulClient,
     query: &Query,
     mut slot: impl QuerySlot,
-    mut on_event: impl FnMut(PollEvent),
+    known: &Known<impl FnMut(PollEvent)>,
 ) -> Infallible {
-    // Index of the last answer, 0 if no answer counts.
-    let mut index = 0;
     let mut retries = Retries::new();
     let mut polls = false;
     let mut others = client.recovery.listener();
@@ -84,6 +91,8 @@ pub(crate) async fn follow(
         let permit = slot.permit().await;
         others.begin();
         let started = Instant::now();
+        let begun = known.begin();
+        let index = begun.index;
         // Boxed: a request under way is large, and of thousands of followers most have none.
         let answer = match &permit {
             Permit::Read(_permit) => Box::pin(client.read_again(query, index)).await,
@@ -99,21 +108,9 @@ pub(crate) async fn follow(
                 let is_whole = index == 0 || matches!(permit, Permit::Read(_));
                 let is_new = answer.index.is_none_or(|at| at != index);
                 slot.answered(&permit, answer.index, is_new && index > 0);
-                match answer.index {
-                    // Consul was restored or replaced; the next answer is complete.
-                    Some(at) if at < index && !is_whole => index = 0,
-                    at if is_new => {
-                        index = at.unwrap_or(0);
-                        on_event(PollEvent::Snapshot {
-                            index,
-                            filtered: answer.filtered,
-                            items: answer.items,
-                            unreadable: answer.unreadable,
-                        });
-                    }
-                    _the_same => {}
-                }
-                if answer.index.is_none() && matches!(permit, Permit::Block(_)) {
+                let has_index = answer.index.is_some();
+                known.answered(answer, begun, is_whole);
+                if !has_index && matches!(permit, Permit::Block(_)) {
                     if !std::mem::replace(&mut polls, true) {
                         tracing::warn!(
                             query = %query,
@@ -129,15 +126,10 @@ pub(crate) async fn follow(
             }
             Err(error) => {
                 drop(permit);
-                index = 0;
                 slot.failed();
                 let retry_after = retries.next_delay(&error);
                 retries.is_outage = error.is_outage();
-                on_event(PollEvent::Failure {
-                    error,
-                    failures: retries.failures,
-                    retry_after,
-                });
+                known.failed(error, retries.failures, retry_after);
                 retries.pause(retry_after, client, &mut others).await;
             }
         }

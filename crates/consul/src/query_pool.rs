@@ -7,6 +7,7 @@
 mod change_scope;
 mod members;
 pub(crate) mod readers;
+mod requested_reads;
 mod shared_slot;
 mod slot_allocator;
 
@@ -15,10 +16,13 @@ use std::sync::Arc;
 
 use self::members::Members;
 pub use self::members::Usage;
+use self::requested_reads::read_on_request;
 use self::shared_slot::SharedSlot;
 use crate::client::ConsulClient;
+use crate::known::Known;
 use crate::poll::{PollEvent, follow};
 use crate::query::Query;
+use crate::read_requests::ReadRequests;
 
 /// Follows queries. Cheap to clone; all clones share their connections.
 #[derive(Debug, Clone)]
@@ -35,10 +39,21 @@ impl QueryPool {
         self.0.usage()
     }
 
-    /// Follows a query for ever. `on_event` is called between two requests and should be quick. Dropping
-    /// the future ends everything, the request under way included.
-    pub async fn follow(&self, query: &Query, on_event: impl FnMut(PollEvent)) -> Infallible {
+    /// Follows a query for ever, and reads it as it is requested. `on_event` is called between two requests and should
+    /// be quick. Dropping the future ends everything, the requests under way included.
+    pub async fn follow(
+        &self,
+        query: &Query,
+        requests: &ReadRequests,
+        on_event: impl FnMut(PollEvent),
+    ) -> Infallible {
         let slot = SharedSlot::join(&self.0, query);
-        follow(&self.0.client, query, slot, on_event).await
+        let id = slot.id();
+        let known = Known::new(requests.clone(), on_event);
+        tokio::select! {
+            biased;
+            never = follow(&self.0.client, query, slot, &known) => never,
+            never = read_on_request(&self.0, id, query, &known) => never,
+        }
     }
 }

@@ -47,6 +47,16 @@ impl View {
             Self::ConsulKv(_) => ItemKind::Keys,
         }
     }
+
+    /// Its datacenter, empty for the agent's own.
+    pub fn datacenter(&self) -> &str {
+        match self {
+            Self::Service(view) => &view.datacenter,
+            Self::Services(view) => &view.datacenter,
+            Self::CatalogServices(view) => &view.datacenter,
+            Self::ConsulKv(query) => &query.datacenter,
+        }
+    }
 }
 
 /// The instances of one service name.

@@ -132,7 +132,9 @@ impl Leader {
             Mode::OnRequest => &[],
         };
         LeaderLoop {
-            planner: Planner::new(at_the_start).with_request_timeout(self.context.input_timeout),
+            planner: Planner::new(at_the_start)
+                .with_request_timeout(self.context.input_timeout)
+                .with_reads(),
             term: term.clone(),
             context: Arc::clone(&self.context),
             first_pass: self.first_pass,

@@ -45,6 +45,7 @@ pub(crate) struct Metrics {
     whole: Histogram<f64>,
     ended: Counter<u64>,
     skipped: Counter<u64>,
+    late: Counter<u64>,
     expired: Counter<u64>,
     shown: Arc<Shown>,
 }
@@ -84,6 +85,13 @@ impl Metrics {
         for reason in Skipped::ALL {
             skipped.add(0, &[KeyValue::new("reason", reason.as_str())]);
         }
+        let late = meter
+            .u64_counter("cts.inputs.late")
+            .with_description(
+                "Inputs that were frozen before a view was read since their trigger, because the read took too long.",
+            )
+            .build();
+        late.add(0, &[]);
         let expired = meter
             .u64_counter("cts.leases.expired")
             .with_description(
@@ -110,6 +118,7 @@ impl Metrics {
             ),
             ended,
             skipped,
+            late,
             expired,
             shown,
         }
@@ -126,6 +135,11 @@ impl Metrics {
     pub(crate) fn skipped(&self, reason: Skipped) {
         let reason = KeyValue::new("reason", reason.as_str());
         self.skipped.add(1, &[reason]);
+    }
+
+    /// An input was frozen before a view was read.
+    pub(crate) fn input_is_late(&self) {
+        self.late.add(1, &[]);
     }
 
     /// A lease was taken back.

@@ -27,6 +27,7 @@
 //!   to apply leaves a trigger, so that the task is applied when its input is complete.
 
 mod agenda;
+mod awaited_reads;
 mod cause;
 mod cron_state;
 mod decision;
@@ -36,6 +37,7 @@ mod entry;
 mod held_values;
 mod kept;
 mod problem;
+mod reads;
 mod reconcile;
 mod task_snapshot;
 mod tick;
@@ -53,11 +55,14 @@ use cts_core::{
 };
 
 use self::agenda::Agenda;
+use self::awaited_reads::Origin;
+pub(crate) use self::awaited_reads::{UnreadReason, UnreadView};
 pub(crate) use self::cause::Cause;
 pub(crate) use self::decision::{Decided, Decision};
 pub(crate) use self::desired_task::{DesiredTask, TaskMode};
 pub(crate) use self::due::{Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun};
 use self::entry::Entry;
+use self::reads::WantedReads;
 pub(crate) use self::task_snapshot::TaskSnapshot;
 pub(crate) use self::unreadable::{AppliedInput, NewlyHeld, WantedInput};
 pub(crate) use self::view_problem::ViewProblem;
@@ -73,6 +78,7 @@ pub(crate) struct Planner {
     /// Tasks with unreadable keys whose applied input is not known yet.
     unknown: BTreeSet<TaskName>,
     request_timeout: Duration,
+    wanted_reads: WantedReads,
     /// The planner was compared with the stored tasks before.
     reconciled: bool,
     /// Counts changes that explanations show.
@@ -80,7 +86,7 @@ pub(crate) struct Planner {
 }
 
 impl Planner {
-    /// A planner for the enabled ones of these tasks, in which requests wait for ever.
+    /// A planner for the enabled ones of these tasks, in which requests wait for ever, and inputs for no reads.
     pub(crate) fn new<'a>(tasks: impl IntoIterator<Item = &'a TaskSpec>) -> Self {
         let mut planner = Self {
             tasks: BTreeMap::new(),
@@ -89,6 +95,7 @@ impl Planner {
             unreadable: BTreeSet::new(),
             unknown: BTreeSet::new(),
             request_timeout: Duration::MAX,
+            wanted_reads: WantedReads::default(),
             reconciled: false,
             changes: 0,
         };
@@ -132,6 +139,7 @@ impl Planner {
         let nothing_new =
             delta.base.is_some() && delta.upserts.is_empty() && delta.removals.is_empty();
         let change = delta.trace;
+        let begins_anew = delta.base.is_none();
         // Matters only for views of names.
         let has_names = view.source.item_kind() == ItemKind::Services;
         let known = view.snapshot.as_ref().filter(|_| has_names);
@@ -156,12 +164,19 @@ impl Planner {
         };
         let has_other_unreadable = view.note_unreadable(&after);
         view.snapshot = Some(after);
-        if view.problem.take().is_some() {
+        let is_mended = view.problem.take().is_some();
+        if is_mended {
             self.changes += 1;
         }
-        if unchanged {
-            return Ok(());
+        if !unchanged {
+            view.version += 1;
         }
+        if is_mended || begins_anew {
+            self.request_owed_again(id);
+        }
+        let Some(view) = self.views.get_mut(id).filter(|_| !unchanged) else {
+            return Ok(());
+        };
         let lines = described.or_else(|| {
             let (before, after) = (before.as_ref()?, view.snapshot.as_ref()?);
             Some(view_changes(before, &after.delta_from(Some(before))))
@@ -176,8 +191,10 @@ impl Planner {
         let lines = lines.into_iter().map(Arc::from);
         let lines: Vec<Arc<str>> = lines.collect();
         let views = &self.views;
-        let tasks = views.get(id).map(|view| &view.tasks);
-        for (name, trigger) in tasks.into_iter().flatten() {
+        let Some(view) = views.get(id) else {
+            return Ok(());
+        };
+        for (name, trigger) in &view.tasks {
             let Some(entry) = self.tasks.get_mut(name) else {
                 continue;
             };
@@ -187,7 +204,8 @@ impl Planner {
                 Trigger::Nothing => false,
             };
             if at_hand.is_some() && runs {
-                entry.changed(now, change, &lines);
+                let origin = Origin::Datacenter(view.source.datacenter());
+                entry.changed(now, origin, change, &lines);
             }
             entry.set_complete(is_complete(views, entry), now);
             entry.refuse_without_values();
@@ -210,14 +228,22 @@ impl Planner {
             let Some(entry) = self.tasks.get_mut(&name) else {
                 continue;
             };
-            if entry.due_at().is_some_and(|at| at <= now)
+            if let Some(due_at) = entry.due_at().filter(|at| *at <= now)
                 && let Ok(input) = complete_input(views, entry)
+                && self.wanted_reads.let_freeze(entry, views, (due_at, now))
                 && let Some(reason) = entry.take_trigger(now)
             {
                 self.changes += 1;
                 let cause = entry.take_cause();
+                let version = |id: &ViewId| views.get(id).map_or(0, |view| view.version);
+                let unread = entry.reads.frozen(version);
+                self.wanted_reads.owe_beginning(entry, views);
                 let task = due_task(entry, DueData::Complete(input), reason);
-                due.tasks.push(DueTask { cause, ..task });
+                due.tasks.push(DueTask {
+                    cause,
+                    unread,
+                    ..task
+                });
             }
             for requested in entry.take_checks_without_data() {
                 let reason = EnqueueReason::Request(requested);
@@ -296,6 +322,7 @@ fn due_task(entry: &Entry, data: DueData, reason: EnqueueReason) -> DueTask {
         guard: entry.guard,
         engine: entry.engine.clone(),
         cause: None,
+        unread: Vec::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The names in the catalog that match an expression: chosen from one view of all names, which is shared.
 
+use cts_consul::ReadRequests;
 use cts_core::{CatalogServicesView, Item, ItemKey, Regexp, View, ViewSnapshot};
 use tokio::time::Instant;
 
@@ -10,17 +11,38 @@ use crate::views::{Source, Views};
 const NEVER: u64 = 365;
 
 /// Keeps `state` up to date until it is dropped, or until the watcher stops.
-pub(crate) async fn choose(views: &Views, view: CatalogServicesView, state: StateSender) {
+pub(crate) async fn choose(
+    views: &Views,
+    view: CatalogServicesView,
+    requests: &ReadRequests,
+    state: StateSender,
+) {
     let Some(regexp) = compiled(&view.regexp, &state) else {
         return std::future::pending().await;
     };
     let all = views.follow(all_names(view));
     let mut seen = all.state();
-    while seen.changed().await.is_ok() {
+    let mut taken = 0;
+    // The requested read that is under way, and its number at the view of all names.
+    let mut reading: Option<(u64, u64)> = None;
+    loop {
+        tokio::select! {
+            changed = seen.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            (number, gather) = requests.next(taken), if reading.is_none() => {
+                taken = number;
+                reading = Some((number, all.request_read(gather)));
+                continue;
+            }
+        }
         let ViewState {
             snapshot,
             failure,
             answered,
+            read,
             ..
         } = seen.borrow_and_update().clone();
         let chosen = snapshot.map(|snapshot| {
@@ -30,6 +52,9 @@ pub(crate) async fn choose(views: &Views, view: CatalogServicesView, state: Stat
                 .collect()
         });
         state.shows(chosen, failure, answered);
+        if let Some((number, _of_all)) = reading.take_if(|(_number, of_all)| *of_all <= read) {
+            state.read(number);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cts_consul::ReadRequests;
 use cts_core::{
     CatalogServicesView, Item, ItemKey, Regexp, ServiceView, ServicesView, ViewSnapshot,
 };
@@ -20,12 +21,20 @@ use crate::views::{FollowedView, Source, Views};
 /// Changes gather after each update of the view, for so many times as long as the update took.
 const PAUSE: u32 = 4;
 
+/// A requested read takes along the instances of this many services. Of more, only those of new names.
+const READ_ALONG: usize = 64;
+
 /// Keeps `state` up to date until it is dropped, or until the watcher stops.
-pub(crate) async fn combine(views: &Views, view: ServicesView, state: StateSender) {
+pub(crate) async fn combine(
+    views: &Views,
+    view: ServicesView,
+    requests: &ReadRequests,
+    state: StateSender,
+) {
     let Some(regexp) = compiled(&view.regexp, &state) else {
         return std::future::pending().await;
     };
-    let names = views.follow(all_names(CatalogServicesView {
+    let all_names = views.follow(all_names(CatalogServicesView {
         regexp: String::new(),
         datacenter: view.datacenter.clone(),
         namespace: view.namespace.clone(),
@@ -35,7 +44,11 @@ pub(crate) async fn combine(views: &Views, view: ServicesView, state: StateSende
         views,
         view,
         regexp: Arc::new(regexp),
-        names: names.state(),
+        names: all_names.state(),
+        all_names,
+        requests,
+        taken: 0,
+        reading: None,
         members: BTreeMap::new(),
         changes: SelectAll::new(),
         waiting: BTreeSet::new(),
@@ -53,6 +66,7 @@ pub(crate) async fn combine(views: &Views, view: ServicesView, state: StateSende
         }
         let begun = Instant::now();
         combination.show(&state);
+        combination.end_reading(&state);
         let shown = Instant::now();
         sleep_until(shown + (shown - begun) * PAUSE).await;
     }
@@ -62,7 +76,12 @@ struct Combination<'a> {
     views: &'a Views,
     view: ServicesView,
     regexp: Arc<Regexp>,
+    all_names: Arc<FollowedView>,
     names: watch::Receiver<ViewState>,
+    requests: &'a ReadRequests,
+    /// Number of the newest requested read that was taken up.
+    taken: u64,
+    reading: Option<Reading>,
     members: BTreeMap<String, Member>,
     /// One per member, and the streams of members that have just gone.
     changes: SelectAll<Abortable<BoxStream<'static, String>>>,
@@ -89,7 +108,17 @@ impl Drop for Member {
     }
 }
 
+/// A requested read that is under way.
+struct Reading {
+    number: u64,
+    /// Number of the request at the view of all names.
+    names: u64,
+    /// Names whose instances are to be read, each with the number of the request at its view.
+    members: BTreeMap<String, u64>,
+}
+
 enum Change {
+    Requested { number: u64, gather: bool },
     Names,
     Instances(String),
 }
@@ -99,6 +128,9 @@ impl Combination<'_> {
     async fn next(&mut self) -> Option<Change> {
         tokio::select! {
             biased;
+            (number, gather) = self.requests.next(self.taken), if self.reading.is_none() => {
+                Some(Change::Requested { number, gather })
+            }
             names = self.names.changed() => names.ok().map(|()| Change::Names),
             Some(name) = self.changes.next() => Some(Change::Instances(name)),
         }
@@ -106,6 +138,7 @@ impl Combination<'_> {
 
     fn apply_event(&mut self, change: Change) {
         match change {
+            Change::Requested { number, gather } => self.begin_reading(number, gather),
             Change::Names => self.follow_names(),
             Change::Instances(name) => self.take_instances(&name),
         }
@@ -133,6 +166,9 @@ impl Combination<'_> {
             }
             self.waiting.remove(&name);
             self.failing.remove(&name);
+            if let Some(reading) = &mut self.reading {
+                reading.members.remove(&name);
+            }
         }
         for name in wanted {
             if !self.members.contains_key(name) {
@@ -159,6 +195,11 @@ impl Combination<'_> {
         let (changes, handle) = stream::abortable(changes.boxed());
         self.changes.push(changes);
         self.waiting.insert(name.to_owned());
+        // Another view may have followed the service for long.
+        if let Some(reading) = &mut self.reading {
+            let number = followed.request_read(false);
+            reading.members.insert(name.to_owned(), number);
+        }
         let member = Member {
             followed,
             taken: None,
@@ -175,8 +216,14 @@ impl Combination<'_> {
             snapshot,
             failure,
             answered,
+            read,
             ..
         } = member.followed.now();
+        if let Some(reading) = &mut self.reading {
+            reading
+                .members
+                .retain(|of, number| of != name || *number > read);
+        }
         match failure {
             Some(failure) => drop(self.failing.insert(name.to_owned(), (failure, answered))),
             None => drop(self.failing.remove(name)),
@@ -207,6 +254,38 @@ impl Combination<'_> {
                 self.items.insert(key.clone(), item.clone());
                 self.changed = true;
             }
+        }
+    }
+
+    /// Takes up a requested read: of the names, and of instances.
+    fn begin_reading(&mut self, number: u64, gather: bool) {
+        self.taken = number;
+        let all = self.members.len() <= READ_ALONG;
+        let members = self.members.iter();
+        let members = members.filter(|(name, _member)| all || self.waiting.contains(*name));
+        let members = members.map(|(name, member)| {
+            let number = member.followed.request_read(gather);
+            (name.clone(), number)
+        });
+        self.reading = Some(Reading {
+            number,
+            members: members.collect(),
+            names: self.all_names.request_read(gather),
+        });
+    }
+
+    /// Ends the requested read if everything that it takes was read and is shown.
+    fn end_reading(&mut self, state: &StateSender) {
+        let names_are_read = |reading: &Reading| {
+            // A change that is not taken up yet does not count.
+            !self.names.has_changed().unwrap_or(true) && self.names.borrow().read >= reading.names
+        };
+        if self.waiting.is_empty()
+            && let Some(reading) = self
+                .reading
+                .take_if(|reading| reading.members.is_empty() && names_are_read(reading))
+        {
+            state.read(reading.number);
         }
     }
 

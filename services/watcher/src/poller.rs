@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cts_consul::{PollEvent, Query};
+use cts_consul::{PollEvent, Query, ReadRequests};
 use cts_core::{View, ViewId};
 use tokio::time::Instant;
 
@@ -13,14 +13,14 @@ use crate::{matching_names, matching_services};
 
 impl Views {
     /// Keeps the state of a view up to date until it is dropped.
-    pub(crate) async fn work(self, source: Source, state: StateSender) {
+    pub(crate) async fn work(self, source: Source, requests: ReadRequests, state: StateSender) {
         match source {
             Source::View(View::Services(view)) => {
                 // Boxed, so that it is in no view of another kind.
-                Box::pin(matching_services::combine(&self, view, state)).await;
+                Box::pin(matching_services::combine(&self, view, &requests, state)).await;
             }
             Source::View(View::CatalogServices(view)) if !view.regexp.is_empty() => {
-                Box::pin(matching_names::choose(&self, view, state)).await;
+                Box::pin(matching_names::choose(&self, view, &requests, state)).await;
             }
             Source::View(view) => {
                 let publisher = self.publisher(view.id(), state).expecting(view.item_kind());
@@ -30,7 +30,7 @@ impl Views {
                     View::ConsulKv(query) => Query::Kv(query),
                     View::Services(_combined) => return,
                 };
-                self.poll(&query, publisher).await;
+                self.poll(&query, &requests, publisher).await;
             }
             Source::Member(view) => {
                 let publisher = self.publisher(view.id(), state);
@@ -38,7 +38,7 @@ impl Views {
                     view,
                     passing: true,
                 };
-                self.poll(&query, publisher).await;
+                self.poll(&query, &requests, publisher).await;
             }
         }
     }
@@ -48,11 +48,11 @@ impl Views {
         Publisher::new(id, state, outage).holding_filtered(self.0.options.hold_filtered)
     }
 
-    async fn poll(&self, query: &Query, mut publisher: Publisher) {
+    async fn poll(&self, query: &Query, requests: &ReadRequests, mut publisher: Publisher) {
         let publish = |event: PollEvent| {
             self.0.metrics.polled(&event);
             publisher.publish(event, Instant::now());
         };
-        match self.0.pool.follow(query, publish).await {}
+        match self.0.pool.follow(query, requests, publish).await {}
     }
 }

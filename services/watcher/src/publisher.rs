@@ -93,6 +93,7 @@ impl Publisher {
                 self.outage.ends_for(&self.id);
                 self.note_filtered(filtered, gone);
             }
+            PollEvent::Read { number } => self.state.read(number),
             PollEvent::Failure {
                 error,
                 failures,

@@ -3,7 +3,9 @@
 use cts_core::{InvalidTraceContext, TraceContext};
 use cts_proto::watch::v1::watch_service_server::WatchService;
 use cts_proto::watch::v1::{KeepTracesRequest, KeepTracesResponse, WatchRequest, WatchResponse};
+use cts_rpc::convert::READS_VIEWS;
 use futures::stream::BoxStream;
+use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::subscriber;
@@ -30,7 +32,10 @@ impl WatchService for Watches {
         request: Request<Streaming<WatchRequest>>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let stream = subscriber::responses(self.views.clone(), request.into_inner());
-        Ok(Response::new(stream))
+        let mut response = Response::new(stream);
+        let metadata = response.metadata_mut();
+        metadata.insert(READS_VIEWS, MetadataValue::from_static("1"));
+        Ok(response)
     }
 
     async fn keep_traces(

@@ -21,6 +21,8 @@ pub(crate) struct ViewState {
     pub(crate) answered: Option<Instant>,
     /// The span of the change that led to the snapshot; `None` for the first one, and without tracing.
     pub(crate) trace: Option<TraceContext>,
+    /// Number of the newest requested read that the state stands for.
+    pub(crate) read: u64,
 }
 
 /// Why the last query to Consul failed.
@@ -90,6 +92,15 @@ impl StateSender {
             is_other || failed || state.failure.is_some()
         });
         is_other
+    }
+
+    /// The state stands for the requested reads up to this number.
+    pub(crate) fn read(&self, number: u64) {
+        self.state.send_if_modified(|state| {
+            let is_newer = number > state.read;
+            state.read = state.read.max(number);
+            is_newer
+        });
     }
 
     /// A query to Consul failed; the snapshot of the view stays in force.

@@ -4,10 +4,12 @@
 //! Until then the views' states only replace each other, so the messages always lead from the subscriber's
 //! snapshot to the newest state.
 
+mod requested_reads;
 mod subscription;
 
 use std::collections::{HashMap, VecDeque};
 
+use cts_consul::ReadRequests;
 use cts_core::{View, ViewId};
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::{WatchRequest, WatchResponse};
@@ -16,6 +18,7 @@ use futures::StreamExt as _;
 use futures::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll, Stream};
 use tonic::Status;
 
+use self::requested_reads::RequestedReads;
 use self::subscription::{Messages, Terms, ViewEnded, updates};
 use crate::views::Views;
 
@@ -53,11 +56,15 @@ struct Subscriber<R> {
 }
 
 /// Keeps a subscription going; it ends when this is dropped.
-struct Active(AbortHandle);
+struct Active {
+    updates: AbortHandle,
+    requests: ReadRequests,
+    reads: RequestedReads,
+}
 
 impl Drop for Active {
     fn drop(&mut self) {
-        self.0.abort();
+        self.updates.abort();
     }
 }
 
@@ -140,6 +147,14 @@ where
                     }
                 }
             }
+            Some(Change::Read(read)) => {
+                let ids = read.view_ids.iter();
+                let followed = ids.filter_map(|id| self.active.get(&ViewId::new(id.as_str())));
+                for active in followed {
+                    let number = active.requests.request(read.gather);
+                    active.reads.note(number, read.mark);
+                }
+            }
             None => return Err(Status::invalid_argument("the request asks for nothing")),
         }
         Ok(())
@@ -147,11 +162,18 @@ where
 
     fn subscribe(&mut self, view: View, terms: Terms) {
         let id = view.id();
-        let followed = updates(id.clone(), self.views.subscribe(view), terms).boxed();
+        let view = self.views.subscribe(view);
+        let (requests, reads) = (view.requests(), RequestedReads::default());
+        let followed = updates(id.clone(), (view, reads.clone()), terms).boxed();
         let (followed, updates) = stream::abortable(followed);
         self.changes.push(followed);
         // An older subscription to the same view ends only here, so the poller goes on.
-        self.active.insert(id, Active(updates));
+        let active = Active {
+            updates,
+            requests,
+            reads,
+        };
+        self.active.insert(id, active);
     }
 }
 

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use cts_consul::{ConsulClient, QueryPool};
+use cts_consul::{ConsulClient, QueryPool, ReadRequests};
 use cts_core::{Clock, ServiceView, View, ViewId};
 use opentelemetry::metrics::Meter;
 use tokio::sync::watch;
@@ -64,6 +64,7 @@ impl Source {
 pub(crate) struct FollowedView {
     source: Source,
     state: watch::Receiver<ViewState>,
+    requests: ReadRequests,
     owner: Weak<Shared>,
     _poller: DropGuard,
 }
@@ -118,12 +119,16 @@ impl Views {
         };
         let (sender, state) = StateSender::new(source.id(), Arc::clone(&self.0.revisions), traces);
         let ended = self.0.stop.child_token();
+        let requests = ReadRequests::default();
         let poller = {
             let (views, source, ended) = (self.clone(), source.clone(), ended.clone());
+            let requests = requests.clone();
             async move {
                 let id = source.id();
                 tracing::debug!(view.id = %id, "following a view");
-                let _cancelled = ended.run_until_cancelled(views.work(source, sender)).await;
+                let _cancelled = ended
+                    .run_until_cancelled(views.work(source, requests, sender))
+                    .await;
                 tracing::debug!(view.id = %id, "no longer following a view");
             }
         };
@@ -131,6 +136,7 @@ impl Views {
         FollowedView {
             source,
             state,
+            requests,
             owner: Arc::downgrade(&self.0),
             _poller: ended.drop_guard(),
         }
@@ -191,6 +197,12 @@ impl FollowedView {
         self.state.borrow().clone()
     }
 
+    /// Asks for a read that begins from now on, with `gather` after a while for further requests. Returns the number of
+    /// the request, which [`ViewState::read`] reaches.
+    pub(crate) fn request_read(&self, gather: bool) -> u64 {
+        self.requests.request(gather)
+    }
+
     /// The state, marked as not seen yet.
     pub(crate) fn state(&self) -> watch::Receiver<ViewState> {
         let mut state = self.state.clone();
@@ -203,6 +215,12 @@ impl SubscribedView {
     /// A subscriber gets a change that Consul answered at this moment.
     pub(crate) fn note_sent(&self, answered: Instant, now: Instant) {
         self.views.0.metrics.sent(answered, now);
+    }
+
+    /// Asks for reads of the view.
+    pub(crate) fn requests(&self) -> ReadRequests {
+        let view = self.view.as_ref();
+        view.map(|view| view.requests.clone()).unwrap_or_default()
     }
 
     /// The state, marked as not seen yet.

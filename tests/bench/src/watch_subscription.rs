@@ -68,6 +68,7 @@ impl WatchSubscription {
         let event = message.context("the watcher has ended the stream")?.event;
         match event.context("the watcher has sent an event of another kind")? {
             Event::Delta(delta) => Ok(delta),
+            Event::Read(read) => bail!("a read of {} was not asked for", read.view_id),
             Event::Failure(failure) => {
                 bail!("{} cannot be read: {}", failure.view_id, failure.message)
             }

@@ -14,6 +14,7 @@ mod embedded;
 mod engine;
 mod exported_metrics;
 mod failing_module;
+mod fresh_inputs;
 mod groups;
 mod grpc;
 mod grpc_log;

@@ -146,6 +146,7 @@ async fn watch_over(
             PollEvent::Snapshot { index, .. } => {
                 matches!(kind, ProbeKind::Services).then_some(index)
             }
+            PollEvent::Read { .. } => return,
             // No change can be ruled out any more. The other queries find the changes, or find that Consul
             // cannot be asked.
             PollEvent::Failure {

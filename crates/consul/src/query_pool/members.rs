@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::change_scope::{ChangeProbes, ChangeScope, ScopeKey};
-use super::readers::Readers;
+use super::readers::{ReadPermit, Readers};
 use super::slot_allocator::{MemberId, Rank, Renewal, SlotAllocator};
 use crate::client::ConsulClient;
 use crate::http2_pool::STREAMS;
@@ -200,6 +200,11 @@ impl Members {
             slots: self.slots(&state),
             connections: self.client.most_connections(),
         }
+    }
+
+    /// Waits for the right to a requested read, which goes before the members that are due by themselves. Cancel safe.
+    pub(super) async fn turn(&self, id: MemberId) -> ReadPermit {
+        self.readers.permit(0, self.rank(id), id).await
     }
 
     pub(super) fn rank(&self, id: MemberId) -> Rank {

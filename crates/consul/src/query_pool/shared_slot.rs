@@ -38,6 +38,10 @@ impl SharedSlot {
             knows_http2: false,
         }
     }
+
+    pub(super) fn id(&self) -> MemberId {
+        self.id
+    }
 }
 
 impl QuerySlot for SharedSlot {

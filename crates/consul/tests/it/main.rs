@@ -125,6 +125,7 @@ impl Poll {
         match self.next().await {
             PollEvent::Snapshot { items, .. } => items,
             PollEvent::Failure { error, .. } => panic!("{}", error.report()),
+            PollEvent::Read { .. } => panic!("nothing was requested"),
         }
     }
 
@@ -137,6 +138,7 @@ impl Poll {
                 retry_after,
             } => (error.report(), failures, retry_after),
             PollEvent::Snapshot { items, .. } => panic!("no failure but {items:?}"),
+            PollEvent::Read { .. } => panic!("nothing was requested"),
         }
     }
 }

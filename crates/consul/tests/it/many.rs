@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_consul::{ConsulClient, ConsulSettings, PollEvent, Query, QueryPool};
+use cts_consul::{ConsulClient, ConsulSettings, PollEvent, Query, QueryPool, ReadRequests};
 use cts_core::{Item, KvQuery};
 use cts_testkit::{ConsulAgent, Link, TcpProxy, eventually};
 use serde_json::json;
@@ -31,7 +31,9 @@ impl Many {
             let (followers, sender) = (followers.clone(), sender.clone());
             tasks.spawn(async move {
                 let report = |event| drop(sender.send((number, event)));
-                match followers.follow(&query, report).await {}
+                match followers
+                    .follow(&query, &ReadRequests::default(), report)
+                    .await {}
             });
         }
         Self {
@@ -65,6 +67,7 @@ impl Many {
                 (number, PollEvent::Failure { error, .. }) => {
                     panic!("{number}: {}", error.report())
                 }
+                (_, PollEvent::Read { .. }) => panic!("nothing was requested"),
             }
         }
     }
@@ -249,6 +252,7 @@ async fn a_thousand_that_consul_turns_away_ask_ever_less_and_all_come_back() {
         PollEvent::Failure { .. } => *failures.entry(number).or_default() += 1,
         // Answered before the link was changed.
         PollEvent::Snapshot { items, .. } => drop(many.known.insert(number, items)),
+        PollEvent::Read { .. } => panic!("nothing was requested"),
     };
     while let Ok(event) = timeout(AWAY.saturating_sub(begun.elapsed()), many.events.recv()).await {
         note(event.unwrap());
@@ -291,7 +295,9 @@ async fn more_come_and_go_and_each_knows_what_there_is() {
         let query = Arc::new(Query::health(view(&name(number))));
         tasks.spawn(async move {
             let report = |event| drop(sender.send((number, event)));
-            match followers.follow(&query, report).await {}
+            match followers
+                .follow(&query, &ReadRequests::default(), report)
+                .await {}
         });
     };
     let mut few = JoinSet::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cts_consul::{ConsulClient, PollEvent, Query, QueryPool};
+use cts_consul::{ConsulClient, PollEvent, Query, QueryPool, ReadRequests};
 use cts_testkit::{ConsulAgent, Link, TcpProxy};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -43,7 +43,9 @@ async fn all_views_are_back_soon_after_the_first_of_them() {
         tasks.spawn(async move {
             let report = |event| drop(sender.send((number, event)));
             let query = Query::health(view(&name(number)));
-            match followers.follow(&query, report).await {}
+            match followers
+                .follow(&query, &ReadRequests::default(), report)
+                .await {}
         });
     }
     let mut first_answers = 0;
@@ -51,6 +53,7 @@ async fn all_views_are_back_soon_after_the_first_of_them() {
         match timeout(DEADLINE, events.recv()).await.unwrap().unwrap() {
             (_, PollEvent::Snapshot { .. }) => first_answers += 1,
             (number, PollEvent::Failure { error, .. }) => panic!("{number}: {}", error.report()),
+            (_, PollEvent::Read { .. }) => panic!("nothing was requested"),
         }
     }
 

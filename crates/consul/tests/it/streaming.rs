@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_consul::{ConsulClient, PollEvent, Query, QueryPool};
+use cts_consul::{ConsulClient, PollEvent, Query, QueryPool, ReadRequests};
 use cts_core::Item;
 use cts_testkit::StreamingConsul;
 use tokio::sync::mpsc;
@@ -30,7 +30,9 @@ async fn a_thousand_changes_arrive_through_streaming() {
         tasks.spawn(async move {
             let report = |event| drop(sender.send((number, event)));
             let query = Query::health(view(&name(number)));
-            match followers.follow(&query, report).await {}
+            match followers
+                .follow(&query, &ReadRequests::default(), report)
+                .await {}
         });
     }
     let mut ports: BTreeMap<usize, i64> = BTreeMap::new();
@@ -53,6 +55,7 @@ async fn a_thousand_changes_arrive_through_streaming() {
                 (number, PollEvent::Failure { error, .. }) => {
                     panic!("{number}: {}", error.report())
                 }
+                (_, PollEvent::Read { .. }) => panic!("nothing was requested"),
             }
         }
     }

@@ -43,6 +43,13 @@ pub struct RunCause {
     /// Number of further changes.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_changes: u32,
+    /// Views that were not read between the trigger and the freezing of the data, each with the reason; at most
+    /// [`CHANGES_NOTED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
+    /// Number of further such views.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_unread: u32,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -74,6 +81,15 @@ impl RunCause {
         }
     }
 
+    /// Adds a view that was not read since the trigger.
+    pub fn note_unread(&mut self, view: &str) {
+        if self.unread.len() < CHANGES_NOTED {
+            self.unread.push(excerpt(view, CHANGE_LENGTH));
+        } else {
+            self.more_unread = self.more_unread.saturating_add(1);
+        }
+    }
+
     /// Adds a later cause, whose input replaces that of the queued run.
     pub fn merge(&mut self, later: &Self) {
         self.triggered_at = self.triggered_at.or(later.triggered_at);
@@ -85,6 +101,8 @@ impl RunCause {
             self.note(change);
         }
         self.more_changes = self.more_changes.saturating_add(later.more_changes);
+        self.unread.clone_from(&later.unread);
+        self.more_unread = later.more_unread;
     }
 
     /// The triggers other than changes of data, a line for each.
@@ -102,10 +120,18 @@ impl RunCause {
         self.some_change_lines(CHANGES_NOTED)
     }
 
-    /// The triggers, and at most so many changes of data.
+    /// Views that were not read since the trigger, a line for each.
+    pub fn unread_lines(&self) -> impl Iterator<Item = String> {
+        let more = self.more_unread;
+        let more = (more > 0).then(|| format!("and {more} more views"));
+        self.unread.iter().cloned().chain(more)
+    }
+
+    /// The triggers, at most so many changes of data, and the views that were not read.
     pub fn lines(&self, most: usize) -> Vec<String> {
         let triggers = self.triggers().map(str::to_owned);
-        triggers.chain(self.some_change_lines(most)).collect()
+        let changes = triggers.chain(self.some_change_lines(most));
+        changes.chain(self.unread_lines()).collect()
     }
 
     fn some_change_lines(&self, most: usize) -> impl Iterator<Item = String> {

@@ -210,7 +210,7 @@ pub struct KeepTracesResponse {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchRequest {
     /// The change.
-    #[prost(oneof = "watch_request::Change", tags = "1, 2")]
+    #[prost(oneof = "watch_request::Change", tags = "1, 2, 3")]
     pub change: ::core::option::Option<watch_request::Change>,
 }
 /// Nested message and enum types in `WatchRequest`.
@@ -224,6 +224,9 @@ pub mod watch_request {
         /// Ends the subscription of these views. A view without subscribers is not watched any more.
         #[prost(message, tag = "2")]
         Unsubscribe(super::Unsubscribe),
+        /// Read these views again.
+        #[prost(message, tag = "3")]
+        Read(super::ReadViews),
     }
 }
 /// Names views to follow.
@@ -258,16 +261,30 @@ pub struct Unsubscribe {
     #[prost(string, repeated, tag = "1")]
     pub view_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// Reports a change or a failure of one view.
+/// Asks for one read of each of these views that begins after this request has come. Requests for a view that come
+/// within 20 ms share a read.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadViews {
+    /// Ids of the views. Views that the caller does not follow are passed over.
+    #[prost(string, repeated, tag = "1")]
+    pub view_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Names the request, and is higher than in all requests before. ViewRead repeats it.
+    #[prost(uint64, tag = "2")]
+    pub mark: u64,
+    /// Many such requests are to be expected at this moment, so the reads wait 20 ms for them.
+    #[prost(bool, tag = "3")]
+    pub gather: bool,
+}
+/// Reports a change, a failure or a read of one view.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchResponse {
-    /// The change or failure.
-    #[prost(oneof = "watch_response::Event", tags = "1, 2")]
+    /// The change, failure or read.
+    #[prost(oneof = "watch_response::Event", tags = "1, 2, 3")]
     pub event: ::core::option::Option<watch_response::Event>,
 }
 /// Nested message and enum types in `WatchResponse`.
 pub mod watch_response {
-    /// The change or failure.
+    /// The change, failure or read.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Event {
         /// Data changed.
@@ -276,6 +293,9 @@ pub mod watch_response {
         /// Consul could not be queried; the watcher keeps trying.
         #[prost(message, tag = "2")]
         Failure(super::ViewFailure),
+        /// The view was read as ReadViews asks for.
+        #[prost(message, tag = "3")]
+        Read(super::ViewRead),
     }
 }
 /// Leads from one snapshot of a view to a later one. A large one comes as several messages in a row;
@@ -352,6 +372,20 @@ pub struct ViewFailure {
     /// Consul has refused to answer: waiting does not help before the task, the token or Consul is changed.
     #[prost(bool, tag = "8")]
     pub refused: bool,
+}
+/// A view was read, and the read began after the request with this mark had come. All that it found was sent before. Sent
+/// only after ReadViews. A view that cannot be read has none before Consul answers.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ViewRead {
+    /// Id of the view.
+    #[prost(string, tag = "1")]
+    pub view_id: ::prost::alloc::string::String,
+    /// Mark of the newest request that the read stands for, and with it for all requests before.
+    #[prost(uint64, tag = "2")]
+    pub mark: u64,
+    /// Id of the subscription that it is sent for.
+    #[prost(uint64, tag = "3")]
+    pub subscription_id: u64,
 }
 /// Generated client implementations.
 #[cfg(feature = "grpc")]
@@ -448,7 +482,8 @@ pub mod watch_service_client {
         }
         /// Follows views. The caller subscribes and unsubscribes at any time; every subscribed view first sends a
         /// full snapshot, as soon as Consul has given one, and then its changes. A caller that reads slowly gets
-        /// fewer, larger deltas, never an incomplete state.
+        /// fewer, larger deltas, never an incomplete state. The metadata of the answer have "cts-reads-views" if the watcher
+        /// understands WatchRequest.read; a watcher of an earlier version ends the stream at such a request.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::WatchRequest>,
@@ -523,7 +558,8 @@ pub mod watch_service_server {
             + 'static;
         /// Follows views. The caller subscribes and unsubscribes at any time; every subscribed view first sends a
         /// full snapshot, as soon as Consul has given one, and then its changes. A caller that reads slowly gets
-        /// fewer, larger deltas, never an incomplete state.
+        /// fewer, larger deltas, never an incomplete state. The metadata of the answer have "cts-reads-views" if the watcher
+        /// understands WatchRequest.read; a watcher of an earlier version ends the stream at such a request.
         async fn watch(
             &self,
             request: tonic::Request<tonic::Streaming<super::WatchRequest>>,

@@ -42,6 +42,7 @@ pub(crate) async fn cause(store: &dyn Store, run: &RunRecord) -> Result<Vec<Stri
             ..noted.clone()
         };
         lines.extend(noted.triggers().map(str::to_owned));
+        lines.extend(noted.unread_lines());
     }
     match applied {
         Some(applied) if applied.input == run.input => {

@@ -122,6 +122,9 @@ impl LeaderLoop {
                 }
             }
             self.enqueue_due().await;
+            for request in self.planner.take_reads() {
+                watches.read(request);
+            }
         }
     }
 
@@ -145,6 +148,10 @@ impl LeaderLoop {
                     watches.again(&view);
                 }
             }
+            WatchEvent::Read(view, mark) => {
+                self.planner.read(&view, mark, self.started.elapsed());
+            }
+            WatchEvent::NotReadable(views) => self.planner.not_readable(&views),
             WatchEvent::Failure(views, error) => self.note_problem(&views, &error),
         }
     }

@@ -9,6 +9,7 @@ use cts_core::{
     ViewId,
 };
 
+use super::awaited_reads::UnreadView;
 use super::cause::Cause;
 
 /// A run that the API has requested.
@@ -46,6 +47,8 @@ pub(crate) struct DueTask {
     pub(crate) engine: Requirement,
     /// The changes that have triggered it; `None` for a request.
     pub(crate) cause: Option<Cause>,
+    /// Views that were not read between the triggers and now.
+    pub(crate) unread: Vec<UnreadView>,
 }
 
 /// The data with which a due task is frozen.

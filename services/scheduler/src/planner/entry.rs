@@ -10,6 +10,7 @@ use cts_core::{
     Trigger, ViewId,
 };
 
+use super::awaited_reads::{AwaitedReads, Origin};
 use super::cause::Cause;
 use super::cron_state::CronState;
 use super::decision::{Decided, Decision};
@@ -47,6 +48,8 @@ pub(super) struct Entry {
     /// An input was frozen since the planner was compared with the stored tasks.
     frozen_meanwhile: bool,
     requests: Vec<OpenRequest>,
+    /// The reads that its triggers need.
+    pub(super) reads: AwaitedReads,
     /// The time under which it is on the agenda.
     pub(super) noted: Option<Duration>,
 }
@@ -103,6 +106,7 @@ impl Entry {
             ticked: false,
             frozen_meanwhile: false,
             requests: Vec::new(),
+            reads: AwaitedReads::default(),
             noted: None,
         }
     }
@@ -111,10 +115,12 @@ impl Entry {
     pub(super) fn changed(
         &mut self,
         now: Duration,
+        origin: Origin<'_>,
         change: Option<TraceContext>,
         lines: &[Arc<str>],
     ) {
         self.trigger(now);
+        self.reads.triggered(origin);
         if let Some(cause) = &mut self.cause {
             if let Some(change) = change {
                 cause.note(change);
@@ -137,6 +143,15 @@ impl Entry {
     pub(super) fn tick(&mut self, now: Duration) {
         self.ticked = true;
         self.trigger(now);
+        self.reads.triggered(Origin::Tick);
+    }
+
+    /// The last input was frozen before a view was read, which has another content now, as `line` says.
+    pub(super) fn compare(&mut self, now: Duration, line: &Arc<str>) {
+        self.trigger(now);
+        if let Some(cause) = &mut self.cause {
+            cause.describe(std::slice::from_ref(line));
+        }
     }
 
     /// Notes whether each view has a snapshot. The first complete input of a task of the beginning triggers.
@@ -145,6 +160,7 @@ impl Entry {
         self.complete = complete;
         if began && self.first && !self.views.is_empty() {
             self.trigger(now);
+            self.reads.triggered(Origin::Beginning);
         }
     }
 
@@ -219,6 +235,7 @@ impl Entry {
             self.schedule = past_the_first(self.buffer_period);
             self.cause = None;
             self.ticked = false;
+            self.reads = AwaitedReads::default();
         }
         self.mode = mode;
         self.frozen_meanwhile = false;
@@ -281,7 +298,9 @@ impl Entry {
     pub(super) fn next(&self) -> Option<Duration> {
         let look = self.ticks.as_ref().and_then(|ticks| ticks.read_at);
         let look = look.filter(|_| self.is_active());
-        let others = self.due_at().into_iter().chain(self.next_request());
+        let reads = self.reads.waits_until();
+        let due_at = self.due_at().map(|at| reads.map_or(at, |end| at.max(end)));
+        let others = due_at.into_iter().chain(self.next_request());
         others.chain(look).min()
     }
 

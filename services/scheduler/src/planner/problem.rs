@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use cts_core::ViewId;
 
 use super::Planner;
+use super::awaited_reads::UnreadReason;
 use super::view_problem::ViewProblem;
 
 /// A next try is stored only if it is so much later than the stored one: views fail in large numbers, and
@@ -45,6 +46,7 @@ impl Planner {
                 }
             }
         }
+        self.leave_out(id, UnreadReason::Failing);
         waiting.filter(|_| is_new)
     }
 }

@@ -117,6 +117,9 @@ impl Planner {
             dropped = before
                 .filter(|id| entry.views.iter().all(|(kept, _trigger)| kept != id))
                 .collect();
+            for id in &dropped {
+                entry.reads.retain(|kept| kept != id);
+            }
             self.link(name, &entry);
             entry.set_complete(is_complete(&self.views, &entry), now);
             self.changes += 1;
@@ -133,6 +136,7 @@ impl Planner {
                 snapshot: None,
                 unreadable: Vec::new(),
                 shown: OnceLock::new(),
+                version: 0,
                 changed_at: Duration::ZERO,
                 tasks: BTreeMap::new(),
                 problem: None,

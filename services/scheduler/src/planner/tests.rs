@@ -2,6 +2,8 @@ mod counted;
 mod held;
 mod later;
 mod partial;
+mod read_sequences;
+mod reads;
 mod sequences;
 mod triggers;
 mod unreadable;

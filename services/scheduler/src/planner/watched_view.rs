@@ -21,6 +21,8 @@ pub(super) struct WatchedView {
     pub(super) unreadable: Vec<Arc<str>>,
     /// The items of the snapshot, once an input has needed them.
     pub(super) shown: OnceLock<Arc<ViewItems>>,
+    /// Counts its contents.
+    pub(super) version: u64,
     pub(super) changed_at: Duration,
     /// The tasks that use it, and which of its changes run each.
     pub(super) tasks: BTreeMap<TaskName, Trigger>,

@@ -9,6 +9,10 @@ use cts_core::{ViewDelta, ViewId};
 pub(crate) enum WatchEvent {
     /// A view changed, or can be read again.
     Delta(ViewId, ViewDelta),
+    /// A view was read, and the read began after the request with this mark. All that it found came before.
+    Read(ViewId, u64),
+    /// These views cannot be read on request: their watcher is of an earlier version, or there is none.
+    NotReadable(Vec<ViewId>),
     /// Changes of these views are not seen now; their snapshots stay in force.
     Failure(Vec<ViewId>, WatchError),
 }

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::event::{WatchError, WatchEvent};
+use super::read_request::ReadRequest;
 use super::watch_stream::{Command, StreamEvent, WatchStream};
 use crate::moment::at;
 
@@ -103,6 +104,13 @@ impl WatchSet {
             StreamEvent::Delta(view, delta) => self
                 .counts(&watcher, &view, &delta)
                 .then_some(WatchEvent::Delta(view, delta)),
+            StreamEvent::Read(view, mark) => {
+                let is_owner = self.owners.get(&view) == Some(&watcher);
+                // Without the snapshot that belongs to it, a read proves nothing.
+                let counts = is_owner && !self.from_the_beginning.contains(&view);
+                counts.then_some(WatchEvent::Read(view, mark))
+            }
+            StreamEvent::NotReadable(views) => Some(WatchEvent::NotReadable(views)),
             StreamEvent::Failure(view, error) => {
                 let is_owner = self.owners.get(&view) == Some(&watcher);
                 is_owner.then(|| WatchEvent::Failure(vec![view], error))
@@ -169,6 +177,29 @@ impl WatchSet {
         if let (Some(stream), Some(source)) = (stream, source) {
             // A stream that has ended is replaced by the next assignment.
             drop(stream.send(Command::Again(source.clone())));
+        }
+    }
+
+    /// Asks the watchers for reads.
+    pub(crate) fn read(&mut self, request: ReadRequest) {
+        let mut shares: HashMap<&str, Vec<ViewId>> = HashMap::new();
+        let mut unowned = Vec::new();
+        for view in request.views {
+            match self.owners.get(&view) {
+                Some(owner) => shares.entry(owner).or_default().push(view),
+                None => unowned.push(view),
+            }
+        }
+        for (owner, views) in shares {
+            let share = ReadRequest { views, ..request };
+            match self.streams.get(owner) {
+                // The end of the stream is a failure of its views.
+                Some(stream) => drop(stream.send(Command::Read(share))),
+                None => unowned.extend(share.views),
+            }
+        }
+        if !unowned.is_empty() {
+            self.pending.push_back(WatchEvent::NotReadable(unowned));
         }
     }
 

@@ -15,6 +15,7 @@ use tonic::Code;
 pub(crate) use self::stream_event::StreamEvent;
 use self::stream_event::{ERROR_SHOWN, StreamError};
 use self::subscription::Subscription;
+use super::read_request::ReadRequest;
 
 /// Pauses between two tries.
 const RETRIES: Backoff =
@@ -27,6 +28,8 @@ pub(crate) enum Command {
     Follow(Vec<View>),
     /// Send this view from its beginning.
     Again(View),
+    /// Read these views.
+    Read(ReadRequest),
 }
 
 /// Follows views at one watcher until its commands end.
@@ -124,6 +127,13 @@ impl WatchStream {
                     match &command {
                         Command::Follow(views) => subscription.change(&self.views, views),
                         Command::Again(view) => subscription.subscribe(vec![view.clone()]),
+                        Command::Read(request) => {
+                            if !subscription.read(request)
+                                && self.send(StreamEvent::NotReadable(request.views.clone())).await.is_err()
+                            {
+                                return Ok(Over);
+                            }
+                        }
                     }
                     self.note(command);
                 }

@@ -148,6 +148,8 @@ impl Played {
                 let scene = self.scenes.borrow().clone();
                 self.tell(&scene, &views);
             }
+            // Not offered, so not requested.
+            Change::Read(_) => {}
             Change::Unsubscribe(unsubscribe) => {
                 for id in unsubscribe.view_ids {
                     let subscribed = self.views.remove(&ViewId::new(id));

@@ -10,6 +10,7 @@ use futures::stream::{self, Stream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::requested_reads::RequestedReads;
 use crate::state::{Failure, ViewState};
 use crate::views::SubscribedView;
 
@@ -33,7 +34,7 @@ pub(super) struct ViewEnded;
 /// stream is polled, from the state of that moment. Each carries the subscriber's id of the subscription.
 pub(super) fn updates(
     view_id: ViewId,
-    view: SubscribedView,
+    (view, reads): (SubscribedView, RequestedReads),
     terms: Terms,
 ) -> impl Stream<Item = Result<Messages, ViewEnded>> + Send {
     let subscription = view.state().map(|state| Subscription {
@@ -41,6 +42,7 @@ pub(super) fn updates(
         view_id,
         state,
         view,
+        reads,
         sent: None,
         failing: false,
         unsendable: None,
@@ -59,6 +61,7 @@ struct Subscription {
     view_id: ViewId,
     view: SubscribedView,
     state: watch::Receiver<ViewState>,
+    reads: RequestedReads,
     /// The snapshot that the subscriber has.
     sent: Option<Arc<ViewSnapshot>>,
     /// The last message was a failure.
@@ -74,6 +77,7 @@ impl Subscription {
             failure,
             answered,
             trace,
+            read,
         } = self.state.borrow_and_update().clone();
         let now = Instant::now();
         let not_taken = self.not_taken(snapshot.as_deref(), now);
@@ -97,6 +101,16 @@ impl Subscription {
                 }
             }
             None => {}
+        }
+        // After all that the read has found. The subscriber does not have it if it would not understand it.
+        if let Some(mark) = self.reads.take(read)
+            && self.unsendable.is_none()
+        {
+            messages.push(response(Event::Read(proto::ViewRead {
+                view_id: self.view_id.as_str().to_owned(),
+                mark,
+                subscription_id: self.terms.id,
+            })));
         }
         messages
     }

@@ -9,6 +9,7 @@ mod following;
 mod matching;
 mod random;
 mod refusals;
+mod requested_reads;
 mod rig;
 mod sharing;
 mod unreadable_keys;

@@ -111,7 +111,7 @@ async fn nothing_that_matches_is_an_empty_view_and_what_cannot_be_read_is_a_fail
             Update::Failure(failure) => {
                 assert!(failure.message.contains(message), "{failure:?}");
             }
-            Update::Delta { snapshot, .. } => panic!("{snapshot:?}"),
+            other => panic!("{other:?}"),
         }
     }
 }

@@ -9,7 +9,9 @@ use cts_core::{Item, ServiceInstance, ServiceView, SystemClock, View, ViewSnapsh
 use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
-use cts_proto::watch::v1::{Unsubscribe, ViewDelta, ViewFailure, WatchRequest, WatchResponse};
+use cts_proto::watch::v1::{
+    ReadViews, Unsubscribe, ViewDelta, ViewFailure, ViewRead, WatchRequest, WatchResponse,
+};
 use cts_rpc::convert::{append_part, delta_from_wire, subscribe_to_wire};
 use cts_rpc::{Endpoints, memory_transport};
 use cts_telemetry::Signals;
@@ -123,6 +125,7 @@ pub(crate) enum Update {
         snapshot: ViewSnapshot,
     },
     Failure(ViewFailure),
+    Read(ViewRead),
 }
 
 pub(crate) struct Subscriber {
@@ -174,6 +177,7 @@ impl Subscriber {
     pub(crate) async fn receive(&mut self) -> Result<Option<Update>, Status> {
         let part = match self.message().await? {
             Event::Failure(failure) => return Ok(Some(Update::Failure(failure))),
+            Event::Read(read) => return Ok(Some(Update::Read(read))),
             Event::Delta(part) => part,
         };
         let complete = part.complete;
@@ -223,8 +227,23 @@ impl Subscriber {
     pub(crate) async fn delta(&mut self) -> (Option<u64>, ViewSnapshot) {
         match self.update().await {
             Update::Delta { base, snapshot, .. } => (base, snapshot),
-            Update::Failure(failure) => panic!("{failure:?}"),
+            other => panic!("{other:?}"),
         }
+    }
+
+    /// Asks for a read of the views with this mark.
+    pub(crate) fn read<'a>(&self, mark: u64, views: impl IntoIterator<Item = &'a View>) {
+        let view_ids = views
+            .into_iter()
+            .map(|view| view.id().to_string())
+            .collect();
+        let gather = false;
+        let read = ReadViews {
+            view_ids,
+            mark,
+            gather,
+        };
+        self.send(Some(Change::Read(read)));
     }
 
     /// How the stream ends: the status that comes after everything else.

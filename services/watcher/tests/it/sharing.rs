@@ -143,7 +143,7 @@ async fn messages_carry_the_id_of_their_subscription_and_their_number() {
 async fn numbered(subscriber: &mut crate::rig::Subscriber) -> ViewDelta {
     match subscriber.message().await.unwrap() {
         Event::Delta(part) => part,
-        Event::Failure(failure) => panic!("{failure:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -175,6 +175,6 @@ async fn a_slow_subscriber_gets_one_larger_delta() {
             assert_eq!(base, Some(snapshot.revision));
             assert_eq!(newest.items.len(), 164);
         }
-        Update::Failure(failure) => panic!("{failure:?}"),
+        other => panic!("{other:?}"),
     }
 }

@@ -38,7 +38,7 @@ fn subscribe_as_before(subscriber: &Subscriber, view: &View) {
 async fn failure(subscriber: &mut Subscriber) -> String {
     match subscriber.update().await {
         Update::Failure(failure) => failure.message,
-        Update::Delta { snapshot, .. } => panic!("{snapshot:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use cts_core::runs::{RunCause, RunKind, RunStatus};
-use cts_core::{Chain, FrozenInput, RunTrace, TaskCheck, TaskName, ViewId};
+use cts_core::{Chain, FrozenInput, RunTrace, TaskCheck, TaskName, ViewId, excerpt};
 use cts_store::{EnqueueRequest, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
 use crate::leader::settings::InForce;
 use crate::planner::{
-    Cause, Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun,
+    Cause, Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun, UnreadReason,
+    UnreadView,
 };
 
 /// Most runs that one transaction queues: waiters for its locks do not wait long.
@@ -20,6 +21,9 @@ const BATCH: usize = 500;
 
 /// Bytes of contents that one transaction stores, at most, unless one run needs more.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
+
+/// Characters of the names of views in the log.
+const VIEWS_LOGGED: usize = 300;
 
 impl LeaderLoop {
     /// Freezes and queues due tasks, and refuses overdue requests. Requests that could not be stored before
@@ -45,6 +49,7 @@ impl LeaderLoop {
         // The inputs that were just read may have made a task due.
         let now = self.started.elapsed();
         let Due { tasks, overdue } = self.planner.take_due(now);
+        self.note_late(&tasks);
         for task in std::mem::take(&mut self.unfrozen)
             .into_values()
             .chain(tasks)
@@ -75,6 +80,20 @@ impl LeaderLoop {
                 task, requested, ..
             } = overdue;
             self.refuse(&task, requested, &refused).await;
+        }
+    }
+
+    /// Counts and logs inputs that have waited for a read in vain.
+    fn note_late(&self, tasks: &[DueTask]) {
+        for task in tasks {
+            let late = |unread: &&UnreadView| unread.reason == UnreadReason::Late;
+            let late = task.unread.iter().filter(late);
+            let views: Vec<&str> = late.map(|unread| unread.view.as_str()).collect();
+            if !views.is_empty() {
+                self.context.metrics.input_is_late();
+                let views = excerpt(&views.join(", "), VIEWS_LOGGED);
+                tracing::info!(task_name = %task.definition.name, views, "the input is frozen before these views were read since its trigger, and is compared when they are");
+            }
         }
     }
 
@@ -188,19 +207,22 @@ impl LeaderLoop {
                 tick: (tick && !first).then(|| self.context.identities.event_id()),
                 check_key: None,
                 trace: self.trace(task.cause.as_ref()),
-                cause: Some(self.run_cause(task.cause.as_ref(), (first, tick))),
+                cause: Some(self.run_cause(task, (first, tick))),
             },
         }
     }
 
     /// The cause that is stored with a run of a change.
-    fn run_cause(&self, cause: Option<&Cause>, (takeover, tick): (bool, bool)) -> RunCause {
+    fn run_cause(&self, task: &DueTask, (takeover, tick): (bool, bool)) -> RunCause {
         let mut noted = RunCause {
             tick,
             takeover,
             ..RunCause::default()
         };
-        if let Some(cause) = cause {
+        for unread in &task.unread {
+            noted.note_unread(&unread.to_string());
+        }
+        if let Some(cause) = &task.cause {
             let waited = self.started.elapsed().saturating_sub(cause.since);
             let waited = TimeDelta::from_std(waited).ok();
             noted.triggered_at = waited.map(|waited| self.context.clock.now() - waited);

@@ -15,6 +15,7 @@ use tonic::Streaming;
 use super::assembly::Assembly;
 use super::stream_event::{ERROR_SHOWN, StreamError, StreamEvent};
 use crate::watch::event::WatchError;
+use crate::watch::read_request::ReadRequest;
 
 /// A stream of complete deltas. The stream ends at any error; a view whose messages do not fit together is
 /// requested once more before that.
@@ -24,6 +25,8 @@ pub(super) struct Subscription {
     assembly: Assembly,
     /// Its end would end the call.
     requests: mpsc::UnboundedSender<proto::WatchRequest>,
+    /// The watcher reads views on request.
+    reads_views: bool,
 }
 
 impl Subscription {
@@ -34,12 +37,13 @@ impl Subscription {
         drop(requests.send(assembly.subscribe(views)));
         let responses = WatchServiceClient::new(watcher.channel())
             .watch(UnboundedReceiverStream::new(stream))
-            .await?
-            .into_inner();
+            .await?;
+        let reads_views = responses.metadata().contains_key(convert::READS_VIEWS);
         Ok(Self {
-            responses,
+            responses: responses.into_inner(),
             assembly,
             requests,
+            reads_views,
         })
     }
 
@@ -75,6 +79,21 @@ impl Subscription {
         self.send(request);
     }
 
+    /// Asks for reads of these views. Returns whether the watcher understands that.
+    pub(super) fn read(&self, request: &ReadRequest) -> bool {
+        if self.reads_views {
+            let change = Change::Read(proto::ReadViews {
+                view_ids: request.views.iter().map(ViewId::to_string).collect(),
+                mark: request.mark,
+                gather: request.gather,
+            });
+            self.send(proto::WatchRequest {
+                change: Some(change),
+            });
+        }
+        self.reads_views
+    }
+
     fn send(&self, request: proto::WatchRequest) {
         // Closed only when the call has ended, which the next response shows.
         drop(self.requests.send(request));
@@ -99,8 +118,18 @@ impl Subscription {
                     let id = ViewId::new(failure.view_id.as_str());
                     return Ok(StreamEvent::Failure(id, watch_error(&failure)));
                 }
-                Some(Event::Failure(_of_an_older_subscription)) => {}
-                None => {}
+                Some(Event::Read(read))
+                    if self
+                        .assembly
+                        .is_current(&read.view_id, read.subscription_id) =>
+                {
+                    return Ok(StreamEvent::Read(
+                        ViewId::new(read.view_id.as_str()),
+                        read.mark,
+                    ));
+                }
+                // Of an older subscription.
+                Some(Event::Failure(_) | Event::Read(_)) | None => {}
             }
         }
     }

@@ -1,0 +1,177 @@
+//! The state of a followed query, as the answers to its follower and to requested reads change it.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::client::Answer;
+use crate::error::ConsulError;
+use crate::poll::PollEvent;
+use crate::read_requests::ReadRequests;
+
+/// The state of a followed query. Several requests for it may be under way.
+pub(crate) struct Known<F> {
+    pub(crate) requests: ReadRequests,
+    state: Mutex<State<F>>,
+}
+
+struct State<F> {
+    /// Index of the newest answer, 0 if no answer counts.
+    index: u64,
+    /// Number of the newest requested read that an answer stands for.
+    read: u64,
+    on_event: F,
+}
+
+/// A request to Consul that begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begun {
+    /// The index that was known.
+    pub(crate) index: u64,
+    /// Number of the newest read that was requested before.
+    number: u64,
+}
+
+impl<F: FnMut(PollEvent)> Known<F> {
+    pub(crate) fn new(requests: ReadRequests, on_event: F) -> Self {
+        Self {
+            requests,
+            state: Mutex::new(State {
+                index: 0,
+                read: 0,
+                on_event,
+            }),
+        }
+    }
+
+    /// A request to Consul begins now.
+    pub(crate) fn begin(&self) -> Begun {
+        Begun {
+            index: self.state.lock().index,
+            number: self.requests.last(),
+        }
+    }
+
+    /// A requested read begins now.
+    pub(crate) fn begin_requested(&self) -> Begun {
+        let begun = self.begin();
+        self.requests.note_begun(begun.number);
+        begun
+    }
+
+    /// Number of the newest requested read that an answer stands for.
+    pub(crate) fn read(&self) -> u64 {
+        self.state.lock().read
+    }
+
+    /// Takes an answer. `is_whole` is false if Consul had a reason to hold it back.
+    pub(crate) fn answered(&self, answer: Answer, begun: Begun, is_whole: bool) {
+        let mut state = self.state.lock();
+        match answer.index {
+            // Consul was restored or replaced; the next answer is complete.
+            Some(at) if at < begun.index && !is_whole => {
+                state.index = 0;
+                return;
+            }
+            Some(at) if at == begun.index => {}
+            // Another request was answered meanwhile, and saw more.
+            Some(at) if state.index != begun.index && at <= state.index => {}
+            at => {
+                state.index = at.unwrap_or(0);
+                let event = PollEvent::Snapshot {
+                    index: state.index,
+                    filtered: answer.filtered,
+                    items: answer.items,
+                    unreadable: answer.unreadable,
+                };
+                (state.on_event)(event);
+            }
+        }
+        if begun.number > state.read {
+            state.read = begun.number;
+            self.requests.note_begun(begun.number);
+            (state.on_event)(PollEvent::Read {
+                number: begun.number,
+            });
+        }
+    }
+
+    /// Consul could not be asked.
+    pub(crate) fn failed(&self, error: ConsulError, failures: u32, retry_after: Duration) {
+        let mut state = self.state.lock();
+        state.index = 0;
+        (state.on_event)(PollEvent::Failure {
+            error,
+            failures,
+            retry_after,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(index: u64) -> Answer {
+        Answer {
+            index: Some(index),
+            filtered: false,
+            items: Vec::new(),
+            unreadable: Vec::new(),
+        }
+    }
+
+    /// The indexes of snapshots, and the numbers of reads, in their order.
+    fn told(steps: impl FnOnce(&Known<&mut dyn FnMut(PollEvent)>)) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut note = |event| {
+            told.push(match event {
+                PollEvent::Snapshot { index, .. } => format!("snapshot {index}"),
+                PollEvent::Read { number } => format!("read {number}"),
+                PollEvent::Failure { .. } => "failure".to_owned(),
+            });
+        };
+        let note: &mut dyn FnMut(PollEvent) = &mut note;
+        steps(&Known::new(ReadRequests::default(), note));
+        told
+    }
+
+    #[test]
+    fn an_answer_stands_for_the_reads_that_were_requested_before_its_request_began() {
+        let told = told(|known| {
+            known.answered(answer(5), known.begin(), true);
+            let held = known.begin();
+            assert_eq!(known.requests.request(false), 1);
+            let read = known.begin_requested();
+            // The held query began too early.
+            known.answered(answer(6), held, false);
+            assert_eq!(known.read(), 0);
+            known.answered(answer(6), read, true);
+            known.requests.request(false);
+            // So does a held query that began later.
+            known.answered(answer(7), known.begin(), false);
+        });
+        assert_eq!(
+            told,
+            ["snapshot 5", "snapshot 6", "read 1", "snapshot 7", "read 2"]
+        );
+    }
+
+    #[test]
+    fn of_two_requests_the_answer_that_saw_more_stays() {
+        let told = told(|known| {
+            known.answered(answer(5), known.begin(), true);
+            let (held, read) = (known.begin(), known.begin());
+            known.answered(answer(8), read, true);
+            known.answered(answer(7), held, false);
+            let (held, read) = (known.begin(), known.begin());
+            known.answered(answer(9), held, false);
+            known.answered(answer(8), read, true);
+            // Consul was replaced.
+            known.answered(answer(3), known.begin(), false);
+            known.answered(answer(3), known.begin(), true);
+        });
+        let expected = ["snapshot 5", "snapshot 8", "snapshot 9", "snapshot 3"];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,48 @@
+//! Reads of a followed query as they are requested, beside the request that Consul may hold.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use cts_core::Backoff;
+use tokio::time::Instant;
+
+use super::members::Members;
+use super::slot_allocator::MemberId;
+use crate::known::Known;
+use crate::poll::PollEvent;
+use crate::query::Query;
+use crate::read_requests::GATHER;
+
+/// Pauses after failures in a row. The follower of the query reports them.
+const RETRIES: Backoff =
+    Backoff::new(Duration::from_millis(100), Duration::from_secs(5)).with_jitter(1.0);
+
+/// Reads for the requests, over the connections for reading, until it is dropped.
+pub(super) async fn read_on_request(
+    members: &Members,
+    id: MemberId,
+    query: &Query,
+    known: &Known<impl FnMut(PollEvent)>,
+) -> Infallible {
+    let mut pauses = RETRIES.pauses(fastrand::f64);
+    let mut not_before = Instant::now();
+    loop {
+        known.requests.due(|| known.read(), not_before).await;
+        let permit = members.turn(id).await;
+        let begun = known.begin_requested();
+        not_before = Instant::now() + GATHER;
+        // Boxed: a request under way is large, and of thousands of followers most have none.
+        match Box::pin(members.client.read_again(query, begun.index)).await {
+            Ok(answer) => {
+                pauses.reset();
+                known.answered(answer, begun, true);
+                permit.end().await;
+            }
+            Err(error) => {
+                let pause = pauses.next_pause();
+                not_before = Instant::now() + pause;
+                tracing::debug!(query = %query, error = error.report(), retry_after = ?pause, "a requested read has failed");
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Reads of a followed query that are asked for (ARCHITECTURE.md#what-a-run-sees).
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// Requests within this time share a read.
+pub(crate) const GATHER: Duration = Duration::from_millis(20);
+
+/// Asks for reads of a followed query. Cheap to clone; all clones ask for the same query.
+#[derive(Debug, Clone, Default)]
+pub struct ReadRequests(watch::Sender<Requested>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Requested {
+    /// Number of the newest request.
+    last: u64,
+    /// When the read may begin for the requests since the last one.
+    begin_at: Option<Instant>,
+}
+
+impl ReadRequests {
+    /// Asks for a read that begins from now on. With `gather` it waits for further requests. Returns the number of the
+    /// request, with which [`PollEvent::Read`](crate::PollEvent::Read) answers.
+    pub fn request(&self, gather: bool) -> u64 {
+        let now = Instant::now();
+        let begin_at = if gather { now + GATHER } else { now };
+        let mut number = 0;
+        self.0.send_modify(|requested| {
+            requested.last += 1;
+            number = requested.last;
+            let earlier = requested.begin_at.unwrap_or(begin_at);
+            requested.begin_at = Some(earlier.min(begin_at));
+        });
+        number
+    }
+
+    /// Waits for requests after this number, for a view that is put together from others. Returns the number of the
+    /// newest, and whether its read is to wait for further requests. Cancel safe.
+    pub async fn next(&self, after: u64) -> (u64, bool) {
+        let mut changes = self.0.subscribe();
+        loop {
+            let Requested { last, begin_at } = *changes.borrow_and_update();
+            if last > after {
+                self.note_begun(last);
+                return (last, begin_at.is_some_and(|at| at > Instant::now()));
+            }
+            // The sender is here.
+            drop(changes.changed().await);
+        }
+    }
+
+    /// Number of the newest request.
+    pub(crate) fn last(&self) -> u64 {
+        self.0.borrow().last
+    }
+
+    /// All requests up to this one have their read, or it has begun.
+    pub(crate) fn note_begun(&self, number: u64) {
+        self.0.send_if_modified(|requested| {
+            if requested.last <= number {
+                requested.begin_at = None;
+            }
+            false
+        });
+    }
+
+    /// Waits until a read is to begin: for a request after number `read()`, and not before this moment. Cancel safe.
+    pub(crate) async fn due(&self, read: impl Fn() -> u64, not_before: Instant) {
+        let mut changes = self.0.subscribe();
+        loop {
+            let Requested { last, begin_at } = *changes.borrow_and_update();
+            if last <= read() {
+                // The sender is here.
+                drop(changes.changed().await);
+                continue;
+            }
+            let at = begin_at.map_or(not_before, |at| at.max(not_before));
+            if at <= Instant::now() {
+                return;
+            }
+            tokio::select! {
+                () = sleep_until(at) => {}
+                _ = changes.changed() => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_begins_at_once_or_gathers_and_never_soon_after_the_one_before() {
+        let requests = ReadRequests::default();
+        let begun = Instant::now();
+        assert!(requests.due(|| 0, begun).now_or_never().is_none());
+        assert_eq!(requests.request(true), 1);
+        requests.due(|| 0, begun).await;
+        assert_eq!(begun.elapsed(), GATHER, "it gathers");
+        // One that is in haste takes the others along.
+        assert_eq!(requests.request(false), 2);
+        assert!(requests.due(|| 0, begun).now_or_never().is_some());
+        requests.note_begun(2);
+        let before = Instant::now();
+        requests.request(false);
+        requests.due(|| 2, before + GATHER).await;
+        assert_eq!(before.elapsed(), GATHER, "soon after the last");
+        requests.note_begun(3);
+        assert!(requests.due(|| 3, begun).now_or_never().is_none());
+        // A request that another answer has served leaves no haste behind.
+        let before = Instant::now();
+        requests.request(true);
+        requests.due(|| 3, before).await;
+        assert_eq!(before.elapsed(), GATHER);
+    }
+}

@@ -1,0 +1,171 @@
+//! Requests for reads of views, and their answers.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{Trigger, ViewId};
+
+use super::Planner;
+use super::awaited_reads::UnreadReason;
+use super::entry::Entry;
+use super::watched_view::WatchedView;
+use crate::watch::ReadRequest;
+
+/// Reads that are to be requested.
+#[derive(Debug, Default)]
+pub(super) struct WantedReads {
+    /// Inputs wait for reads.
+    pub(super) enabled: bool,
+    mark: u64,
+    at_once: BTreeSet<ViewId>,
+    gathered: BTreeSet<ViewId>,
+}
+
+impl WantedReads {
+    /// The lower one of the marks of the next two requests.
+    fn mark(&mut self) -> u64 {
+        if self.at_once.is_empty() && self.gathered.is_empty() {
+            self.mark += 2;
+        }
+        self.mark
+    }
+
+    fn add(&mut self, views: impl IntoIterator<Item = ViewId>, gather: bool) {
+        if gather {
+            self.gathered.extend(views);
+        } else {
+            self.at_once.extend(views);
+        }
+    }
+
+    /// Requests the reads that a due task needs. Returns whether its input may be frozen now.
+    pub(super) fn let_freeze(
+        &mut self,
+        entry: &mut Entry,
+        views: &HashMap<ViewId, WatchedView>,
+        (due_at, now): (Duration, Duration),
+    ) -> bool {
+        if !self.enabled {
+            return true;
+        }
+        if entry.reads.needs_request() {
+            let gather = entry.reads.only_tick();
+            let mark = self.mark();
+            let silent = silent(&entry.views, views);
+            let asked = entry.reads.request(silent, (due_at, now), mark);
+            self.add(asked, gather);
+        }
+        entry.reads.waits_until().is_none_or(|until| until <= now)
+    }
+
+    /// The first input of a task is frozen, without a wait: the reads that it owes follow.
+    pub(super) fn owe_beginning(
+        &mut self,
+        entry: &mut Entry,
+        views: &HashMap<ViewId, WatchedView>,
+    ) {
+        if !entry.reads.take_beginning() || !self.enabled {
+            return;
+        }
+        let mark = self.mark();
+        let mut owed = Vec::new();
+        for (id, view) in silent(&entry.views, views) {
+            entry.reads.owe(id, mark, view.version);
+            owed.push(id.clone());
+        }
+        self.add(owed, true);
+    }
+}
+
+/// The views of a task that trigger nothing.
+fn silent<'a>(
+    of_task: &'a [(ViewId, Trigger)],
+    views: &'a HashMap<ViewId, WatchedView>,
+) -> impl Iterator<Item = (&'a ViewId, &'a WatchedView)> {
+    let silent = of_task
+        .iter()
+        .filter(|(_id, trigger)| *trigger == Trigger::Nothing);
+    silent.filter_map(|(id, _trigger)| Some((id, views.get(id)?)))
+}
+
+impl Planner {
+    /// Returns the planner whose inputs wait for the reads that it requests.
+    pub(crate) fn with_reads(mut self) -> Self {
+        self.wanted_reads.enabled = true;
+        self
+    }
+
+    /// Takes the requests for reads that have come up.
+    pub(crate) fn take_reads(&mut self) -> Vec<ReadRequest> {
+        let wanted = &mut self.wanted_reads;
+        let at_once = std::mem::take(&mut wanted.at_once);
+        let gathered = std::mem::take(&mut wanted.gathered);
+        let gathered = gathered.difference(&at_once).cloned().collect();
+        let shares = [
+            (gathered, wanted.mark, true),
+            (at_once.into_iter().collect(), wanted.mark + 1, false),
+        ];
+        let requests = shares
+            .into_iter()
+            .map(|(views, mark, gather): (Vec<_>, _, _)| ReadRequest {
+                views,
+                mark,
+                gather,
+            });
+        requests
+            .filter(|request| !request.views.is_empty())
+            .collect()
+    }
+
+    /// A view was read for a request with this mark, or for a later one.
+    pub(crate) fn read(&mut self, id: &ViewId, mark: u64, now: Duration) {
+        let Some(view) = self.views.get(id) else {
+            return;
+        };
+        let mut line: Option<Arc<str>> = None;
+        for name in view.tasks.keys() {
+            let Some(entry) = self.tasks.get_mut(name) else {
+                continue;
+            };
+            if entry.reads.arrived(id, mark, view.version) {
+                let line = line.get_or_insert_with(|| {
+                    Arc::from(format!("{id} was read after the input before was frozen"))
+                });
+                entry.compare(now, line);
+            }
+            self.agenda.note(name, entry);
+        }
+    }
+
+    /// The watchers of these views do not read on request.
+    pub(crate) fn not_readable(&mut self, views: &[ViewId]) {
+        for id in views {
+            self.leave_out(id, UnreadReason::NotOnRequest);
+        }
+    }
+
+    /// No input waits for this view now.
+    pub(super) fn leave_out(&mut self, id: &ViewId, reason: UnreadReason) {
+        let tasks = self.views.get(id).map(|view| &view.tasks);
+        for name in tasks.into_iter().flat_map(|tasks| tasks.keys()) {
+            if let Some(entry) = self.tasks.get_mut(name) {
+                entry.reads.leave_out(id, reason);
+                self.agenda.note(name, entry);
+            }
+        }
+    }
+
+    /// A view begins anew, or can be read again. Answers to requests may have been lost on their way.
+    pub(super) fn request_owed_again(&mut self, id: &ViewId) {
+        let mark = self.wanted_reads.mark();
+        let tasks = self.views.get(id).map(|view| &view.tasks);
+        for name in tasks.into_iter().flat_map(|tasks| tasks.keys()) {
+            if let Some(entry) = self.tasks.get_mut(name)
+                && entry.reads.request_owed_again(id, mark)
+            {
+                self.wanted_reads.add([id.clone()], true);
+            }
+        }
+    }
+}
