@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind, RunKinds,
-    RunPhase, RunStatus, failure_text,
+    AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind,
+    RunKinds, RunPhase, RunStatus, failure_text,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
