@@ -103,7 +103,8 @@ pub struct TaskRuns {
     pub last_applied: Option<Digest>,
     /// Input of a run that was cancelled, and that waits for a newer one or for a requested run.
     pub withheld: Option<Digest>,
-    /// An apply that accompanies something was held: the next one is made, whatever is applied.
+    /// An apply that accompanies something was held, and is not requested any more: the next one is made, whatever is
+    /// applied.
     pub owes: bool,
 }
 
@@ -200,7 +201,9 @@ pub fn decide_enqueue(runs: TaskRuns, wanted: WantedApply) -> EnqueueDecision {
     }
     match runs.queued {
         // The queued run was let through.
-        Some(queued) if queued.input == wanted.input && !queued.no_retry => {
+        Some(queued)
+            if queued.input == wanted.input && (!queued.no_retry || is_due && unchanged) =>
+        {
             if wanted.requested {
                 EnqueueDecision::Supersede
             } else {

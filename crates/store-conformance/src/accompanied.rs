@@ -47,8 +47,9 @@ pub async fn what_accompanies_a_change_is_held_and_owed_until_an_apply_begins<F:
     };
     assert_eq!(decide(&scene, 10).await, skip);
 
-    // Without a loss the request is carried out.
+    // Without a loss the request is carried out. It is the owed run, so no trigger before it makes one.
     let run = scene.accompany("a").await;
+    assert_eq!(decide(&scene, 10).await, skip);
     let request = EnqueueRequest {
         run,
         ..with(&scene, 10)

@@ -138,7 +138,11 @@ async fn situation(
     let row = sqlx::query(
         "-- enqueue: what is known; indexes runs_one_queued, runs_one_running
         SELECT t.name, t.failures > 0 AS has_failed, t.skip_unchanged, t.last_applied, t.tried_input,
-               t.cancelled_input, t.owes_run,
+               t.cancelled_input,
+               CASE WHEN t.owes_run IS NOT NULL AND NOT EXISTS (
+                   SELECT 1 FROM run_requests o
+                   WHERE o.task_name = t.name AND o.kind = 'apply' AND o.refused IS NULL)
+                 THEN t.owes_run END AS owes_run,
                q.id AS queued_id, q.input_hash AS queued_input, q.no_retry AS queued_no_retry,
                q.due_at AS queued_due, q.trace AS queued_trace, q.cause AS queued_cause,
                CASE WHEN r.waiting_for IS NOT NULL THEN r.due_at END AS waiting_due,

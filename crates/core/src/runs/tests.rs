@@ -212,6 +212,13 @@ fn an_owed_run_is_made_by_the_next_input_that_no_guard_holds() {
         owes: true,
         ..state
     };
+    let requested = |state: TaskRuns| TaskRuns {
+        queued: state.queued.map(|queued| QueuedApply {
+            no_retry: true,
+            ..queued
+        }),
+        ..state
+    };
     let losing = WantedApply {
         loses_much: true,
         ..wanted(1)
@@ -227,6 +234,8 @@ fn an_owed_run_is_made_by_the_next_input_that_no_guard_holds() {
     for (state, wanted, expected) in [
         (runs(None, None, Some(1)), wanted(1), Enqueue),
         (runs(Some(1), None, Some(1)), wanted(1), Keep),
+        // The requested run of the same input is the owed one.
+        (requested(runs(Some(1), None, Some(1))), wanted(1), Keep),
         (runs(Some(2), None, Some(1)), wanted(1), Replace),
         (runs(None, None, Some(1)), losing, Block),
         (withheld, wanted(1), Withhold),

@@ -49,6 +49,10 @@ impl Model {
         let running = self.only(&request.task, RunStatus::Running);
         let applying = running.filter(|id| self.runs[id].kind == RunKind::Apply);
         let hash = request.input.hash;
+        // The open request pays what the task owes.
+        let asks_for_apply = self.requests.values().any(|open| {
+            open.task == request.task && open.kind == RunKind::Apply && open.refused.is_none()
+        });
         let runs = TaskRuns {
             queued: queued.map(|id| QueuedApply {
                 input: self.runs[&id].input,
@@ -58,7 +62,7 @@ impl Model {
             withdrawn: applying.is_some_and(|id| self.runs[&id].withdrawn),
             last_applied: task.last_applied,
             withheld: task.withheld,
-            owes: task.owes.is_some(),
+            owes: task.owes.is_some() && !asks_for_apply,
         };
         let accompanies = self.accompanied(request);
         let before = accompanies.and_then(|it| it.let_through);
