@@ -231,7 +231,11 @@ impl Calls {
                 .await
                 .unwrap();
             let runs = store.remote_runs(lease.run, holder.0, holder.1).await;
-            assert_eq!(runs.unwrap().own, Some(remote));
+            let recorded = RemoteRun {
+                input: Some(lease.input),
+                ..remote
+            };
+            assert_eq!(runs.unwrap().own, Some(recorded));
             store.read_log(lease.run, 5, 100).await.unwrap().unwrap();
             store.input(lease.input).await.unwrap();
             let names = [lease.task.clone()];
