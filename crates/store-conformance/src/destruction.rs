@@ -210,29 +210,27 @@ pub async fn a_destruction_outlives_its_workers_and_processes<F: Fixture>() {
 /// Gives up a destruction; infrastructure that it may have destroyed in part stays as it is then.
 pub async fn a_destruction_is_given_up_by_what_retains<F: Fixture>() {
     for running in [false, true] {
-        for how in 0..2 {
+        for retains in [true, false] {
             let scene = applied::<F>().await;
             let run = delete(&scene).await;
             let lease = if running { scene.acquire().await } else { None };
-            match how {
-                0 => {
-                    let gone = scene.delete_as("a", Deletion::Retain).await;
-                    assert_eq!(gone, !running);
-                }
-                _ => {
-                    let archive = scene.archive_id();
-                    let reset = scene.store().reset_tasks(scene.leader(), archive).await;
-                    let deleting = reset.expect("tasks can be reset").deleting;
-                    assert_eq!(deleting.len(), usize::from(running));
-                }
+            if retains {
+                let gone = scene.delete_as("a", Deletion::Retain).await;
+                assert_eq!(gone, !running);
+            } else {
+                let archive = scene.archive_id();
+                let reset = scene.store().reset_tasks(scene.leader(), archive).await;
+                let deleting = reset.expect("tasks can be reset").deleting;
+                assert_eq!(deleting.len(), usize::from(running));
             }
             if let Some(lease) = lease {
                 let stored = scene.stored("a").await.expect("its run goes on");
                 let state = (stored.phase, stored.destroy_run);
                 assert_eq!(state, (TaskPhase::Deleting, None));
-                let completed = match how {
-                    0 => scene.failed(&lease, "no").await,
-                    _ => scene.destroyed(&lease).await,
+                let completed = if retains {
+                    scene.failed(&lease, "no").await
+                } else {
+                    scene.destroyed(&lease).await
                 };
                 assert!(completed.tasks_changed && completed.status.is_end());
             } else if let Some(record) = scene.find_run(run).await {

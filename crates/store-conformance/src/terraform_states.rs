@@ -254,10 +254,10 @@ pub async fn a_conflict_waits_for_a_decision_and_that_for_the_next_apply<F: Fixt
     let keep = StateDecision::Keep(Keep::New);
     scene.decide("a", &keep).await.expect("another decision");
     assert_eq!(scene.undecided("a").await, None);
-    let [run] = scene.open_requests().await[..] else {
-        panic!("a decision requests one run");
-    };
-    scene.carry_out(run, "2").await;
+    let requests = scene.open_requests().await;
+    assert_eq!(requests.len(), 1);
+    let run = requests.first().expect("a decision requests one run");
+    scene.carry_out(*run, "2").await;
     scene.restart().await;
     let lease = scene.lease().await;
     assert_eq!(lease.state.keep, Some(Keep::New));
