@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(given_up(run, Some(input)), (false, false));
         assert_eq!(given_up(run, Some(Digest::of(b"older"))), (true, true));
         assert_eq!(given_up(run, None), (true, true));
-        // What another run of the task has begun is not followed anyway.
+        // A remote run of another run of the task is never followed.
         assert_eq!(given_up(other, None), (true, false));
     }
 

@@ -16,7 +16,8 @@
 //!
 //! A run is *requested* if the API has asked for it by its id, and a caller waits for the end of this very run:
 //! it is never merged with another or skipped, and an apply takes the place of a queued one. It passes the shrink
-//! limit and a cancelled input, unless it only [accompanies](Occasion) something. A requested run goes on if its task is disabled, and is not tried again itself (`no_retry`), unless a change takes it over.
+//! limit and a cancelled input, unless it only [accompanies](Occasion) something. A requested run goes on if its
+//! task is disabled, and is not tried again itself (`no_retry`), unless a change takes it over.
 //! No change may get lost in it: if a requested apply of an enabled task fails, an ordinary run of its input
 //! follows. That one comes soon, and whatever the task's settings for retries, unless the input has been
 //! *tried*: it was applied, or has failed in an ordinary run for good, and no change came since. Then the

@@ -109,7 +109,8 @@ pub(crate) async fn acquire(
     Ok(Some(lease))
 }
 
-/// Notes that the task owes no run any more, and numbers the delivery of an attempt, as [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) says.
+/// Notes that the task owes no run any more, and numbers the delivery of an attempt, as
+/// [`DeliveryAttempt::next`](cts_core::DeliveryAttempt::next) says.
 async fn deliver(connection: &mut SqliteConnection, lease: &Lease) -> Result<Delivery, StoreError> {
     let failed = failed_to("number a delivery");
     let (number, first_run): (i64, String) = sqlx::query_as(

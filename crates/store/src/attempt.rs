@@ -113,7 +113,7 @@ impl Attempt {
         if ends_cancelled(outcome, self.kind) {
             self.note_cancelled();
         }
-        // What somebody has ended on the server counts as cancelled. Its own error says so.
+        // A run that was ended on its server counts as cancelled. Its own error says so.
         self.cancelled |= matches!(outcome, AttemptOutcome::Declined(_));
         let after = after_attempt(outcome, self.context(completion));
         let ending = self.ending(outcome, after);

@@ -115,7 +115,7 @@ pub struct WaitingRuns {
     pub settings: Option<u64>,
     /// Number of these runs.
     pub runs: u64,
-    /// Those of them that are checks which no caller has requested, but a leader.
+    /// Number of these runs that are checks requested by a leader and not by a caller.
     pub own_checks: u64,
     /// How long the oldest of them has been due.
     pub oldest: Duration,

@@ -282,7 +282,7 @@ pub fn expired_lease(row: &dyn Columns) -> Result<ExpiredLease, StoreError> {
     })
 }
 
-/// What no apply of a task was leased for yet. A program after this one may have written another word.
+/// Reads the reason of the apply that a task owes; `None` for a word of a later version.
 pub fn occasion(row: &Fields<'_>) -> Result<Option<Occasion>, StoreError> {
     let word = row.text_if_any("owes_run")?;
     let mut known = Occasion::ALL.into_iter();

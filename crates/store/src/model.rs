@@ -324,7 +324,7 @@ pub struct TaskState {
     pub events: Vec<Event>,
     /// Why its newest input is not applied, if the shrink limit blocks the task.
     pub held: Option<Blocked>,
-    /// What no apply was leased for yet, if an apply accompanies something.
+    /// Reason of the apply that the task owes: no apply was leased since it was due.
     pub owes_run: Option<Occasion>,
     /// Error of the newest check of a disabled task, if it has failed.
     pub check_error: Option<String>,

@@ -144,7 +144,7 @@ mod tests {
     fn a_run_that_fails_early_on_a_healthy_worker_is_at_fault() {
         let elsewhere = record("b", AttemptEnding::Failed, EarlyFailure::Run);
         assert!(!is_given_back_by("a", &[elsewhere]));
-        // The same worker was healthy then and is not now.
+        // The worker was healthy at its first attempt, and fails its check now.
         let here = record("a", AttemptEnding::Failed, EarlyFailure::Run);
         assert!(is_given_back_by("a", &[here]));
     }

@@ -29,7 +29,7 @@ impl Occasion {
         }
     }
 
-    /// What waits as long as the apply is held, for people.
+    /// Text for people about the change that waits while the apply is held.
     pub const fn waiting(self) -> &'static str {
         match self {
             Self::Declaration => "its declaration was replaced, and no run has applied that yet",
@@ -43,8 +43,8 @@ impl Occasion {
     }
 }
 
-/// What a requested apply accompanies. Such an apply is made whatever is applied, and the shrink limit and a
-/// cancelled input hold it like any change.
+/// Reason of a requested apply that follows another change. Such an apply is made whatever is applied, and the shrink
+/// limit and a cancelled input hold it like any change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accompanied {
     /// The event.

@@ -200,8 +200,8 @@ impl StateRecord {
         }
     }
 
-    /// What is wrong with the state that was found where the known one was, unless a decision is to be carried
-    /// out.
+    /// Compares the state that was found in the place of the known one. Returns `None` if it continues the known one, and
+    /// while a decision is to be carried out.
     pub fn lapse(&self, found: Option<&TerraformState>) -> Option<Refusal> {
         lapse(self.known.as_ref(), found).filter(|_lapse| !self.is_pending())
     }

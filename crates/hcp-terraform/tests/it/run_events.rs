@@ -1,4 +1,4 @@
-//! Who has ended a run.
+//! The user that has ended a run.
 
 use cts_testkit::ScriptedAnswer;
 use serde_json::{Value, json};

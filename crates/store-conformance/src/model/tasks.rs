@@ -29,7 +29,7 @@ pub struct ModelTask {
     pub(super) last_attempt: Option<DeliveryAttempt>,
     /// Input of a cancelled run.
     pub(super) withheld: Option<Digest>,
-    /// What no apply was leased for yet.
+    /// Reason of the apply that the task owes.
     pub(super) owes: Option<Occasion>,
     pub failures: u32,
     /// Oldest first.
