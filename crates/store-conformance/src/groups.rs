@@ -66,13 +66,13 @@ pub async fn of_a_group_one_applies_at_a_time<F: Fixture>() {
     assert_eq!(applying(&scene).await.as_deref(), Some("b"));
 }
 
-pub async fn parallel_calls_lease_one_apply_of_a_group<F: Fixture>() {
+pub async fn parallel_calls_lease_one_apply_of_a_group_the_oldest_first<F: Fixture>() {
     const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let scene = Scene::<F>::configured(&NAMES.map(grouped)).await;
     for name in NAMES {
         scene.queue(name, "1").await;
     }
-    for _ in NAMES {
+    for name in NAMES {
         let calls = (0..8).map(|number| {
             let claim = Claim {
                 worker: WorkerId::new(format!("worker-{number}")),
@@ -86,7 +86,8 @@ pub async fn parallel_calls_lease_one_apply_of_a_group<F: Fixture>() {
             .into_iter()
             .filter_map(|lease| lease.expect("runs can be leased"))
             .collect();
-        assert_eq!(leases.len(), 1, "so many applies of a group were leased");
+        assert_eq!(leases.len(), 1, "applies of a group that were leased");
+        assert_eq!(leases[0].task, task(name), "the run that was due first");
         scene.applied(&leases[0]).await;
     }
     assert_eq!(scene.queue_depth().await.queued, 0);
@@ -141,6 +142,28 @@ pub async fn a_remote_run_keeps_its_group_until_it_has_ended<F: Fixture>() {
     assert_eq!(scene.interrupted(&first).await.status, RunStatus::Queued);
     assert_eq!(applying(&scene).await, None);
     assert_eq!(scene.queue_depth().await.ready, 2);
+}
+
+pub async fn a_newer_input_of_a_run_that_waits_comes_before_runs_that_were_due_at_the_same_time<
+    F: Fixture,
+>() {
+    let scene = Scene::<F>::configured(&[grouped("a"), grouped("b")]).await;
+    // Due at once, as the first runs under a leader are.
+    for name in ["a", "b"] {
+        scene.queue(name, "1").await;
+    }
+    let first = scene.lease().await;
+    assert_eq!(first.task, task("a"));
+    record(&scene, &first, &remote_run(1)).await;
+    suspend(&scene, &first).await;
+    scene.queue("a", "2").await;
+    let ended = RemoteRun {
+        ended: true,
+        ..remote_run(1)
+    };
+    record(&scene, &first, &ended).await;
+    assert_eq!(scene.interrupted(&first).await.status, RunStatus::Cancelled);
+    assert_eq!(scene.lease().await.task, task("a"));
 }
 
 pub async fn two_remote_runs_of_a_group_do_not_wait_for_each_other<F: Fixture>() {

@@ -113,6 +113,14 @@ fn one_of_group(kind: RunKind) -> bool {
 }
 
 impl Model {
+    /// Its clock is not at zero: a place in the queue may be before the first call.
+    pub fn new() -> Self {
+        Self {
+            now: Duration::from_secs(1),
+            ..Self::default()
+        }
+    }
+
     /// The run of a task in this status, of which a task has at most one: plans count while they are running.
     pub fn only(&self, task: &TaskName, status: RunStatus) -> Option<RunId> {
         let counts = |run: &ModelRun| run.kind == RunKind::Apply || status == RunStatus::Running;

@@ -201,7 +201,8 @@ macro_rules! store_suite {
             }
             groups {
                 of_a_group_one_applies_at_a_time,
-                parallel_calls_lease_one_apply_of_a_group,
+                parallel_calls_lease_one_apply_of_a_group_the_oldest_first,
+                a_newer_input_of_a_run_that_waits_comes_before_runs_that_were_due_at_the_same_time,
                 a_remote_run_keeps_its_group_until_it_has_ended,
                 two_remote_runs_of_a_group_do_not_wait_for_each_other,
                 a_plan_keeps_no_group,

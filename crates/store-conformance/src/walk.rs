@@ -59,7 +59,7 @@ pub async fn random_walks_agree_with_the_model<F: Fixture>() {
     for seed in 1..=WALKS {
         let mut walk = Walk {
             scene: Scene::<F>::unled().await,
-            model: Model::default(),
+            model: Model::new(),
             dice: Dice::new(seed),
             leases: Vec::new(),
             known: [None; 2],

@@ -18,8 +18,10 @@ use crate::row::{by, failed_to, span_micros};
 /// the planner conclude that hardly any run is to be had, it would sort all waiting runs to find the first.
 /// So the conditions are in a `CASE`, which the planner assumes to be true for half of the rows.
 ///
-/// Two calls may look for a run of the same concurrency group at the same time. One of them gets it; the
-/// other one looks again.
+/// Of calls that look for a run of the same concurrency group at the same time, the first has the lock of the group until
+/// its end, and the others pass over the group: otherwise they would skip the row that the first one locks, and lease a
+/// later run of the group. Schedulers of an earlier version do not know that lock. If they lease a run of the group
+/// meanwhile, the call looks again.
 pub(crate) async fn acquire(
     connection: &mut PgConnection,
     claim: &Claim,
@@ -33,6 +35,10 @@ pub(crate) async fn acquire(
     }
     Ok(None)
 }
+
+/// First key of the advisory locks of concurrency groups. The second is a hash of the group's name: groups of the same
+/// hash pass over each other for a moment.
+const GROUPS_LOCK: i32 = 0x6374_7367;
 
 /// Number of looks for a run before a call waits for the next hint.
 const TRIES: usize = 5;
@@ -94,10 +100,12 @@ async fn try_acquire(
                       ELSE NOT EXISTS (
                         SELECT FROM worker_settings s
                         WHERE s.worker_id = $1 AND s.number = r.settings) END THEN FALSE
-                  ELSE EXISTS (
+                  WHEN NOT EXISTS (
                     SELECT FROM unnest($3::TEXT[], $4::TEXT[]) AS engine (driver, version)
                     WHERE engine.driver = t.requires_driver
-                      AND (t.requires_version IS NULL OR engine.version = t.requires_version))
+                      AND (t.requires_version IS NULL OR engine.version = t.requires_version)) THEN FALSE
+                  ELSE t.concurrency_group IS NULL OR coalesce(r.destroys, r.kind) <> 'apply'
+                    OR pg_try_advisory_xact_lock($16, hashtext(t.concurrency_group))
                   END
               AND NOT EXISTS (
                 SELECT FROM workers w WHERE w.id = $1 AND (w.draining OR w.drain_requested))
@@ -173,6 +181,7 @@ async fn try_acquire(
     .bind(claim.kinds.destroy_plans)
     .bind(span_micros(ELSEWHERE_FOR))
     .bind(claim.names_previous_backend)
+    .bind(GROUPS_LOCK)
     .fetch_all(connection)
     .await
 }

@@ -5,7 +5,8 @@
 //!
 //! Locks are taken in this order, so that there are no deadlocks: the advisory lock of leadership, the
 //! advisory lock of inputs, rows of `tasks` by name, rows of `runs`. A change of a run that is queued or
-//! running, or a request, has locked its task; appending to a log and renewing a lease lock the run alone.
+//! running, or a request, has locked its task; appending to a log and renewing a lease lock the run alone. The advisory
+//! lock of a concurrency group is tried and never waited for.
 //!
 //! Each connection is compared with the timeline that is stored before its first use: a failover may have
 //! lost commits (`timeline`).

@@ -286,8 +286,10 @@ impl EnqueueContext {
         answer.queued = self.queued;
         match decision {
             EnqueueDecision::Enqueue => {
-                // A run that waits gives way, and its place in the queue goes to the new run.
-                plan.inserts = Some(self.new_place(self.waiting_due));
+                // A run that waits gives way, and its place in the queue goes to the new run: before runs that were due
+                // at the same time, which are in the order of their ids.
+                let place = self.waiting_due.map(|due| due.saturating_sub(1).max(0));
+                plan.inserts = Some(self.new_place(place));
                 answer.queued = Some(request.run);
             }
             EnqueueDecision::Supersede => {

@@ -11,6 +11,9 @@ use cts_core::{Loss, RunId, TaskName, losses_text};
 use super::{Model, ModelEvent, ModelTask};
 use cts_store::{EnqueueRequest, Enqueued, Refused, RefusedCode, Unchanged};
 
+/// A newer input of a run that waits comes before runs that were due at the same time.
+const MICROSECOND: Duration = Duration::from_micros(1);
+
 fn held_because(decision: EnqueueDecision, losses: &[Loss]) -> Refused {
     let withheld = "a run of the same input was cancelled, so the task waits for newer data or a requested run";
     let reason = match decision {
@@ -114,11 +117,12 @@ impl Model {
                 }
                 self.insert_wanted(request, requested);
                 let waits = applying.filter(|id| self.runs[id].waiting_for.is_some());
-                let place = queued
-                    .or(waits)
-                    .map_or(self.now, |taken| self.runs[&taken].due);
-                let due = place.min(self.now);
-                self.run(Some(request.run)).due = due;
+                let place = match (queued, waits) {
+                    (Some(taken), _) => self.runs[&taken].due,
+                    (None, Some(waits)) => self.runs[&waits].due.saturating_sub(MICROSECOND),
+                    (None, None) => self.now,
+                };
+                self.run(Some(request.run)).due = place.min(self.now);
                 self.forget_failures(&request.task);
                 answer.queued = Some(request.run);
             }
