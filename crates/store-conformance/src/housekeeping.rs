@@ -68,7 +68,7 @@ pub async fn an_earlier_leader_does_no_housekeeping<F: Fixture>() {
     assert_eq!(since(&scene).await, Some(seconds(1)));
 }
 
-/// A line of so many bytes of space.
+/// A line of this space, in bytes.
 fn line_of(space: u32) -> LogLine {
     let text = usize::try_from(space - LINE_SPACE).expect("a length");
     line("x".repeat(text))

@@ -16,22 +16,48 @@ const REMOVE: &str = "remove logs";
 /// Ended runs that one statement looks at.
 const FOUND_AT_ONCE: i64 = 1_000;
 
+/// Measures the logs of runs that have ended since the last call, the oldest first: if the process dies, what is left is
+/// the newest again. Then the total is known without reading older runs.
 pub(crate) async fn measure(connection: &mut PgConnection) -> Result<u64, StoreError> {
-    let mut total = space_of_running(connection).await?;
-    let mut after = Some(Ended::default());
-    while let Some(before) = after {
-        let ended = next_ended(connection, &before).await?;
-        total = ended
-            .iter()
-            .fold(total, |total, run| total.saturating_add(run.space()));
-        let unmeasured: Vec<_> = ended.iter().filter(|run| run.bytes.is_none()).collect();
-        for runs in unmeasured.chunks(PRUNED_AT_ONCE) {
-            let runs: Vec<_> = runs.iter().map(|run| run.id).collect();
-            total = total.saturating_add(measure_ended(connection, &runs).await?);
-        }
-        after = ended.last().copied();
+    let unmeasured = unmeasured(connection).await?;
+    for runs in unmeasured.rchunks(PRUNED_AT_ONCE) {
+        measure_ended(connection, runs).await?;
     }
-    Ok(total)
+    let running = space_of_running(connection).await?;
+    let ended: i64 = sqlx::query_scalar("-- log_space\nSELECT log_bytes FROM housekeeping")
+        .fetch_one(connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+    Ok(space(ended).saturating_add(running))
+}
+
+/// Ended runs that are not measured, the newest first. Runs that ended before a page of measured ones are measured too:
+/// a run that has ended is visible long before a thousand later ones have.
+async fn unmeasured(connection: &mut PgConnection) -> Result<Vec<Uuid>, StoreError> {
+    let mut unmeasured = Vec::new();
+    let mut before = (i64::MAX, Uuid::max());
+    loop {
+        let page: Vec<(i64, Uuid, bool)> = sqlx::query_as(
+            "-- log_space: newest ended runs; indexes runs_finished, log_sizes_pkey
+            SELECT r.finished_at, r.id, EXISTS (SELECT FROM log_sizes s WHERE s.run_id = r.id) AS measured
+            FROM runs r
+            WHERE r.status IN ('succeeded', 'failed', 'cancelled') AND (r.finished_at, r.id) < ($1, $2)
+            ORDER BY r.finished_at DESC, r.id DESC
+            LIMIT $3",
+        )
+        .bind(before.0)
+        .bind(before.1)
+        .bind(FOUND_AT_ONCE)
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(failed_to(OPERATION))?;
+        let known = unmeasured.len();
+        unmeasured.extend(page.iter().filter(|run| !run.2).map(|run| run.1));
+        match page.last() {
+            Some(last) if unmeasured.len() > known => before = (last.0, last.1),
+            _ => return Ok(unmeasured),
+        }
+    }
 }
 
 pub(crate) async fn remove(
@@ -90,7 +116,7 @@ async fn next_ended(
     after: &Ended,
 ) -> Result<Vec<Ended>, StoreError> {
     sqlx::query_as(
-        "-- log_space: ended runs; indexes runs_finished, log_sizes_pkey
+        "-- remove_logs: ended runs; indexes runs_finished, log_sizes_pkey
         SELECT r.finished_at, r.id, r.status = 'succeeded' AS succeeded,
                (SELECT s.bytes FROM log_sizes s WHERE s.run_id = r.id) AS bytes
         FROM runs r
@@ -133,8 +159,8 @@ async fn space_of_running(connection: &mut PgConnection) -> Result<u64, StoreErr
 }
 
 /// A run that was forgotten since it was found has no log.
-async fn measure_ended(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u64, StoreError> {
-    let bytes: Vec<i64> = sqlx::query_scalar(
+async fn measure_ended(connection: &mut PgConnection, runs: &[Uuid]) -> Result<(), StoreError> {
+    sqlx::query(
         "-- log_space: logs of ended runs; index log_lines_pkey
         WITH ended AS MATERIALIZED (
             SELECT id FROM runs WHERE id = ANY ($1) FOR KEY SHARE
@@ -143,15 +169,14 @@ async fn measure_ended(connection: &mut PgConnection, runs: &[Uuid]) -> Result<u
         SELECT ended.id, coalesce((
             SELECT sum(octet_length(l.line) + $2) FROM log_lines l WHERE l.run_id = ended.id), 0)
         FROM ended
-        ON CONFLICT DO NOTHING
-        RETURNING bytes",
+        ON CONFLICT DO NOTHING",
     )
     .bind(runs)
     .bind(i64::from(LINE_SPACE))
-    .fetch_all(connection)
+    .execute(connection)
     .await
     .map_err(failed_to(OPERATION))?;
-    Ok(bytes.into_iter().map(space).sum())
+    Ok(())
 }
 
 /// Replaces the last line of each log by one that says that the log was removed, so that readers that follow

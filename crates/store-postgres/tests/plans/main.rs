@@ -94,7 +94,7 @@ const OLD_BUNDLE: &str = "
 /// The logs of old runs have been measured before; the server's log of it would be long.
 const MEASURED: &str = "
     INSERT INTO log_sizes (run_id, bytes)
-    SELECT id, 10 FROM runs WHERE finished_at IS NOT NULL ORDER BY finished_at OFFSET 20000
+    SELECT id, 10 FROM runs WHERE finished_at IS NOT NULL ORDER BY finished_at DESC OFFSET 20000
     ON CONFLICT DO NOTHING";
 
 const EMPTY_QUEUE: &str = "DELETE FROM runs WHERE status = 'queued'";
