@@ -6,11 +6,11 @@ use cts_faults::{Course, Engine, Extent, Plan, Setup, Shape, Size, carry_out, sa
 use cts_tests::{Backend, Driver};
 
 /// Carries out the course of a seed, in which nothing forbidden may happen.
-async fn check(seed: u64, size: Size, past: u32, extent: Extent) {
+async fn check(seed: u64, size: Size, past: u32, extent: Extent, driver: Driver) {
     let setup = Setup {
         shape: Shape::Cluster,
         engine: Engine::Real,
-        driver: Driver::Terraform,
+        driver,
         backend: Backend::Shared,
         takeover_runs_all: false,
         stale_file: false,
@@ -39,7 +39,20 @@ async fn nothing_forbidden_happens_in_a_minute_of_trouble() {
         spare: 4,
         services: 6,
     };
-    check(1253, size, 100_000, Extent::Time(Duration::from_secs(30))).await;
+    let extent = Extent::Time(Duration::from_secs(30));
+    check(1253, size, 100_000, extent, Driver::Terraform).await;
+}
+
+/// The server and the persons of it make trouble, too.
+#[tokio::test]
+async fn nothing_forbidden_happens_to_remote_runs_in_half_a_minute_of_trouble() {
+    let size = Size {
+        tasks: 6,
+        spare: 2,
+        services: 4,
+    };
+    let extent = Extent::Time(Duration::from_secs(30));
+    check(21, size, 0, extent, Driver::TerraformCloud).await;
 }
 
 /// Faults and writes to the API come between the changes.
@@ -50,5 +63,6 @@ async fn in_the_end_everything_is_applied_as_five_hundred_changes_left_it() {
         spare: 3,
         services: 5,
     };
-    check(500, size, 20_000, Extent::Changes(500)).await;
+    let extent = Extent::Changes(500);
+    check(500, size, 20_000, extent, Driver::Terraform).await;
 }
