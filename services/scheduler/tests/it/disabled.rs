@@ -11,10 +11,15 @@ use cts_proto::task::v1 as proto;
 use cts_proto::worker::v1 as worker;
 use cts_rpc::convert;
 use cts_scheduler::{Mode, Options};
+use cts_store::{Member, Refused, RefusedCode, Store as _};
 use cts_store_sqlite::SqliteStore;
+use cts_testkit::eventually;
 
 use crate::calls::{checked, declared, failed};
+use crate::faulty_store::{Fault, FaultyStore};
 use crate::setup::{Setup, WORKER, instance, member, store_in, task, terraform};
+
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Longer than a look at disabled tasks takes.
 const WHILE: Duration = Duration::from_millis(2500);
@@ -176,6 +181,41 @@ async fn a_creation_that_a_caller_waits_for_gets_the_only_slot_before_a_check() 
         }
     );
     created.unwrap();
+}
+
+#[tokio::test]
+async fn a_check_that_is_refused_leaves_its_place_to_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path()).await;
+    let faults = FaultyStore::over(Arc::clone(&store));
+    // The request does not become a run.
+    faults.fail("enqueue", &[Fault::Refused; 1000]);
+    let tasks = ["a", "b"].map(disabled).into();
+    let options = Options::alone(tasks, member());
+    let setup = Setup::over(Arc::clone(&faults), options).await;
+    beat(&setup, 4).await;
+    let request = eventually(LIMIT, async || {
+        let requests = store.requests().await.unwrap();
+        requests.into_iter().next().ok_or("no check is requested")
+    })
+    .await;
+    assert_eq!(request.task, task("a").definition.name);
+    let bystander = Member {
+        id: "bystander".into(),
+        ..member()
+    };
+    let leader = store.lead(&bystander, None, LIMIT).await.unwrap().epoch;
+    let refused = Refused {
+        code: RefusedCode::Unusable,
+        reason: "its input cannot be used".to_owned(),
+    };
+    store.refuse(leader, request.run, &refused).await.unwrap();
+    faults.heal();
+    let lease = setup.acquired().await;
+    assert_eq!(
+        (lease.kind(), lease.task_name.as_str()),
+        (RunKind::Check, "b")
+    );
 }
 
 #[tokio::test]
