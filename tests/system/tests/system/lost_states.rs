@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use cts_testkit::{ConsulAgent, assert_contains, eventually};
+use cts_testkit::{ConsulAgent, assert_contains, eventually, free_port};
 use cts_tests::{Api, DEADLINE, Instance, Site, task};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
@@ -258,4 +258,77 @@ async fn an_older_state_that_was_put_back_is_refused() {
 #[tokio::test]
 async fn an_older_state_in_several_parts_is_refused() {
     an_older_state_is_refused(1000, true).await;
+}
+
+#[tokio::test]
+async fn the_tasks_of_a_consul_that_has_lost_its_data_begin_anew_by_one_command() {
+    let scene = Scene::new(1).await;
+    let cts = Instance::start(&scene.site).await;
+    let one: &[&str] = &["web-1"];
+    let both = TASKS.map(|task| (task, one));
+    scene.applied("web-1", &both).await;
+    for task in TASKS {
+        settled(&cts.api, task).await;
+    }
+    for task in TASKS {
+        scene.consul.kv_delete(&key(task)).await;
+    }
+    let consul = &scene.consul;
+    consul.register_service("web", "web-2", 1, &[], &[]).await;
+    for task in TASKS {
+        eventually(DEADLINE, async || {
+            let state = cts.api.get(&format!("/v1/tasks/{task}/state")).await;
+            match state["conflict"]["reason"].as_str() {
+                Some(reason) if reason.contains(LOST) => Ok(()),
+                _ => Err(state),
+            }
+        })
+        .await;
+    }
+    let url = cts.api.url("");
+    let decide = [
+        "task",
+        "state",
+        "-keep=new",
+        "-all",
+        "-auto-approve",
+        "-http-addr",
+        &url,
+    ];
+    let decided = scene.site.run("cts", &decide, "decide.log").wait().await;
+    assert_eq!(decided.code, Some(0), "{}", decided.output);
+    assert_contains(&decided.output, TASKS);
+    for task in TASKS {
+        eventually(DEADLINE, async || match scene.made_now(task).len() {
+            3 => Ok(()),
+            made => Err(format!("{task}: {made}")),
+        })
+        .await;
+        settled(&cts.api, task).await;
+    }
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_pass_applies_the_other_tasks_and_fails() {
+    let scene = Scene::new(1).await;
+    let cts = Instance::start_embedded(&scene.site).await;
+    let one: &[&str] = &["web-1"];
+    let both = TASKS.map(|task| (task, one));
+    scene.applied("web-1", &both).await;
+    for task in TASKS {
+        settled(&cts.api, task).await;
+    }
+    cts.stop().await;
+    scene.consul.kv_delete(&key("pool")).await;
+    let consul = &scene.consul;
+    consul.register_service("web", "web-2", 1, &[], &[]).await;
+    // The first pass finds the loss, the second one a task that is blocked.
+    for _ in 0..2 {
+        let pass = scene.site.run_cts(free_port(), &["-once"]).wait().await;
+        assert_ne!(pass.code, Some(0), "{}", pass.output);
+        assert_contains(&pass.output, [LOST, "cts task state pool"]);
+        scene.made("rest", &["web-1", "web-2"]).await;
+        assert_eq!(scene.made_now("pool"), one);
+    }
 }
