@@ -23,7 +23,9 @@ pub use cts_proto::time::{
 pub use delta::{append_part, delta_from_wire, delta_to_wire};
 pub use details::{details_from_wire, details_to_wire};
 pub use draft::{draft_from_wire, draft_to_wire};
-pub use journal::{journal_from_wire, journal_to_wire};
+pub use journal::{
+    journal_entry_from_wire, journal_entry_to_wire, journal_from_wire, journal_to_wire,
+};
 pub use remote::{
     remote_run_from_wire, remote_run_to_wire, remote_runs_from_wire, remote_runs_to_wire,
 };

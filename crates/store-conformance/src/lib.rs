@@ -49,6 +49,7 @@ pub mod queued_settings;
 pub mod recovery;
 pub mod remote_runs;
 pub mod requests;
+pub mod restored;
 mod scene;
 pub mod settings;
 pub mod settings_walk;

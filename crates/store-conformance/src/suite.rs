@@ -17,6 +17,16 @@ macro_rules! store_suite {
                 what_accompanies_a_change_waits_behind_a_cancelled_input,
                 a_decision_about_a_state_is_held_except_with_the_input_that_it_is_about,
             }
+            restored {
+                a_forgotten_attempt_voids_the_input_of_its_task_once,
+                a_forgotten_grant_of_a_known_run_voids_the_input,
+                attempts_that_are_known_or_older_than_what_is_known_void_nothing,
+                pruned_runs_are_not_forgotten,
+                attempts_at_tasks_that_are_not_there_are_ignored,
+                a_forgotten_attempt_at_a_disabled_task_requests_no_run,
+                each_leader_that_begins_has_a_name_of_its_own,
+                a_restored_database_counts_nothing_as_applied_and_knows_no_lease,
+            }
             guards {
                 small_losses_while_applies_fail_are_one_large_one,
                 what_is_held_goes_on_when_the_run_before_it_has_ended,

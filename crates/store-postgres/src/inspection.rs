@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cts_store::StoreError;
+use cts_store::{AppliedState, StoreError};
+use cts_store_sql::restored;
 use sqlx::postgres::PgSslMode;
 use sqlx::{Connection as _, FromRow, PgConnection};
 
+use crate::call::shared;
 use crate::connection::{Settings, Target};
 use crate::schema::{OLDEST_SERVER, SchemaState};
 
@@ -70,6 +72,17 @@ pub async fn inspect(settings: &Settings) -> Result<Inspection, StoreError> {
     let target = Target::new(settings)?;
     let mut connection = target.single().await?;
     let read = read(&target, settings, &mut connection).await;
+    let closed = connection.close().await;
+    let read = read?;
+    closed.map_err(|error| target.open_error(error))?;
+    Ok(read)
+}
+
+/// The states of all tasks with an input that counts as applied. Fails if there is no connection or no schema.
+pub async fn applied_states(settings: &Settings) -> Result<Vec<AppliedState>, StoreError> {
+    let target = Target::new(settings)?;
+    let mut connection = target.single().await?;
+    let read = restored::applied_states(&mut shared(&mut connection)).await;
     let closed = connection.close().await;
     let read = read?;
     closed.map_err(|error| target.open_error(error))?;

@@ -46,7 +46,7 @@ mod version;
 
 pub use connection::{Settings, absence, is_unverified_over_network};
 pub use database::{PostgresDatabase, PostgresStore, connect};
-pub use inspection::{Inspection, ServerState, TlsMode, inspect};
+pub use inspection::{Inspection, ServerState, TlsMode, applied_states, inspect};
 pub use pooling::PoolerError;
 pub use schema::{AppliedMigration, SchemaError, SchemaState, migrate, pending};
 pub use transfer::{PostgresImport, check_empty, export};

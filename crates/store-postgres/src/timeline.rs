@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use cts_core::EPOCH_STEP;
 use cts_store_sql::leadership::LOCK;
+use cts_store_sql::restored::NOTHING_APPLIED;
 use sqlx::error::DatabaseError;
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tokio::time::Instant;
@@ -204,14 +205,14 @@ async fn void(
     .execute(&mut *connection)
     .await?;
     doubts::keep(connection, identity, before).await?;
+    sqlx::query(NOTHING_APPLIED)
+        .execute(&mut *connection)
+        .await?;
     let step = i64::try_from(EPOCH_STEP).unwrap_or(i64::MAX);
     for statement in [
         "-- timeline: there is no leader
         UPDATE leadership
         SET epoch = epoch + $1, holder = NULL, incarnation = NULL, served_since = NULL, served_at = NULL",
-        "-- timeline: no input counts as applied
-        UPDATE tasks SET last_applied = NULL, tried_input = NULL
-        WHERE $1 > 0 AND (last_applied IS NOT NULL OR tried_input IS NOT NULL)",
         "-- timeline: epochs that may have been granted are not granted again
         UPDATE runs SET epoch = epoch + $1 WHERE status = 'queued'",
         // Renewals may have been forgotten, and the clock is that of another host.

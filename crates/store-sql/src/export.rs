@@ -10,11 +10,13 @@ use cts_store::transfer::{
     BundleRow, ConfigurationRow, ContentRow, Counts, DeletedTaskRow, EventRow, Export, InputRow,
     LogLineRow, Rows, RunRow, Table, TaskRow, TickEventRow,
 };
-use cts_store::{Archive, ArchivedRow, StoreError, StoredRecord, StoredToken, decode};
+use cts_store::{
+    AppliedState, Archive, ArchivedRow, StoreError, StoredRecord, StoredToken, decode,
+};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use crate::{Connection, Decode, Row, archive, failed_to, inputs, sql, tick_events};
+use crate::{Connection, Decode, Row, archive, failed_to, inputs, restored, sql, tick_events};
 
 /// A connection whose rows are read one after the other, without keeping them.
 #[async_trait]
@@ -30,7 +32,8 @@ pub trait Stream: Connection + fmt::Debug {
 #[derive(Debug)]
 pub struct SqlExport {
     connection: Box<dyn Stream>,
-    /// The last commits may be missing, so no input counts as applied.
+    /// The last commits may be missing, so no input counts as applied, as with
+    /// [`NOTHING_APPLIED`](crate::restored::NOTHING_APPLIED).
     incomplete: bool,
 }
 
@@ -56,6 +59,14 @@ impl SqlExport {
         limit: u32,
     ) -> Result<Vec<ArchivedRow>, StoreError> {
         archive::rows(&mut *self.connection, archive, after, limit).await
+    }
+
+    /// The states of all tasks with an input that counts as applied; also during writes.
+    pub async fn applied_states(&mut self) -> Result<Vec<AppliedState>, StoreError> {
+        if self.incomplete {
+            return Ok(Vec::new());
+        }
+        restored::applied_states(&mut *self.connection).await
     }
 
     /// Closes the connection.
@@ -96,6 +107,7 @@ impl Export for SqlExport {
         let tasks = self.rows(TASKS, decode::task_row);
         let tasks = tasks.map_ok(move |row| TaskRow {
             last_applied: row.last_applied.filter(|_| !incomplete),
+            tried_input: row.tried_input.filter(|_| !incomplete),
             ..row
         });
         tasks.boxed()

@@ -32,6 +32,7 @@ pub mod queue;
 mod release_all;
 pub mod remote_runs;
 pub mod requests;
+pub mod restored;
 pub mod schema;
 mod server_log;
 pub mod settings;

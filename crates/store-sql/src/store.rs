@@ -6,6 +6,7 @@ mod configurations;
 mod held_leases;
 mod housekeeping;
 mod remote_runs;
+mod restored;
 mod settings;
 mod workers;
 

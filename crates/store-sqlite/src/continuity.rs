@@ -5,6 +5,7 @@
 //! Such a file may name last applied inputs that are older than the work of Terraform, so they are forgotten.
 
 use cts_store::StoreError;
+use cts_store_sql::restored::NOTHING_APPLIED;
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::row::failed_to;
@@ -46,14 +47,10 @@ pub(crate) async fn begin(
 }
 
 async fn forget_applied(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
-    let forgotten = sqlx::query(
-        "-- open: no input counts as applied
-        UPDATE tasks SET last_applied = NULL, tried_input = NULL
-        WHERE last_applied IS NOT NULL OR tried_input IS NOT NULL",
-    )
-    .execute(connection)
-    .await
-    .map_err(failed_to("forget applied inputs"))?;
+    let forgotten = sqlx::query(NOTHING_APPLIED)
+        .execute(connection)
+        .await
+        .map_err(failed_to("forget applied inputs"))?;
     Ok(forgotten.rows_affected())
 }
 

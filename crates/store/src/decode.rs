@@ -18,8 +18,8 @@ pub use self::access::{audit_record, stored_token};
 pub use self::moved::{
     bundle_row, configuration_row, deleted_task_row, event_row, log_line_row, run_row, task_row,
 };
+pub use self::states::{applied_state, state_moves, state_record, undecided_conflict};
 use self::states::{leased_state, state_of};
-pub use self::states::{state_moves, state_record, undecided_conflict};
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};

@@ -25,6 +25,7 @@ mod held_leases;
 mod housekeeping;
 mod model;
 mod remote_runs;
+mod restored_store;
 pub mod schema;
 mod settings;
 mod store;
@@ -58,6 +59,7 @@ pub use model::{
     lost_lease_error,
 };
 pub use remote_runs::RemoteRunStore;
+pub use restored_store::{AppliedState, Restoration, RestoredStore};
 pub use settings::{Assignment, SettingsChange, SettingsStore, UNSETTLED_AT_ONCE, UnsettledRun};
 pub use store::Store;
 pub use task::{

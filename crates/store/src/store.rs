@@ -29,6 +29,7 @@ use crate::model::{
     Requeued, Retention, RunFilter, RunRecord, TaskState,
 };
 use crate::remote_runs::RemoteRunStore;
+use crate::restored_store::RestoredStore;
 use crate::settings::SettingsStore;
 use crate::task::{
     NewTask, PendingDeletions, Refused, RunRequest, StoredTask, TaskChange, TaskVersion,
@@ -49,6 +50,7 @@ pub trait Store:
     + WorkerStore
     + HeldLeases
     + RemoteRunStore
+    + RestoredStore
     + Housekeeping
     + SettingsStore
     + Continuity

@@ -72,7 +72,7 @@ pub use report::Report;
 pub use saved_plan::SavedPlan;
 pub use state::{
     BackendIdentity, FetchedState, FoundState, ReadState, StateOrigin, consul_key, consul_parts,
-    read_consul_value, read_directly, read_state,
+    read_consul_value, read_directly, read_file, read_state,
 };
 pub use state_lock::StateLock;
 pub use step::{Step, Tuning};

@@ -13,7 +13,9 @@ mod origin;
 mod scratch;
 mod transfer;
 
-pub use direct::{ReadState, consul_key, consul_parts, read_consul_value, read_directly};
+pub use direct::{
+    ReadState, consul_key, consul_parts, read_consul_value, read_directly, read_file,
+};
 pub use file::{FoundState, parse as read_state};
 pub use kept::BackendIdentity;
 pub use origin::StateOrigin;

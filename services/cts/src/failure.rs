@@ -78,6 +78,11 @@ pub enum Failure {
         /// The command that was started.
         what: &'static str,
     },
+    /// The mark of a start is for a file.
+    #[error(
+        "`-restored` of `cts start` marks the SQLite file of one process: with Postgres stop all processes of cts, run `cts migrate -restored`, and start them again"
+    )]
+    RestoredServer,
     /// Callers cannot be told apart.
     #[error(
         "{keys} = true needs the certificates of callers: configure services.tls, with verify_incoming = true"
@@ -236,6 +241,7 @@ impl Failure {
             Self::RemoteSettings(_) => ErrorCode::RemoteUnusable,
             Self::LocalBackend(_)
             | Self::NoDatabase { .. }
+            | Self::RestoredServer
             | Self::NoCertificates { .. }
             | Self::UnknownTask { .. } => ErrorCode::SettingsIncomplete,
             Self::Key(_)
@@ -267,6 +273,7 @@ impl Failure {
             | Self::LocalBackend(_)
             | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
+            | Self::RestoredServer
             | Self::UnknownTask { .. }
             | Self::RemoteSettings(_)
             | Self::PlainText(_)
@@ -312,6 +319,7 @@ impl Failure {
             | Self::LocalBackend(_)
             | Self::NoCertificates { .. }
             | Self::NoDatabase { .. }
+            | Self::RestoredServer
             | Self::Tls(_)
             | Self::ApiTls(_)
             | Self::Issuers(_)

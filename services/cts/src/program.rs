@@ -244,6 +244,7 @@ async fn begin(
         let options = StartOptions {
             mode,
             reset_storage: start.reset_storage,
+            restored: start.restored,
             patience: Patience::Ends,
         };
         let pass = pass::run(
@@ -262,6 +263,7 @@ async fn begin(
             let options = StartOptions {
                 mode: StartMode::Daemon,
                 reset_storage: start.reset_storage,
+                restored: start.restored,
                 patience: if start.waits {
                     Patience::Waits
                 } else {

@@ -5,6 +5,9 @@
 //! noted once a scheduler has confirmed it. On a new timeline of the database the worker reports the last
 //! attempt at each task.
 //!
+//! A restore of the database may keep its timeline, and lose more. So each leader that begins gets the last attempts as well,
+//! in parts, while the work goes on. It compares them with its runs; nobody vouches for anything by that.
+//!
 //! Each line has a checksum and describes a life of the worker, a begin or an end.
 //!
 //! * A last line that was cut off does not count: nothing was begun before it was on the disk.
@@ -41,10 +44,15 @@ const LINES_BEYOND: usize = 1_000;
 /// Bytes of an entry on the wire in addition to the name of its task, about.
 const ENTRY_BYTES: usize = 160;
 
+/// Most entries of a part that is compared, so that one transaction of the scheduler is short.
+const COMPARED_AT_ONCE: usize = 500;
+
 /// Shared by all slots. Calls block on the disk unless their documentation says otherwise.
 #[derive(Debug)]
 pub(crate) struct Journal {
     directory: PathBuf,
+    /// Whether an entry is on the disk before its attempt begins.
+    syncs: bool,
     state: Mutex<State>,
     /// Never locked during a wait for the disk.
     known: Mutex<Known>,
@@ -61,9 +69,12 @@ pub(crate) struct JournalReport {
 
 impl Journal {
     /// Reads the journal of earlier lives in `directory`, and begins the journal of this life.
-    pub(crate) fn open(directory: &Path, life: &WorkerId) -> Self {
+    ///
+    /// Unless it `syncs`, entries survive the end of the process and not that of the machine.
+    pub(crate) fn open(directory: &Path, life: &WorkerId, syncs: bool) -> Self {
         let journal = Self {
             directory: directory.to_owned(),
+            syncs,
             state: Mutex::default(),
             known: Mutex::default(),
         };
@@ -84,15 +95,17 @@ impl Journal {
         journal
     }
 
-    /// Notes that an attempt begins. The entry is on the disk when this returns; if it fails, nothing may be
-    /// begun.
+    /// Notes that an attempt begins. The entry is on the disk when this returns, if the journal syncs; if it fails,
+    /// nothing may be begun.
     pub(crate) fn begin(&self, mut entry: JournalEntry, now: Instant) -> io::Result<()> {
         entry.began_at = self.known().database_time(now);
         let mut state = self.lock();
         let line = Line::Begin(entry);
         state.apply(line.clone());
         self.known().note_begin(now);
-        match state.append(&line).and_then(|()| state.sync()) {
+        let appended = state.append(&line);
+        let synced = appended.and_then(|()| if self.syncs { state.sync() } else { Ok(()) });
+        match synced {
             Ok(()) => self.compact(&mut state),
             Err(error) => {
                 self.fail(&mut state, &error);
@@ -167,6 +180,27 @@ impl Journal {
         }
     }
 
+    /// Whether the attempts need not be sent for this start of a leader; true without a leader. Does not block.
+    pub(crate) fn is_compared(&self, leader_start: &str) -> bool {
+        leader_start.is_empty() || self.known().compared.as_deref() == Some(leader_start)
+    }
+
+    /// The last attempt at each task, in parts.
+    pub(crate) fn attempts(&self) -> Vec<Vec<JournalEntry>> {
+        let state = self.lock();
+        let mut entries: Vec<_> = state.entries.values().cloned().collect();
+        drop(state);
+        entries.sort_unstable_by_key(|(number, _entry)| *number);
+        let entries: Vec<JournalEntry> = entries.into_iter().map(|(_, entry)| entry).collect();
+        let parts = entries.chunks(COMPARED_AT_ONCE);
+        parts.map(<[JournalEntry]>::to_vec).collect()
+    }
+
+    /// All attempts have arrived for this start of a leader. Does not block.
+    pub(crate) fn compared(&self, leader_start: String) {
+        self.known().compared = Some(leader_start);
+    }
+
     fn compact(&self, state: &mut State) {
         if state.lines <= 2 * state.entries.len() + LINES_BEYOND {
             return;
@@ -188,7 +222,9 @@ impl Journal {
             .mode(0o600)
             .open(&new_path)?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()?;
+        if self.syncs {
+            file.sync_all()?;
+        }
         fs::rename(&new_path, &path)?;
         self.sync_directory()?;
         state.file = Some(file);
@@ -216,6 +252,9 @@ impl Journal {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
+        if !self.syncs {
+            return Ok(());
+        }
         File::open(&self.directory)?.sync_all()
     }
 

@@ -23,6 +23,7 @@ mod slots;
 mod values;
 mod worker;
 
+pub use attempt::state::read::state_in_consul;
 pub use gate::{ApprovalGate, GatedPlan, GivenUp, PendingApproval, Rejected};
 pub use options::{Dependencies, Driver, Options, ShutdownTokens};
 pub use remote::{RemoteDriver, RemoteSettings, RemoteSettingsError, WorkspaceSettings};

@@ -32,6 +32,9 @@ pub struct Options {
     /// Whether the worker keeps a journal in that directory, by which it vouches for tasks after a failover
     /// of the database.
     pub keeps_journal: bool,
+    /// Whether an attempt waits until its entry in the journal is on the disk. A database on another machine may lose
+    /// commits that were answered; one on this machine loses them with the journal, and then trusts no input.
+    pub syncs_journal: bool,
     /// Whether no other worker can have the runs of this one: it takes runs also while its own check fails.
     pub is_alone: bool,
     /// The environment of cts that Terraform inherits.

@@ -17,6 +17,7 @@ mod elsewhere;
 mod error;
 mod follow;
 mod inspection;
+mod known_workspace;
 mod logs;
 mod origin;
 mod outage;

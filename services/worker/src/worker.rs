@@ -79,9 +79,10 @@ impl Worker {
             names_previous_backend: options.previous_backend.is_some(),
             reports: Arc::default(),
         };
-        let journal = options
-            .keeps_journal
-            .then(|| Arc::new(Journal::open(&options.working_dir, &options.record.id)));
+        let journal = options.keeps_journal.then(|| {
+            let (directory, life) = (&options.working_dir, &options.record.id);
+            Arc::new(Journal::open(directory, life, options.syncs_journal))
+        });
         let shared = Shared {
             journal,
             slots: Slots::new(options.record.slots),

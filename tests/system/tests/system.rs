@@ -37,6 +37,7 @@ mod refusal;
 pub(crate) mod registry_module;
 mod remote;
 mod restart;
+mod restored;
 mod same_user;
 mod saved_plans;
 pub(crate) mod secrets;

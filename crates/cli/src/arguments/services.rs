@@ -65,6 +65,10 @@ pub struct Start {
     /// and runs: only those of its configuration are left.
     #[arg(long)]
     pub reset_storage: bool,
+    /// The file cts.db was restored from a backup: before the start, no input counts as applied, so every task runs once. For
+    /// one start. With Postgres use `cts migrate -restored`.
+    #[arg(long, conflicts_with_all = ["inspect", "inspect_task"])]
+    pub restored: bool,
     /// Where the API listens.
     #[command(flatten)]
     pub api: ApiAddress,

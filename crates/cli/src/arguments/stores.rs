@@ -31,6 +31,10 @@ pub struct Migrate {
     /// file that `CTS_DATABASE_URL_FILE` names.
     #[arg(long, value_name = "STORE")]
     pub to: Option<String>,
+    /// Mark the database, or the file cts.db of the configuration, as restored from a backup: no input counts as applied, so
+    /// every task runs once, and leases from before the restore end. Stop all processes of cts before.
+    #[arg(long, conflicts_with = "from")]
+    pub restored: bool,
     /// Say what would be done, and change nothing.
     #[arg(long)]
     pub dry_run: bool,

@@ -69,6 +69,12 @@ impl KnownState {
     pub fn is_continued_by(&self, state: &TerraformState) -> bool {
         state.lineage == self.lineage && state.serial >= self.serial
     }
+
+    /// Whether `state` was written after this was known: a newer version, or a different state. Without a run that has
+    /// failed since, the record is older than the last apply, as after a restore of the database.
+    pub fn is_behind(&self, state: &TerraformState) -> bool {
+        state.lineage != self.lineage || state.serial > self.serial
+    }
 }
 
 /// Which state a task is to go on with where cts does not decide that by itself.

@@ -93,6 +93,11 @@ pub struct HeartbeatRequest {
     /// The worker has no key for its digests and asks for the key of the cluster.
     #[prost(bool, tag = "4")]
     pub wants_cluster_key: bool,
+    /// Newest attempts at tasks that it began, one for each task at most, if the answer before has named a start of a leader
+    /// that they were not sent for yet. Several requests have all of them. If the scheduler's database was restored, it lacks
+    /// the runs of some: such a task runs once.
+    #[prost(message, repeated, tag = "5")]
+    pub attempts: ::prost::alloc::vec::Vec<JournalEntry>,
     /// A part of its journal, if the answer before has named a timeline for which it was not reported yet.
     #[prost(message, optional, tag = "15")]
     pub journal: ::core::option::Option<WorkerJournal>,
@@ -154,6 +159,10 @@ pub struct HeartbeatResponse {
     /// workers; 0 for a worker without that driver.
     #[prost(uint32, tag = "4")]
     pub remote_requests_per_minute: u32,
+    /// Names the present start of a leader, in an opaque text; empty if there is no leader. The worker sends its newest
+    /// attempts once for each name.
+    #[prost(string, tag = "5")]
+    pub leader_start: ::prost::alloc::string::String,
     /// Names the timeline of the scheduler's database, if the database was on a different one before: the worker
     /// reports its journal once for each timeline. Empty if the database had no other timeline.
     #[prost(string, tag = "15")]

@@ -9,49 +9,61 @@ use super::{
 
 /// Converts a part of a journal for the wire.
 pub fn journal_to_wire(part: JournalPart) -> proto::WorkerJournal {
-    let entries = part.entries.into_iter().map(|entry| proto::JournalEntry {
+    proto::WorkerJournal {
+        timeline: part.timeline,
+        lives: part.lives.iter().map(WorkerId::to_string).collect(),
+        entries: part
+            .entries
+            .into_iter()
+            .map(journal_entry_to_wire)
+            .collect(),
+        last: part.last,
+    }
+}
+
+/// Converts an attempt of a journal for the wire.
+pub fn journal_entry_to_wire(entry: JournalEntry) -> proto::JournalEntry {
+    proto::JournalEntry {
         task_name: entry.task.into(),
         run_id: entry.run.to_string(),
         epoch: entry.epoch.get(),
         input_hash: entry.input.to_string(),
         began_at: entry.began_at.map(timestamp_to_wire),
         outcome: entry.outcome.unwrap_or_default(),
-    });
-    proto::WorkerJournal {
-        timeline: part.timeline,
-        lives: part.lives.iter().map(WorkerId::to_string).collect(),
-        entries: entries.collect(),
-        last: part.last,
     }
 }
 
 /// Converts a part of a journal from the wire.
 pub fn journal_from_wire(part: proto::WorkerJournal) -> Result<JournalPart, ConversionError> {
-    let entry = |entry: proto::JournalEntry| {
-        Ok(JournalEntry {
-            run: run_id(&entry.run_id)?,
-            epoch: lease_epoch(entry.epoch)?,
-            input: entry
-                .input_hash
-                .parse()
-                .map_err(|_error| invalid("JournalEntry.input_hash", &entry.input_hash))?,
-            began_at: timestamp_from_wire(entry.began_at.as_ref()),
-            outcome: Some(entry.outcome).filter(|outcome| !outcome.is_empty()),
-            task: entry
-                .task_name
-                .parse()
-                .map_err(|_error| invalid("JournalEntry.task_name", &entry.task_name))?,
-        })
-    };
     Ok(JournalPart {
         timeline: part.timeline,
         lives: part.lives.into_iter().map(WorkerId::new).collect(),
         entries: part
             .entries
             .into_iter()
-            .map(entry)
+            .map(journal_entry_from_wire)
             .collect::<Result<_, _>>()?,
         last: part.last,
+    })
+}
+
+/// Converts an attempt of a journal from the wire.
+pub fn journal_entry_from_wire(
+    entry: proto::JournalEntry,
+) -> Result<JournalEntry, ConversionError> {
+    Ok(JournalEntry {
+        run: run_id(&entry.run_id)?,
+        epoch: lease_epoch(entry.epoch)?,
+        input: entry
+            .input_hash
+            .parse()
+            .map_err(|_error| invalid("JournalEntry.input_hash", &entry.input_hash))?,
+        began_at: timestamp_from_wire(entry.began_at.as_ref()),
+        outcome: Some(entry.outcome).filter(|outcome| !outcome.is_empty()),
+        task: entry
+            .task_name
+            .parse()
+            .map_err(|_error| invalid("JournalEntry.task_name", &entry.task_name))?,
     })
 }
 

@@ -1,12 +1,13 @@
 //! Records of Terraform states.
 
 use chrono::{DateTime, Utc};
-use cts_core::TaskName;
 use cts_core::state::{Keep, KnownState, StateConflict, StateRecord};
+use cts_core::{TaskName, TaskSpec};
 use serde::Deserialize;
 
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
+use crate::restored_store::AppliedState;
 
 /// Reads a task's record of its state, as JSON in one column.
 pub(super) fn leased_state(row: &Fields<'_>) -> Result<StateRecord, StoreError> {
@@ -48,6 +49,18 @@ fn known_state(
 /// Reads the record of the Terraform state from a row of `tasks`.
 pub fn state_record(row: &dyn Columns) -> Result<StateRecord, StoreError> {
     state_of(&Fields::new(row, "read what is known of a state", "tasks").keyed("name")?)
+}
+
+/// The state of a task with a last applied input, of a row of `tasks`; `None` if no state is known.
+pub fn applied_state(row: &dyn Columns) -> Result<Option<AppliedState>, StoreError> {
+    let row = Fields::new(row, "read what is known of a state", "tasks").keyed("name")?;
+    let spec: TaskSpec = row.json("spec")?;
+    let known = state_of(&row)?.known;
+    Ok(known.map(|known| AppliedState {
+        working_dir: spec.definition.working_dir.clone(),
+        task: spec.definition.name,
+        known,
+    }))
 }
 
 /// The conflict of a task's state that nothing decides yet, and when it was found, of a row of `tasks`.

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use cts_core::Backend;
+use cts_core::{Backend, TaskName};
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,13 +34,16 @@ pub struct ReadState(pub Option<FoundState>);
 ///
 /// Blocks for the time that it takes to read a file.
 pub fn read_directly(attempt: &Attempt, backend: &Backend) -> Option<ReadState> {
+    read_file(&attempt.task, attempt.directory.path(), backend)
+}
+
+/// As [`read_directly`], for a task with this directory.
+pub fn read_file(task: &TaskName, directory: &Path, backend: &Backend) -> Option<ReadState> {
     if backend.kind != "local" {
         return None;
     }
-    let directory = workspace_directory(attempt.directory.path(), backend)?;
-    let path = directory
-        .join(attempt.task.as_str())
-        .join("terraform.tfstate");
+    let directory = workspace_directory(directory, backend)?;
+    let path = directory.join(task.as_str()).join("terraform.tfstate");
     match fs::read(path) {
         // Terraform leaves an empty file if it is killed while it writes, and treats an empty file as no
         // state.
@@ -61,10 +64,10 @@ pub(super) fn workspace_directory(directory: &Path, backend: &Backend) -> Option
     }
 }
 
-/// The key under which backend `consul` keeps the state of the attempt's task.
-pub fn consul_key(attempt: &Attempt, backend: &Backend) -> Option<String> {
+/// The key under which backend `consul` keeps the state of a task.
+pub fn consul_key(task: &TaskName, backend: &Backend) -> Option<String> {
     let path = backend.arguments.get("path")?.as_str()?;
-    (backend.kind == "consul").then(|| format!("{path}-env:{}", attempt.task))
+    (backend.kind == "consul").then(|| format!("{path}-env:{task}"))
 }
 
 /// The keys of the parts of a state that is too long for one value of Consul's KV store; `None` for a state in one

@@ -170,7 +170,7 @@ async fn a_state_that_is_read_directly_is_the_one_that_terraform_shows() {
     let attempt = prepare(&mut sandbox, &backend).await;
     assert_eq!(read_directly(&attempt, &backend), None);
     sandbox.terraform.apply(&attempt).await.unwrap();
-    let key = consul_key(&attempt, &backend).unwrap();
+    let key = consul_key(&attempt.task, &backend).unwrap();
     assert_eq!(key, "states/cts-env:edge");
     let value = agent.kv_get(&key).await.unwrap();
     let shown = found(&sandbox, &attempt).await;

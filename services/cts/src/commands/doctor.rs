@@ -15,6 +15,7 @@ mod needs;
 mod peers;
 mod rights;
 mod show;
+mod states;
 
 use std::time::Duration;
 
@@ -64,13 +65,14 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
 
 /// The checks of everything outside of the configuration, in the order of the table.
 async fn outside(subject: Subject<'_>) -> Vec<Finding> {
-    let groups: [Vec<Finding>; 10] = tokio::join!(
+    let groups: [Vec<Finding>; 11] = tokio::join!(
         within("consul", consul::reach(subject)),
         within("consul version", consul::version(subject)),
         within("consul token", consul::token(subject)),
         within("consul rights", rights::check(subject)),
         within("database", database::check(subject)),
         within("terraform", engine::check(subject)),
+        within("states", states::check(subject)),
         within("modules", modules::check(subject)),
         within("services", peers::check(subject)),
         within("certificates", certificates::check(subject)),

@@ -1,8 +1,10 @@
-//! `cts migrate`: the schema of the Postgres database, and moving from one store to another.
+//! `cts migrate`: the schema of the Postgres database, moving from one store to another, and the mark of a restored
+//! database.
 
 mod moving;
 mod place;
 pub(crate) mod place_error;
+mod restored;
 mod schema;
 
 pub(crate) use self::place::{Source, source};
@@ -20,6 +22,12 @@ pub(crate) async fn run(command: Migrate, process_env: &ProcessEnv) -> Result<u8
         .map(|from| place::file(from, process_env))
         .transpose()?;
     match (source, place::target(&command, process_env)?) {
+        (None, Source::Server(settings)) if command.restored => {
+            restored::server(&settings, dry_run, output).await?;
+        }
+        (None, Source::File(file)) if command.restored => {
+            restored::file(&file, process_env, dry_run, output).await?;
+        }
         (None, Source::Server(settings)) => {
             schema::bring_up_to_date(&settings, dry_run, output).await?;
         }

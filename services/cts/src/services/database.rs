@@ -72,6 +72,17 @@ impl Database {
         })
     }
 
+    /// Marks the database as restored from a backup.
+    pub(crate) async fn mark_restored(&self) -> Result<(), StoreError> {
+        let marked = self.store().mark_restored().await?;
+        tracing::warn!(
+            inputs = marked.inputs,
+            open_runs = marked.runs,
+            "the database is marked as restored: no input counts as applied, and every task runs once. Leave -restored out of the next start"
+        );
+        Ok(())
+    }
+
     /// Measures the calls and connections from now on.
     pub(crate) fn measured(self, meter: &Meter) -> Self {
         match self {

@@ -68,6 +68,8 @@ pub struct StartOptions {
     pub mode: StartMode,
     /// Whether stored tasks are forgotten first, so that only the configuration's are left.
     pub reset_storage: bool,
+    /// Whether the file was restored from a backup, so that no input counts as applied.
+    pub restored: bool,
     /// Treatment of a Consul or a database that cannot be reached.
     pub patience: Patience,
 }
@@ -105,8 +107,12 @@ impl Embedded {
         let StartOptions {
             mode,
             reset_storage,
+            restored,
             patience,
         } = options;
+        if restored && config.database.is_some() {
+            return Err(Failure::RestoredServer);
+        }
         wiring::log_controller_setup(mode.as_str());
         if sockets.grpc.is_some() && !config.security.require_auth {
             // Without tokens only certificates have roles.
@@ -157,6 +163,9 @@ impl Embedded {
             }
             StartMode::Inspect => Database::temporary(process_env).await?,
         };
+        if restored {
+            database.mark_restored().await?;
+        }
         let database = database.measured(&sockets.observation.signals.meter);
         links.measure(sockets.observation.calls.clone());
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cts_core::access::AuditAction;
 use cts_core::runs::{Occasion, RunKind};
 use cts_core::settings::ClusterKey;
-use cts_core::{Chain, JournalPart, WorkerId, WorkerRecord, requests_per_minute};
+use cts_core::{Chain, JournalEntry, JournalPart, WorkerId, WorkerRecord, requests_per_minute};
 use cts_proto::worker::v1 as proto;
 use cts_proto::worker::v1::worker_service_server::WorkerService;
 use cts_rpc::convert;
@@ -91,6 +91,31 @@ impl WorkerEndpoint {
         }
         Ok(())
     }
+
+    /// Compares attempts that a worker has begun with the runs of the database, which may have been restored.
+    async fn compare(
+        &self,
+        worker: &WorkerId,
+        attempts: Vec<JournalEntry>,
+    ) -> Result<(), StoreError> {
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        let attempts = attempts.into_iter();
+        let attempts: Vec<_> = attempts
+            .map(|attempt| (attempt, self.runs.identities.run_id()))
+            .collect();
+        tracing::debug!(target: "ha", attempts = attempts.len(), worker.id = %worker, "a worker has sent its newest attempts");
+        let voided = self.store.compare_attempts(&attempts).await?;
+        for task in &voided {
+            tracing::warn!(target: "ha", task_name = %task, worker.id = %worker, "the database does not have the newest run of the task that this worker has begun, so it is older than that run; the task runs once");
+        }
+        if !voided.is_empty() {
+            self.notifier.tasks_changed();
+            tracing::warn!(target: "ha", tasks = voided.len(), worker.id = %worker, "the database was probably restored: `cts migrate -restored` or `cts start -restored` lets every task run once, also those of workers without a journal");
+        }
+        Ok(())
+    }
 }
 
 #[tonic::async_trait]
@@ -117,7 +142,13 @@ impl WorkerService for WorkerEndpoint {
             let part = convert::journal_from_wire(journal)?;
             self.take_journal(&worker.id, &part).await.or_status()?;
         }
+        let attempts = request.attempts.into_iter();
+        let attempts = attempts
+            .map(convert::journal_entry_from_wire)
+            .collect::<Result<Vec<_>, _>>()?;
+        self.compare(&worker.id, attempts).await.or_status()?;
         let timeline = self.store.timeline().await.or_status()?;
+        let leader_start = self.store.leader_start().await.or_status()?;
         let remote_requests = self.remote_requests(&worker).await.or_status()?;
         if worker.draining {
             self.notifier.drains(&worker.id);
@@ -130,6 +161,7 @@ impl WorkerService for WorkerEndpoint {
             next: Some(convert::duration_to_wire(HEARTBEAT)),
             cluster_key: key.map_or_else(Vec::new, |key| key.expose().to_vec()),
             remote_requests_per_minute: remote_requests,
+            leader_start: leader_start.unwrap_or_default(),
             timeline: timeline.reported.unwrap_or_default(),
             database_time: timeline.now.map(convert::timestamp_to_wire),
         }))

@@ -10,9 +10,9 @@ use cts_core::runs::{AttemptRecord, CancelOrder, CurrentPhase, Resumed, WaitEnd}
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, JournalPart, LeaderEpoch, LeaseEpoch, Loss,
-    LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec, TaskStatus, WorkerId,
-    WorkerRecord,
+    ArchiveId, Blocked, Content, Digest, EventId, JournalEntry, JournalPart, LeaderEpoch,
+    LeaseEpoch, Loss, LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec,
+    TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     AccessStore, AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState,
@@ -21,9 +21,10 @@ use cts_store::{
     Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError,
     LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken, NewTask,
     PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs, Requeued,
-    Retention, RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement, Store,
-    StoreError, StoredInput, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError,
-    TaskState, TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
+    Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
+    SettingsStore, Settlement, Store, StoreError, StoredInput, StoredRecord, StoredTask,
+    StoredToken, TaskChange, TaskError, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched,
+    WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
@@ -121,6 +122,14 @@ faulty! {
     fn timeline(&self) -> Result<Timeline, StoreError>;
     fn vouch(&self, part: &JournalPart) -> Result<Vouched, StoreError>;
     fn settle(&self, leader: LeaderEpoch, lease: Duration) -> Result<Settlement, LeaderError>;
+}
+
+faulty! {
+    RestoredStore:
+    fn leader_start(&self) -> Result<Option<String>, StoreError>;
+    fn compare_attempts(&self, attempts: &[(JournalEntry, RunId)]) -> Result<Vec<TaskName>, StoreError>;
+    fn restoration(&self) -> Result<Restoration, StoreError>;
+    fn mark_restored(&self) -> Result<Restoration, StoreError>;
 }
 
 faulty! {

@@ -257,7 +257,7 @@ async fn what_was_granted_to_a_call_whose_answer_is_lost_is_queued_again_with_a_
             leaving: false,
             unanswered_requests: vec![unanswered.into()],
             wants_cluster_key: false,
-            journal: None,
+            ..worker::HeartbeatRequest::default()
         };
         setup.workers.clone().heartbeat(request).await.unwrap();
     };

@@ -25,6 +25,7 @@ mod played_watcher;
 mod remote_runs;
 mod removals;
 mod replicas;
+mod restored;
 mod settings;
 mod setup;
 mod tasks;

@@ -65,7 +65,7 @@ async fn heartbeat_with(setup: &Setup, id: &str, of: &[(&str, &str)], leaving: b
             problem: None,
         })),
         unanswered_requests: Vec::new(),
-        journal: None,
+        ..worker::HeartbeatRequest::default()
     };
     let mut workers = setup.workers.clone();
     let answer = workers.heartbeat(ask(Vec::new())).await.unwrap();

@@ -3,7 +3,7 @@
 
 mod destroyed;
 pub(crate) mod mismatch;
-mod read;
+pub(crate) mod read;
 mod record;
 mod verify;
 

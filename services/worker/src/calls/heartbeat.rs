@@ -69,10 +69,12 @@ pub(crate) async fn heartbeat(
                     shutdown.drain.cancel();
                 }
                 let reported = report_journal(shared, draining, &settings, &answer.timeline).await;
+                let compared =
+                    report_attempts(shared, draining, &settings, &answer.leader_start).await;
                 let pause = convert::duration_from_wire(answer.next.as_ref())
                     .clamp(*PAUSES.start(), *PAUSES.end());
                 // A run may wait for the next heartbeat, or a leader for the journal.
-                if in_doubt || !reported {
+                if in_doubt || !reported || !compared {
                     pause.min(PAUSE)
                 } else {
                     pause
@@ -140,6 +142,39 @@ async fn report_journal(
         }
     }
     journal.reported(timeline.to_owned(), report.begun, Instant::now());
+    true
+}
+
+/// Sends the last attempt at each task for this start of a leader, unless they were sent for it. Returns whether nothing
+/// is left to send. Nobody waits for them.
+async fn report_attempts(
+    shared: &Shared,
+    draining: bool,
+    settings: &BlockDigests,
+    leader_start: &str,
+) -> bool {
+    let Some(journal) = &shared.journal else {
+        return true;
+    };
+    if journal.is_compared(leader_start) {
+        return true;
+    }
+    let read = Arc::clone(journal);
+    let parts = match spawn_blocking(move || read.attempts()).await {
+        Ok(parts) => parts,
+        Err(error) => {
+            tracing::warn!(error = %Chain(&error), "the attempts in the journal cannot be sent");
+            return false;
+        }
+    };
+    for part in parts {
+        let record = record(shared, draining, settings);
+        if let Err(error) = shared.scheduler.report_attempts(record, part).await {
+            tracing::debug!(error = %Chain(&error), "the attempts in the journal did not reach the scheduler");
+            return false;
+        }
+    }
+    journal.compared(leader_start.to_owned());
     true
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{
-    Capabilities, Chain, Digest, JournalPart, LostLease, Outage, RemoteRun, RemoteRuns, RunInput,
-    WorkerId, WorkerRecord, log_failure,
+    Capabilities, Chain, Digest, JournalEntry, JournalPart, LostLease, Outage, RemoteRun,
+    RemoteRuns, RunInput, WorkerId, WorkerRecord, log_failure,
 };
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -101,7 +101,7 @@ impl Scheduler {
             leaving,
             unanswered_requests,
             wants_cluster_key,
-            journal: None,
+            ..HeartbeatRequest::default()
         };
         self.send_heartbeat(request).await
     }
@@ -115,6 +115,21 @@ impl Scheduler {
         let request = HeartbeatRequest {
             worker: Some(convert::worker_to_wire(worker)),
             journal: Some(convert::journal_to_wire(part)),
+            ..HeartbeatRequest::default()
+        };
+        self.send_heartbeat(request).await
+    }
+
+    /// Reports that this worker lives, with some of the attempts that it has begun.
+    pub(crate) async fn report_attempts(
+        &self,
+        worker: WorkerRecord,
+        attempts: Vec<JournalEntry>,
+    ) -> Result<HeartbeatResponse, Status> {
+        let attempts = attempts.into_iter().map(convert::journal_entry_to_wire);
+        let request = HeartbeatRequest {
+            worker: Some(convert::worker_to_wire(worker)),
+            attempts: attempts.collect(),
             ..HeartbeatRequest::default()
         };
         self.send_heartbeat(request).await

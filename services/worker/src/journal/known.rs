@@ -17,6 +17,8 @@ pub(super) struct Known {
     pub(super) begun: u64,
     /// The timeline for which the journal was reported last, and when.
     pub(super) reported: Option<(String, Instant)>,
+    /// The start of a leader for which the attempts were sent last.
+    pub(super) compared: Option<String>,
 }
 
 impl Known {

@@ -58,7 +58,7 @@ fn ended(task: &str, number: u8, epoch: u64) -> JournalEntry {
 #[tokio::test]
 async fn the_last_attempt_at_each_task_is_reported_by_the_next_life_too() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Journal::open(directory.path(), &life(1));
+    let first = Journal::open(directory.path(), &life(1), true);
     begin(&first, "a", 1, 1);
     end(&first, "a", 1, 1);
     begin(&first, "b", 2, 1);
@@ -70,7 +70,7 @@ async fn the_last_attempt_at_each_task_is_reported_by_the_next_life_too() {
     assert_eq!(reported(&first), (vec![life(1)], expected.clone()));
     drop(first);
     for number in 2..4 {
-        let next = Journal::open(directory.path(), &life(number));
+        let next = Journal::open(directory.path(), &life(number), true);
         let lives = (1..=number).map(life).collect();
         assert_eq!(reported(&next), (lives, expected.clone()));
     }
@@ -79,7 +79,7 @@ async fn the_last_attempt_at_each_task_is_reported_by_the_next_life_too() {
 #[tokio::test]
 async fn a_line_that_was_cut_off_at_the_end_was_not_begun() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Journal::open(directory.path(), &life(1));
+    let first = Journal::open(directory.path(), &life(1), true);
     begin(&first, "a", 1, 1);
     let path = directory.path().join(FILE);
     let whole = fs::metadata(&path).unwrap().len();
@@ -88,7 +88,7 @@ async fn a_line_that_was_cut_off_at_the_end_was_not_begun() {
     let whole = usize::try_from(whole).unwrap();
     for length in whole..all.len() {
         fs::write(&path, &all[..length]).unwrap();
-        let next = Journal::open(directory.path(), &life(2));
+        let next = Journal::open(directory.path(), &life(2), true);
         let expected = (vec![life(1), life(2)], vec![entry("a", 1, 1)]);
         assert_eq!(reported(&next), expected, "{length} of {}", all.len());
     }
@@ -97,7 +97,7 @@ async fn a_line_that_was_cut_off_at_the_end_was_not_begun() {
 #[tokio::test]
 async fn a_damaged_line_vouches_for_no_earlier_life() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Journal::open(directory.path(), &life(1));
+    let first = Journal::open(directory.path(), &life(1), true);
     begin(&first, "a", 1, 1);
     begin(&first, "b", 2, 1);
     let path = directory.path().join(FILE);
@@ -109,14 +109,14 @@ async fn a_damaged_line_vouches_for_no_earlier_life() {
         let mut damaged = all.clone();
         damaged[at] ^= 1;
         fs::write(&path, damaged).unwrap();
-        let next = Journal::open(directory.path(), &life(2));
+        let next = Journal::open(directory.path(), &life(2), true);
         let (lives, entries) = reported(&next);
         assert_eq!(lives, [life(2)], "byte {at}");
         assert!(entries.contains(&entry("b", 2, 1)));
     }
     // The file is whole after it was written again.
     assert_eq!(
-        reported(&Journal::open(directory.path(), &life(3))).0,
+        reported(&Journal::open(directory.path(), &life(3), true)).0,
         [life(2), life(3)]
     );
 }
@@ -124,9 +124,9 @@ async fn a_damaged_line_vouches_for_no_earlier_life() {
 #[tokio::test]
 async fn a_journal_that_is_lost_vouches_for_the_lives_after() {
     let directory = tempfile::tempdir().unwrap();
-    begin(&Journal::open(directory.path(), &life(1)), "a", 1, 1);
+    begin(&Journal::open(directory.path(), &life(1), true), "a", 1, 1);
     fs::remove_file(directory.path().join(FILE)).unwrap();
-    let next = Journal::open(directory.path(), &life(2));
+    let next = Journal::open(directory.path(), &life(2), true);
     assert_eq!(reported(&next), (vec![life(2)], Vec::new()));
 }
 
@@ -135,7 +135,7 @@ async fn a_journal_that_cannot_be_written_vouches_for_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gone");
     fs::create_dir(&path).unwrap();
-    let journal = Journal::open(&path, &life(1));
+    let journal = Journal::open(&path, &life(1), true);
     begin(&journal, "a", 1, 1);
     {
         let mut state = journal.lock();
@@ -146,7 +146,7 @@ async fn a_journal_that_cannot_be_written_vouches_for_nothing() {
     assert!(!path.join(FILE).exists());
     let (lives, entries) = reported(&journal);
     assert_eq!((lives, entries), (Vec::new(), vec![entry("a", 2, 1)]));
-    let next = Journal::open(&path, &life(2));
+    let next = Journal::open(&path, &life(2), true);
     assert_eq!(reported(&next).0, [life(2)]);
 }
 
@@ -156,11 +156,11 @@ async fn the_file_and_what_is_kept_are_bounded() {
     let path = directory.path().join(FILE);
     let lines = || fs::read_to_string(&path).unwrap().lines().count();
     for number in 0..40 {
-        let journal = Journal::open(directory.path(), &life(number));
+        let journal = Journal::open(directory.path(), &life(number), true);
         assert!(lines() <= LIVES_KEPT, "{}", lines());
         drop(journal);
     }
-    let journal = Journal::open(directory.path(), &life(40));
+    let journal = Journal::open(directory.path(), &life(40), true);
     for epoch in 1..=600 {
         end(&journal, "a", 1, epoch);
         begin(&journal, "a", 1, epoch + 1);
@@ -180,7 +180,7 @@ async fn the_file_and_what_is_kept_are_bounded() {
 #[tokio::test(start_paused = true)]
 async fn it_is_reported_once_for_each_timeline_and_again_for_what_may_have_been_granted_before() {
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::open(directory.path(), &life(1));
+    let journal = Journal::open(directory.path(), &life(1), true);
     assert!(journal.is_reported(""));
     assert!(!journal.is_reported("1"));
     journal.reported("1".to_owned(), 0, Instant::now());
@@ -200,7 +200,7 @@ async fn it_is_reported_once_for_each_timeline_and_again_for_what_may_have_been_
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_begin_is_that_of_the_database() {
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::open(directory.path(), &life(1));
+    let journal = Journal::open(directory.path(), &life(1), true);
     let time = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
     journal.set_clock(time, Instant::now());
     tokio::time::advance(Duration::from_secs(7)).await;
@@ -211,14 +211,14 @@ async fn the_time_of_a_begin_is_that_of_the_database() {
         ..entry("a", 1, 1)
     };
     assert_eq!(reported(&journal).1, std::slice::from_ref(&expected));
-    let next = Journal::open(directory.path(), &life(2));
+    let next = Journal::open(directory.path(), &life(2), true);
     assert_eq!(reported(&next).1, [expected]);
 }
 
 #[tokio::test]
 async fn ten_thousand_tasks_are_reported_in_parts() {
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::open(directory.path(), &life(1));
+    let journal = Journal::open(directory.path(), &life(1), true);
     for number in 0..10_000 {
         let entry = entry(&format!("a_task_{number}"), 1, 1);
         journal.lock().apply(Line::Begin(entry));
@@ -226,4 +226,26 @@ async fn ten_thousand_tasks_are_reported_in_parts() {
     let parts = journal.report("1").parts;
     assert!((2..5).contains(&parts.len()), "{}", parts.len());
     assert_eq!(reported(&journal).1.len(), 10_000);
+}
+
+#[tokio::test]
+async fn attempts_are_sent_in_parts_once_for_each_start_of_a_leader() {
+    let directory = tempfile::tempdir().unwrap();
+    // Without syncing, entries outlive the process all the same.
+    let first = Journal::open(directory.path(), &life(1), false);
+    for number in 0..1_201 {
+        begin(&first, &format!("t-{number}"), 1, 1);
+    }
+    begin(&first, "t-0", 2, 1);
+    end(&first, "t-0", 2, 1);
+    let journal = Journal::open(directory.path(), &life(2), false);
+    let parts = journal.attempts();
+    let sizes: Vec<usize> = parts.iter().map(Vec::len).collect();
+    assert_eq!(sizes, [500, 500, 201]);
+    assert_eq!(parts[2].last(), Some(&ended("t-0", 2, 1)));
+    assert!(journal.is_compared(""), "there is no leader");
+    assert!(!journal.is_compared("1/a"));
+    journal.compared("1/a".to_owned());
+    assert!(journal.is_compared("1/a"));
+    assert!(!journal.is_compared("2/a"));
 }

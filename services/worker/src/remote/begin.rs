@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use super::configuration::Configuration;
 use super::error::RemoteError;
+use super::known_workspace::KnownWorkspace;
 use super::place::Place;
 use super::placement::{self, Placement};
 use super::reach::Reach;
@@ -120,11 +121,14 @@ impl RemoteAttempt<'_> {
             let notes = self.resumed_notes(given, &server, &remote).await?;
             return Ok(Step::Follow(Box::new(Begun { remote, notes })));
         }
+        let newest = known.newest.as_ref();
+        let is_decided = lease.state.clone()?.is_some_and(|state| state.is_pending());
+        let workspace = newest.map(|newest| &newest.remote);
+        let workspace = KnownWorkspace::of(workspace, is_decided, self.kind);
         let reconciled = self
             .driver
-            .reconcile(&server, &given.input.definition, reach);
+            .reconcile(&server, &given.input.definition, workspace);
         let reconciled = reconciled.await?;
-        let newest = known.newest.as_ref();
         if reach.changes() {
             let is_left = |newest: &&TaskRemoteRun| {
                 newest.run != lease.run

@@ -7,6 +7,7 @@ use tokio::task::JoinError;
 use tonic::Status;
 
 use super::archive::ArchiveError;
+use super::known_workspace::OtherWorkspace;
 use super::placement::PlacementError;
 use super::rules::WorkspaceRefusal;
 use super::settings::RemoteSettingsError;
@@ -93,6 +94,8 @@ pub(crate) enum RemoteError {
     #[error("the remote run {id} is not there any more: {url}")]
     Gone { id: String, url: String },
     #[error(transparent)]
+    OtherWorkspace(Box<OtherWorkspace>),
+    #[error(transparent)]
     Placement(#[from] PlacementError),
     #[error(
         "the server ignores the values that travel with a run, so the plan would show the values of the last apply. The remote run was ended: {url}"
@@ -119,6 +122,7 @@ impl RemoteError {
             Self::Ended { .. }
                 | Self::Elsewhere { .. }
                 | Self::Decided { .. }
+                | Self::OtherWorkspace(_)
                 | Self::Placement(_)
                 | Self::IgnoredValues { .. }
         )

@@ -8,6 +8,7 @@ use cts_hcp_terraform::{ApiError, ExecutionMode, Server, Workspace, WorkspaceDra
 
 use super::RemoteDriver;
 use super::error::RemoteError;
+use super::known_workspace::KnownWorkspace;
 use super::reach::Reach;
 use super::rules::{INSPECTION_TAG, WorkspaceFacts};
 use super::version::version_to_set;
@@ -27,7 +28,7 @@ pub(super) struct Reconciled {
 }
 
 impl RemoteDriver {
-    /// Finds or makes the workspace of a task. Only settings of the task are changed in one that exists, and nothing
+    /// Finds or makes the workspace of a task, unless the task was applied in another one. Only settings of the task are changed in one that exists, and nothing
     /// in one that cts may not use. A run that only plans changes nothing in one that exists; it makes one that goes with
     /// it.
     ///
@@ -37,11 +38,15 @@ impl RemoteDriver {
         &self,
         server: &Server,
         definition: &TaskDefinition,
-        reach: Reach,
+        known: KnownWorkspace<'_>,
     ) -> Result<Reconciled, RemoteError> {
+        let reach = known.reach();
         let wanted = definition.workspace.clone().unwrap_or_default();
         let mode = self.execution(server, &wanted.execution).await?;
         let found = self.usable(server, definition).await?;
+        let name = self.settings.workspaces.name_of(definition.name.as_str());
+        let workspace = found.as_ref().map(|(workspace, _tags)| workspace);
+        self.require_known(server, known, workspace, &name).await?;
         let is_new = found.is_none();
         let (workspace, tags) = match found {
             Some(found) => found,

@@ -84,3 +84,36 @@ async fn a_worker_that_keeps_no_journal_reports_none() {
     assert!(stage.strings.conduct(|conduct| conduct.journal.is_empty()));
     assert!(!stage.root().join("runs.journal").exists());
 }
+
+/// Waits for this many heartbeats with attempts, with this start of a leader; returns the last.
+async fn compared(stage: &Stage, leader_start: &str, heartbeats: usize) -> Vec<JournalEntry> {
+    stage
+        .strings
+        .conduct(|conduct| leader_start.clone_into(&mut conduct.leader_start));
+    stage
+        .strings
+        .until(|conduct| conduct.attempts.len() >= heartbeats)
+        .await;
+    let attempts = stage.strings.conduct(|conduct| conduct.attempts.clone());
+    assert_eq!(attempts.len(), heartbeats, "{attempts:?}");
+    attempts.last().unwrap().clone()
+}
+
+#[tokio::test]
+async fn each_leader_that_begins_gets_the_last_attempts_once() {
+    let mut stage = Stage::new(KEEPS).await;
+    stage.strings.grant(RunKind::Apply, stage.input());
+    stage.strings.outcome().await;
+    let first = compared(&stage, "1/a", 1).await;
+    assert_eq!(first.len(), 1);
+    assert_eq!((&*first[0].task_name, first[0].epoch), ("edge", 1));
+    // The answer of the next leader is lost, so it gets the same once more.
+    stage
+        .strings
+        .conduct(|conduct| conduct.refuses_attempts = Some(Code::Unavailable));
+    let second = compared(&stage, "2/b", 3).await;
+    assert_eq!(second[0].run_id, first[0].run_id);
+    // Nothing is reported for a timeline, and nothing to a scheduler that names no leader.
+    assert_eq!(compared(&stage, "", 3).await, second);
+    assert!(stage.strings.conduct(|conduct| conduct.journal.is_empty()));
+}

@@ -45,6 +45,12 @@ pub(crate) struct Conduct {
     pub(crate) named: BTreeSet<String>,
     /// The timeline of the database, if the database was on a different one before.
     pub(crate) timeline: String,
+    /// The start of the present leader.
+    pub(crate) leader_start: String,
+    /// Attempts that have arrived for a start of a leader, by the heartbeat.
+    pub(crate) attempts: Vec<Vec<worker::JournalEntry>>,
+    /// The error for heartbeats with attempts.
+    pub(crate) refuses_attempts: Option<Code>,
     /// Parts of journals that have arrived.
     pub(crate) journal: Vec<worker::WorkerJournal>,
     /// The error for each renewal, instead of a grant.

@@ -199,6 +199,7 @@ fn options(
         },
         working_dir: root.to_owned(),
         keeps_journal: true,
+        syncs_journal: true,
         is_alone: false,
         environment: InheritedEnvironment::of(environment),
         tracing_environment: Vec::new(),

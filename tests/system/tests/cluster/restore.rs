@@ -35,6 +35,96 @@ async fn create(api: &Api, body: &Value) {
     assert_eq!(answer.status(), 201, "{}", answer.text().await.unwrap());
 }
 
+/// A restored database of the same server, in which the last run of the task `web` is missing: it was applied with
+/// `web-2` as well, which is gone since. The journals of workers are there unless they went with the machines.
+async fn lacking_a_run(site: &Site, consul: &ConsulAgent, with_journals: bool) -> Cluster {
+    let server = Postgres::shared().await;
+    let url = server.create_database().await;
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    consul.register_service("api", "api-1", 1, &[], &[]).await;
+    for name in ["web", "api"] {
+        site.write_steps(name);
+    }
+    let tasks = ["web", "api"].map(|name| task(name, &format!("./modules/{name}"), &[name], ""));
+    site.configure(&consul.address(), Backend::Shared, &tasks.concat());
+    site.write_database(&url);
+    site.migrate().await;
+    let mut plan = Plan::of(1, 1, 1, 1);
+    plan.database = Some(url.clone());
+    let mut cluster = Cluster::start(site, plan).await;
+    for name in ["web", "api"] {
+        cluster.api(0).wait_for_events(name, 1).await;
+    }
+    let backup = site.path().join("backup");
+    dump(&url, &backup).await;
+    consul.register_service("web", "web-2", 1, &[], &[]).await;
+    cluster.api(0).wait_for_events("web", 2).await;
+    for service in [
+        Service::Gateway,
+        Service::Worker,
+        Service::Scheduler,
+        Service::Watcher,
+    ] {
+        cluster.stop(service, 0).await;
+    }
+    consul.deregister("web-2").await;
+    site.wait_until_quiet().await;
+    // System identifier and timeline are those of the backup.
+    let restored = server.create_database().await;
+    restore(&restored, &backup).await;
+    site.write_database(&restored);
+    if !with_journals {
+        std::fs::remove_file(cluster.work(0).join("runs.journal")).unwrap();
+    }
+    cluster
+}
+
+#[tokio::test]
+async fn the_journals_of_workers_show_that_a_restored_database_lacks_a_run() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    let mut cluster = lacking_a_run(&site, &consul, true).await;
+    cluster.launch_all();
+    cluster.wait_until_all_healthy().await;
+    site.wait_for_ids("web", &["web-1"]).await;
+    let api = cluster.api(0);
+    cts_tests::assert_successful(&api.wait_for_events("web", 2).await);
+    // A later leader gets the same attempts.
+    cluster.stop(Service::Scheduler, 0).await;
+    cluster.run(Service::Scheduler, 0).await;
+    consul.register_service("web", "web-3", 1, &[], &[]).await;
+    site.wait_for_ids("web", &["web-1", "web-3"]).await;
+    api.wait_for_events("web", 3).await;
+    assert_eq!(api.events("api").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_marked_database_lets_every_task_run_once() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    let mut cluster = lacking_a_run(&site, &consul, false).await;
+    let words = [
+        "migrate",
+        "-restored",
+        "-o",
+        "json",
+        "-config-file",
+        "database.hcl",
+    ];
+    let marked = site.run("cts", &words, "restored.log").wait().await;
+    marked.assert_code(0);
+    let marked: Value = serde_json::from_str(&marked.output).unwrap();
+    assert_eq!(marked["restored"]["inputs"], 2, "{marked}");
+    assert_eq!(marked["schema"]["applied"], json!([]));
+    cluster.launch_all();
+    cluster.wait_until_all_healthy().await;
+    site.wait_for_ids("web", &["web-1"]).await;
+    for name in ["web", "api"] {
+        let events = cluster.api(0).wait_for_events(name, 2).await;
+        cts_tests::assert_successful(&events);
+    }
+}
+
 #[tokio::test]
 async fn a_restored_backup_catches_up_with_the_catalog() {
     let first = Postgres::start().await;

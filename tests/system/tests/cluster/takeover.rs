@@ -8,6 +8,9 @@ use tokio::time::Instant;
 
 use crate::cluster::scene::{POLL, Scene};
 
+/// The line about a task whose input is applied.
+const UNCHANGED: &str = "task input is unchanged, no run needed";
+
 /// Time until another scheduler than `former` leads, as the others see it.
 async fn another_leads(scene: &Scene, former: usize, since: Instant) -> (usize, Duration) {
     let leader = scene.cluster.wait_for_leader().await;
@@ -83,6 +86,15 @@ async fn a_change_while_all_workers_are_down_is_applied_afterwards() {
 
 /// Two tasks that have run, and a takeover; then the number of steps of each.
 async fn steps_after_a_takeover(storage: &'static str) -> (Cluster, Site, ConsulAgent) {
+    let (mut cluster, site, consul) = two_tasks_have_run(storage, 1).await;
+    let leader = cluster.wait_for_leader().await;
+    cluster.kill(Service::Scheduler, leader).await;
+    cluster.wait_for_leader().await;
+    (cluster, site, consul)
+}
+
+/// A cluster with two schedulers and this many workers, which has applied two tasks.
+async fn two_tasks_have_run(storage: &'static str, workers: usize) -> (Cluster, Site, ConsulAgent) {
     let consul = ConsulAgent::start().await;
     let site = Site::new();
     site.write_steps("red");
@@ -91,30 +103,67 @@ async fn steps_after_a_takeover(storage: &'static str) -> (Cluster, Site, Consul
         task("red", "./modules/red", &["web"], "") + &task("blue", "./modules/blue", &["web"], "");
     site.configure(&consul.address(), Backend::Shared, &tasks);
     consul.register_service("web", "web-1", 1, &[], &[]).await;
-    let mut plan = Plan::of(1, 2, 1, 1);
+    let mut plan = Plan::of(1, 2, workers, 1);
     plan.storage = Some(storage);
-    let mut cluster = Cluster::start(&site, plan).await;
+    let cluster = Cluster::start(&site, plan).await;
     let api = cluster.api(0);
     api.wait_for_events("red", 1).await;
     api.wait_for_events("blue", 1).await;
+    (cluster, site, consul)
+}
+
+/// Waits until a scheduler's log has a text so often.
+async fn until_logged(cluster: &Cluster, scheduler: usize, text: &str, times: usize) {
+    eventually(DEADLINE, async || {
+        let output = cluster.output(Service::Scheduler, scheduler);
+        let seen = output.matches(text).count();
+        if seen >= times { Ok(()) } else { Err(seen) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_leader_and_a_worker_that_are_killed_together_make_nothing_run() {
+    let (mut cluster, site, consul) = two_tasks_have_run("postgres", 2).await;
     let leader = cluster.wait_for_leader().await;
     cluster.kill(Service::Scheduler, leader).await;
-    cluster.wait_for_leader().await;
-    (cluster, site, consul)
+    cluster.kill(Service::Worker, 0).await;
+    let next = cluster.wait_for_leader().await;
+    assert_ne!(next, leader);
+    until_logged(&cluster, next, UNCHANGED, 2).await;
+    // Both workers send the attempts of their journals to the new leader, the killed one when it is back.
+    cluster.run(Service::Worker, 0).await;
+    let applied = (0..2).filter(|worker| {
+        let journal = std::fs::read_to_string(cluster.work(*worker).join("runs.journal"));
+        journal.unwrap().contains("applied")
+    });
+    let applied = applied.count();
+    assert!(applied > 0);
+    until_logged(
+        &cluster,
+        next,
+        "a worker has sent its newest attempts",
+        applied,
+    )
+    .await;
+    let api = cluster.api(0);
+    for name in ["red", "blue"] {
+        assert_eq!(api.events(name).await.len(), 1);
+        assert_eq!(site.journal(name).len(), 2);
+    }
+    consul.register_service("web", "web-2", 2, &[], &[]).await;
+    for name in ["red", "blue"] {
+        site.wait_for_step(name, "end", "web-1,web-2").await;
+        api.wait_for_events(name, 2).await;
+        assert_eq!(site.journal(name).len(), 4);
+    }
 }
 
 #[tokio::test]
 async fn a_takeover_runs_nothing_that_is_applied() {
     let (cluster, site, consul) = steps_after_a_takeover("postgres").await;
     let leader = cluster.wait_for_leader().await;
-    eventually(DEADLINE, async || {
-        let output = cluster.output(Service::Scheduler, leader);
-        let decided = output
-            .matches("task input is unchanged, no run needed")
-            .count();
-        if decided >= 2 { Ok(()) } else { Err(decided) }
-    })
-    .await;
+    until_logged(&cluster, leader, UNCHANGED, 2).await;
     let api = cluster.api(0);
     for name in ["red", "blue"] {
         assert_eq!(api.events(name).await.len(), 1);

@@ -63,6 +63,7 @@ async fn start(site: &Site) -> InProcess {
     let options = StartOptions {
         mode: StartMode::Daemon,
         reset_storage: false,
+        restored: false,
         patience: Patience::Ends,
     };
     let embedded = Embedded::prepare(&loaded.config, &surroundings, sockets, options)

@@ -11,6 +11,7 @@ mod moves;
 mod outages;
 mod people;
 mod refusals;
+mod renamed;
 mod settings;
 pub(crate) mod stage;
 mod waiting_applies;

@@ -231,3 +231,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_known_state_is_behind_a_newer_version_and_behind_another_state() {
+    let known = known(5, None);
+    for (found, expected) in [
+        (state("ours", 4), false),
+        (state("ours", 5), false),
+        (state("ours", 6), true),
+        (state("other", 1), true),
+    ] {
+        assert_eq!(known.is_behind(&found), expected, "{found:?}");
+    }
+}

@@ -55,7 +55,7 @@ pub(super) async fn run(
 }
 
 /// The file, which must be there: neither it nor its directory is made here.
-fn existing(file: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn existing(file: &Path) -> Result<PathBuf, Failure> {
     let failed = |source| Failure::Path {
         path: file.to_owned(),
         source,
@@ -66,7 +66,7 @@ fn existing(file: &Path) -> Result<PathBuf, Failure> {
     } else {
         Err(failed(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "not a file; --from names the file cts.db in the working directory",
+            "not a file; the file of `cts start` is cts.db in its working directory",
         )))
     }
 }

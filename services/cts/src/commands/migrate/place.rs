@@ -200,6 +200,7 @@ mod tests {
             from: None,
             to: to.map(str::to_owned),
             dry_run: false,
+            restored: false,
             output: OutputOption {
                 output: Output::Table,
             },

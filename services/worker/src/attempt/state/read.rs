@@ -1,6 +1,6 @@
 //! Reads the state in a backend: without a process if that is exact, by Terraform otherwise.
 
-use cts_consul::ConsulError;
+use cts_consul::{ConsulClient, ConsulError};
 use cts_core::{Backend, Chain};
 use cts_terraform::{
     Attempt, CommandError, FoundState, ReadState, consul_key, consul_parts, read_consul_value,
@@ -36,7 +36,7 @@ pub(super) async fn without_process(here: LocalRun<'_>, backend: &Backend) -> Op
         return Some(read);
     }
     let key = own_key(run, attempt, backend)?;
-    match in_own_consul(run, &key).await {
+    match state_in_consul(&run.shared.values.consul, &key).await {
         Ok(read) => read,
         Err(error) => {
             tracing::debug!(task_name = %attempt.task, error = %Chain(&error), "the state is not read from Consul directly");
@@ -58,11 +58,14 @@ fn own_key(run: &LeasedRun, attempt: &Attempt, backend: &Backend) -> Option<Stri
         !name.as_encoded_bytes().starts_with(b"CONSUL_")
             || ours.any(|(known, text)| name == known.as_str() && value == text.as_str())
     });
-    consul_key(attempt, backend).filter(|_key| is_ours)
+    consul_key(&attempt.task, backend).filter(|_key| is_ours)
 }
 
-async fn in_own_consul(run: &LeasedRun, key: &str) -> Result<Option<ReadState>, ConsulError> {
-    let consul = &run.shared.values.consul;
+/// The state under a key of Consul, as its servers agree on it; `None` if Terraform has to read it.
+pub async fn state_in_consul(
+    consul: &ConsulClient,
+    key: &str,
+) -> Result<Option<ReadState>, ConsulError> {
     let Some(value) = consul.raw_value(key).await? else {
         return Ok(Some(ReadState(None)));
     };

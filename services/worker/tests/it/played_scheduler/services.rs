@@ -272,13 +272,20 @@ impl WorkerService for PlayedScheduler {
         request: Request<worker::HeartbeatRequest>,
     ) -> Result<Response<worker::HeartbeatResponse>, Status> {
         let request = request.into_inner();
-        let timeline = self.conduct(|conduct| {
+        let (timeline, leader_start) = self.conduct(|conduct| {
             conduct.named.extend(request.unanswered_requests);
             conduct.journal.extend(request.journal);
-            conduct.timeline.clone()
-        });
+            if !request.attempts.is_empty() {
+                conduct.attempts.push(request.attempts);
+                if let Some(code) = conduct.refuses_attempts.take() {
+                    return Err(Status::new(code, "the test wants it"));
+                }
+            }
+            Ok((conduct.timeline.clone(), conduct.leader_start.clone()))
+        })?;
         Ok(Response::new(worker::HeartbeatResponse {
             timeline,
+            leader_start,
             database_time: DateTime::from_timestamp(DATABASE_SECONDS, 0)
                 .map(convert::timestamp_to_wire),
             ..worker::HeartbeatResponse::default()
