@@ -9,7 +9,7 @@ use cts_hcp_terraform::{ApiError, Approval, Run, RunEnd, RunPhase, Server};
 use cts_terraform::Step;
 use tokio::time::{Instant, sleep};
 
-use super::confirmation::Confirmation;
+use super::confirmation::{Confirmation, Course};
 use super::error::{RemoteError, text};
 use super::logs::StageLog;
 use super::progress::{Polled, pause, waiting_for};
@@ -88,9 +88,9 @@ impl RemoteAttempt<'_> {
                         {
                             let confirmation = Confirmation::new(self, remote, approval);
                             let waited = Box::pin(self.run.wait(&self.order, &confirmation)).await;
-                            let is_given_up = confirmation.is_given_up();
-                            Box::pin(self.end_wait(remote, is_given_up)).await;
-                            if !confirmation.goes_on() {
+                            let course = confirmation.course();
+                            Box::pin(self.end_wait(remote, course == Course::GivenUp)).await;
+                            if course != Course::GoesOn {
                                 waited?;
                             }
                             looks = 0;
