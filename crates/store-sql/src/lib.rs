@@ -14,6 +14,7 @@ pub mod bundles;
 pub mod cancel;
 pub mod changes;
 pub mod checks;
+mod conditions;
 pub mod configurations;
 pub mod configure;
 mod connection;

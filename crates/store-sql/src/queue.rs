@@ -8,15 +8,8 @@ use cts_core::{Requirement, RunId, TaskName};
 use cts_store::fields::Fields;
 use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError, WaitingRuns, decode};
 
+use crate::conditions::{GROUP_IS_TAKEN, WAITS_FOR_DECISION};
 use crate::{Connection, Dialect, configurations, configure, flag, sql};
-
-/// Condition that a run `r` of the task `t` waits for a decision about the task's Terraform state. Workers that name a
-/// previous backend may take it all the same (`acquire`).
-pub(crate) const WAITS_FOR_DECISION: &str =
-    "(t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL
-            AND t.state_keep IS NULL AND t.state_from IS NULL
-            AND coalesce(r.destroys, r.kind) = 'apply'
-            AND coalesce(t.state_refused_settings, r.settings) IS NOT DISTINCT FROM r.settings)";
 
 /// Time until the next run is due that no other run keeps waiting, and no decision.
 pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreError> {
@@ -28,10 +21,7 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
         WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
-          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-            SELECT 1 FROM taken_groups g
-            WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-              AND (g.leased OR r.remote_group IS NULL)))
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND $taken)
           AND NOT $waits
         ORDER BY r.due_at
         LIMIT 1",
@@ -42,15 +32,13 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
           AND CASE
               WHEN t.active_run IS NOT NULL THEN FALSE
               WHEN $waits THEN FALSE
-              WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                SELECT FROM taken_groups g
-                WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                  AND (g.leased OR r.remote_group IS NULL)) THEN FALSE
+              WHEN coalesce(r.destroys, r.kind) = 'apply' AND $taken THEN FALSE
               ELSE t.enabled OR r.kind <> 'apply' OR r.requested END
         ORDER BY r.due_at
         LIMIT 1",
     );
     let text = text.replace("$waits", WAITS_FOR_DECISION);
+    let text = text.replace("$taken", GROUP_IS_TAKEN);
     let next = sql("find the next due run", text);
     next.optional(c, |row| {
         Fields::new(row, "find the next due run", "runs").span("due")
@@ -82,10 +70,7 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
                 WHERE status = 'running' AND waiting_for IS NULL) AS running
         FROM (SELECT r.due_at,
                      r.due_at <= {{now}} AND {is_free}
-                     AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                         SELECT 1 FROM taken_groups g
-                         WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                           AND (g.leased OR r.remote_group IS NULL)))
+                     AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND {GROUP_IS_TAKEN})
                      AND NOT {WAITS_FOR_DECISION} AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)
@@ -129,10 +114,7 @@ pub async fn waiting_runs(
           AND (t.enabled OR r.kind <> 'apply' OR r.requested)
           AND (t.phase IN ('ready', 'creating') OR t.destroy_run IS NOT DISTINCT FROM r.id)
           AND {is_free}
-          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-            SELECT 1 FROM taken_groups g
-            WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-              AND (g.leased OR r.remote_group IS NULL)))
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND {GROUP_IS_TAKEN})
           AND NOT {WAITS_FOR_DECISION}
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY oldest DESC, name"

@@ -17,7 +17,8 @@ use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 use crate::settings;
 use cts_store_sql::{
-    cancel, checks, events, housekeeping, shrink_limits, tasks, terraform_states, workers,
+    cancel, checks, events, housekeeping, shrink_limits, state_is_refused, tasks, terraform_states,
+    workers,
 };
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -50,7 +51,7 @@ async fn attempt(
     connection: &mut SqliteConnection,
     completion: &Completion,
 ) -> Result<Attempt, LeaseError> {
-    let row = sqlx::query(
+    let row = sqlx::query(concat!(
         "-- complete: the attempt
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors,
                r.attempts, r.waiting_for, r.withdrawn, r.updated_at, r.ended_attempts,
@@ -62,11 +63,10 @@ async fn attempt(
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits,
-               t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL
-                   AND t.state_from IS NULL AS state_refused
+               ", state_is_refused!(), " AS state_refused
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.id = ? AND r.epoch = ? AND r.holder = ? AND r.status = 'running'",
-    )
+    ))
     .bind(completion.run.to_string())
     .bind(stored_epoch(completion.epoch))
     .bind(completion.holder.as_str())
