@@ -8,7 +8,8 @@ use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
 use cts_store_sql::{
-    checks, housekeeping, shrink_limits, state_is_refused, tasks, terraform_states, workers,
+    checks, endings, has_open_remote, housekeeping, shrink_limits, state_is_refused, tasks,
+    terraform_states, workers,
 };
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
@@ -220,7 +221,8 @@ async fn locked(
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits,
-               ", state_is_refused!(), " AS state_refused
+               ", state_is_refused!(), " AS state_refused,
+               r.remote_run, t.remote_run AS task_remote_run, ", has_open_remote!(), " AS has_open_remote
         FROM runs r
         -- Of this run alone: old statistics could make reading all tasks in order look cheaper.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t
@@ -269,6 +271,9 @@ async fn write(
         AttemptWrites::Suspend => {
             put_back(transaction, &end, 0, (SUSPENDED_UNTIL, true), now).await?;
         }
+        AttemptWrites::EndRemote { wait } => {
+            one(endings::put(&mut shared(transaction), &end, *wait).await?)?;
+        }
         AttemptWrites::Close { plan } => {
             close(transaction, &end, *plan, now).await?;
             if let Some(outcome) = end.check_outcome() {
@@ -281,6 +286,9 @@ async fn write(
         terraform_states::report(&mut shared(transaction), &end.task, state).await?;
     }
     tasks::apply_end(&mut shared(transaction), &end.task, end.task_after).await?;
+    if !end.kind.changes_resources() {
+        endings::after_other(&mut shared(transaction), end.task.as_str()).await?;
+    }
     let looked = shrink_limits::reevaluate(&mut shared(transaction), end.task.as_str()).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
         .bind(end.task.as_str())

@@ -37,5 +37,24 @@ macro_rules! waits_for_decision {
     };
 }
 
+/// Condition that a remote run may still change something that no other run than `r` follows.
+///
+/// It is the one of the run, or the newest one of the task, as long as the task runs on a server. As
+/// `cts_core::RemoteRun::is_open`; the records are JSON as this program writes it.
+#[macro_export]
+macro_rules! has_open_remote {
+    () => {
+        "coalesce(coalesce(r.destroys, r.kind) = 'apply'
+            AND (r.remote_run LIKE '%\"ended\":false%' AND r.remote_run NOT LIKE '%\"abandoned\":true%'
+              OR t.requires_driver = 'terraform-cloud'
+                AND t.remote_run LIKE '%\"ended\":false%' AND t.remote_run NOT LIKE '%\"abandoned\":true%')
+            AND NOT EXISTS (
+              SELECT 1 FROM runs o
+              WHERE o.task_name = r.task_name AND o.status = 'running' AND o.id <> r.id
+                AND coalesce(o.destroys, o.kind) = 'apply'), FALSE)"
+    };
+}
+
+pub(crate) const HAS_OPEN_REMOTE: &str = has_open_remote!();
 pub(crate) const GROUP_IS_TAKEN: &str = group_is_taken!();
 pub(crate) const WAITS_FOR_DECISION: &str = waits_for_decision!();

@@ -21,6 +21,7 @@ mod connection;
 mod database;
 pub mod destruction;
 mod dialect;
+pub mod endings;
 pub mod events;
 pub mod export;
 pub mod housekeeping;

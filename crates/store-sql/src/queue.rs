@@ -9,9 +9,9 @@ use cts_store::fields::Fields;
 use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError, WaitingRuns, decode};
 
 use crate::conditions::{GROUP_IS_TAKEN, WAITS_FOR_DECISION};
-use crate::{Connection, Dialect, configurations, configure, flag, sql};
+use crate::{Connection, Dialect, configurations, configure, endings, flag, sql};
 
-/// Time until the next run is due that no other run keeps waiting, and no decision.
+/// Time until the next run is due that no other run keeps waiting, and no decision, or a remote run is to be ended.
 pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreError> {
     // On Postgres conditions are in a `CASE`, so that the order of the index is kept: see `acquire`.
     let text = c.dialect().pick(
@@ -40,10 +40,15 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
     let text = text.replace("$waits", WAITS_FOR_DECISION);
     let text = text.replace("$taken", GROUP_IS_TAKEN);
     let next = sql("find the next due run", text);
-    next.optional(c, |row| {
+    let next = next.optional(c, |row| {
         Fields::new(row, "find the next due run", "runs").span("due")
+    });
+    let next = next.await?;
+    let ending = endings::next_due(c).await?;
+    Ok(match (next, ending) {
+        (Some(next), Some(ending)) => Some(next.min(ending)),
+        (next, ending) => next.or(ending),
     })
-    .await
 }
 
 /// Condition that no run of the task of `r` keeps it waiting.
@@ -67,7 +72,7 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
                count(*) FILTER (WHERE ready) AS ready,
                {{now}} - min(due_at) FILTER (WHERE ready) AS oldest_ready,
                (SELECT count(*) FROM runs
-                WHERE status = 'running' AND waiting_for IS NULL) AS running
+                WHERE status = 'running' AND waiting_for IS NULL AND holder <> '') AS running
         FROM (SELECT r.due_at,
                      r.due_at <= {{now}} AND {is_free}
                      AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND {GROUP_IS_TAKEN})
@@ -135,7 +140,9 @@ pub async fn waiting_runs(
             task: row.parse("name")?,
         })
     });
-    waiting.await
+    let mut waiting = waiting.await?;
+    waiting.extend(endings::waiting(c, due_for).await?);
+    Ok(waiting)
 }
 
 /// The run of another task for which a task of this group waits.

@@ -4,10 +4,11 @@ use cts_core::runs::{ELSEWHERE_FOR, RunKind};
 use cts_core::{Capabilities, Delivery, LeaseEpoch};
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
-use cts_store_sql::{group_is_taken, waits_for_decision};
+use cts_store_sql::{endings, group_is_taken, waits_for_decision};
 use serde_json::{Value, json};
 use sqlx::SqliteConnection;
 
+use crate::call::shared;
 use crate::row::{Cell, by, failed_to, span_micros};
 
 /// Leases with one statement, on the way of every change, and a second one for an apply; the trigger
@@ -18,6 +19,12 @@ pub(crate) async fn acquire(
     claim: &Claim,
     now: i64,
 ) -> Result<Option<Lease>, StoreError> {
+    if claim.may_end_remote_runs() {
+        let ending = endings::acquire(&mut shared(connection, now), claim).await?;
+        if ending.is_some() {
+            return Ok(ending);
+        }
+    }
     let rows = sqlx::query(concat!(
         "-- acquire; indexes runs_due, runs_one_running; engines are pairs of driver and version
         UPDATE runs

@@ -28,8 +28,8 @@ pub(super) struct Confirmation<'r> {
 pub(super) enum Course {
     /// It waits, or a person has decided.
     Open,
-    /// cts discards it.
-    GivenUp,
+    /// cts discards it; it has ended on the server already, or the server has not got to that.
+    GivenUp { ended: bool },
     /// It could not be given up, because a person had confirmed it: it is to be followed.
     GoesOn,
 }
@@ -107,7 +107,7 @@ impl PendingApproval for Confirmation<'_> {
             let server = self.attempt.server().await?;
             let run = server.run(&self.id).await?;
             self.attempt.note_given_up(&mut self.remote.clone()).await?;
-            *self.course.lock() = Course::GivenUp;
+            *self.course.lock() = Course::GivenUp { ended: false };
             end(&server, &run).await?;
             Ok::<_, super::RemoteError>(server.run(&self.id).await?.phase())
         };
@@ -119,10 +119,12 @@ impl PendingApproval for Confirmation<'_> {
                     "the remote run was confirmed before it could be discarded"
                 );
             }
-            Ok(_ended) => {
+            Ok(phase) => {
+                let ended = matches!(phase, RunPhase::Ended(_));
+                *self.course.lock() = Course::GivenUp { ended };
                 tracing::info!(remote_run = self.id, "the remote run was discarded");
             }
-            // The next run of the task ends it.
+            // The next lease of the run, or the next run of the task, ends it.
             Err(error) => {
                 tracing::warn!(remote_run = self.id, error = %Chain(&error), "the remote run cannot be discarded for now");
             }
