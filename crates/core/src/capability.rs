@@ -22,6 +22,16 @@ pub struct Requirement {
     pub bundle: bool,
 }
 
+impl Requirement {
+    /// Requirement of a run whose remote run is only to be ended.
+    pub fn of_remote_driver() -> Self {
+        Self {
+            driver: REMOTE_DRIVER.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Requirement {
     fn default() -> Self {
         Self {

@@ -29,7 +29,8 @@
 //!
 //! A lease that is lost counts as an attempt, of every kind of run: see [`after_lost_lease`].
 //!
-//! A run may be *cancelled* on request: see [`decide_cancel`].
+//! A run may be *cancelled* on request: see [`decide_cancel`]. A run that ends while its remote run goes on becomes an
+//! *ending* first: see [`becomes_ending`].
 //!
 //! An attempt that fails before Terraform has started, because of the machine of its worker, does not count: see
 //! [`is_given_back`].
@@ -44,6 +45,7 @@ mod cancel;
 mod destroy;
 mod details;
 mod early_failure;
+mod ending;
 mod errors;
 mod folded_error;
 pub(crate) mod kind;
@@ -71,6 +73,7 @@ pub use self::details::{
 pub use self::early_failure::{
     ELSEWHERE_FOR, EarlyFailure, GIVEN_BACK_AT_MOST, can_be_of_machine, is_given_back,
 };
+pub use self::ending::{ENDING_RETRY, becomes_ending};
 pub use self::errors::{CANCELLED, ERROR_BYTES, ERRORS_BYTES, failure_text, keep_error, shortened};
 pub use self::folded_error::folded_error;
 pub use self::kind::{RunKind, RunKinds, RunStatus};

@@ -24,6 +24,7 @@ fn named(run: RunId, epoch: LeaseEpoch) -> Lease {
         state: StateRecord::default(),
         delivery: None,
         trace: None,
+        ends_remote_run: false,
     }
 }
 

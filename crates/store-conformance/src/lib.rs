@@ -30,6 +30,7 @@ pub mod deletion;
 pub mod destruction;
 pub mod details;
 pub mod early_failures;
+pub mod endings;
 pub mod enqueue;
 pub mod fences;
 pub mod groups;

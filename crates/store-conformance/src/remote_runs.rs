@@ -214,32 +214,3 @@ pub async fn a_task_under_an_old_name_has_no_remote_run<F: Fixture>() {
     let lease = scene.leased("a", "2").await;
     assert_eq!(scene.remote_runs(&lease).await, RemoteRuns::default());
 }
-
-pub async fn a_queued_run_that_is_cancelled_names_the_remote_run_that_goes_on<F: Fixture>() {
-    for (ended, says) in [
-        (false, "https://tfe.example.com/run-1"),
-        (true, "before it began"),
-    ] {
-        let scene = Scene::<F>::new(&["a"]).await;
-        let lease = scene.leased("a", "1").await;
-        let remote = RemoteRun {
-            ended,
-            abandoned: false,
-            ..remote_run(1)
-        };
-        scene.record_remote(&lease, &remote).await;
-        scene.interrupted(&lease).await;
-        let cancelled = scene
-            .store()
-            .cancel_run(lease.run, false, scene.event_id())
-            .await;
-        let event = cancelled.expect("a queued run is cancelled").event;
-        let event = event.expect("it has an event");
-        let error = event.error.expect("it says why");
-        assert!(
-            error.starts_with("cancelled") && error.ends_with(says),
-            "{error}"
-        );
-        assert_eq!(event.remote_url.is_some(), !ended);
-    }
-}

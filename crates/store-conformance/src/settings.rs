@@ -85,6 +85,7 @@ pub(super) async fn acquire<F: Fixture>(scene: &Scene<F>, id: &str) -> Option<Le
         worker: WorkerId::new(id),
         checks_settings: true,
         names_previous_backend: false,
+        ends_remote_runs: false,
         ..claim()
     };
     scene.acquire_as(&claim).await

@@ -404,12 +404,27 @@ macro_rules! store_suite {
                 a_task_under_an_old_name_is_another_one,
                 a_decision_makes_a_destruction_due,
             }
+            endings {
+                a_cancelled_run_ends_once_its_remote_run_has_ended,
+                a_run_whose_remote_run_has_ended_is_withdrawn_at_once,
+                a_newer_input_runs_after_the_remote_run_has_ended,
+                a_lost_worker_is_followed_by_another_that_ends_the_remote_run,
+                a_failed_end_of_a_remote_run_is_tried_again_after_a_while,
+                a_run_whose_worker_dies_while_it_is_cancelled_leaves_no_remote_run,
+                force_gives_the_remote_run_up_with_its_address,
+                a_disabled_task_ends_its_remote_run_without_an_event,
+                a_deleted_task_stays_until_its_remote_run_has_ended,
+                a_destruction_that_is_given_up_ends_its_remote_run,
+                a_task_that_is_no_longer_configured_stays_until_its_remote_run_has_ended,
+                a_remote_run_is_ended_after_the_plan_of_its_task,
+                an_ending_outlasts_the_single_process,
+                a_remote_run_of_an_earlier_run_is_ended_too,
+            }
             remote_runs {
                 the_holder_of_a_lease_records_a_remote_run,
                 a_remote_run_outlives_the_lease_under_which_it_was_recorded,
                 the_newest_remote_run_of_a_task_outlives_its_run,
                 a_remote_run_for_an_older_input_is_given_up,
-                a_queued_run_that_is_cancelled_names_the_remote_run_that_goes_on,
                 a_task_under_an_old_name_has_no_remote_run,
             }
             archives {

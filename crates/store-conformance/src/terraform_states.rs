@@ -289,6 +289,7 @@ pub async fn a_refused_state_keeps_whatever_changes_something_waiting<F: Fixture
     };
     let named = Claim {
         names_previous_backend: true,
+        ends_remote_runs: false,
         ..other.clone()
     };
     for claim in [&claim(), &other, &named] {
@@ -362,6 +363,7 @@ pub async fn a_worker_that_names_another_place_may_look_there<F: Fixture>() {
     assert_eq!(scene.acquire().await, None);
     let named = Claim {
         names_previous_backend: true,
+        ends_remote_runs: false,
         ..claim()
     };
     let lease = scene.acquire_as(&named).await.expect("it may look");
@@ -389,6 +391,7 @@ pub async fn a_conflict_is_over_with_the_next_state<F: Fixture>() {
         assert!(scene.terraform_state("a").await.conflict.is_some());
         let named = Claim {
             names_previous_backend: true,
+            ends_remote_runs: false,
             ..claim()
         };
         let lease = scene.acquire_as(&named).await.expect("it may look");

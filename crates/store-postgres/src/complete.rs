@@ -7,7 +7,10 @@ use cts_core::{Event, EventConfig, LeaseEpoch, RunId};
 use cts_store::attempt::{Attempt, AttemptEnd, AttemptWrites};
 use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError, stored_serial};
-use cts_store_sql::{checks, housekeeping, shrink_limits, tasks, terraform_states, workers};
+use cts_store_sql::{
+    checks, endings, has_open_remote, housekeeping, shrink_limits, state_is_refused, tasks,
+    terraform_states, workers,
+};
 use sqlx::{Connection as _, PgConnection, PgTransaction, Row as _};
 
 use self::close::{close, give_up, put_back, succeed};
@@ -206,7 +209,7 @@ async fn locked(
     .await
     .map_err(&read)?;
     // A statement of its own, to see changes made while the lock was waited for.
-    let row = sqlx::query(
+    let row = sqlx::query(concat!(
         "-- complete: the attempt; index runs_one_queued
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors, r.attempts,
                r.waiting_for, r.withdrawn, r.cancel_requested_at IS NOT NULL AS cancelled, r.cancel_force,
@@ -218,14 +221,14 @@ async fn locked(
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits,
-               t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL
-                   AND t.state_from IS NULL AS state_refused
+               ", state_is_refused!(), " AS state_refused,
+               r.remote_run, t.remote_run AS task_remote_run, ", has_open_remote!(), " AS has_open_remote
         FROM runs r
         -- Of this run alone: old statistics could make reading all tasks in order look cheaper.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t
         WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'
         FOR NO KEY UPDATE OF r",
-    )
+    ))
     .bind(completion.run.as_uuid())
     .bind(stored_epoch(completion.epoch))
     .bind(completion.holder.as_str())
@@ -268,6 +271,9 @@ async fn write(
         AttemptWrites::Suspend => {
             put_back(transaction, &end, 0, (SUSPENDED_UNTIL, true), now).await?;
         }
+        AttemptWrites::EndRemote { wait } => {
+            one(endings::put(&mut shared(transaction), &end, *wait).await?)?;
+        }
         AttemptWrites::Close { plan } => {
             close(transaction, &end, *plan, now).await?;
             if let Some(outcome) = end.check_outcome() {
@@ -280,6 +286,9 @@ async fn write(
         terraform_states::report(&mut shared(transaction), &end.task, state).await?;
     }
     tasks::apply_end(&mut shared(transaction), &end.task, end.task_after).await?;
+    if !end.kind.changes_resources() {
+        endings::after_other(&mut shared(transaction), end.task.as_str()).await?;
+    }
     let looked = shrink_limits::reevaluate(&mut shared(transaction), end.task.as_str()).await?;
     let due: Option<i64> = sqlx::query_scalar("-- complete: next_due\nSELECT cts_queued_due($1)")
         .bind(end.task.as_str())

@@ -10,6 +10,7 @@ use cts_store::{
     HintStream, LeaderError, Leadership, Lease, LeaseError, LogLine, Member, PendingDeletions,
     RemovedLogs, Requeued, Retention, Settlement, StoreError, Timeline, Vouched,
 };
+use cts_store_sql::endings;
 use cts_store_sql::leadership::fence;
 use cts_store_sql::{
     Connections, Database, Durability, Intent, Length, ServerLog, SqlStore, configure,
@@ -97,6 +98,12 @@ impl PostgresDatabase {
                 && doubts::are_open(connection).await?
         {
             return Ok(None);
+        }
+        if claim.may_end_remote_runs() {
+            let ending = endings::acquire(&mut shared(&mut *connection), claim).await?;
+            if ending.is_some() {
+                return Ok(ending);
+            }
         }
         lease::acquire(connection, claim).await
     }

@@ -4,6 +4,7 @@ use cts_core::LeaseEpoch;
 use cts_core::runs::ELSEWHERE_FOR;
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
+use cts_store_sql::{group_is_taken, waits_for_decision};
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -70,7 +71,7 @@ async fn try_acquire(
     let engines = &claim.capabilities.engines;
     let drivers: Vec<&str> = engines.iter().map(|engine| &*engine.driver).collect();
     let versions: Vec<&str> = engines.iter().map(|engine| &*engine.version).collect();
-    sqlx::query(
+    sqlx::query(concat!(
         "-- acquire; index runs_due
         WITH candidate AS (
             SELECT r.id, CASE coalesce(r.destroys, r.kind) WHEN 'apply' THEN t.concurrency_group END
@@ -88,13 +89,8 @@ async fn try_acquire(
                   WHEN r.kind = 'plan' AND NOT $6
                     OR r.kind = 'check' AND r.destroys IS NULL AND NOT $9 THEN FALSE
                   WHEN r.kind = 'apply' AND NOT ($7 AND (t.enabled OR r.requested)) THEN FALSE
-                  WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                    SELECT FROM taken_groups g
-                    WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                      AND (g.leased OR r.remote_group IS NULL)) THEN FALSE
-                  WHEN t.state_refused IS NOT NULL AND coalesce(r.destroys, r.kind) = 'apply'
-                    AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL AND t.state_from IS NULL
-                    AND coalesce(t.state_refused_settings, r.settings) IS NOT DISTINCT FROM r.settings
+                  WHEN coalesce(r.destroys, r.kind) = 'apply' AND ", group_is_taken!(), " THEN FALSE
+                  WHEN ", waits_for_decision!(), "
                     AND NOT ($15 AND t.state_refused = 'unless_named') THEN FALSE
                   WHEN $11 AND CASE WHEN r.settings IS NULL THEN r.destroys IS NOT NULL
                       ELSE NOT EXISTS (
@@ -165,7 +161,7 @@ async fn try_acquire(
                                  'moved', t.state_moved_serial, 'keep', t.state_keep, 'from', t.state_from)::TEXT
                    AS known_state
         FROM leased JOIN tasks t ON t.name = leased.task_name JOIN busy ON busy.name = leased.task_name",
-    )
+    ))
     .bind(claim.worker.as_str())
     .bind(span_micros(claim.time_to_live))
     .bind(drivers)

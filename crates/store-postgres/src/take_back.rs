@@ -1,6 +1,6 @@
 //! Leases of workers that are gone, taken back.
 
-use cts_core::{LeaderEpoch, WorkerId};
+use cts_core::LeaderEpoch;
 use cts_store::decode::{self, ExpiredLease};
 use cts_store::{ExpiredLeases, LeaderError, Requeued, StoreError};
 use cts_store_sql::cancel;
@@ -33,7 +33,7 @@ pub(crate) async fn reap(
             task: completed.task,
             kind: completed.kind,
             status: completed.status,
-            holder: Some(WorkerId::new(&lost.holder)),
+            holder: lost.worker(),
         });
     }
     let left = each.get(requeued.len()..).unwrap_or_default();
@@ -43,7 +43,8 @@ pub(crate) async fn reap(
     Ok(requeued)
 }
 
-/// Leases that have expired, first expired first; locks them and their tasks.
+/// Leases that have expired, first expired first; locks them and their tasks. The lease of an
+/// [ending](cts_store_sql::endings) has expired only once force gives its remote run up.
 async fn expired(
     transaction: &mut PgTransaction<'_>,
     most: usize,
@@ -56,7 +57,7 @@ async fn expired(
         FROM tasks t
         WHERE t.name IN (
             SELECT r.task_name FROM runs r
-            WHERE r.status = 'running' AND r.expires_at <= $1
+            WHERE r.status = 'running' AND r.expires_at <= $1 AND (r.holder <> '' OR r.cancel_force)
             ORDER BY r.expires_at, r.id LIMIT $2)
         ORDER BY t.name
         FOR NO KEY UPDATE",
@@ -73,9 +74,10 @@ async fn expired(
     let rows = sqlx::query(
         "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
         SELECT r.id, r.epoch, r.holder,
-               coalesce(l.served_since <= r.updated_at, FALSE) AS renewable
+               r.holder <> '' AND coalesce(l.served_since <= r.updated_at, FALSE) AS renewable
         FROM runs r CROSS JOIN leadership l
         WHERE r.task_name = ANY ($1) AND r.status = 'running' AND r.expires_at <= $2
+          AND (r.holder <> '' OR r.cancel_force)
         ORDER BY r.expires_at, r.id
         FOR NO KEY UPDATE OF r",
     )

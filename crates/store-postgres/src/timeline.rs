@@ -214,7 +214,8 @@ async fn void(
         UPDATE leadership
         SET epoch = epoch + $1, holder = NULL, incarnation = NULL, served_since = NULL, served_at = NULL",
         "-- timeline: epochs that may have been granted are not granted again
-        UPDATE runs SET epoch = epoch + $1 WHERE status = 'queued'",
+        UPDATE runs SET epoch = epoch + $1
+        WHERE status = 'queued' OR status = 'running' AND holder = ''",
         // Renewals may have been forgotten, and the clock is that of another host.
         "-- timeline: leases that are known go on
         UPDATE runs SET expires_at = cts_now() + greatest(expires_at - updated_at, 0)

@@ -1,6 +1,6 @@
 //! Runs that are cancelled.
 
-use cts_core::runs::CancelOrder;
+use cts_core::runs::{CancelOrder, RunStatus};
 use cts_core::{EventId, RunId};
 use cts_store::cancel::{
     CancelPlan, CancelSituation, CancelWrites, REQUEST_CANCELLED, SUSPENDED_UNTIL, order,
@@ -12,8 +12,9 @@ use cts_store::{
     Requeued, StoreError,
 };
 
+use crate::conditions::HAS_OPEN_REMOTE;
 use crate::leases::{Held, lost, of_lease};
-use crate::{Connection, events, requests, sql};
+use crate::{Connection, endings, events, requests, sql};
 
 const OPERATION: &str = "cancel a run";
 
@@ -37,8 +38,8 @@ pub async fn cancel(
     let Some((situation, now)) = situation(c, run).await? else {
         return refuse_request(c, run).await;
     };
-    let plan = situation.decide(force, event, now)?;
-    write(c, &plan, now).await?;
+    let mut plan = situation.decide(force, event, now)?;
+    write(c, &mut plan, now).await?;
     Ok(plan.answer)
 }
 
@@ -60,6 +61,7 @@ async fn situation(
         format!(
             "-- cancel_run
         SELECT r.id, r.task_name, r.kind, r.destroys, r.status, r.holder, r.errors, r.remote_run, {{now}} AS now,
+               t.remote_run AS task_remote_run, {HAS_OPEN_REMOTE} AS has_open_remote,
                {{now}} - r.cancel_requested_at AS ordered_micros, t.phase, t.event_config,
                coalesce(t.destruction_suspended_at IS NOT NULL AND t.destroy_run = r.id, FALSE) AS is_suspended
         FROM runs r
@@ -89,7 +91,7 @@ async fn refuse_request(c: &mut dyn Connection, run: RunId) -> Result<CancelledR
 
 async fn write(
     c: &mut dyn Connection,
-    CancelPlan { answer, writes }: &CancelPlan,
+    CancelPlan { answer, writes }: &mut CancelPlan,
     now: i64,
 ) -> Result<(), StoreError> {
     match writes {
@@ -140,6 +142,14 @@ async fn write(
                 .execute(c)
                 .await?;
             note_suspended(c, answer.task.as_str()).await?;
+        }
+        CancelWrites::EndRemote => {
+            let reason = endings::Reason::Cancelled;
+            let task = [answer.task.as_str()];
+            let ending = endings::begin(c, (endings::OF_TASKS, &task), reason).await?;
+            if !ending.is_empty() {
+                answer.status = RunStatus::Running;
+            }
         }
         CancelWrites::Order { by_force } => {
             let ordered = sql(
@@ -196,8 +206,10 @@ pub(crate) async fn continue_destruction(
     Ok(())
 }
 
-/// Ends queued runs with an order to stop, which a scheduler of an earlier version has put back: one for each of
-/// these at most.
+/// Ends queued runs with an order to stop, one for each of these at most.
+///
+/// A scheduler of an earlier version has put them back, or they waited for another run of their task before their remote
+/// run is ended.
 pub async fn end_put_back(
     c: &mut dyn Connection,
     each: &[ExpiredLeases],
@@ -217,6 +229,8 @@ pub async fn end_put_back(
     let mut ended = Vec::new();
     for (run, ids) in put_back.into_iter().zip(each) {
         match cancel(c, run, (false, ids.event)).await {
+            // Another run of its task goes first.
+            Ok(cancelled) if cancelled.status == RunStatus::Queued && !cancelled.suspends => {}
             Ok(cancelled) => ended.push(Requeued {
                 run,
                 task: cancelled.task,
@@ -277,7 +291,8 @@ pub async fn state(c: &mut dyn Connection, run: RunId) -> Result<Option<CancelSt
         SELECT id, holder, cancel_force, {now} - cancel_requested_at AS ordered_micros,
                cancel_noted_at IS NOT NULL AS noted, updated_at > cancel_requested_at AS renewed
         FROM runs
-        WHERE id = $1 AND status IS NOT DISTINCT FROM 'running' AND cancel_requested_at IS NOT NULL",
+        WHERE id = $1 AND status IS NOT DISTINCT FROM 'running' AND cancel_requested_at IS NOT NULL
+          AND holder <> ''",
     )
     .bind(run)
     .optional(c, CancelState::read)

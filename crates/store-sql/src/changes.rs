@@ -8,7 +8,7 @@ use cts_store::{
     DELETED, DRAFTS_KEPT, Deletion, NewTask, StoreError, StoredTask, TaskChange, TaskError, decode,
 };
 
-use crate::{Connection, cancel, destruction, requests, sql, tasks, terraform_states};
+use crate::{Connection, cancel, destruction, endings, requests, sql, tasks, terraform_states};
 
 /// A task and what it is at.
 pub(crate) struct Current {
@@ -158,6 +158,8 @@ pub(crate) async fn withdraw_applies(
         return Ok(());
     }
     let names: Vec<&str> = tasks.iter().map(|(name, _)| *name).collect();
+    let (of_tasks, reason_to_end) = (endings::OF_APPLIES, endings::Reason::Withdrawn);
+    endings::begin(c, (of_tasks, &names), reason_to_end).await?;
     let others = tasks
         .iter()
         .filter(|(_, why)| *why == Withdrawal::OtherDefinition);
@@ -166,7 +168,8 @@ pub(crate) async fn withdraw_applies(
         (
             "-- change_task, replace_config_tasks: cancel; index runs_waiting
             UPDATE runs SET status = 'cancelled', finished_at = {now}, updated_at = {now}
-            WHERE task_name {in $1} AND status = 'queued' AND kind = 'apply'",
+            WHERE task_name {in $1} AND status = 'queued' AND kind = 'apply'
+              AND NOT (withdrawn AND cancel_requested_at IS NOT NULL)",
             &names,
         ),
         (
@@ -206,6 +209,9 @@ pub async fn delete(
         remember(c, &current.task.spec, current.configured).await?;
     }
     let name = name.as_str();
+    let ending =
+        endings::begin(c, (endings::OF_TASKS, &[name]), endings::Reason::Withdrawn).await?;
+    let running = running || !ending.is_empty();
     match deletion.destroy_run(&current.task) {
         Some(run) => {
             begin_deletions(c, &[name], Some(run)).await?;
@@ -223,7 +229,7 @@ pub async fn delete(
 }
 
 /// Begins deletions: tasks with a running run are removed when it has ended and the given run, if any, has
-/// destroyed their infrastructure. The caller has locked them.
+/// destroyed their infrastructure. The caller has locked them, and has let their queued runs with a remote run end.
 pub(crate) async fn begin_deletions(
     c: &mut dyn Connection,
     names: &[&str],
@@ -236,7 +242,8 @@ pub(crate) async fn begin_deletions(
         "delete tasks",
         "-- tasks are being deleted: queued runs; index runs_waiting
         UPDATE runs SET status = 'cancelled', finished_at = {now}, updated_at = {now}
-        WHERE task_name {in $1} AND status = 'queued'",
+        WHERE task_name {in $1} AND status = 'queued'
+          AND NOT (withdrawn AND cancel_requested_at IS NOT NULL)",
     );
     cancelled.bind(names).execute(c).await?;
     let deleting = sql(

@@ -6,7 +6,7 @@ use cts_store::fields::Fields;
 use cts_store::{PendingDeletions, StoreError};
 use serde_json::json;
 
-use crate::{Connection, changes, sql, tasks};
+use crate::{Connection, changes, endings, sql, tasks};
 
 const OPERATION: &str = "store the configured tasks";
 
@@ -93,7 +93,8 @@ async fn cancel_of_disabled(c: &mut dyn Connection) -> Result<(), StoreError> {
         UPDATE runs SET status = 'cancelled', finished_at = {now}, updated_at = {now}
         FROM tasks t
         WHERE t.name = runs.task_name AND NOT t.enabled AND t.phase = 'ready'
-          AND runs.status = 'queued' AND runs.kind = 'apply' AND NOT runs.requested",
+          AND runs.status = 'queued' AND runs.kind = 'apply' AND NOT runs.requested
+          AND NOT (runs.withdrawn AND runs.cancel_requested_at IS NOT NULL)",
     )
     .execute(c)
     .await?;
@@ -121,8 +122,15 @@ async fn remove_others(
         Ok((row.text("name")?.to_owned(), row.flag("runs")?))
     });
     let gone = gone.await?;
+    let all: Vec<&str> = gone.iter().map(|(name, _)| name.as_str()).collect();
+    let ending = if all.is_empty() {
+        Vec::new()
+    } else {
+        endings::begin(c, (endings::OF_TASKS, &all), endings::Reason::Withdrawn).await?
+    };
     let of = |running: bool| {
-        let gone = gone.iter().filter(move |(_, runs)| *runs == running);
+        let runs = |(name, runs): &&(String, bool)| (*runs || ending.contains(name)) == running;
+        let gone = gone.iter().filter(runs);
         gone.map(|(name, _)| name.as_str()).collect::<Vec<_>>()
     };
     tasks::remove(c, &of(false)).await?;
@@ -171,6 +179,7 @@ pub(crate) async fn declarations(c: &mut dyn Connection) -> Result<Declarations,
 /// Begins a reset: locks the tasks, and cancels what is queued.
 pub async fn begin_reset(c: &mut dyn Connection) -> Result<(), StoreError> {
     lock_all(c).await?;
+    endings::begin(c, (endings::ALL, &[]), endings::Reason::Withdrawn).await?;
     sql(
         "remove every task",
         "-- reset_tasks: what is queued

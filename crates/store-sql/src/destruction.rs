@@ -69,7 +69,8 @@ async fn queue(
     Ok(queued.bind(kind == RunKind::DestroyPlan).execute(c).await? == 1)
 }
 
-/// Queues destructions that are not queued yet. Called when no run is running.
+/// Queues destructions that are not queued yet, but for tasks of which a remote run is being ended. Called when no run
+/// is leased.
 pub async fn begin_all(c: &mut dyn Connection) -> Result<(), StoreError> {
     let lock = c.dialect().pick("", "FOR UPDATE");
     let waiting = sql(
@@ -81,6 +82,8 @@ pub async fn begin_all(c: &mut dyn Connection) -> Result<(), StoreError> {
               AND NOT EXISTS (
                 SELECT 1 FROM runs r
                 WHERE r.id = t.destroy_run AND r.status IS NOT DISTINCT FROM 'queued')
+              AND NOT EXISTS (
+                SELECT 1 FROM runs r WHERE r.task_name = t.name AND r.status = 'running')
             ORDER BY t.name
             {lock}"
         ),

@@ -49,7 +49,7 @@ pub async fn note_lost(c: &mut dyn Connection, run: Option<RunId>) -> Result<(),
         "-- lost_leases: one more; index runs_one_running
         INSERT INTO lost_leases (run_id, epoch, task_name, holder, started_at, lost_at)
         SELECT id, epoch, task_name, holder, coalesce(started_at, {now}), {now} FROM runs
-        WHERE status = 'running' AND (kind <> 'check' OR destroys IS NOT NULL) AND ($1 IS NULL OR id = $1)",
+        WHERE status = 'running' AND holder <> '' AND (kind <> 'check' OR destroys IS NOT NULL) AND ($1 IS NULL OR id = $1)",
     );
     noted.bind(run).execute(c).await?;
     Ok(())

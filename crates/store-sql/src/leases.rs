@@ -12,7 +12,7 @@ use cts_store::fields::Fields;
 use cts_store::{LeaseError, StoreError};
 use sqlx::error::DatabaseError;
 
-use crate::{Connection, Statement, bytes, sql};
+use crate::{Connection, Statement, bytes, group_is_taken, sql};
 
 /// A lease: its run, its holder and its epoch.
 pub type Held<'a> = (RunId, &'a WorkerId, LeaseEpoch);
@@ -152,7 +152,7 @@ pub async fn wait_end_of(
 async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, StoreError> {
     // The task of this run alone: with old statistics, reading all tasks in order could look cheaper to Postgres.
     let text = c.dialect().pick(
-        "-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
+        concat!("-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
         SELECT r.id, r.kind, r.no_retry, r.withdrawn, t.name AS task_name, t.phase, t.enabled,
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
@@ -160,13 +160,10 @@ async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, St
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind IN ('check', 'plan')) AS look_waits,
-               r.kind = 'apply' AND r.concurrency_group IS NULL AND EXISTS (
-                   SELECT 1 FROM taken_groups g
-                   WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                     AND (g.leased OR r.remote_group IS NULL)) AS group_busy
+               r.kind = 'apply' AND r.concurrency_group IS NULL AND ", group_is_taken!(), " AS group_busy
         FROM runs r JOIN tasks t ON t.name = r.task_name
-        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status = 'running'",
-        "-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
+        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status = 'running'"),
+        concat!("-- wait_end, resume; indexes runs_one_queued, runs_waiting, runs_one_of_group, runs_remote_group
         SELECT r.id, r.kind, r.no_retry, r.withdrawn, t.name AS task_name, t.phase, t.enabled,
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
@@ -174,13 +171,10 @@ async fn read(c: &mut dyn Connection, held: Held<'_>) -> Result<Option<Wait>, St
                EXISTS (SELECT FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind IN ('check', 'plan')) AS look_waits,
-               r.kind = 'apply' AND r.concurrency_group IS NULL AND EXISTS (
-                   SELECT FROM taken_groups g
-                   WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                     AND (g.leased OR r.remote_group IS NULL)) AS group_busy
+               r.kind = 'apply' AND r.concurrency_group IS NULL AND ", group_is_taken!(), " AS group_busy
         FROM runs r
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE name = r.task_name LIMIT 1) t
-        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'",
+        WHERE r.id = $1 AND r.epoch = $2 AND r.holder = $3 AND r.status IS NOT DISTINCT FROM 'running'"),
     );
     of_lease("read a run that waits", text, held)
         .optional(c, decode::wait)

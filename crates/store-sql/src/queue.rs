@@ -8,17 +8,10 @@ use cts_core::{Requirement, RunId, TaskName};
 use cts_store::fields::Fields;
 use cts_store::{QueueDepth, RunFilter, RunRecord, StoreError, WaitingRuns, decode};
 
-use crate::{Connection, Dialect, configurations, configure, flag, sql};
+use crate::conditions::{GROUP_IS_TAKEN, WAITS_FOR_DECISION};
+use crate::{Connection, Dialect, configurations, configure, endings, flag, sql};
 
-/// Condition that a run `r` of the task `t` waits for a decision about the task's Terraform state. Workers that name a
-/// previous backend may take it all the same (`acquire`).
-pub(crate) const WAITS_FOR_DECISION: &str =
-    "(t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL
-            AND t.state_keep IS NULL AND t.state_from IS NULL
-            AND coalesce(r.destroys, r.kind) = 'apply'
-            AND coalesce(t.state_refused_settings, r.settings) IS NOT DISTINCT FROM r.settings)";
-
-/// Time until the next run is due that no other run keeps waiting, and no decision.
+/// Time until the next run is due that no other run keeps waiting, and no decision, or a remote run is to be ended.
 pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreError> {
     // On Postgres conditions are in a `CASE`, so that the order of the index is kept: see `acquire`.
     let text = c.dialect().pick(
@@ -28,10 +21,7 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
         WHERE r.status = 'queued' AND (t.enabled = 1 OR r.kind <> 'apply' OR r.requested)
           AND NOT EXISTS (
             SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
-          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-            SELECT 1 FROM taken_groups g
-            WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-              AND (g.leased OR r.remote_group IS NULL)))
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND $taken)
           AND NOT $waits
         ORDER BY r.due_at
         LIMIT 1",
@@ -42,20 +32,23 @@ pub async fn next_due(c: &mut dyn Connection) -> Result<Option<Duration>, StoreE
           AND CASE
               WHEN t.active_run IS NOT NULL THEN FALSE
               WHEN $waits THEN FALSE
-              WHEN coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                SELECT FROM taken_groups g
-                WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                  AND (g.leased OR r.remote_group IS NULL)) THEN FALSE
+              WHEN coalesce(r.destroys, r.kind) = 'apply' AND $taken THEN FALSE
               ELSE t.enabled OR r.kind <> 'apply' OR r.requested END
         ORDER BY r.due_at
         LIMIT 1",
     );
     let text = text.replace("$waits", WAITS_FOR_DECISION);
+    let text = text.replace("$taken", GROUP_IS_TAKEN);
     let next = sql("find the next due run", text);
-    next.optional(c, |row| {
+    let next = next.optional(c, |row| {
         Fields::new(row, "find the next due run", "runs").span("due")
+    });
+    let next = next.await?;
+    let ending = endings::next_due(c).await?;
+    Ok(match (next, ending) {
+        (Some(next), Some(ending)) => Some(next.min(ending)),
+        (next, ending) => next.or(ending),
     })
-    .await
 }
 
 /// Condition that no run of the task of `r` keeps it waiting.
@@ -79,13 +72,10 @@ pub async fn depth(c: &mut dyn Connection) -> Result<QueueDepth, StoreError> {
                count(*) FILTER (WHERE ready) AS ready,
                {{now}} - min(due_at) FILTER (WHERE ready) AS oldest_ready,
                (SELECT count(*) FROM runs
-                WHERE status = 'running' AND waiting_for IS NULL) AS running
+                WHERE status = 'running' AND waiting_for IS NULL AND holder <> '') AS running
         FROM (SELECT r.due_at,
                      r.due_at <= {{now}} AND {is_free}
-                     AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                         SELECT 1 FROM taken_groups g
-                         WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                           AND (g.leased OR r.remote_group IS NULL)))
+                     AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND {GROUP_IS_TAKEN})
                      AND NOT {WAITS_FOR_DECISION} AS ready
               FROM runs r JOIN tasks t ON t.name = r.task_name
               WHERE r.status = 'queued' AND (t.enabled OR r.kind <> 'apply' OR r.requested)
@@ -129,10 +119,7 @@ pub async fn waiting_runs(
           AND (t.enabled OR r.kind <> 'apply' OR r.requested)
           AND (t.phase IN ('ready', 'creating') OR t.destroy_run IS NOT DISTINCT FROM r.id)
           AND {is_free}
-          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-            SELECT 1 FROM taken_groups g
-            WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-              AND (g.leased OR r.remote_group IS NULL)))
+          AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND {GROUP_IS_TAKEN})
           AND NOT {WAITS_FOR_DECISION}
         GROUP BY t.requires_driver, t.requires_version, t.requires_bundle, r.settings
         ORDER BY oldest DESC, name"
@@ -153,7 +140,9 @@ pub async fn waiting_runs(
             task: row.parse("name")?,
         })
     });
-    waiting.await
+    let mut waiting = waiting.await?;
+    waiting.extend(endings::waiting(c, due_for).await?);
+    Ok(waiting)
 }
 
 /// The run of another task for which a task of this group waits.

@@ -6,7 +6,7 @@ use cts_store::cancel::{CUT_OFF, SUSPENDED_UNTIL};
 use cts_store::fields::Fields;
 use cts_store::{Requeued, StoreError, decode};
 
-use crate::{Connection, destruction, housekeeping, leadership, sql};
+use crate::{Connection, destruction, endings, housekeeping, leadership, sql};
 
 const OPERATION: &str = "take back leases";
 
@@ -25,26 +25,31 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
     .on_postgres(c)
     .await?;
     housekeeping::note_lost(c, None).await?;
+    endings::keep(c).await?;
     for statement in [
         "-- release_all: what was cancelled is not tried again; index runs_one_running
         UPDATE tasks SET cancelled_input = coalesce(tasks.cancelled_input, r.input_hash)
         FROM runs r
         WHERE r.task_name = tasks.name AND r.status = 'running' AND r.kind = 'apply'
-          AND r.cancel_requested_at IS NOT NULL AND tasks.phase = 'ready'
+          AND r.cancel_requested_at IS NOT NULL AND r.holder <> '' AND tasks.phase = 'ready'
           AND NOT EXISTS (
               SELECT 1 FROM runs q
               WHERE q.task_name = tasks.name AND q.status = 'queued' AND q.kind = 'apply')",
         "-- release_all: destructions that were cancelled; index runs_one_running
         UPDATE tasks SET destruction_suspended_at = {now}
         WHERE destroy_run IN (
-            SELECT id FROM runs WHERE status = 'running' AND cancel_requested_at IS NOT NULL)",
+            SELECT id FROM runs
+            WHERE status = 'running' AND holder <> '' AND cancel_requested_at IS NOT NULL)",
     ] {
         sql(OPERATION, statement).execute(c).await?;
     }
     let mut requeued = take_back(c).await?;
     sql(
         OPERATION,
-        "-- release_all: the tasks are free\nUPDATE tasks SET active_run = NULL WHERE active_run IS NOT NULL",
+        "-- release_all: the tasks are free, but for those of endings
+        UPDATE tasks SET active_run = NULL
+        WHERE active_run IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM runs r WHERE r.id = tasks.active_run AND r.status = 'running')",
     )
     .on_postgres(c)
     .await?;
@@ -56,6 +61,12 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
             SELECT name FROM tasks WHERE enabled AND phase = 'ready')",
     );
     continued.execute(c).await?;
+    endings::begin(
+        c,
+        (endings::OF_DEAD_CALLERS, &[]),
+        endings::Reason::Withdrawn,
+    )
+    .await?;
     let cancelled = sql(
         OPERATION,
         "-- release_all: the callers that waited for these are dead
@@ -75,7 +86,9 @@ pub(crate) async fn release_all(c: &mut dyn Connection) -> Result<Vec<Requeued>,
     for statement in [
         "-- release_all: requests\nDELETE FROM run_requests",
         "-- release_all: drafts, and tasks that only waited for their run
-        DELETE FROM tasks WHERE phase <> 'ready' AND destroy_run IS NULL",
+        DELETE FROM tasks
+        WHERE phase <> 'ready' AND destroy_run IS NULL AND NOT EXISTS (
+            SELECT 1 FROM runs r WHERE r.task_name = tasks.name AND r.status = 'running')",
     ] {
         sql(OPERATION, statement).execute(c).await?;
     }
@@ -133,7 +146,7 @@ async fn take_back(c: &mut dyn Connection) -> Result<Vec<Requeued>, StoreError> 
                   WHERE q.task_name = r.task_name AND q.status = 'queued' AND q.kind = 'apply'
               ) AS newer
               FROM runs r JOIN tasks t ON t.name = r.task_name
-              WHERE r.status = 'running') lost_runs
+              WHERE r.status = 'running' AND r.holder <> '') lost_runs
         WHERE id = lost
         RETURNING id, task_name, kind, destroys, status"
         ),

@@ -6,7 +6,7 @@ use cts_store::fields::Fields;
 use cts_store::{NewTask, StoreError, StoredTask, TaskVersion, decode};
 use serde_json::json;
 
-use crate::{Connection, Statement, destruction, sql, text_if_any};
+use crate::{Connection, Statement, destruction, endings, sql, text_if_any};
 
 /// Columns of a task that follow from its declaration, with their types.
 const DECLARED: [(&str, &str); 9] = [
@@ -177,6 +177,10 @@ pub async fn apply_end(
     task: &TaskName,
     after: TaskAfterRun,
 ) -> Result<(), StoreError> {
+    let goes = matches!(after, TaskAfterRun::Goes | TaskAfterRun::Destroys(_));
+    if goes && endings::after_other(c, task.as_str()).await? {
+        return Ok(());
+    }
     match after {
         TaskAfterRun::Stays => Ok(()),
         TaskAfterRun::Goes => remove(c, &[task.as_str()]).await,

@@ -11,7 +11,7 @@ use cts_store::fields::Fields;
 use cts_store::{LeaseError, StoreError, TaskError, decode, recorded_by, stored_serial};
 
 use crate::leases::{Held, lock_task_of, lost, of_lease};
-use crate::{Connection, flag, requests, sql};
+use crate::{Connection, flag, requests, sql, state_is_refused};
 
 const RECORD: &str = "record a state";
 
@@ -150,10 +150,11 @@ pub(crate) async fn refusal(
 ) -> Result<Option<String>, StoreError> {
     let refused = sql(
         "read what is known of a state",
-        "-- change_task: whether its state is refused
-        SELECT name, state_conflict FROM tasks
-        WHERE name = $1 AND state_refused IS NOT NULL AND state_conflict IS NOT NULL
-          AND state_keep IS NULL AND state_from IS NULL",
+        concat!(
+            "-- change_task: whether its state is refused
+            SELECT t.name, t.state_conflict FROM tasks t WHERE t.name = $1 AND ",
+            state_is_refused!()
+        ),
     );
     let conflict = refused.bind(task).optional(c, |row| {
         let row = Fields::new(row, "read what is known of a state", "tasks").keyed("name")?;

@@ -7,7 +7,6 @@ use cts_store::cancel::SUSPENDED_UNTIL;
 use cts_store::enqueue::stored_cause;
 use cts_store::{Completed, Completion, ExpiredLeases, LeaseError, StoreError};
 use sqlx::SqliteConnection;
-use sqlx::sqlite::SqliteQueryResult;
 
 use crate::call::shared;
 use crate::enqueue::{NewRun, insert_run};
@@ -17,7 +16,8 @@ use crate::queue::next_due_of;
 use crate::row::{by, encoded, encoded_details, encoded_plan, failed_to, span_micros};
 use crate::settings;
 use cts_store_sql::{
-    cancel, checks, events, housekeeping, shrink_limits, tasks, terraform_states, workers,
+    cancel, checks, endings, events, has_open_remote, housekeeping, shrink_limits,
+    state_is_refused, tasks, terraform_states, workers,
 };
 
 const ENCODE: &str = "encode the end of an attempt";
@@ -50,7 +50,7 @@ async fn attempt(
     connection: &mut SqliteConnection,
     completion: &Completion,
 ) -> Result<Attempt, LeaseError> {
-    let row = sqlx::query(
+    let row = sqlx::query(concat!(
         "-- complete: the attempt
         SELECT r.id, r.task_name, r.kind, r.destroys, r.no_retry, r.input_hash, r.started_at, r.errors,
                r.attempts, r.waiting_for, r.withdrawn, r.updated_at, r.ended_attempts,
@@ -62,11 +62,11 @@ async fn attempt(
                EXISTS (SELECT 1 FROM runs q
                        WHERE q.task_name = r.task_name AND q.status = 'queued'
                          AND q.kind = 'apply') AS newer_waits,
-               t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL
-                   AND t.state_from IS NULL AS state_refused
+               ", state_is_refused!(), " AS state_refused,
+               r.remote_run, t.remote_run AS task_remote_run, ", has_open_remote!(), " AS has_open_remote
         FROM runs r JOIN tasks t ON t.name = r.task_name
         WHERE r.id = ? AND r.epoch = ? AND r.holder = ? AND r.status = 'running'",
-    )
+    ))
     .bind(completion.run.to_string())
     .bind(stored_epoch(completion.epoch))
     .bind(completion.holder.as_str())
@@ -134,6 +134,10 @@ async fn end(
             put_back(connection, &end, 0, SUSPENDED_UNTIL, now).await?;
             cancel::note_suspended(&mut shared(connection, now), end.task.as_str()).await?;
         }
+        AttemptWrites::EndRemote { wait } => {
+            let put = endings::put(&mut shared(connection, now), &end, *wait).await?;
+            one_changed(put, end.completion)?;
+        }
         AttemptWrites::Close { plan } => {
             if let Some(plan) = plan {
                 store_plan(connection, end.completion, plan).await?;
@@ -149,6 +153,9 @@ async fn end(
         terraform_states::report(&mut shared(connection, now), &end.task, state).await?;
     }
     tasks::apply_end(&mut shared(connection, now), &end.task, end.task_after).await?;
+    if !end.kind.changes_resources() {
+        endings::after_other(&mut shared(connection, now), end.task.as_str()).await?;
+    }
     let looked = shrink_limits::reevaluate(&mut shared(connection, now), end.task.as_str()).await?;
     let next_due = next_due_of(connection, &end.task, now).await?;
     Ok(end.answer(next_due, looked))
@@ -178,7 +185,7 @@ async fn close(
     .execute(connection)
     .await
     .map_err(failed_to("close a run"))?;
-    one_changed(&closed, end.completion)
+    one_changed(closed.rows_affected(), end.completion)
 }
 
 async fn put_back(
@@ -212,13 +219,13 @@ async fn put_back(
     .execute(connection)
     .await
     .map_err(failed_to("put a run back"))?;
-    one_changed(&put_back, end.completion)
+    one_changed(put_back.rows_affected(), end.completion)
 }
 
 /// The lease was read in the same transaction, so it still exists; otherwise the whole completion would have
 /// to fail.
-fn one_changed(result: &SqliteQueryResult, completion: &Completion) -> Result<(), LeaseError> {
-    if result.rows_affected() == 1 {
+fn one_changed(rows: u64, completion: &Completion) -> Result<(), LeaseError> {
+    if rows == 1 {
         Ok(())
     } else {
         Err(completion.lost())
@@ -244,7 +251,7 @@ async fn store_plan(
     .execute(connection)
     .await
     .map_err(failed_to("store a plan"))?;
-    one_changed(&stored, completion)
+    one_changed(stored.rows_affected(), completion)
 }
 
 /// Statements about the task of a run and its input.

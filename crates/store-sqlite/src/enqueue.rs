@@ -209,7 +209,8 @@ async fn replace(
     sqlx::query(
         "-- enqueue: replace
         UPDATE runs
-        SET input_hash = ?1, settings = ?4, trace = ?5, cause = ?6, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2
+        SET input_hash = ?1, settings = ?4, trace = ?5, cause = ?6, no_retry = 0, attempts = 0, due_at = min(due_at, ?2), updated_at = ?2,
+            cancel_requested_at = NULL, cancel_force = 0, withdrawn = 0
         WHERE id = ?3 AND status = 'queued'",
     )
     .bind(request.input.hash.to_string())

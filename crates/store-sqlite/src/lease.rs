@@ -4,9 +4,11 @@ use cts_core::runs::{ELSEWHERE_FOR, RunKind};
 use cts_core::{Capabilities, Delivery, LeaseEpoch};
 use cts_store::decode;
 use cts_store::{Claim, Lease, StoreError};
+use cts_store_sql::{endings, group_is_taken, waits_for_decision};
 use serde_json::{Value, json};
 use sqlx::SqliteConnection;
 
+use crate::call::shared;
 use crate::row::{Cell, by, failed_to, span_micros};
 
 /// Leases with one statement, on the way of every change, and a second one for an apply; the trigger
@@ -17,7 +19,13 @@ pub(crate) async fn acquire(
     claim: &Claim,
     now: i64,
 ) -> Result<Option<Lease>, StoreError> {
-    let rows = sqlx::query(
+    if claim.may_end_remote_runs() {
+        let ending = endings::acquire(&mut shared(connection, now), claim).await?;
+        if ending.is_some() {
+            return Ok(ending);
+        }
+    }
+    let rows = sqlx::query(concat!(
         "-- acquire; indexes runs_due, runs_one_running; engines are pairs of driver and version
         UPDATE runs
         SET status = 'running',
@@ -52,13 +60,8 @@ pub(crate) async fn acquire(
               AND NOT (r.leased_by IS ?1 AND coalesce(r.elsewhere_until, 0) BETWEEN ?3 AND ?3 + ?14)
               AND NOT EXISTS (
                 SELECT 1 FROM runs a WHERE a.task_name = r.task_name AND a.status = 'running')
-              AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND EXISTS (
-                SELECT 1 FROM taken_groups g
-                WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
-                  AND (g.leased OR r.remote_group IS NULL)))
-              AND NOT (t.state_refused IS NOT NULL AND coalesce(r.destroys, r.kind) = 'apply'
-                AND t.state_conflict IS NOT NULL AND t.state_keep IS NULL AND t.state_from IS NULL
-                AND coalesce(t.state_refused_settings, r.settings) IS r.settings
+              AND NOT (coalesce(r.destroys, r.kind) = 'apply' AND ", group_is_taken!(), ")
+              AND NOT (", waits_for_decision!(), "
                 AND NOT (?15 AND t.state_refused = 'unless_named'))
               AND NOT EXISTS (
                 SELECT 1 FROM workers w WHERE w.id = ?1 AND (w.draining OR w.drain_requested))
@@ -81,7 +84,7 @@ pub(crate) async fn acquire(
             (SELECT json_object('lineage', t.state_lineage, 'serial', t.state_serial, 'moves', t.state_moves,
                          'moved', t.state_moved_serial, 'keep', t.state_keep, 'from', t.state_from)
              FROM tasks t WHERE t.name = task_name) AS known_state",
-    )
+    ))
     .bind(claim.worker.as_str())
     .bind(now.saturating_add(span_micros(claim.time_to_live)))
     .bind(now)

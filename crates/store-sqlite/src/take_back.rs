@@ -1,6 +1,5 @@
 //! Leases of workers that are gone, taken back.
 
-use cts_core::WorkerId;
 use cts_store::decode::{self, ExpiredLease};
 use cts_store::{ExpiredLeases, LeaseError, Requeued, StoreError};
 use cts_store_sql::{cancel, sql};
@@ -40,7 +39,7 @@ pub(crate) async fn reap(
             task: completed.task,
             kind: completed.kind,
             status: completed.status,
-            holder: Some(WorkerId::new(&lost.holder)),
+            holder: lost.worker(),
         });
     }
     let left = each.get(requeued.len()..).unwrap_or_default();
@@ -48,6 +47,8 @@ pub(crate) async fn reap(
     Ok(requeued)
 }
 
+/// Expired leases, first expired first. The lease of an [ending](cts_store_sql::endings) has expired only once force
+/// gives its remote run up.
 async fn expired(
     connection: &mut SqliteConnection,
     most: usize,
@@ -57,9 +58,9 @@ async fn expired(
     let rows = sqlx::query(
         "-- reap; index runs_one_running; a running run was updated last when its lease was granted or renewed
         SELECT r.id, r.epoch, r.holder,
-               coalesce(l.served_since <= r.updated_at, 0) AS renewable
+               r.holder <> '' AND coalesce(l.served_since <= r.updated_at, 0) AS renewable
         FROM runs r JOIN leadership l ON l.singleton = 1
-        WHERE r.status = 'running' AND r.expires_at <= ?1
+        WHERE r.status = 'running' AND r.expires_at <= ?1 AND (r.holder <> '' OR r.cancel_force)
         ORDER BY r.expires_at, r.id LIMIT ?2",
     )
     .bind(now)

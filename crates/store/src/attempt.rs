@@ -1,5 +1,6 @@
 //! The end of an attempt: reads the stored rows and decides what to write. For implementations.
 
+mod attempt_end;
 mod completion;
 mod history;
 
@@ -7,21 +8,22 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
-    AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, AttemptRecord, EarlyFailure, Plan,
-    RunKind, RunPhase, RunStatus, after_attempt, after_lost_lease, ends_cancelled, failure_text,
-    is_given_back, keep_attempt, keep_error,
+    AfterAttempt, AttemptContext, AttemptEnding, AttemptOutcome, AttemptRecord, EarlyFailure,
+    RunKind, RunPhase, RunStatus, after_attempt, after_lost_lease, becomes_ending, ends_cancelled,
+    failure_text, is_given_back, keep_attempt, keep_error,
 };
 use cts_core::{
-    CheckOutcome, Creation, Destruction, Digest, Event, EventConfig, RunId, TaskAfterRun, TaskName,
+    Creation, Destruction, Digest, Event, EventConfig, RemoteRun, RunId, TaskAfterRun, TaskName,
     TaskPhase, task_after_run,
 };
 
+pub use self::attempt_end::{AttemptEnd, AttemptWrites};
 pub use self::history::attempts;
-use crate::cancel::cancelled_error;
+use crate::cancel::{cancelled_error, open_remote, withdrawn_from};
 use crate::cell::Cell;
 use crate::error::StoreError;
 use crate::fields::{Columns, Fields};
-use crate::model::{Completed, Completion, FailedAttempts, lost_lease_error};
+use crate::model::{Completion, lost_lease_error};
 
 /// A leased run and its task's columns at the end of an attempt.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ pub struct Attempt {
     cancelled: bool,
     by_force: bool,
     state_refused: bool,
+    remote: Option<RemoteRun>,
     started_at: DateTime<Utc>,
     leased_at: Option<DateTime<Utc>>,
     renewed_at: DateTime<Utc>,
@@ -58,7 +61,7 @@ pub struct Attempt {
 impl Attempt {
     /// Reads a row of `runs` with the columns of its task; `tried` says whether the input was tried,
     /// `newer_waits` whether a run to apply is queued, and `state_refused` whether the Terraform state of the task
-    /// waits for a decision.
+    /// waits for a decision; and with those of [`open_remote`].
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a leased run";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -85,6 +88,7 @@ impl Attempt {
             cancelled: run.flag("cancelled")?,
             by_force: run.flag("cancel_force")?,
             state_refused: task.flag("state_refused")?,
+            remote: open_remote(row)?,
             started_at: run.time("started_at")?,
             leased_at: run.time_if_any("leased_at")?,
             // A running run was updated last when its lease was granted or renewed.
@@ -110,13 +114,17 @@ impl Attempt {
         if let Some(error) = outcome.error(self.kind) {
             keep_error(&mut self.errors, error);
         }
-        if ends_cancelled(outcome, self.kind) {
-            self.note_cancelled();
-        }
+        let by_request = self.cancelled && ends_cancelled(outcome, self.kind);
         // A run that was ended on its server counts as cancelled. Its own error says so.
         self.cancelled |= matches!(outcome, AttemptOutcome::Declined(_));
         let after = after_attempt(outcome, self.context(completion));
         let ending = self.ending(outcome, after);
+        if let Some(wait) = self.awaits_ending(after, outcome, completion) {
+            return self.put_to_end(completion, (after, ending), wait, now);
+        }
+        if by_request {
+            self.note_cancelled();
+        }
         self.ended(completion, (after, ending), now)
     }
 
@@ -133,8 +141,25 @@ impl Attempt {
             let error = lost_lease_error(completion.holder.as_str());
             keep_error(&mut self.errors, &error);
         }
-        self.note_cancelled();
-        self.ended(completion, (after, AttemptEnding::LeaseLost), now)
+        let ends = (after, AttemptEnding::LeaseLost);
+        if let Some(wait) = self.awaits_ending(after, &AttemptOutcome::Interrupted, completion) {
+            return self.put_to_end(completion, ends, wait, now);
+        }
+        if self.cancelled {
+            self.note_cancelled();
+        }
+        self.ended(completion, ends, now)
+    }
+
+    /// The time until a worker may end the remote run, if the run ends only after that.
+    fn awaits_ending(
+        &self,
+        after: AfterAttempt,
+        outcome: &AttemptOutcome,
+        completion: &Completion,
+    ) -> Option<Duration> {
+        self.remote.as_ref()?;
+        becomes_ending(after, outcome, self.context(completion), self.by_force)
     }
 
     /// Whether the machine of the worker is at fault, so that the attempt does not count.
@@ -143,8 +168,9 @@ impl Attempt {
     }
 
     fn note_cancelled(&mut self) {
-        if self.cancelled {
-            keep_error(&mut self.errors, cancelled_error(self.by_force));
+        keep_error(&mut self.errors, cancelled_error(self.by_force));
+        if let Some(remote) = &self.remote {
+            keep_error(&mut self.errors, &withdrawn_from(remote));
         }
     }
 
@@ -184,12 +210,7 @@ impl Attempt {
         now: i64,
     ) -> Result<AttemptEnd<'_>, StoreError> {
         let run = completion.run.to_string();
-        let finished_at = Cell {
-            table: "runs",
-            column: "finished_at",
-            row: &run,
-        };
-        let now = finished_at.time(now)?;
+        let now = finished_at(&run).time(now)?;
         let given_back = self.is_given_back(completion);
         // So that a worker whose machine is at fault, or that fell silent, does not get the run at once again.
         let elsewhere = completion.early_failure == Some(EarlyFailure::Machine)
@@ -254,6 +275,33 @@ impl Attempt {
         })
     }
 
+    /// The run stays running, without a holder, until a worker has ended its remote run.
+    fn put_to_end(
+        mut self,
+        completion: &Completion,
+        ends: (AfterAttempt, AttemptEnding),
+        wait: Duration,
+        now: i64,
+    ) -> Result<AttemptEnd<'_>, StoreError> {
+        let run = completion.run.to_string();
+        let now = finished_at(&run).time(now)?;
+        let record = self.record(completion, ends, now);
+        keep_attempt(&mut self.records, record);
+        Ok(AttemptEnd {
+            task_after: TaskAfterRun::Stays,
+            status: RunStatus::Running,
+            writes: AttemptWrites::EndRemote { wait },
+            given_back: false,
+            completion,
+            task: self.task,
+            kind: self.kind,
+            input: self.input,
+            attempt: self.attempts,
+            errors: self.errors,
+            records: self.records,
+        })
+    }
+
     fn destruction(&self) -> Destruction {
         match (self.destroy_run, self.kind) {
             (None, _) => Destruction::None,
@@ -272,7 +320,9 @@ impl Attempt {
             end_time: now,
             error: (!success).then(|| failure_text(&self.errors, self.attempts)),
             resources: completion.resources(),
-            remote_url: completion.remote_url(),
+            remote_url: completion
+                .remote_url()
+                .or_else(|| self.remote.as_ref()?.url.clone()),
             // Stored from the row of the run.
             requested_by: None,
             cause: None,
@@ -281,102 +331,10 @@ impl Attempt {
     }
 }
 
-/// Changes that the end of an attempt makes to its run and its task.
-#[derive(Debug)]
-pub struct AttemptEnd<'c> {
-    /// The completion that ended the attempt.
-    pub completion: &'c Completion,
-    /// The task.
-    pub task: TaskName,
-    /// Kind of the run.
-    pub kind: RunKind,
-    /// Its input.
-    pub input: Digest,
-    /// Number of the attempt.
-    pub attempt: u32,
-    /// The attempt failed because of its worker's machine, and does not count.
-    pub given_back: bool,
-    /// Errors of the run's attempts, oldest first.
-    pub errors: Vec<String>,
-    /// Records of the run's attempts, oldest first; the newest one is of this attempt.
-    pub records: Vec<AttemptRecord>,
-    /// Its status from now on.
-    pub status: RunStatus,
-    /// Further writes to the run and to its task.
-    pub writes: AttemptWrites<'c>,
-    /// Change of the task.
-    pub task_after: TaskAfterRun,
-}
-
-/// Writes at the end of an attempt.
-#[derive(Debug)]
-pub enum AttemptWrites<'c> {
-    /// The input is applied and tried, and has not failed.
-    Succeed(Event),
-    /// The run has failed.
-    GiveUp {
-        /// Its event.
-        event: Event,
-        /// The input has had its ordinary attempts.
-        tried: bool,
-        /// The input was cancelled, and waits for a newer one or for a requested run.
-        withheld: bool,
-        /// A new run tries the input again after this time, and the failure counts.
-        retry_after: Option<Duration>,
-    },
-    /// The run goes back to the queue.
-    PutBack {
-        /// The attempts that count.
-        attempts: u32,
-        /// Time until it is due.
-        wait: Duration,
-        /// Another worker is preferred, if one fits.
-        elsewhere: bool,
-    },
-    /// The run goes back to the queue and is not due before its task is deleted once more, which shows that
-    /// its destruction is suspended. Once it is due again, it starts with all its attempts.
-    Suspend,
-    /// The run ends, and only that.
-    Close {
-        /// The plan, if the run made one.
-        plan: Option<&'c Plan>,
-    },
-}
-
-impl AttemptEnd<'_> {
-    /// The outcome to note with the task, if this was a check that has ended and was not cancelled.
-    pub fn check_outcome(&self) -> Option<CheckOutcome> {
-        match (self.kind, self.status) {
-            (RunKind::Check, RunStatus::Succeeded) => Some(CheckOutcome::Passed),
-            (RunKind::Check, RunStatus::Failed) => {
-                let error = self.errors.last().cloned();
-                Some(CheckOutcome::Failed(error.unwrap_or_default()))
-            }
-            _ => None,
-        }
-    }
-
-    /// The answer; `next_due` is the time until the task's next queued run is due, and `looked` whether the
-    /// shrink limit has decided otherwise.
-    pub fn answer(self, next_due: Option<Duration>, looked: bool) -> Completed {
-        Completed {
-            task: self.task,
-            kind: self.kind,
-            status: self.status,
-            event: match self.writes {
-                AttemptWrites::Succeed(event) | AttemptWrites::GiveUp { event, .. } => Some(event),
-                AttemptWrites::PutBack { .. }
-                | AttemptWrites::Suspend
-                | AttemptWrites::Close { .. } => None,
-            },
-            attempt: self.attempt,
-            given_back: self.given_back,
-            failure: (self.status != RunStatus::Succeeded).then(|| FailedAttempts {
-                attempt: self.attempt,
-                error: failure_text(&self.errors, self.attempt),
-            }),
-            next_due,
-            tasks_changed: looked || self.task_after != TaskAfterRun::Stays,
-        }
+const fn finished_at(run: &str) -> Cell<'_> {
+    Cell {
+        table: "runs",
+        column: "finished_at",
+        row: run,
     }
 }

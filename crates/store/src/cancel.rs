@@ -7,7 +7,9 @@ use cts_core::runs::{
     CancelContext, CancelDecision, CancelOrder, RunKind, RunStatus, decide_cancel, failure_text,
     keep_error,
 };
-use cts_core::{Event, EventConfig, EventId, RemoteRun, RunId, TaskName, TaskPhase, WorkerId};
+use cts_core::{
+    Event, EventConfig, EventId, RemoteRun, RunId, TaskName, TaskPhase, TaskRemoteRun, WorkerId,
+};
 
 use crate::error::{CancelError, StoreError};
 use crate::fields::{Columns, Fields};
@@ -26,8 +28,21 @@ pub const CUT_OFF: &str = "cancelled: the program ended while the run was being 
 /// Error of a queued run that was cancelled.
 pub const WITHDRAWN: &str = "cancelled: the run was withdrawn before it began";
 
-/// Error of a queued run that was cancelled while its remote run goes on.
-fn withdrawn_from(remote: &RemoteRun) -> String {
+/// The remote run of a row of `runs` that may still change something: its own (`remote_run`), or the newest one of its
+/// task (`task_remote_run`). The flag `has_open_remote` decides whether there is one.
+pub fn open_remote(row: &dyn Columns) -> Result<Option<RemoteRun>, StoreError> {
+    let row = Fields::new(row, "read a remote run", "runs");
+    if !row.flag("has_open_remote")? {
+        return Ok(None);
+    }
+    let own: Option<RemoteRun> = row.json_if_any("remote_run")?;
+    let newest: Option<TaskRemoteRun> = row.json_if_any("task_remote_run")?;
+    let newest = newest.map(|newest| newest.remote);
+    Ok(own.filter(RemoteRun::is_open).or(newest))
+}
+
+/// Error of a run that has ended while its remote run goes on.
+pub(crate) fn withdrawn_from(remote: &RemoteRun) -> String {
     let place = remote.url.as_deref().unwrap_or(&remote.workspace.name);
     format!(
         "cancelled: the run was withdrawn, but its remote run has not ended and may be applied: {place}"
@@ -52,7 +67,8 @@ pub struct CancelledRun {
     pub task: TaskName,
     /// Kind of the run.
     pub kind: RunKind,
-    /// Its status now: cancelled, running while its worker stops it, or queued if it is a suspended destruction.
+    /// Its status now: cancelled, running while its worker stops it or its remote run is ended, or queued if it is a
+    /// suspended destruction or another run of its task goes first.
     pub status: RunStatus,
     /// The worker that has the order to stop it.
     pub worker: Option<WorkerId>,
@@ -60,6 +76,8 @@ pub struct CancelledRun {
     pub event: Option<Event>,
     /// Whether its task was discarded by that, or shows something else.
     pub tasks_changed: bool,
+    /// Whether the run is a destruction that is suspended from now on.
+    pub suspends: bool,
 }
 
 impl CancelledRun {
@@ -74,6 +92,7 @@ impl CancelledRun {
             event: None,
             // The task that the request was to create is discarded.
             tasks_changed: true,
+            suspends: false,
         }
     }
 }
@@ -163,6 +182,8 @@ pub enum CancelWrites {
     },
     /// The destruction is suspended.
     Suspend,
+    /// The queued run becomes an ending: see [`becomes_ending`](cts_core::runs::becomes_ending).
+    EndRemote,
     /// The order is noted; one by force stays one.
     Order {
         /// By force.
@@ -171,8 +192,8 @@ pub enum CancelWrites {
 }
 
 impl CancelSituation {
-    /// Reads a row of `runs` with `ordered_micros` (time since the first order) and, if its task exists, the
-    /// task's `phase`, `event_config` and whether it `is_suspended`.
+    /// Reads a row of `runs` with `ordered_micros` (time since the first order), the columns of [`open_remote`] and, if
+    /// its task exists, the task's `phase`, `event_config` and whether it `is_suspended`.
     pub fn read(row: &dyn Columns) -> Result<Self, StoreError> {
         let operation = "read a run to be cancelled";
         let run = Fields::new(row, operation, "runs").keyed_by_id("id")?;
@@ -184,26 +205,29 @@ impl CancelSituation {
             .transpose()?;
         let worker = run.text_if_any("holder")?;
         let kind = run.kind_of_run()?;
+        let remote = open_remote(row)?;
         Ok(Self {
             answer: CancelledRun {
                 run: run.id("id")?,
                 task: run.parse("task_name")?,
                 kind,
                 status,
-                worker: worker.map(WorkerId::new),
+                worker: worker
+                    .filter(|worker| !worker.is_empty())
+                    .map(WorkerId::new),
                 event: None,
                 tasks_changed: false,
+                suspends: false,
             },
             phase: phase.unwrap_or(TaskPhase::Discarded),
             context: CancelContext {
                 status,
                 suspended: kind == RunKind::Destroy && run.flag("is_suspended")?,
                 ordered: run.integer_if_any("ordered_micros")?.map(micros),
+                open_remote: remote.is_some(),
             },
             errors: run.json("errors")?,
-            remote: run
-                .json_if_any("remote_run")?
-                .filter(|remote: &RemoteRun| remote.is_open() && kind.changes_resources()),
+            remote,
             event_config: task.json_if_any("event_config")?,
         })
     }
@@ -223,8 +247,13 @@ impl CancelSituation {
             CancelDecision::Order(order) => CancelWrites::Order {
                 by_force: order == CancelOrder::Force,
             },
+            CancelDecision::EndRemote => {
+                answer.tasks_changed = true;
+                CancelWrites::EndRemote
+            }
             CancelDecision::Withdraw if answer.kind == RunKind::Destroy => {
                 answer.tasks_changed = true;
+                answer.suspends = true;
                 CancelWrites::Suspend
             }
             CancelDecision::Withdraw => {

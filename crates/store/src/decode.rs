@@ -7,11 +7,11 @@ mod states;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cts_core::runs::{Occasion, RunCause, RunPhase, RunStatus, RunSummary, WaitContext};
+use cts_core::runs::{Occasion, RunCause, RunKind, RunPhase, RunStatus, RunSummary, WaitContext};
 use cts_core::settings::SettingsGeneration;
 use cts_core::{
-    Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RemoteRuns, RunId, RunInput,
-    WorkerId, WorkerRecord,
+    Delivery, Digest, Event, EventConfig, LeaseEpoch, LostLease, RemoteRun, RemoteRuns, RunId,
+    RunInput, WorkerId, WorkerRecord,
 };
 
 pub use self::access::{audit_record, stored_token};
@@ -58,11 +58,16 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
     let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
     let status = row.run_status("status")?;
     let waiting_for = row.text_if_any("waiting_for")?;
-    let waiting_for = waiting_for.filter(|_| status == RunStatus::Running);
+    let is_running = status == RunStatus::Running;
+    let waiting_for = waiting_for.filter(|_| is_running).map(str::to_owned);
+    let kind = row.kind_of_run()?;
+    let holder = row.text_if_any("holder")?.filter(|_| is_running);
+    let remote_run: Option<RemoteRun> = row.json_if_any("remote_run")?;
+    let ending = is_running.then(|| ending_text(kind, holder, remote_run.as_ref()));
     Ok(RunRecord {
         id: row.id("id")?,
         task: row.parse("task_name")?,
-        kind: row.kind_of_run()?,
+        kind,
         no_retry: row.flag("no_retry")?,
         status,
         input: row.parse("input_hash")?,
@@ -70,20 +75,32 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
         errors: row.json("errors")?,
         plan: row.plan()?,
         details: row.details()?,
-        waiting_for: waiting_for.map(str::to_owned),
-        remote_run: row.json_if_any("remote_run")?,
+        waiting_for: waiting_for.or(ending.flatten()),
+        remote_run,
         created_at: row.time("created_at")?,
         due_at: row.time("due_at")?,
         started_at: row.time_if_any("started_at")?,
         finished_at: row.time_if_any("finished_at")?,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
-        worker: row
-            .text_if_any("holder")?
-            .filter(|_| status == RunStatus::Running)
+        worker: holder
+            .filter(|holder| !holder.is_empty())
             .map(WorkerId::new),
-        phase: phase(&row)?.filter(|_| status == RunStatus::Running),
+        phase: phase(&row)?.filter(|_| is_running),
         trace: row.json_if_any("trace")?,
         cause: row.json_if_any("cause")?,
+    })
+}
+
+/// The wait of a running run that ends once its remote run has ended.
+fn ending_text(kind: RunKind, holder: Option<&str>, remote: Option<&RemoteRun>) -> Option<String> {
+    let remote = remote.filter(|remote| remote.is_open());
+    let is_ended = holder == Some("")
+        || kind.changes_resources()
+            && remote.is_some_and(|it| it.given_up && it.waiting_for.is_none());
+    is_ended.then(|| {
+        let url = remote.and_then(|remote| remote.url.as_deref());
+        let url = url.unwrap_or("of the task");
+        format!("its end: the remote run {url} is being ended")
     })
 }
 
@@ -108,6 +125,7 @@ pub fn lease(row: &dyn Columns) -> Result<Lease, StoreError> {
         delivery: delivery(&row)?,
         trace: row.json_if_any("trace")?,
         state: leased_state(&row)?,
+        ends_remote_run: false,
     })
 }
 
@@ -269,6 +287,14 @@ pub struct ExpiredLease {
     pub holder: String,
     /// Whether a scheduler could have renewed the lease all the time.
     pub renewable: bool,
+}
+
+impl ExpiredLease {
+    /// The worker, unless the run was one whose remote run was to be ended and no worker did that.
+    pub fn worker(&self) -> Option<WorkerId> {
+        let holder = Some(&self.holder).filter(|holder| !holder.is_empty());
+        holder.map(WorkerId::new)
+    }
 }
 
 /// Reads a run whose lease has expired, with `renewable`.

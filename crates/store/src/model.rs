@@ -88,8 +88,17 @@ pub struct Claim {
     pub checks_settings: bool,
     /// It names a previous backend, where it may look for a state that was refused because no other place was known.
     pub names_previous_backend: bool,
+    /// It ends remote runs of runs that are to end; false for an earlier version, which would go on with them.
+    pub ends_remote_runs: bool,
     /// Life of the lease.
     pub time_to_live: Duration,
+}
+
+impl Claim {
+    /// Whether endings ([`cts_core::runs::becomes_ending`]) are leased to the worker.
+    pub fn may_end_remote_runs(&self) -> bool {
+        self.ends_remote_runs && self.capabilities.has_remote_driver()
+    }
 }
 
 /// Result of enqueueing a frozen input.
@@ -137,6 +146,8 @@ pub struct Lease {
     pub delivery: Option<Delivery>,
     /// The trace of the run, if it has one.
     pub trace: Option<RunTrace>,
+    /// The run is an ending: its worker only ends its remote run.
+    pub ends_remote_run: bool,
 }
 
 /// The end of an attempt.
@@ -270,7 +281,8 @@ pub struct RunRecord {
     pub plan: Option<Plan>,
     /// Details of its last ended attempt, if its worker reported them; in lists without the findings.
     pub details: Option<RunDetails>,
-    /// Condition outside of cts that it waits for while it is leased, described to people.
+    /// Condition outside of cts that it waits for while it is running, described to people: also its own end while its
+    /// remote run is ended.
     pub waiting_for: Option<String>,
     /// Its newest remote run, if it has had one.
     pub remote_run: Option<RemoteRun>,
@@ -284,7 +296,8 @@ pub struct RunRecord {
     pub finished_at: Option<DateTime<Utc>>,
     /// Caller that requested it, for display; `None` if a change of data led to it.
     pub requested_by: Option<String>,
-    /// The worker that holds its lease, while it is running.
+    /// The worker that holds its lease, while it is running; `None` also while its remote run is to be ended and no
+    /// worker does that.
     pub worker: Option<WorkerId>,
     /// Work of that worker, and since when, as far as it reported that.
     pub phase: Option<(RunPhase, DateTime<Utc>)>,
@@ -295,6 +308,11 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// Whether its remote run is to be ended ([`cts_core::runs::becomes_ending`]), and no worker does that yet.
+    pub fn awaits_ending(&self) -> bool {
+        self.status == RunStatus::Running && self.worker.is_none()
+    }
+
     /// Errors of all attempts in the form of an event: newest first. `None` without errors, or if a later
     /// attempt succeeded.
     pub fn error(&self) -> Option<String> {

@@ -123,6 +123,13 @@ async fn try_attempt(
 ) -> Result<AttemptOutcome, AttemptError> {
     let options = &shared.options;
     let kind = run.lease.kind.clone()?;
+    if run.lease.ends_remote_run {
+        let Driver::Remote(remote) = &shared.driver else {
+            return Err(AttemptError::Stopped);
+        };
+        let ending = RemoteAttempt::ending((shared, run, remote), kind, output, order)?;
+        return Box::pin(ending.end_open()).await;
+    }
     let turn = match &shared.driver {
         Driver::Terraform(_) => Turn::default(),
         Driver::Remote(remote) => tokio::select! {

@@ -43,6 +43,8 @@ pub(crate) struct Lease {
     pub(crate) trace: Option<TraceContext>,
     /// Proves in calls that this worker holds the lease; its secret is empty from a scheduler of the version before.
     pub(crate) proof: proto::LeaseProof,
+    /// The run is to end: only its remote run is ended.
+    pub(crate) ends_remote_run: bool,
 }
 
 /// The input of a run, as far as the lease has it.
@@ -107,6 +109,7 @@ impl Lease {
             state: convert::known_state_from_wire(lease.state),
             trace: lease.traceparent.parse().ok(),
             proof,
+            ends_remote_run: lease.ends_remote_run,
         })
     }
 }

@@ -14,6 +14,7 @@ mod confirmation;
 mod decision;
 mod earlier;
 mod elsewhere;
+mod ending;
 mod error;
 mod follow;
 mod inspection;

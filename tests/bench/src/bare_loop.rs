@@ -89,6 +89,7 @@ fn claim(worker: &str) -> Claim {
         only_requested: false,
         checks_settings: false,
         names_previous_backend: false,
+        ends_remote_runs: false,
         time_to_live: LEASE,
     }
 }

@@ -161,6 +161,7 @@ pub(crate) async fn acquire(
         capabilities: Some(capabilities()),
         reports_settings: false,
         names_previous_backend: false,
+        ends_remote_runs: false,
     };
     let answer = scheduler.acquire_run(request).await;
     Ok(answer.context("a worker gets no lease")?.into_inner().lease)

@@ -1,6 +1,6 @@
 //! Runs that are cancelled on request (docs/runs.md#cancelling-a-run).
 //!
-//! A queued run is withdrawn. For a running one the worker gets the order to stop: gently at first, which
+//! A queued run is withdrawn, after its remote run has ended if it has one. For a running one the worker gets the order to stop: gently at first, which
 //! Terraform answers by finishing what it has begun, and by force once that has had its time. A cancelled run
 //! is not tried again: its input is *withheld* until a newer one comes, or a run is requested. A destruction is
 //! suspended instead, because its task can neither stay nor go.
@@ -32,6 +32,8 @@ pub struct CancelContext {
     pub suspended: bool,
     /// How long ago the first order to stop it was given, if one was.
     pub ordered: Option<Duration>,
+    /// Its remote run, or an earlier one of its task, may still change something, and no other run follows that one.
+    pub open_remote: bool,
 }
 
 /// Decision about the request to cancel a run.
@@ -39,6 +41,8 @@ pub struct CancelContext {
 pub enum CancelDecision {
     /// The queued run ends now.
     Withdraw,
+    /// The queued run ends once its remote run has ended: it becomes an [ending](super::becomes_ending).
+    EndRemote,
     /// The holder of its lease gets this order.
     Order(CancelOrder),
     /// Nothing changes.
@@ -85,6 +89,8 @@ pub fn decide_cancel(context: CancelContext, force: bool) -> CancelDecision {
         (RunStatus::Queued, _) if context.suspended => {
             CancelDecision::Refuse(CancelRefusal::Suspended)
         }
+        // Force gives the remote run up.
+        (RunStatus::Queued, _) if context.open_remote && !force => CancelDecision::EndRemote,
         (RunStatus::Queued, _) => CancelDecision::Withdraw,
         (RunStatus::Running, _) if force => CancelDecision::Order(CancelOrder::Force),
         (RunStatus::Running, None) => CancelDecision::Order(CancelOrder::Interrupt),

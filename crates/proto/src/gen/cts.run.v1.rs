@@ -26,6 +26,9 @@ pub struct AcquireRunRequest {
     /// because no other place was known.
     #[prost(bool, tag = "7")]
     pub names_previous_backend: bool,
+    /// The worker ends remote runs of runs that are to end (`Lease.ends_remote_run`); it gets no such lease otherwise.
+    #[prost(bool, tag = "8")]
+    pub ends_remote_runs: bool,
 }
 /// Grants a lease.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -85,6 +88,10 @@ pub struct Lease {
     /// The span of this lease, as a traceparent of W3C Trace Context; empty from earlier schedulers, and without tracing.
     #[prost(string, tag = "16")]
     pub traceparent: ::prost::alloc::string::String,
+    /// The run was cancelled or withdrawn, and ends once its remote run has ended: the worker discards, cancels or waits
+    /// for the remote run, and begins nothing. The lease is not an attempt.
+    #[prost(bool, tag = "17")]
+    pub ends_remote_run: bool,
 }
 /// Proof of a lease. A worker sends this message as the metadata "cts-lease-bin" of each call for the run: renewals,
 /// results, logs, and requests for its input and its bundle.

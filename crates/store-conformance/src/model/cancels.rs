@@ -30,6 +30,7 @@ impl Model {
             status: run.status,
             suspended: false,
             ordered: run.ordered.map(|at| now.saturating_sub(at)),
+            open_remote: false,
         };
         match decide_cancel(context, force) {
             CancelDecision::Refuse(refusal) => ModelCancelled::Refused(refusal),
@@ -38,6 +39,7 @@ impl Model {
                 run.by_force |= order == CancelOrder::Force;
                 ModelCancelled::Done(RunStatus::Running, None)
             }
+            CancelDecision::EndRemote => unreachable!("the walk has no remote runs"),
             CancelDecision::Withdraw => {
                 run.status = RunStatus::Cancelled;
                 keep_error(&mut run.errors, WITHDRAWN);

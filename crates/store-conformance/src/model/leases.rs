@@ -116,6 +116,7 @@ impl Model {
             state: StateRecord::default(),
             delivery,
             trace: None,
+            ends_remote_run: false,
         })
     }
 

@@ -142,6 +142,7 @@ pub fn claim() -> Claim {
         only_requested: false,
         checks_settings: false,
         names_previous_backend: false,
+        ends_remote_runs: false,
         time_to_live: LEASE,
     }
 }

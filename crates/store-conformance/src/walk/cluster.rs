@@ -86,6 +86,7 @@ impl<F: Fixture> Walk<F> {
             only_requested: self.dice.one_in(5),
             checks_settings: false,
             names_previous_backend: false,
+            ends_remote_runs: false,
             time_to_live: LEASE,
         }
     }

@@ -307,6 +307,7 @@ impl Database {
             state: StateRecord::default(),
             delivery: None,
             trace: None,
+            ends_remote_run: false,
         };
         if self.rules == Rules::RunEpochUnchecked
             && let Some(run) = self.model.runs.get(&word.run)

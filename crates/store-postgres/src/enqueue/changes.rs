@@ -178,7 +178,8 @@ impl<'a> Changes<'a> {
                 UPDATE runs r
                 SET input_hash = n.input, settings = n.settings, trace = n.trace, cause = n.cause,
                     no_retry = FALSE, attempts = 0,
-                    due_at = least(r.due_at, $3), updated_at = $3
+                    due_at = least(r.due_at, $3), updated_at = $3,
+                    cancel_requested_at = NULL, cancel_force = FALSE, withdrawn = FALSE
                 FROM n WHERE r.id = n.id AND r.status IS NOT DISTINCT FROM 'queued'",
             )
             .bind(self.replaced_tasks)

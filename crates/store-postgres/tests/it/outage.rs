@@ -35,6 +35,7 @@ pub(crate) fn claim(worker: &str) -> Claim {
         only_requested: false,
         checks_settings: false,
         names_previous_backend: false,
+        ends_remote_runs: false,
         time_to_live: Duration::from_mins(2),
     }
 }

@@ -188,6 +188,7 @@ impl Calls {
                 request: format!("request {}", self.number),
                 checks_settings: true,
                 names_previous_backend: false,
+                ends_remote_runs: false,
                 ..claim()
             };
             let lease = store.acquire(&claim).await.unwrap();

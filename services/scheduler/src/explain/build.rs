@@ -5,12 +5,15 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_core::runs::{Occasion, RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
-use cts_core::{Blocked, Clock, TaskName, TaskPhase, excerpt, losses_text, unschedulable_reason};
+use cts_core::{
+    Blocked, Clock, Requirement, TaskName, TaskPhase, UnschedulableReason, excerpt, losses_text,
+    unschedulable_reason,
+};
 use cts_proto::run::v1::Run;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
-use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask, WorkerState};
+use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask};
 
 use super::cause::cause;
 use super::current::{self, hosts};
@@ -33,9 +36,8 @@ struct Facts {
     written: Option<Written>,
     current: Option<RunRecord>,
     last: Option<RunRecord>,
-    workers: Vec<WorkerState>,
-    /// The settings in force that its workers must have.
-    settings: Option<u64>,
+    /// Why no worker can take its current run now.
+    no_worker: Option<UnschedulableReason>,
     held: Option<Blocked>,
     /// What no apply was leased for yet.
     owes_run: Option<Occasion>,
@@ -103,9 +105,18 @@ pub(crate) async fn explain(
     let in_force = in_force.map(|known| known.number);
     let stuck = stuck_destructions(store).await?.remove(name);
     let workers = store.workers(FORGOTTEN_AFTER).await?;
-    let candidates = workers.iter().map(|worker| worker.candidate(in_force));
-    let no_worker = unschedulable_reason(candidates, &task.spec.requirement);
-    let no_worker = no_worker.map(|reason| reason.to_string());
+    let unheld = current.as_ref().filter(|run| run.awaits_ending());
+    let no_worker = match unheld {
+        Some(_) => {
+            let candidates = workers.iter().map(|worker| worker.candidate(None));
+            unschedulable_reason(candidates, &Requirement::of_remote_driver())
+        }
+        None => {
+            let candidates = workers.iter().map(|worker| worker.candidate(in_force));
+            unschedulable_reason(candidates, &task.spec.requirement)
+        }
+    };
+    let no_worker_text = no_worker.as_ref().map(ToString::to_string);
     // Read after the store: a run that was due when it was read must not seem to wait.
     let now = clock.now();
     let shown = state.as_ref().map(|state| {
@@ -115,12 +126,11 @@ pub(crate) async fn explain(
             stuck: stuck.as_deref(),
             run: current.as_ref(),
             known: written.as_ref().map(|written| &written.known),
-            no_worker: no_worker.as_deref(),
+            no_worker: no_worker_text.as_deref(),
         };
         facts.current(&hosts(&workers), now)
     });
     let facts = Facts {
-        settings: in_force,
         causes,
         state: shown,
         group_holder,
@@ -132,7 +142,7 @@ pub(crate) async fn explain(
         written,
         current,
         last,
-        workers,
+        no_worker,
         led: members.iter().any(|member| member.leader),
         task,
         now,
@@ -270,6 +280,9 @@ impl Facts {
                 text = format!("{text}; it keeps the concurrency group {group:?} meanwhile");
             }
             add(ObstacleKind::Running, text, None);
+            if run.awaits_ending() {
+                self.worker_obstacle(&mut add);
+            }
         }
         if let Some(hold) = &self.held {
             let losses = losses_text(&hold.losses).unwrap_or_default();
@@ -365,9 +378,11 @@ impl Facts {
             add(ObstacleKind::GroupBusy, taken_group(group, holder), None);
             return;
         }
-        let workers = self.workers.iter();
-        let workers = workers.map(|worker| worker.candidate(self.settings));
-        if let Some(reason) = unschedulable_reason(workers, &self.task.spec.requirement) {
+        self.worker_obstacle(add);
+    }
+
+    fn worker_obstacle(&self, add: &mut impl FnMut(ObstacleKind, String, Option<DateTime<Utc>>)) {
+        if let Some(reason) = &self.no_worker {
             let kind = if reason.ends_by_itself() {
                 ObstacleKind::NoFreeSlot
             } else {

@@ -257,8 +257,14 @@ impl Facts<'_> {
     }
 
     fn waited_for(&self) -> String {
-        if let Some(reason) = self.run.and_then(|run| run.waiting_for.as_deref()) {
-            return reason.to_owned();
+        if let Some(run) = self.run
+            && let Some(reason) = &run.waiting_for
+        {
+            let no_worker = self.no_worker.filter(|_| run.awaits_ending());
+            return match no_worker {
+                Some(no_worker) => format!("{reason}; {no_worker}"),
+                None => reason.clone(),
+            };
         }
         let unread: Vec<&str> = self.unread_views().collect();
         if unread.is_empty() {

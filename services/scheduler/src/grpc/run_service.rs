@@ -85,6 +85,7 @@ impl RunEndpoint {
             }
             Some(record) => {
                 let stopping = match record.status {
+                    RunStatus::Running if record.awaits_ending() => self.ending(&record).await?,
                     RunStatus::Running => self.stopping(run).await?,
                     _ => None,
                 };
@@ -131,6 +132,7 @@ impl RunService for RunEndpoint {
             request: request.request_id,
             checks_settings: request.reports_settings,
             names_previous_backend: request.names_previous_backend,
+            ends_remote_runs: request.ends_remote_runs,
             capabilities: convert::capabilities_from_wire(request.capabilities),
             time_to_live: self.lease,
         };
@@ -162,6 +164,7 @@ impl RunService for RunEndpoint {
                 granted.at.duration_since(received),
             )),
             state: Some(convert::known_state_to_wire(&granted.lease.state)),
+            ends_remote_run: granted.lease.ends_remote_run,
         });
         Ok(Response::new(proto::AcquireRunResponse { lease }))
     }

@@ -49,6 +49,7 @@ async fn waiting_calls(setup: &Setup, store: &FaultyStore) -> JoinSet<usize> {
                 capabilities: Some(worker::Capabilities::default()),
                 reports_settings: false,
                 names_previous_backend: false,
+                ends_remote_runs: false,
             };
             let mut runs = setup.runs.clone();
             calls.spawn(async move {

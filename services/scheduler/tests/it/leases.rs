@@ -170,6 +170,7 @@ async fn senseless_requests_are_refused() {
         request_id: String::new(),
         reports_settings: false,
         names_previous_backend: false,
+        ends_remote_runs: false,
     };
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),

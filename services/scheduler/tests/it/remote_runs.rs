@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use cts_core::REMOTE_DRIVER;
+use cts_core::{Capabilities, Engine, REMOTE_DRIVER};
 use cts_proto::run::v1 as run;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_proto::task::v1 as task_proto;
 use cts_proto::worker::v1 as worker;
+use cts_rpc::convert;
 use tonic::{Code, Status};
 
 use crate::setup::{Setup, WORKER, instance, task};
@@ -186,4 +187,87 @@ async fn workers_with_the_remote_driver_share_the_requests() {
     );
     assert!(busy > idle && busy + idle <= 1200, "{busy} and {idle}");
     assert_eq!(budget(&setup, "local", "terraform").await, 0);
+}
+
+/// Asks for a run as a worker with both drivers, at once or for long.
+async fn acquire(setup: &Setup, ends_remote_runs: bool, waits: bool) -> Option<run::Lease> {
+    let engines = ["terraform", REMOTE_DRIVER].map(|driver| Engine {
+        driver: driver.to_owned(),
+        version: "1.9.8".to_owned(),
+    });
+    let capabilities = Capabilities {
+        engines: engines.to_vec(),
+        bundles: true,
+    };
+    let wait = if waits { LONG } else { Duration::ZERO };
+    let request = run::AcquireRunRequest {
+        worker_id: WORKER.into(),
+        wait: Some(convert::duration_to_wire(wait)),
+        capabilities: Some(convert::capabilities_to_wire(&capabilities)),
+        kinds: convert::known_kinds(),
+        request_id: "2".into(),
+        ends_remote_runs,
+        ..run::AcquireRunRequest::default()
+    };
+    let answer = setup.runs.clone().acquire_run(request).await.unwrap();
+    answer.into_inner().lease
+}
+
+#[tokio::test]
+async fn a_worker_that_announces_it_ends_the_remote_run_of_a_cancelled_queued_run() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    let first = setup.acquired().await;
+    let remote = run::RemoteRun {
+        waiting_for: String::new(),
+        ..remote_run("planning")
+    };
+    record(&setup, &first, Some(remote.clone())).await.unwrap();
+    let interrupted = || Outcome::Interrupted(run::Interrupted {});
+    setup.complete(&first, interrupted()).await.unwrap();
+    let cancel = async || {
+        let request = run::CancelRunRequest {
+            run_id: first.run_id.clone(),
+            force: false,
+        };
+        let answer = setup.runs.clone().cancel_run(request).await.unwrap();
+        answer.into_inner().run.unwrap()
+    };
+    let cancelled = cancel().await;
+    assert_eq!(cancelled.status(), run::RunStatus::Running);
+    let said = format!("the remote run {URL} is being ended");
+    let waits = &cancelled.waiting_for;
+    assert!(
+        waits.contains(&said) && waits.contains("no worker"),
+        "{waits}"
+    );
+    let obstacles = obstacles(&setup).await;
+    assert!(
+        obstacles.contains(&said) && obstacles.contains("no worker"),
+        "{obstacles}"
+    );
+
+    assert_eq!(
+        acquire(&setup, false, false).await,
+        None,
+        "an earlier worker"
+    );
+    let lease = acquire(&setup, true, false).await.expect("a run is to end");
+    assert!(lease.ends_remote_run);
+    assert_eq!((&lease.run_id, lease.attempt), (&first.run_id, 1));
+    // Its worker leaves; one that waits is woken.
+    let (next, again) = tokio::join!(acquire(&setup, true, true), async {
+        setup.complete(&lease, interrupted()).await.unwrap()
+    });
+    assert_eq!(again, run::RunStatus::Running);
+    let next = next.expect("it is woken");
+    assert_eq!(next.run_id, first.run_id);
+    let ended = run::RemoteRun {
+        ended: true,
+        status: "canceled".into(),
+        ..remote
+    };
+    record(&setup, &next, Some(ended)).await.unwrap();
+    let end = setup.complete(&next, interrupted()).await.unwrap();
+    assert_eq!(end, run::RunStatus::Failed);
 }

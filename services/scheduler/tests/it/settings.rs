@@ -84,6 +84,7 @@ async fn acquire(setup: &Setup, id: &str, wait: Duration) -> Option<run::Lease> 
         capabilities: Some(convert::capabilities_to_wire(&engine())),
         reports_settings: true,
         names_previous_backend: false,
+        ends_remote_runs: false,
     };
     let answer = setup.runs.clone().acquire_run(request).await;
     answer.unwrap().into_inner().lease
@@ -169,6 +170,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         only_requested: false,
         checks_settings: false,
         names_previous_backend: false,
+        ends_remote_runs: false,
         time_to_live: LONG,
     };
     let lease = store.acquire(&claim).await.unwrap().unwrap();

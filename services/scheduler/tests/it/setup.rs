@@ -203,6 +203,7 @@ impl Setup {
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
             reports_settings: false,
             names_previous_backend: false,
+            ends_remote_runs: false,
         };
         self.runs
             .clone()

@@ -80,6 +80,7 @@ impl Scheduler {
             request_id,
             reports_settings: true,
             names_previous_backend: self.names_previous_backend,
+            ends_remote_runs: true,
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;

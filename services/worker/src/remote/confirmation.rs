@@ -1,10 +1,9 @@
 //! The wait for a person who confirms a remote run, or decides about a policy.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use async_trait::async_trait;
 use cts_core::{Chain, RemoteRun};
 use cts_hcp_terraform::{Approval, RunPhase};
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::earlier::end;
@@ -21,8 +20,18 @@ pub(super) struct Confirmation<'r> {
     remote: RemoteRun,
     id: String,
     approval: Approval,
-    is_given_up: AtomicBool,
-    goes_on: AtomicBool,
+    course: Mutex<Course>,
+}
+
+/// What becomes of a remote run whose confirmation is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    /// It waits, or a person has decided.
+    Open,
+    /// cts discards it; it has ended on the server already, or the server has not got to that.
+    GivenUp { ended: bool },
+    /// It could not be given up, because a person had confirmed it: it is to be followed.
+    GoesOn,
 }
 
 impl<'r> Confirmation<'r> {
@@ -36,19 +45,13 @@ impl<'r> Confirmation<'r> {
             remote: remote.clone(),
             id: remote.id.clone().unwrap_or_default(),
             approval,
-            is_given_up: AtomicBool::new(false),
-            goes_on: AtomicBool::new(false),
+            course: Mutex::new(Course::Open),
         }
     }
 
-    /// Whether the remote run could not be given up, because a person had confirmed it: it is to be followed.
-    pub(super) fn goes_on(&self) -> bool {
-        self.goes_on.load(Ordering::Relaxed)
-    }
-
-    /// Whether cts discards the remote run.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.is_given_up.load(Ordering::Relaxed)
+    /// The course of the remote run, once the wait has ended.
+    pub(super) fn course(&self) -> Course {
+        *self.course.lock()
     }
 }
 
@@ -104,23 +107,24 @@ impl PendingApproval for Confirmation<'_> {
             let server = self.attempt.server().await?;
             let run = server.run(&self.id).await?;
             self.attempt.note_given_up(&mut self.remote.clone()).await?;
-            self.is_given_up.store(true, Ordering::Relaxed);
+            *self.course.lock() = Course::GivenUp { ended: false };
             end(&server, &run).await?;
             Ok::<_, super::RemoteError>(server.run(&self.id).await?.phase())
         };
         match discarded.await {
             Ok(RunPhase::MovingOn | RunPhase::Applying) => {
-                self.is_given_up.store(false, Ordering::Relaxed);
-                self.goes_on.store(true, Ordering::Relaxed);
+                *self.course.lock() = Course::GoesOn;
                 tracing::info!(
                     remote_run = self.id,
                     "the remote run was confirmed before it could be discarded"
                 );
             }
-            Ok(_ended) => {
+            Ok(phase) => {
+                let ended = matches!(phase, RunPhase::Ended(_));
+                *self.course.lock() = Course::GivenUp { ended };
                 tracing::info!(remote_run = self.id, "the remote run was discarded");
             }
-            // The next run of the task ends it.
+            // The next lease of the run, or the next run of the task, ends it.
             Err(error) => {
                 tracing::warn!(remote_run = self.id, error = %Chain(&error), "the remote run cannot be discarded for now");
             }

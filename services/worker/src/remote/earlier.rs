@@ -66,7 +66,9 @@ impl RemoteAttempt<'_> {
                 Err(error) => return Err(error.into()),
             };
             if matches!(run.phase(), RunPhase::Ended(_)) {
-                return Ok(());
+                shown.ended = true;
+                shown.waiting_for = None;
+                return self.note(&mut shown, &run).await;
             }
             if looks == 0 {
                 tracing::info!(

@@ -9,7 +9,7 @@ use cts_hcp_terraform::{ApiError, Approval, Run, RunEnd, RunPhase, Server};
 use cts_terraform::Step;
 use tokio::time::{Instant, sleep};
 
-use super::confirmation::Confirmation;
+use super::confirmation::{Confirmation, Course};
 use super::error::{RemoteError, text};
 use super::logs::StageLog;
 use super::progress::{Polled, pause, waiting_for};
@@ -35,7 +35,7 @@ struct Logs {
 }
 
 /// Why following stops before the end.
-enum Interruption {
+pub(super) enum Interruption {
     /// Another worker follows, or this one later.
     Leave,
     Cancel(CancelOrder),
@@ -88,9 +88,9 @@ impl RemoteAttempt<'_> {
                         {
                             let confirmation = Confirmation::new(self, remote, approval);
                             let waited = Box::pin(self.run.wait(&self.order, &confirmation)).await;
-                            let is_given_up = confirmation.is_given_up();
-                            Box::pin(self.end_wait(remote, is_given_up)).await;
-                            if !confirmation.goes_on() {
+                            let course = confirmation.course();
+                            Box::pin(self.end_wait(remote, course)).await;
+                            if course != Course::GoesOn {
                                 waited?;
                             }
                             looks = 0;
@@ -171,7 +171,12 @@ impl RemoteAttempt<'_> {
 
     /// Carries an order to stop out, as far as the remote run allows it. Called after each look, because a force may
     /// be allowed only some time after a gentle stop.
-    async fn obey(&self, remote: &mut RemoteRun, run: &Run, ordered: Option<CancelOrder>) {
+    pub(super) async fn obey(
+        &self,
+        remote: &mut RemoteRun,
+        run: &Run,
+        ordered: Option<CancelOrder>,
+    ) {
         const COMMENT: &str = "cts: the run was cancelled";
         let Some(order) = ordered else { return };
         let Ok(server) = self.server().await else {
@@ -209,7 +214,7 @@ impl RemoteAttempt<'_> {
         Ok(())
     }
 
-    async fn interruption(&self, ordered: Option<CancelOrder>) -> Interruption {
+    pub(super) async fn interruption(&self, ordered: Option<CancelOrder>) -> Interruption {
         tokio::select! {
             biased;
             () = self.order.must_end() => Interruption::Leave,
@@ -219,7 +224,7 @@ impl RemoteAttempt<'_> {
     }
 
     /// Records why the remote run does not go on. The record is for people: without it the run goes on, too.
-    async fn note_wait(&self, remote: &mut RemoteRun, reason: Option<String>) {
+    pub(super) async fn note_wait(&self, remote: &mut RemoteRun, reason: Option<String>) {
         if remote.waiting_for == reason {
             return;
         }
@@ -229,9 +234,12 @@ impl RemoteAttempt<'_> {
         }
     }
 
-    async fn end_wait(&self, remote: &mut RemoteRun, is_given_up: bool) {
+    async fn end_wait(&self, remote: &mut RemoteRun, course: Course) {
         remote.waiting_for = None;
-        remote.given_up |= is_given_up;
+        if let Course::GivenUp { ended } = course {
+            remote.given_up = true;
+            remote.ended = ended;
+        }
         if let Err(error) = self.record(remote).await {
             tracing::debug!(task_name = self.run.lease.task_name, error = %Chain(&error), "the end of the wait is not recorded");
         }

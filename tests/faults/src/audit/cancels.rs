@@ -48,7 +48,8 @@ fn is_suspended(write: &RunWrite) -> bool {
     write.kind == "destroy" && write.new.status == "queued" && write.due > NEVER
 }
 
-/// Runs with an order to stop that went back to the queue, or were leased again.
+/// Runs with an order to stop that went back to the queue, or were leased again. A lease that only ends a remote run
+/// is none of these: its run was running before, without a holder.
 fn begun_again(audit: &Audit) -> Vec<Violation> {
     let mut ordered: BTreeSet<&str> = BTreeSet::new();
     let mut violations = Vec::new();
@@ -59,6 +60,7 @@ fn begun_again(audit: &Audit) -> Vec<Violation> {
             && !is_suspended(write);
         let leased = was(write, "queued")
             && write.new.status == "running"
+            && !write.new.awaits_ending()
             && write.kind != "destroy"
             && ordered.contains(&*write.run);
         if back || leased {
@@ -80,8 +82,10 @@ fn unfulfilled(audit: &Audit, confirmed: &Confirmed) -> Option<Violation> {
     if last.kind == "destroy" {
         return None;
     }
-    let leased =
-        of_run().find(|one| one.at > answered && was(one, "queued") && one.new.status == "running");
+    let leased = of_run().find(|one| {
+        let began = was(one, "queued") && one.new.status == "running";
+        one.at > answered && began && !one.new.awaits_ending()
+    });
     let right: &[&str] = if confirmed.withdrawn {
         &["cancelled"]
     } else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::record::{Audit, LeaderWrite, RunWrite};
+use super::record::{Audit, LeaderWrite, RunState, RunWrite};
 use crate::clock::DAY;
 use crate::sightings::Sighting;
 use crate::violation::{Rule, Violation};
@@ -41,7 +41,7 @@ pub fn runs(audit: &Audit, sightings: &[Sighting], workers_work: bool) -> Vec<Vi
                 ));
             }
             // Plans and checks change nothing, and a task is checked before it is enabled.
-            if write.kind == "apply" && !was_enabled(audit, write) {
+            if write.kind == "apply" && !write.new.awaits_ending() && !was_enabled(audit, write) {
                 violations.push(Violation::new(
                     Rule::NothingLost,
                     &write.task,
@@ -81,16 +81,20 @@ fn broken_write(write: &RunWrite) -> Option<Violation> {
         return None;
     };
     let new = &write.new;
-    let grant = old.status == "queued" && new.status == "running";
+    // A run whose remote run is to be ended has no holder until a worker does that, also after one that did not.
+    let grant = new.status == "running"
+        && !new.awaits_ending()
+        && (old.status == "queued" || old.awaits_ending());
     if FINISHED.contains(&&*old.status) && old.status != new.status {
         return stale("a finished run changes");
     }
+    let waits = |state: &RunState| state.status == "queued" || state.awaits_ending();
     let beyond_the_forgotten =
-        old.status == "queued" && new.status == "queued" && new.epoch == old.epoch + EPOCH_STEP;
+        waits(old) && old.status == new.status && new.epoch == old.epoch + EPOCH_STEP;
     if new.epoch != old.epoch + i64::from(grant) && !beyond_the_forgotten {
         return stale("the epoch changes without a grant, or not with it");
     }
-    if old.status == "running" && new.status == "running" {
+    if old.status == "running" && new.status == "running" && !grant && !new.awaits_ending() {
         if old.holder != new.holder {
             return stale("the holder changes without a grant");
         }

@@ -46,6 +46,13 @@ pub struct RunState {
     pub expires: Option<i64>,
 }
 
+impl RunState {
+    /// Whether the run ends once its remote run has ended, and no worker does that yet.
+    pub fn awaits_ending(&self) -> bool {
+        self.status == "running" && self.holder.as_deref() == Some("")
+    }
+}
+
 /// A write to the row of the leadership.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaderWrite {

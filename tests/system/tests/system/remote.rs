@@ -3,6 +3,7 @@
 
 mod confirmations;
 mod decisions;
+mod endings;
 mod first_runs;
 mod inputs;
 mod inspections;

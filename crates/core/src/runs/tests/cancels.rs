@@ -14,6 +14,7 @@ fn asked(status: RunStatus, ordered: Option<u64>, force: bool) -> CancelDecision
         status,
         suspended: false,
         ordered: ordered.map(seconds),
+        open_remote: false,
     };
     decide_cancel(context, force)
 }
@@ -56,11 +57,19 @@ fn the_first_order_is_gentle_and_only_force_makes_it_harder() {
         status: Queued,
         suspended: true,
         ordered: None,
+        open_remote: false,
     };
     assert_eq!(
         decide_cancel(suspended, true),
         Refuse(CancelRefusal::Suspended)
     );
+    let open_remote = CancelContext {
+        suspended: false,
+        open_remote: true,
+        ..suspended
+    };
+    assert_eq!(decide_cancel(open_remote, false), CancelDecision::EndRemote);
+    assert_eq!(decide_cancel(open_remote, true), Withdraw);
 }
 
 #[test]

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use cts_core::RunId;
 use cts_core::runs::RunStatus;
+use cts_core::{Requirement, RunId, unschedulable_reason};
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
-use cts_store::{CancelError, CancelState, Store, StoreError};
+use cts_store::{CancelError, CancelState, RunRecord, Store, StoreError};
 use tokio::time::{Instant, sleep_until};
 use tonic::{Request, Status};
 
 use super::{LONGEST_WAIT, RunEndpoint};
 use crate::grpc::lease_proofs::Held;
 use crate::grpc::status::{OrStatus as _, store_failure};
+use crate::liveness::FORGOTTEN_AFTER;
 
 /// Longest time between two looks at the store, for orders that no hint announces.
 const POLL: Duration = Duration::from_secs(5);
@@ -74,6 +75,15 @@ impl RunEndpoint {
             (RunStatus::Running, Some(worker)) => {
                 tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, worker = %worker, force, "the run is cancelled, its worker stops it");
             }
+            (RunStatus::Running, None) => {
+                tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, force, "the run is cancelled, and ends once its remote run has ended");
+                self.notifier
+                    .run_changed(run, task, kind, RunStatus::Running);
+                self.notifier.queue_changed();
+            }
+            (RunStatus::Queued, _) if !cancelled.suspends => {
+                tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, "the run is cancelled, and its remote run is ended after another run of its task");
+            }
             (RunStatus::Queued, _) => {
                 tracing::warn!(target: "ctrl", task_name = %task, run.id = %run, "the destruction of a task is suspended");
             }
@@ -87,6 +97,16 @@ impl RunEndpoint {
         let found = self.found(run).await.or_status()?;
         let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
         Ok(proto::CancelRunResponse { run: Some(run) })
+    }
+
+    /// What the end of a run waits for whose remote run is to be ended, for people.
+    pub(super) async fn ending(&self, run: &RunRecord) -> Result<Option<String>, StoreError> {
+        let workers = self.store.workers(FORGOTTEN_AFTER).await?;
+        let candidates = workers.iter().map(|worker| worker.candidate(None));
+        let reason = unschedulable_reason(candidates, &Requirement::of_remote_driver());
+        let waits = run.waiting_for.iter().cloned();
+        let texts = waits.chain(reason.map(|reason| reason.to_string()));
+        Ok(Some(texts.collect::<Vec<_>>().join("; ")))
     }
 
     /// The reason why a cancelled run is still running, for people.

@@ -1,7 +1,7 @@
 //! Ends of attempts.
 
 use cts_core::RunId;
-use cts_core::runs::AttemptOutcome;
+use cts_core::runs::{AttemptOutcome, RunStatus};
 use cts_proto::run::v1 as proto;
 use cts_proto::run::v1::complete_run_request::Outcome;
 use cts_rpc::convert;
@@ -61,7 +61,8 @@ impl RunEndpoint {
         if completed.tasks_changed {
             self.notifier.tasks_changed();
         }
-        if completed.next_due.is_some() {
+        // A run that is running after its attempt waits for a worker that ends its remote run.
+        if completed.next_due.is_some() || completed.status == RunStatus::Running {
             self.notifier.queue_changed();
         }
         let keep_trace = match &record {

@@ -176,3 +176,29 @@ fn a_newer_input_that_was_cancelled_before_the_running_one_stays_withheld() {
     };
     assert_eq!(cancels(&audit, &[of_newer], false).len(), 1);
 }
+
+#[test]
+fn a_cancelled_run_may_be_leased_to_end_its_remote_run() {
+    let holder = |write: RunWrite, from: &str, to: &str| RunWrite {
+        old: write.old.map(|old| RunState {
+            holder: Some(from.to_owned()),
+            ..old
+        }),
+        new: RunState {
+            holder: Some(to.to_owned()),
+            ..write.new
+        },
+        ..write
+    };
+    let runs = vec![
+        write(0, "r", "i", "", "queued"),
+        holder(ordered(write(2, "r", "i", "queued", "running")), "", ""),
+        holder(ordered(write(3, "r", "i", "running", "running")), "", "w"),
+        ordered(write(4, "r", "i", "running", "failed")),
+    ];
+    let audit = Audit {
+        runs,
+        ..Audit::default()
+    };
+    assert_eq!(cancels(&audit, &[confirmed(false)], false), []);
+}

@@ -356,3 +356,30 @@ fn two_events_of_one_run_are_found() {
     assert_eq!(lone_events(&[event("r", "1"), event("s", "2")]), []);
     assert_eq!(lone_events(&[event("r", "1"), event("r", "2")]).len(), 1);
 }
+
+#[test]
+fn a_run_whose_remote_run_is_to_be_ended_is_granted_without_the_queue() {
+    let waits = |epoch| state("running", epoch, Some(""), Some(0));
+    let ended = state("failed", 3, None, None);
+    let audit = Audit {
+        runs: vec![
+            write(0, "r", None, queued(1)),
+            write(SECOND, "r", Some(queued(1)), waits(1)),
+            write(2 * SECOND, "r", Some(waits(1)), leased(2, "a", 9 * SECOND)),
+            // Its worker is lost.
+            write(9 * SECOND, "r", Some(leased(2, "a", 9 * SECOND)), waits(2)),
+            write(
+                10 * SECOND,
+                "r",
+                Some(waits(2)),
+                leased(3, "b", 20 * SECOND),
+            ),
+            write(11 * SECOND, "r", Some(leased(3, "b", 20 * SECOND)), ended),
+        ],
+        ..Audit::default()
+    };
+    assert_eq!(runs(&audit, &[], true), []);
+    let mut stolen = audit;
+    stolen.runs[4].old = Some(leased(2, "a", 9 * SECOND));
+    assert_eq!(runs(&stolen, &[], true).len(), 1);
+}

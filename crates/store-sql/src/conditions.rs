@@ -1,0 +1,60 @@
+//! Conditions about a run `r` and its task `t` that several statements have, also those of the databases' own. Macros,
+//! so that a statement stays one text that never changes.
+
+/// Condition that another task has the concurrency group of the task, or a remote run of that task keeps it. Two remote
+/// runs of a group do not wait for each other.
+#[macro_export]
+macro_rules! group_is_taken {
+    () => {
+        "EXISTS (
+            SELECT 1 FROM taken_groups g
+            WHERE g.name = t.concurrency_group AND g.task_name <> r.task_name
+              AND (g.leased OR r.remote_group IS NULL))"
+    };
+}
+
+/// Condition that the Terraform state of the task was refused, and nothing decides about it yet.
+#[macro_export]
+macro_rules! state_is_refused {
+    () => {
+        "(t.state_refused IS NOT NULL AND t.state_conflict IS NOT NULL
+            AND t.state_keep IS NULL AND t.state_from IS NULL)"
+    };
+}
+
+/// Condition that the run waits for a decision about the Terraform state of the task. Workers that name a previous
+/// backend may take it all the same (`acquire`).
+#[macro_export]
+macro_rules! waits_for_decision {
+    () => {
+        concat!(
+            "(",
+            $crate::state_is_refused!(),
+            "
+            AND coalesce(r.destroys, r.kind) = 'apply'
+            AND coalesce(t.state_refused_settings, r.settings) IS NOT DISTINCT FROM r.settings)"
+        )
+    };
+}
+
+/// Condition that a remote run may still change something that no other run than `r` follows.
+///
+/// It is the one of the run, or the newest one of the task, as long as the task runs on a server. As
+/// `cts_core::RemoteRun::is_open`; the records are JSON as this program writes it.
+#[macro_export]
+macro_rules! has_open_remote {
+    () => {
+        "coalesce(coalesce(r.destroys, r.kind) = 'apply'
+            AND (r.remote_run LIKE '%\"ended\":false%' AND r.remote_run NOT LIKE '%\"abandoned\":true%'
+              OR t.requires_driver = 'terraform-cloud'
+                AND t.remote_run LIKE '%\"ended\":false%' AND t.remote_run NOT LIKE '%\"abandoned\":true%')
+            AND NOT EXISTS (
+              SELECT 1 FROM runs o
+              WHERE o.task_name = r.task_name AND o.status = 'running' AND o.id <> r.id
+                AND coalesce(o.destroys, o.kind) = 'apply'), FALSE)"
+    };
+}
+
+pub(crate) const HAS_OPEN_REMOTE: &str = has_open_remote!();
+pub(crate) const GROUP_IS_TAKEN: &str = group_is_taken!();
+pub(crate) const WAITS_FOR_DECISION: &str = waits_for_decision!();

@@ -1,0 +1,114 @@
+//! The writes that the end of an attempt needs, and its answer.
+
+use std::time::Duration;
+
+use cts_core::runs::{AttemptRecord, Plan, RunKind, RunStatus, failure_text};
+use cts_core::{CheckOutcome, Digest, Event, TaskAfterRun, TaskName};
+
+use crate::model::{Completed, Completion, FailedAttempts};
+
+/// Changes that the end of an attempt makes to its run and its task.
+#[derive(Debug)]
+pub struct AttemptEnd<'c> {
+    /// The completion that ended the attempt.
+    pub completion: &'c Completion,
+    /// The task.
+    pub task: TaskName,
+    /// Kind of the run.
+    pub kind: RunKind,
+    /// Its input.
+    pub input: Digest,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// The attempt failed because of its worker's machine, and does not count.
+    pub given_back: bool,
+    /// Errors of the run's attempts, oldest first.
+    pub errors: Vec<String>,
+    /// Records of the run's attempts, oldest first; the newest one is of this attempt.
+    pub records: Vec<AttemptRecord>,
+    /// Its status from now on.
+    pub status: RunStatus,
+    /// Further writes to the run and to its task.
+    pub writes: AttemptWrites<'c>,
+    /// Change of the task.
+    pub task_after: TaskAfterRun,
+}
+
+/// Writes at the end of an attempt.
+#[derive(Debug)]
+pub enum AttemptWrites<'c> {
+    /// The input is applied and tried, and has not failed.
+    Succeed(Event),
+    /// The run has failed.
+    GiveUp {
+        /// Its event.
+        event: Event,
+        /// The input has had its ordinary attempts.
+        tried: bool,
+        /// The input was cancelled, and waits for a newer one or for a requested run.
+        withheld: bool,
+        /// A new run tries the input again after this time, and the failure counts.
+        retry_after: Option<Duration>,
+    },
+    /// The run goes back to the queue.
+    PutBack {
+        /// The attempts that count.
+        attempts: u32,
+        /// Time until it is due.
+        wait: Duration,
+        /// Another worker is preferred, if one fits.
+        elsewhere: bool,
+    },
+    /// The run goes back to the queue and is not due before its task is deleted once more, which shows that
+    /// its destruction is suspended. Once it is due again, it starts with all its attempts.
+    Suspend,
+    /// The run becomes an ending, which may be leased after this time.
+    EndRemote {
+        /// Time until it is due.
+        wait: Duration,
+    },
+    /// The run ends, and only that.
+    Close {
+        /// The plan, if the run made one.
+        plan: Option<&'c Plan>,
+    },
+}
+
+impl AttemptEnd<'_> {
+    /// The outcome to note with the task, if this was a check that has ended and was not cancelled.
+    pub fn check_outcome(&self) -> Option<CheckOutcome> {
+        match (self.kind, self.status) {
+            (RunKind::Check, RunStatus::Succeeded) => Some(CheckOutcome::Passed),
+            (RunKind::Check, RunStatus::Failed) => {
+                let error = self.errors.last().cloned();
+                Some(CheckOutcome::Failed(error.unwrap_or_default()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer; `next_due` is the time until the task's next queued run is due, and `looked` whether the
+    /// shrink limit has decided otherwise.
+    pub fn answer(self, next_due: Option<Duration>, looked: bool) -> Completed {
+        Completed {
+            task: self.task,
+            kind: self.kind,
+            status: self.status,
+            event: match self.writes {
+                AttemptWrites::Succeed(event) | AttemptWrites::GiveUp { event, .. } => Some(event),
+                AttemptWrites::PutBack { .. }
+                | AttemptWrites::Suspend
+                | AttemptWrites::EndRemote { .. }
+                | AttemptWrites::Close { .. } => None,
+            },
+            attempt: self.attempt,
+            given_back: self.given_back,
+            failure: (self.status != RunStatus::Succeeded).then(|| FailedAttempts {
+                attempt: self.attempt,
+                error: failure_text(&self.errors, self.attempt),
+            }),
+            next_due,
+            tasks_changed: looked || self.task_after != TaskAfterRun::Stays,
+        }
+    }
+}
