@@ -31,6 +31,7 @@ pub mod destruction;
 pub mod details;
 pub mod early_failures;
 pub mod enqueue;
+pub mod facts;
 pub mod fences;
 pub mod groups;
 pub mod guards;

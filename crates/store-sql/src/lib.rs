@@ -22,6 +22,7 @@ pub mod destruction;
 mod dialect;
 pub mod events;
 pub mod export;
+pub mod facts;
 pub mod housekeeping;
 pub mod inputs;
 pub mod leadership;

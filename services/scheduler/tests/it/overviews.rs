@@ -97,7 +97,9 @@ async fn a_task_goes_through_its_states() {
         (successful.text.as_str(), successful.run_id.as_str()),
         ("", "")
     );
-    assert_eq!(overview(&setup).await.problems, []);
+    setup
+        .until(async |setup| overview(setup).await.problems.is_empty().then_some(()))
+        .await;
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;
     update.unwrap();
     reaches(&setup, CurrentStateName::Disabled).await;
@@ -119,8 +121,12 @@ async fn due_runs_that_no_worker_takes_are_a_problem_of_the_cluster() {
     assert_eq!(listed(&setup).await.text, "there is no worker");
     let lease = setup.acquired().await;
     setup.applied(&lease).await;
-    let all = overview(&setup).await;
-    assert_eq!(all.problems, []);
+    let all = setup
+        .until(async |setup| {
+            let all = overview(setup).await;
+            all.problems.is_empty().then_some(all)
+        })
+        .await;
     assert!(
         all.members
             .iter()
