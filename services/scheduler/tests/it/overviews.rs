@@ -152,3 +152,37 @@ async fn a_run_tells_what_has_changed_since_the_last_apply() {
     let explanation = answer.into_inner().explanation.unwrap();
     assert_eq!(explanation.last_run.unwrap().cause, run.cause);
 }
+
+/// The states that have changed since one of these versions.
+async fn changed(setup: &Setup, versions: &[String]) -> proto::ListCurrentStatesResponse {
+    let request = proto::ListCurrentStatesRequest {
+        versions: versions.to_vec(),
+    };
+    let parts = setup.tasks.clone().list_current_states(request).await;
+    let part = parts.unwrap().into_inner().next().await;
+    part.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn only_states_that_have_changed_are_sent_again() {
+    let setup = Setup::new(vec![task("t"), task("u")], LONG).await;
+    let first = changed(&setup, &["of.1".to_owned()]).await;
+    assert_eq!((first.after.as_str(), first.states.len()), ("", 2));
+    let update = setup.update("t", Some(false), RunMode::Unspecified).await;
+    update.unwrap();
+    let second = setup
+        .until(async |setup| {
+            let second = changed(setup, std::slice::from_ref(&first.version)).await;
+            assert_eq!(second.after, first.version);
+            let is_disabled = |state: &proto::NamedState| {
+                let now = state.state.as_ref().map(proto::CurrentState::name);
+                state.task_name == "t" && now == Some(CurrentStateName::Disabled)
+            };
+            second.states.iter().any(is_disabled).then_some(second)
+        })
+        .await;
+    let both = [second.version.clone(), first.version];
+    let third = changed(&setup, &both).await;
+    assert_eq!(third.after, second.version, "the newest that is known");
+    assert!(!third.states.iter().any(|state| state.task_name == "t"));
+}
