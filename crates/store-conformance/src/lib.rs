@@ -32,6 +32,7 @@ pub mod details;
 pub mod early_failures;
 pub mod endings;
 pub mod enqueue;
+pub mod facts;
 pub mod fences;
 pub mod groups;
 pub mod guards;

@@ -153,7 +153,14 @@ pub async fn the_newest_explanation_is_told<F: Fixture>() {
         let told = scene.store().explanation(&task(name)).await;
         assert_eq!(told.expect("it can be read").as_deref(), expected);
     }
-    let all = scene.store().explanations().await;
-    let expected = vec![note("a", "second"), note("b", "é\n☃")];
-    assert_eq!(all.expect("they can be read"), expected);
+    let all = scene.store().task_facts(&["a", "b", "c"].map(task)).await;
+    let all = all.expect("they can be read").into_iter();
+    let all: Vec<_> = all
+        .map(|facts| (facts.state.task, facts.explanation))
+        .collect();
+    let expected = [("a", "second"), ("b", "é\n☃")];
+    assert_eq!(
+        all,
+        expected.map(|(name, text)| (task(name), Some(text.to_owned())))
+    );
 }

@@ -19,6 +19,7 @@ pub use self::vocabulary::{
     bytes_of, claim, input, input_of, member, spec, stored_input, task, worker, worker_record,
 };
 use super::Fixture;
+use super::facts::KeptFacts;
 use cts_store::{
     Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, Leadership, Lease,
     Member, PendingDeletions, QueueDepth, Requeued, RunRecord, Store, TaskState, Unchanged,
@@ -33,6 +34,8 @@ pub struct Scene<F> {
     fixture: F,
     ids: AtomicU64,
     leader: Mutex<Option<LeaderEpoch>>,
+    /// Brought up to date whenever a state is read, in any behaviour.
+    kept: tokio::sync::Mutex<KeptFacts>,
 }
 
 impl<F: Fixture> Scene<F> {
@@ -56,6 +59,7 @@ impl<F: Fixture> Scene<F> {
             fixture: F::new().await,
             ids: AtomicU64::new(1),
             leader: Mutex::new(None),
+            kept: tokio::sync::Mutex::default(),
         }
     }
 
@@ -341,9 +345,20 @@ impl<F: Fixture> Scene<F> {
 
     /// The state of one task, which must exist.
     pub async fn state(&self, name: &str) -> TaskState {
+        self.follow_facts().await;
         let state = self.store().task_state(&task(name)).await;
         let state = state.expect("states can be read");
         state.expect("the task is there")
+    }
+
+    /// Compares the facts that are kept by what has changed with those of the store.
+    pub(super) async fn follow_facts(&self) {
+        self.kept.lock().await.follow(&*self.store()).await;
+    }
+
+    /// Reads all facts again, after a prune of what no change tells.
+    pub(super) async fn forget_facts(&self) {
+        self.kept.lock().await.forget();
     }
 
     pub(super) async fn queue_depth(&self) -> QueueDepth {

@@ -100,6 +100,10 @@ macro_rules! store_suite {
                 states_are_filtered_by_status,
                 events_tell_the_whole_run,
             }
+            facts {
+                only_tasks_that_have_changed_are_named,
+                open_runs_are_told_in_short,
+            }
             checks {
                 the_newest_check_of_a_task_keeps_its_outcome,
                 the_error_of_a_check_is_shown_while_the_task_is_disabled,

@@ -346,6 +346,7 @@ impl<F: Fixture> Walk<F> {
         let keep = u32::try_from(self.dice.below(8)).unwrap_or_default();
         self.trace.push(format!("prune {keep}"));
         let expected = self.model.prune(keep as usize);
+        self.scene.forget_facts().await;
         let pruned = self.scene.store().prune(Retention::of_any_age(keep)).await;
         assert_eq!(
             pruned.expect("old runs can be forgotten"),

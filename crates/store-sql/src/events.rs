@@ -36,6 +36,24 @@ pub async fn states(
     c: &mut dyn Connection,
     status: Option<TaskStatus>,
 ) -> Result<Vec<TaskState>, StoreError> {
+    let mut states = read(c, None).await?;
+    states.retain(|state| status.is_none_or(|status| state.status == status));
+    Ok(states)
+}
+
+/// The states of the visible tasks among these, by name.
+pub async fn states_of(
+    c: &mut dyn Connection,
+    names: &[TaskName],
+) -> Result<Vec<TaskState>, StoreError> {
+    read(c, Some(names)).await
+}
+
+async fn read(
+    c: &mut dyn Connection,
+    names: Option<&[TaskName]>,
+) -> Result<Vec<TaskState>, StoreError> {
+    let which = names.map_or("", |_| "AND t.name {in $2}");
     let events = c.dialect().pick(
         "events e ON e.position IN (
             SELECT position FROM events n
@@ -49,21 +67,23 @@ pub async fn states(
     let rows = sql(
         "read the states of tasks",
         format!(
-            "-- task_states: each task once per event, without events once; index events_task
+            "-- task_states, task_facts: each task once per event, without events once; index events_task
         SELECT t.name, t.enabled, t.event_config, t.held, t.owes_run, t.last_check, t.state_conflict,
                t.state_conflict_at, t.state_keep,
                e.id, e.position, e.task_name, e.run_id, e.success, e.start_time, e.end_time, e.error,
                e.config, e.summary, e.requested_by, e.cause
         FROM tasks t
         LEFT JOIN {events}
-        WHERE t.phase IN ('ready', 'deleting')
+        WHERE t.phase IN ('ready', 'deleting') {which}
         ORDER BY t.name, e.position DESC"
         ),
     );
-    let rows = rows.bind(EVENTS_KEPT).all(c, state_with_event).await?;
-    let mut states = folded(rows, tick_events::all(c, None).await?);
-    states.retain(|state| status.is_none_or(|status| state.status == status));
-    Ok(states)
+    let rows = match names {
+        Some(names) => rows.bind(EVENTS_KEPT).bind(names),
+        None => rows.bind(EVENTS_KEPT),
+    };
+    let rows = rows.all(c, state_with_event).await?;
+    Ok(folded(rows, tick_events::all(c, names).await?))
 }
 
 /// The state of one visible task.
@@ -89,7 +109,8 @@ pub async fn state(
         .bind(EVENTS_KEPT)
         .all(c, state_with_event)
         .await?;
-    Ok(folded(rows, tick_events::all(c, Some(name)).await?).pop())
+    let ticks = tick_events::all(c, Some(std::slice::from_ref(name))).await?;
+    Ok(folded(rows, ticks).pop())
 }
 
 /// A task, and one of its events of runs with its position.

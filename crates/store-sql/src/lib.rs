@@ -24,6 +24,7 @@ mod dialect;
 pub mod endings;
 pub mod events;
 pub mod export;
+pub mod facts;
 pub mod housekeeping;
 pub mod inputs;
 pub mod leadership;

@@ -3,6 +3,7 @@
 mod access;
 mod calls;
 mod configurations;
+mod facts;
 mod held_leases;
 mod housekeeping;
 mod remote_runs;

@@ -2,7 +2,6 @@
 
 use cts_core::{Digest, EventConfig, RunId, TaskAfterRun, TaskName, TaskSpec};
 use cts_store::cell::encoded;
-use cts_store::fields::Fields;
 use cts_store::{NewTask, StoreError, StoredTask, TaskVersion, decode};
 use serde_json::json;
 
@@ -321,21 +320,4 @@ pub async fn explanation(
     );
     let text = text.bind(name).optional(c, text_if_any).await?;
     Ok(text.flatten())
-}
-
-/// Reads the explanations that were noted last for all visible tasks, by name.
-pub async fn explanations(c: &mut dyn Connection) -> Result<Vec<(TaskName, String)>, StoreError> {
-    let noted = sql(
-        "read explanations",
-        "-- explanations
-        SELECT name, explanation FROM tasks
-        WHERE phase IN ('ready', 'deleting') AND explanation IS NOT NULL
-        ORDER BY name",
-    );
-    noted
-        .all(c, |row| {
-            let row = Fields::new(row, "read explanations", "tasks").keyed("name")?;
-            Ok((row.parse("name")?, row.text("explanation")?.to_owned()))
-        })
-        .await
 }

@@ -49,25 +49,25 @@ pub async fn store(
     Ok(())
 }
 
-/// Events of ticks of one task, or of all, newest first for each task.
+/// Events of ticks of these tasks, or of all, newest first for each task.
 pub(crate) async fn all(
     c: &mut dyn Connection,
-    task: Option<&TaskName>,
+    tasks: Option<&[TaskName]>,
 ) -> Result<Vec<TickEvent>, StoreError> {
-    let which = match task {
-        Some(_) => "WHERE task_name = $1",
+    let which = match tasks {
+        Some(_) => "WHERE task_name {in $1}",
         None => "",
     };
     let rows = sql(
         "read events of ticks",
         format!(
-            "-- task_state, task_states: ticks
+            "-- task_state, task_states, task_facts: ticks
             SELECT task_name, id, start_time, end_time, config, after FROM tick_events
             {which} ORDER BY task_name, number DESC"
         ),
     );
-    let rows = match task {
-        Some(task) => rows.bind(task),
+    let rows = match tasks {
+        Some(tasks) => rows.bind(tasks),
         None => rows,
     };
     rows.all(c, |row| {

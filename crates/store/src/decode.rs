@@ -22,6 +22,7 @@ pub use self::states::{applied_state, state_moves, state_record, undecided_confl
 use self::states::{leased_state, state_of};
 use crate::cluster::WorkerState;
 use crate::error::StoreError;
+use crate::facts::{ShownRun, error_of};
 use crate::fields::{Columns, Fields};
 use crate::model::{Lease, Requeued, RunRecord};
 use crate::settings::UnsettledRun;
@@ -101,6 +102,28 @@ fn ending_text(kind: RunKind, holder: Option<&str>, remote: Option<&RemoteRun>) 
         let url = remote.and_then(|remote| remote.url.as_deref());
         let url = url.unwrap_or("of the task");
         format!("its end: the remote run {url} is being ended")
+    })
+}
+
+/// A run that has not ended, with what is shown of it.
+pub fn shown_run(row: &dyn Columns) -> Result<ShownRun, StoreError> {
+    let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
+    let status = row.run_status("status")?;
+    let is_running = status == RunStatus::Running;
+    let waiting_for = row.text_if_any("waiting_for")?;
+    let worker = row.text_if_any("holder")?;
+    let errors: Vec<String> = row.json("errors")?;
+    Ok(ShownRun {
+        id: row.id("id")?,
+        task: row.parse("task_name")?,
+        kind: row.kind_of_run()?,
+        status,
+        waiting_for: waiting_for.filter(|_| is_running).map(str::to_owned),
+        due_at: row.time("due_at")?,
+        started_at: row.time_if_any("started_at")?,
+        worker: worker.filter(|_| is_running).map(WorkerId::new),
+        phase: phase(&row)?.filter(|_| is_running),
+        error: error_of(status, &errors, row.number("attempts")?),
     })
 }
 

@@ -20,6 +20,7 @@ pub mod decode;
 mod destruction;
 pub mod enqueue;
 mod error;
+mod facts;
 pub mod fields;
 mod held_leases;
 mod housekeeping;
@@ -50,6 +51,7 @@ pub use continuity::{Continuity, Settlement, Timeline, Vouched};
 pub use cts_core::WorkerRecord;
 pub use destruction::{Deletion, stored_kind};
 pub use error::{CancelError, InOutage, LeaderError, LeaseError, StoreError, TaskError};
+pub use facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};
 pub use held_leases::{HeldLeases, recorded_by, stored_serial};
 pub use housekeeping::{Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs};
 pub use model::{

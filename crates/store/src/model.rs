@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cts_core::runs::{
     AttemptOutcome, EarlyFailure, EnqueueDecision, Occasion, Plan, RunCause, RunDetails, RunKind,
-    RunKinds, RunPhase, RunStatus, failure_text,
+    RunKinds, RunPhase, RunStatus,
 };
 use cts_core::state::{StateConflict, StateRecord, TerraformState};
 use cts_core::{
@@ -316,12 +316,7 @@ impl RunRecord {
     /// Errors of all attempts in the form of an event: newest first. `None` without errors, or if a later
     /// attempt succeeded.
     pub fn error(&self) -> Option<String> {
-        if self.errors.is_empty() || self.status == RunStatus::Succeeded {
-            return None;
-        }
-        let unfinished = u32::from(self.status == RunStatus::Running);
-        let failed = self.attempts.saturating_sub(unfinished);
-        Some(failure_text(&self.errors, failed))
+        crate::facts::error_of(self.status, &self.errors, self.attempts)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::contents::StoredInput;
 use crate::continuity::Continuity;
 use crate::destruction::Deletion;
 use crate::error::{CancelError, LeaderError, LeaseError, StoreError, TaskError};
+use crate::facts::FactStore;
 use crate::held_leases::HeldLeases;
 use crate::housekeeping::Housekeeping;
 use crate::model::{
@@ -53,6 +54,7 @@ pub trait Store:
     + RestoredStore
     + Housekeeping
     + SettingsStore
+    + FactStore
     + Continuity
     + AccessStore
     + Send
@@ -230,9 +232,6 @@ pub trait Store:
 
     /// Reads the explanation that was noted last for a visible task.
     async fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
-
-    /// Reads the explanations that were noted last for all visible tasks, by name; tasks without one are left out.
-    async fn explanations(&self) -> Result<Vec<(TaskName, String)>, StoreError>;
 
     /// The newest checks of these tasks, in any order; tasks without one are left out.
     async fn checks(&self, names: &[TaskName]) -> Result<Vec<(TaskName, TaskCheck)>, StoreError>;

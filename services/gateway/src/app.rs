@@ -39,6 +39,7 @@ use crate::routes::health::health;
 use crate::routes::{Route, family, is_for_the_leader, resolve};
 use crate::routes::{audit, changes, leader, legacy_family, new_family, overview, runs};
 use crate::scheduler_client::on_behalf::OnBehalf;
+use crate::scheduler_client::overview_board::OverviewBoard;
 use crate::scheduler_client::run_events::RunEvents;
 use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{
@@ -57,6 +58,7 @@ const FIND_LIMIT: Duration = Duration::from_millis(1500);
 
 struct App {
     board: StatusBoard,
+    overviews: OverviewBoard,
     tasks: TaskClient,
     changes: TaskServiceClient<Channel>,
     cluster: ClusterClient,
@@ -98,11 +100,14 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
     } else {
         ReadableBy::All
     };
+    let cluster = ClusterClient::new(deps.cluster);
+    let local_time = || Arc::clone(&options.local_time);
     let app = App {
-        board: StatusBoard::new(tasks.clone(), Arc::clone(&options.local_time)),
+        board: StatusBoard::new(tasks.clone(), local_time()),
+        overviews: OverviewBoard::new(cluster.clone(), tasks.clone(), local_time()),
         tasks,
         changes: deps.tasks,
-        cluster: ClusterClient::new(deps.cluster),
+        cluster,
         workers: WorkerClient::new(deps.workers),
         schedulers: deps.schedulers.healthy(),
         events: RunEvents::new(runs.clone()),
@@ -241,9 +246,9 @@ impl App {
             Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,
-            Route::Overview => overview::overview(&self.cluster, time, id).await,
+            Route::Overview => overview::overview(&self.overviews, id).await,
             Route::CurrentStates => {
-                overview::current_states(&self.tasks, &request.visitor, time, id).await
+                overview::current_states(&self.overviews, &request.visitor, id).await
             }
             Route::DrainWorker(worker) => {
                 overview::drain(&self.workers, &worker, &request.on_behalf(), id).await

@@ -16,8 +16,7 @@ pub(crate) use change::{
 pub(crate) use cluster::ClusterAnswer;
 pub(crate) use error::{CodedError, ErrorAnswer};
 pub(crate) use own::{
-    CurrentStateAnswer, CurrentStatesAnswer, ExplanationAnswer, IdFirst, IdLast, ReleasedAnswer,
-    RunAnswer,
+    CurrentStateAnswer, ExplanationAnswer, IdFirst, IdLast, ReleasedAnswer, RunAnswer,
 };
 pub(crate) use status::{OverallStatusAnswer, TaskStatusAnswer, TaskStatusesAnswer};
 pub(crate) use task::{TaskAnswer, TaskObject, TasksAnswer};

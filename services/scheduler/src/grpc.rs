@@ -5,7 +5,7 @@ pub(crate) mod bundle_service;
 pub(crate) mod cluster_service;
 pub(crate) mod lease_proofs;
 pub(crate) mod log_service;
-mod overview;
+pub(crate) mod overview;
 mod queue;
 pub(crate) mod read_ahead;
 pub(crate) mod run_service;

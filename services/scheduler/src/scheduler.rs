@@ -28,11 +28,13 @@ use crate::access::{audit_file, retention};
 use crate::configuration;
 use crate::configuration::OwnConfiguration;
 use crate::configuration::compatibility;
+use crate::explain::Board;
 use crate::grpc::access_service::AccessEndpoint;
 use crate::grpc::bundle_service::BundleEndpoint;
 use crate::grpc::cluster_service::ClusterEndpoint;
 use crate::grpc::lease_proofs::LeaseProofs;
 use crate::grpc::log_service::LogEndpoint;
+use crate::grpc::overview::Overviews;
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
 use crate::grpc::worker_service::WorkerEndpoint;
@@ -210,7 +212,6 @@ impl Scheduler {
     }
 
     /// The gRPC services of the scheduler. Waiting calls end when `shutdown` is cancelled.
-    ///
     pub fn endpoints(&self, shutdown: &CancellationToken) -> Endpoints {
         let LeaderContext {
             store,
@@ -233,6 +234,7 @@ impl Scheduler {
             shutdown: shutdown.clone(),
             grants: self.grants.clone(),
         };
+        let board = Board::new(&self.leader.context, self.options.leadership);
         Endpoints::new()
             .with_health(self.health.clone())
             .with(AccessServiceServer::new(AccessEndpoint {
@@ -251,7 +253,7 @@ impl Scheduler {
                 time_to_live: self.options.leadership,
                 watchers: self.leader.context.watchers.clone(),
                 health: self.health.clone(),
-                clock: Arc::clone(&self.leader.context.clock),
+                overviews: Overviews::new(board.clone()),
             }))
             .with(LogServiceServer::new(LogEndpoint {
                 store: Arc::clone(store),
@@ -263,6 +265,7 @@ impl Scheduler {
             .with(TaskServiceServer::new(TaskEndpoint {
                 store: Arc::clone(store),
                 work: self.task_work(shutdown),
+                board,
                 clock: Arc::clone(&self.leader.context.clock),
                 leadership: self.options.leadership,
                 detached: self.grants.clone(),

@@ -140,6 +140,12 @@ pub(crate) enum Scenario {
     /// As `decide`, with one gateway. Each figure is from the start of the command's process to its end, with one
     /// call at a time: first while every task is applied, then, with `queued_` in the name, while every task has a
     /// due run that no worker takes. Medians of the calls, and the longest.
+    ///
+    /// With --busy: fifty services change each second, played workers take the runs, and ten callers ask for the
+    /// overview and for the states of all tasks in turn, each again after a pause. `queued_alone` and `queued_beside`:
+    /// from a change until its run is queued, without the callers and beside them, in turn, in one process at one
+    /// nice level; `queued_p99_ratio`: the second divided by the first. `answer`: from a question to the end of its
+    /// answer.
     Overview(OverviewArguments),
     /// Growth under steady changes for a long time.
     ///

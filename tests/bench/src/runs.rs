@@ -95,6 +95,13 @@ impl Runs {
         Ok(self.first(queued).await?.1)
     }
 
+    /// Waits until a run is queued from now on; returns its task.
+    pub(crate) async fn queued_task(&mut self) -> Result<(String, Moment)> {
+        let queued = |change: &FollowRunsResponse| change.status() == RunStatus::Queued;
+        let (change, at) = self.first(queued).await?;
+        Ok((change.task_name, at))
+    }
+
     /// Waits until this run, or any run if `run` is absent, is leased; returns its id.
     pub(crate) async fn leased(&mut self, run: Option<&str>) -> Result<(String, Moment)> {
         let leased = |change: &FollowRunsResponse| {

@@ -1187,6 +1187,40 @@ pub struct DecideTerraformStateResponse {
     #[prost(message, optional, tag = "1")]
     pub state: ::core::option::Option<KnownTerraformState>,
 }
+/// Asks for the states of tasks at this moment.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListCurrentStatesRequest {
+    /// Versions of earlier answers. Each scheduler has its own versions: a caller that does not know which one will answer
+    /// sends the newest version of each.
+    #[prost(string, repeated, tag = "1")]
+    pub versions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A part of the list, in no order.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListCurrentStatesResponse {
+    /// The version of the states after this answer; opaque. In each part the same.
+    #[prost(string, tag = "1")]
+    pub version: ::prost::alloc::string::String,
+    /// The version of the request that the changes follow; empty if the parts are all states. In each part the same.
+    #[prost(string, tag = "2")]
+    pub after: ::prost::alloc::string::String,
+    /// States.
+    #[prost(message, repeated, tag = "3")]
+    pub states: ::prost::alloc::vec::Vec<NamedState>,
+    /// Names of tasks that are gone since then.
+    #[prost(string, repeated, tag = "4")]
+    pub gone: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// The state of a task at a moment, with its name.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NamedState {
+    /// Name of the task.
+    #[prost(string, tag = "1")]
+    pub task_name: ::prost::alloc::string::String,
+    /// Its state.
+    #[prost(message, optional, tag = "2")]
+    pub state: ::core::option::Option<CurrentState>,
+}
 /// Work of a call that changes a task, in addition to storing the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1726,6 +1760,32 @@ pub mod task_service_client {
                 .insert(GrpcMethod::new("cts.task.v1.TaskService", "ExplainTask"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lists the states of tasks at this moment that changed after a version that the caller has, or all of them. An
+        /// answer may be as old as the kept states of the scheduler (docs/rest.md#overview).
+        pub async fn list_current_states(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListCurrentStatesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ListCurrentStatesResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.task.v1.TaskService/ListCurrentStates",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.task.v1.TaskService", "ListCurrentStates"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1865,6 +1925,24 @@ pub mod task_service_server {
             request: tonic::Request<super::ExplainTaskRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ExplainTaskResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ListCurrentStates method.
+        type ListCurrentStatesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<
+                    super::ListCurrentStatesResponse,
+                    tonic::Status,
+                >,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Lists the states of tasks at this moment that changed after a version that the caller has, or all of them. An
+        /// answer may be as old as the kept states of the scheduler (docs/rest.md#overview).
+        async fn list_current_states(
+            &self,
+            request: tonic::Request<super::ListCurrentStatesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ListCurrentStatesStream>,
             tonic::Status,
         >;
     }
@@ -2594,6 +2672,54 @@ pub mod task_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.task.v1.TaskService/ListCurrentStates" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListCurrentStatesSvc<T: TaskService>(pub Arc<T>);
+                    impl<
+                        T: TaskService,
+                    > tonic::server::ServerStreamingService<
+                        super::ListCurrentStatesRequest,
+                    > for ListCurrentStatesSvc<T> {
+                        type Response = super::ListCurrentStatesResponse;
+                        type ResponseStream = T::ListCurrentStatesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListCurrentStatesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskService>::list_current_states(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListCurrentStatesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

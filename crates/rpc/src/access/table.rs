@@ -165,6 +165,10 @@ pub const METHODS: &[Method] = &[
         Rule::Roles(CLIENTS, Some(Role::Read)),
     ),
     Method::new(
+        "/cts.task.v1.TaskService/ListCurrentStates",
+        Rule::Roles(CLIENTS, Some(Role::Read)),
+    ),
+    Method::new(
         "/cts.task.v1.TaskService/ListTaskStates",
         Rule::Roles(CLIENTS, Some(Role::Read)),
     ),

@@ -30,6 +30,10 @@ impl<F: Fixture> Walk<F> {
             "{}",
             self.story()
         );
+        // Not after every step: it takes longer than all other comparisons.
+        if self.trace.len().is_multiple_of(4) {
+            self.scene.follow_facts().await;
+        }
         self.compare_cluster().await;
         self.compare_tasks().await;
         for mark in store.task_marks().await.expect("tasks can be listed") {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
 use cts_core::{Creation, Digest, EventId, LeaderEpoch, RemoteRun, RunId, TaskName, WorkerId};
+use cts_store::FactStore as _;
 use cts_store::{
     Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
     HeldLeases as _, Housekeeping as _, Lease, LogLine, LogStream, NewTask, Refused, RefusedCode,
@@ -106,7 +107,12 @@ impl Calls {
         for _ in 0..times {
             self.store.tasks().await.unwrap();
             self.store.task_states(None).await.unwrap();
-            self.store.explanations().await.unwrap();
+            let changed = self.store.changed_tasks(None).await.unwrap();
+            let after = Some(changed.position.as_str());
+            self.store.changed_tasks(after).await.unwrap();
+            let few = &changed.names[..changed.names.len().min(50)];
+            self.store.task_facts(few).await.unwrap();
+            self.store.shown_runs().await.unwrap();
             self.store.task_marks().await.unwrap();
             let open = RunFilter {
                 status: Some(RunStatus::Queued),

@@ -181,10 +181,6 @@ impl<D: Database> Store for SqlStore<D> {
         read!(self, c => tasks::explanation(c, name))
     }
 
-    async fn explanations(&self) -> Result<Vec<(TaskName, String)>, StoreError> {
-        read!(self, c => tasks::explanations(c))
-    }
-
     async fn checks(&self, names: &[TaskName]) -> Result<Vec<(TaskName, TaskCheck)>, StoreError> {
         read!(self, c => checks::of(c, names))
     }

@@ -2,7 +2,7 @@
 //! id of the request.
 
 use cts_proto::run::v1::Run;
-use cts_proto::task::v1::{CurrentState, Explanation, Hold, TaskState};
+use cts_proto::task::v1::{CurrentState, Explanation, Hold, NamedState};
 use serde::Serialize;
 
 use crate::transport::request_log::RequestId;
@@ -57,14 +57,7 @@ impl ReleasedAnswer {
     }
 }
 
-/// The states of tasks at one moment (docs/rest.md#overview).
-#[derive(Debug, Serialize)]
-pub(crate) struct CurrentStatesAnswer {
-    pub(crate) request_id: RequestId,
-    pub(crate) tasks: Vec<CurrentStateAnswer>,
-}
-
-/// The state of a task at one moment.
+/// The state of a task at one moment (docs/rest.md#overview).
 #[derive(Debug, Serialize)]
 pub(crate) struct CurrentStateAnswer {
     name: String,
@@ -72,11 +65,18 @@ pub(crate) struct CurrentStateAnswer {
     state: CurrentState,
 }
 
-impl From<TaskState> for CurrentStateAnswer {
-    fn from(state: TaskState) -> Self {
+impl CurrentStateAnswer {
+    /// Name of the task.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl From<NamedState> for CurrentStateAnswer {
+    fn from(state: NamedState) -> Self {
         Self {
             name: state.task_name,
-            state: state.current.unwrap_or_default(),
+            state: state.state.unwrap_or_default(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod overviews;
 mod schemas;
 mod sparse;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -14,7 +15,9 @@ use cts_proto::cluster::v1::{GetConfigurationResponse, GetOverviewResponse};
 use cts_proto::json::{KnownState, LocalTime, in_local_time};
 use cts_proto::log::v1::ReadLogResponse;
 use cts_proto::run::v1::{FollowRunsResponse, GetQueueResponse, ListRunsResponse, Run};
-use cts_proto::task::v1::{Explanation, Hold, KnownTerraformState, TaskState, TaskStatus};
+use cts_proto::task::v1::{
+    Explanation, Hold, KnownTerraformState, NamedState, TaskState, TaskStatus,
+};
 use serde::Serialize;
 
 use super::*;
@@ -62,11 +65,10 @@ fn explanation(explanation: Explanation) -> String {
     })
 }
 
-fn current_states(states: Vec<TaskState>) -> String {
-    text(&CurrentStatesAnswer {
-        request_id: id(),
-        tasks: states.into_iter().map(CurrentStateAnswer::from).collect(),
-    })
+fn current_states(states: Vec<NamedState>) -> String {
+    let tasks = states.into_iter().map(CurrentStateAnswer::from);
+    let tasks: Vec<_> = tasks.collect();
+    id_first(BTreeMap::from([("tasks", tasks)]))
 }
 
 fn released(hold: Option<Hold>) -> String {

@@ -1,52 +1,41 @@
 //! Cts-only endpoints for operators: the condition of everything, states of tasks, and drains of workers.
 
+use std::sync::Arc;
+
+use axum::body::Bytes;
 use axum::response::Response;
 use http::StatusCode;
 
 use crate::access::visitor::Visitor;
-use crate::model::{AcceptedAnswer, CurrentStateAnswer, CurrentStatesAnswer, IdFirst};
-use crate::options::LocalTime;
+use crate::model::AcceptedAnswer;
 use crate::problem::Problem;
 use crate::scheduler_client::on_behalf::OnBehalf;
-use crate::scheduler_client::{ClusterClient, TaskClient, WorkerClient};
+use crate::scheduler_client::overview_board::OverviewBoard;
+use crate::scheduler_client::{CallError, WorkerClient};
 use crate::transport::json;
 use crate::transport::request_log::RequestId;
 
 /// The condition of everything.
-pub(crate) async fn overview(
-    questions: &ClusterClient,
-    local_time: &LocalTime,
-    id: RequestId,
-) -> Result<Response, Problem> {
-    let overview = questions
-        .overview()
-        .await
-        .map_err(|error| Problem::unanswered(&error, None, id))?;
-    let answer = IdFirst {
-        request_id: id,
-        message: overview,
-    };
-    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
+pub(crate) async fn overview(board: &OverviewBoard, id: RequestId) -> Result<Response, Problem> {
+    answer(board.overview().await, id)
 }
 
 /// The states of all tasks that the caller may know of.
 pub(crate) async fn current_states(
-    questions: &TaskClient,
+    board: &OverviewBoard,
     visitor: &Visitor,
-    local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
-    let states = questions
-        .current_states()
-        .await
-        .map_err(|error| Problem::unanswered(&error, None, id))?;
-    let shown = states.into_iter();
-    let shown = shown.filter(|state| visitor.sees(&state.task_name));
-    let answer = CurrentStatesAnswer {
-        request_id: id,
-        tasks: shown.map(CurrentStateAnswer::from).collect(),
+    let object = match visitor.tasks() {
+        None => board.states().await,
+        Some(tasks) => board.states_of(tasks).await,
     };
-    Ok(json::answer_in(local_time, StatusCode::OK, &answer))
+    answer(object, id)
+}
+
+fn answer(object: Result<Bytes, Arc<CallError>>, id: RequestId) -> Result<Response, Problem> {
+    let object = object.map_err(|error| Problem::unanswered(&error, None, id))?;
+    Ok(json::made(json::with_id(id, &object)))
 }
 
 /// Orders a worker to drain.

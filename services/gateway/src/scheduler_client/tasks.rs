@@ -8,6 +8,7 @@ use prost::Message;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
+use super::state_list::StateChanges;
 use super::{CALL_LIMIT, CallError, ask, present};
 
 /// A task as the scheduler has it.
@@ -117,13 +118,59 @@ impl TaskClient {
         .await
     }
 
-    /// The states of all tasks at this moment, by name.
-    pub(crate) async fn current_states(&self) -> Result<Vec<proto::TaskState>, CallError> {
-        self.list_states(proto::ListTaskStatesRequest {
+    /// The states of tasks at this moment that have changed since one of these versions, or all of them.
+    pub(crate) async fn changed_states(
+        &self,
+        versions: Vec<String>,
+    ) -> Result<StateChanges, CallError> {
+        let request = proto::ListCurrentStatesRequest { versions };
+        let parts = ask(CALL_LIMIT, || {
+            let (mut client, request) = (self.client.clone(), request.clone());
+            async move {
+                let parts = client.list_current_states(request).await?;
+                self.all(parts.into_inner()).await
+            }
+        });
+        let parts = match parts.await {
+            Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
+                return self.states_of_earlier().await;
+            }
+            parts => parts??,
+        };
+        let mut changes = StateChanges::default();
+        for part in parts {
+            changes.version = part.version;
+            changes.after = part.after;
+            changes.states.extend(part.states);
+            changes.gone.extend(part.gone);
+        }
+        Ok(changes)
+    }
+
+    /// The states of all tasks from a scheduler of an earlier version.
+    async fn states_of_earlier(&self) -> Result<StateChanges, CallError> {
+        let request = proto::ListTaskStatesRequest {
             include_current: true,
             ..proto::ListTaskStatesRequest::default()
+        };
+        let states = self.list_states(request).await?.into_iter();
+        let states = states.map(|state| proto::NamedState {
+            task_name: state.task_name,
+            state: state.current,
+        });
+        Ok(StateChanges {
+            states: states.collect(),
+            ..StateChanges::default()
         })
-        .await
+    }
+
+    /// Refuses a list of so many bytes on the wire if that is too long.
+    pub(crate) fn check_length(&self, bytes: usize) -> Result<(), CallError> {
+        if bytes > self.longest {
+            let limit = self.longest;
+            return Err(CallError::TooLarge { limit });
+        }
+        Ok(())
     }
 
     async fn list_states(
@@ -146,13 +193,12 @@ impl TaskClient {
         &self,
         mut parts: Streaming<P>,
     ) -> Result<Result<Vec<P>, CallError>, Status> {
-        let limit = self.longest;
         let mut bytes = 0;
         let mut list = Vec::new();
         while let Some(part) = parts.message().await? {
             bytes += part.encoded_len();
-            if bytes > limit {
-                return Ok(Err(CallError::TooLarge { limit }));
+            if let Err(error) = self.check_length(bytes) {
+                return Ok(Err(error));
             }
             list.push(part);
         }

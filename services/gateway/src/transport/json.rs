@@ -9,6 +9,8 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
+use crate::transport::request_log::RequestId;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// An answer with `value` as its body.
@@ -28,6 +30,18 @@ pub(crate) fn answer_in<T: Serialize>(
 /// An answer with a body that is made already.
 pub(crate) fn made(body: Bytes) -> Response {
     (StatusCode::OK, [(header::CONTENT_TYPE, JSON)], body).into_response()
+}
+
+/// The line of an object that is made already, with the id of the request as its first member.
+pub(crate) fn with_id(id: RequestId, object: &[u8]) -> Bytes {
+    let members = object.strip_prefix(b"{").unwrap_or(object);
+    let mut text = Vec::with_capacity(object.len() + 64);
+    text.extend_from_slice(format!("{{\"request_id\":\"{id}\"").as_bytes());
+    if !members.starts_with(b"}") {
+        text.push(b',');
+    }
+    text.extend_from_slice(members);
+    text.into()
 }
 
 /// `value` and a newline.
@@ -65,6 +79,15 @@ impl Formatter for HtmlSafe {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_id_is_the_first_member_of_any_object() {
+        let id = RequestId(uuid::Uuid::from_u128(7));
+        let text = |object: &[u8]| String::from_utf8(with_id(id, object).to_vec()).unwrap();
+        let first = format!("{{\"request_id\":\"{id}\"");
+        assert_eq!(text(b"{\"a\":1}\n"), format!("{first},\"a\":1}}\n"));
+        assert_eq!(text(b"{}\n"), format!("{first}}}\n"));
+    }
 
     #[test]
     fn a_line_is_compact_and_safe_in_html() {

@@ -13,6 +13,7 @@ mod cluster_status;
 mod configuration;
 mod conformity;
 mod crowds;
+mod current;
 mod destructions;
 mod errors;
 mod failures;

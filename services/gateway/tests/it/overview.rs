@@ -1,14 +1,17 @@
 //! `GET /v1/overview`, `GET /v1/overview/tasks` and `POST /v1/workers/{id}/drain`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cts_proto::cluster::v1::{GetOverviewResponse, OverviewMember, Problem};
-use cts_proto::task::v1::{CurrentState, CurrentStateName};
+use cts_proto::task::v1::{CurrentState, CurrentStateName, ListCurrentStatesResponse, NamedState};
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::cluster::MemoryCluster;
 use crate::stage::{REQUEST_ID, Scene, Stage};
-use crate::tasks::three_tasks;
+use crate::tasks::{MemoryTasks, three_tasks};
 
 fn blind() -> CurrentState {
     CurrentState {
@@ -72,9 +75,111 @@ async fn tasks_have_the_states_that_their_scheduler_sends() {
     let body: Value = serde_json::from_str(&answer.body).unwrap();
     let states = body["tasks"].as_array().unwrap();
     assert_eq!(states.len(), 3, "{body}");
-    assert_eq!(states[0]["state"]["name"], "blind", "{body}");
+    let edge = states.iter().find(|state| state["name"] == "edge-lb");
+    assert_eq!(edge.unwrap()["state"]["name"], "blind", "{body}");
     let earlier = json!({"name": "unknown"});
-    assert_eq!(states[1]["state"], earlier, "of an earlier version: {body}");
+    assert_eq!(states[0]["state"], earlier, "of an earlier version: {body}");
+}
+
+/// An answer of the scheduler, with these tasks and their reasons.
+fn states(
+    (version, after): (&str, &str),
+    states: &[(&str, &str)],
+    gone: &[&str],
+) -> ListCurrentStatesResponse {
+    let states = states.iter().map(|(name, text)| NamedState {
+        task_name: (*name).to_owned(),
+        state: Some(CurrentState {
+            text: (*text).to_owned(),
+            ..blind()
+        }),
+    });
+    ListCurrentStatesResponse {
+        version: version.to_owned(),
+        after: after.to_owned(),
+        states: states.collect(),
+        gone: gone.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+/// Names and reasons of the tasks in an answer.
+async fn listed(stage: &Stage) -> Vec<(String, String)> {
+    let answer = stage.ask("GET", "/v1/overview/tasks").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let body: Value = serde_json::from_str(&answer.body).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let tasks = body["tasks"].as_array().unwrap().iter();
+    let tasks = tasks.map(|task| (text(&task["name"]), text(&task["state"]["text"])));
+    tasks.collect()
+}
+
+#[tokio::test]
+async fn only_what_has_changed_is_read_from_each_of_two_schedulers() {
+    let tasks = MemoryTasks::default();
+    let answers = [
+        states(("a.1", ""), &[("x", "1"), ("y", "1")], &[]),
+        states(("b.7", ""), &[("x", "1"), ("y", "2")], &[]),
+        states(("a.3", "a.1"), &[("y", "2"), ("z", "1")], &["x"]),
+        states(("b.9", "b.7"), &[("y", "3"), ("z", "1")], &["x"]),
+        states(("b.9", "b.9"), &[], &[]),
+    ];
+    tasks.current.answers.lock().unwrap().extend(answers);
+    let asked = Arc::clone(&tasks.current.asked);
+    let stage = Stage::set(Scene {
+        tasks,
+        ..Scene::default()
+    })
+    .await;
+    let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let mut seen = Vec::new();
+    while asked.lock().unwrap().len() < 6 {
+        let tasks = listed(&stage).await;
+        if seen.last() != Some(&tasks) {
+            seen.push(tasks);
+        }
+    }
+    let expected = [
+        vec![pair("x", "1"), pair("y", "1")],
+        vec![pair("x", "1"), pair("y", "2")],
+        vec![pair("y", "2"), pair("z", "1")],
+        vec![pair("y", "3"), pair("z", "1")],
+    ];
+    assert_eq!(seen, expected);
+    let asked = asked.lock().unwrap();
+    let versions: [&[&str]; 6] = [
+        &[],
+        &["a.1"],
+        &["b.7", "a.1"],
+        &["a.3", "b.7"],
+        &["b.9", "a.3"],
+        &["b.9", "a.3"],
+    ];
+    assert_eq!(asked[..6], versions);
+}
+
+#[tokio::test]
+async fn callers_who_come_together_share_one_call() {
+    let tasks = MemoryTasks {
+        gate: Arc::new(Semaphore::new(0)),
+        ..three_tasks()
+    };
+    let answer = states(("a.1", ""), &[("x", "1")], &[]);
+    tasks.current.answers.lock().unwrap().push_back(answer);
+    let (gate, arrivals) = (Arc::clone(&tasks.gate), Arc::clone(&tasks.arrivals));
+    let asked = Arc::clone(&tasks.current.asked);
+    let stage = Stage::set(Scene {
+        tasks,
+        ..Scene::default()
+    })
+    .await;
+    let all = join_all((0..10).map(|_| listed(&stage)));
+    let open = async {
+        arrivals.acquire().await.unwrap().forget();
+        gate.add_permits(Semaphore::MAX_PERMITS / 2);
+    };
+    let (all, ()) = join(all, open).await;
+    assert!(all.iter().all(|tasks| tasks.len() == 1), "{all:?}");
+    assert_eq!(asked.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -9,13 +9,16 @@ use cts_proto::task::v1::{
     DecideTerraformStateResponse, DeleteTaskRequest, DeleteTaskResponse, Event, ExplainTaskRequest,
     ExplainTaskResponse, GetTaskRequest, GetTaskResponse, GetTaskStateRequest,
     GetTaskStateResponse, GetTaskVersionRequest, GetTaskVersionResponse, GetTerraformStateRequest,
-    GetTerraformStateResponse, ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest,
-    ListTasksResponse, PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
+    GetTerraformStateResponse, ListCurrentStatesRequest, ListCurrentStatesResponse,
+    ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest, ListTasksResponse,
+    PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
     ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
     TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
+
+use crate::current::CurrentAnswers;
 
 /// Answers from its lists, one item in each part of a stream.
 #[derive(Debug, Clone)]
@@ -26,6 +29,7 @@ pub(crate) struct MemoryTasks {
     pub(crate) changes: Arc<Mutex<Vec<Asked>>>,
     /// The version of the states; without one it differs with every call.
     pub(crate) version: Arc<Mutex<Option<String>>>,
+    pub(crate) current: CurrentAnswers,
     /// Answered to every call instead.
     pub(crate) failure: Option<Status>,
     /// Answered first, one to each call.
@@ -43,6 +47,7 @@ impl Default for MemoryTasks {
             states: Vec::new(),
             changes: Arc::default(),
             version: Arc::default(),
+            current: CurrentAnswers::default(),
             failure: None,
             first: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
@@ -81,6 +86,7 @@ impl MemoryTasks {
 impl TaskService for MemoryTasks {
     type ListTasksStream = Parts<ListTasksResponse>;
     type ListTaskStatesStream = Parts<ListTaskStatesResponse>;
+    type ListCurrentStatesStream = Parts<ListCurrentStatesResponse>;
 
     async fn list_tasks(
         &self,
@@ -122,6 +128,14 @@ impl TaskService for MemoryTasks {
                 })
                 .collect::<Vec<_>>(),
         ))
+    }
+
+    async fn list_current_states(
+        &self,
+        request: Request<ListCurrentStatesRequest>,
+    ) -> Result<Response<Self::ListCurrentStatesStream>, Status> {
+        self.enter().await?;
+        Ok(parts([self.current.next(request.into_inner())?]))
     }
 
     async fn get_task_version(

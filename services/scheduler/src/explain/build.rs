@@ -13,9 +13,9 @@ use cts_proto::run::v1::Run;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::ObstacleKind;
 use cts_rpc::convert;
-use cts_store::{RunFilter, RunRecord, Store, StoreError, StoredTask};
+use cts_store::{RunFilter, RunRecord, ShownRun, Store, StoreError, StoredTask};
 
-use super::cause::cause;
+use super::cause::cause_of;
 use super::current::{self, hosts};
 use super::group::{has_open_remote, taken_group};
 use super::known::{DecisionKind, Known, KnownDecision, Written};
@@ -119,12 +119,13 @@ pub(crate) async fn explain(
     let no_worker_text = no_worker.as_ref().map(ToString::to_string);
     // Read after the store: a run that was due when it was read must not seem to wait.
     let now = clock.now();
+    let shown_run = current.as_ref().map(ShownRun::from);
     let shown = state.as_ref().map(|state| {
         let facts = current::Facts {
             state,
             deleting: task.phase == TaskPhase::Deleting,
             stuck: stuck.as_deref(),
-            run: current.as_ref(),
+            run: shown_run.as_ref(),
             known: written.as_ref().map(|written| &written.known),
             no_worker: no_worker_text.as_deref(),
         };
@@ -148,13 +149,6 @@ pub(crate) async fn explain(
         now,
     };
     Ok(Some(facts.build()))
-}
-
-async fn cause_of(store: &dyn Store, run: Option<&RunRecord>) -> Result<Vec<String>, StoreError> {
-    match run {
-        Some(run) => cause(store, run).await,
-        None => Ok(Vec::new()),
-    }
 }
 
 fn with_cause(run: RunRecord, cause: Vec<String>) -> Run {

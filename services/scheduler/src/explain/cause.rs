@@ -112,3 +112,14 @@ async fn input(store: &dyn Store, hash: Digest) -> Result<Option<RunInput>, Stor
         .collect();
     Ok(bytes.and_then(|bytes| RunInput::thaw(bytes).ok()))
 }
+
+/// The reasons for a run; none without a run.
+pub(super) async fn cause_of(
+    store: &dyn Store,
+    run: Option<&RunRecord>,
+) -> Result<Vec<String>, StoreError> {
+    match run {
+        Some(run) => cause(store, run).await,
+        None => Ok(Vec::new()),
+    }
+}

@@ -1,43 +1,18 @@
-//! States of tasks at a moment, from the store and from the leader's notes.
+//! The state of a task at a moment, from the store and from the leader's notes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::{RunStatus, brief_newest_error};
-use cts_core::{
-    Clock, CurrentState, OpenRun, StateFacts, TaskName, TaskPhase, WorkerId, excerpt, losses_text,
-};
+use cts_core::{CurrentState, OpenRun, StateFacts, WorkerId, excerpt, losses_text};
 use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
-use cts_store::{RunFilter, RunRecord, Store, StoreError, TaskState, WorkerState};
+use cts_store::{ShownRun, TaskState, WorkerState};
 
-use super::known::{Known, KnownProblem, Written};
-use super::stuck::stuck_destructions;
-use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
-use crate::liveness::FORGOTTEN_AFTER;
+use super::known::{Known, KnownProblem};
 
 /// Characters of a reason that are shown.
 const TEXT_SHOWN: usize = 200;
-
-/// States of all visible tasks, and the data that they are made of.
-pub(crate) struct CurrentStates {
-    /// By task.
-    pub(crate) states: BTreeMap<TaskName, proto::CurrentState>,
-    /// Views of all tasks.
-    pub(crate) views: ViewCounts,
-}
-
-/// Numbers of views.
-#[derive(Debug, Default)]
-pub(crate) struct ViewCounts {
-    pub(crate) views: usize,
-    /// Never read.
-    pub(crate) incomplete: usize,
-    /// Not readable now.
-    pub(crate) unreadable: usize,
-    /// Start and reason of the first failure that goes on.
-    pub(crate) first: Option<(DateTime<Utc>, String)>,
-}
 
 /// Known facts about one task.
 pub(super) struct Facts<'a> {
@@ -46,74 +21,10 @@ pub(super) struct Facts<'a> {
     /// Why its destruction cannot go on before an operator does something.
     pub(super) stuck: Option<&'a str>,
     /// The running run, or else the queued one.
-    pub(super) run: Option<&'a RunRecord>,
+    pub(super) run: Option<&'a ShownRun>,
     pub(super) known: Option<&'a Known>,
     /// Why due runs wait, if that is the same for all.
     pub(super) no_worker: Option<&'a str>,
-}
-
-/// Reads the states of these tasks at this moment.
-pub(crate) async fn current_states(
-    store: &dyn Store,
-    tasks: &[TaskState],
-    clock: &dyn Clock,
-) -> Result<CurrentStates, StoreError> {
-    let running = open_runs(store, RunStatus::Running).await?;
-    let queued = open_runs(store, RunStatus::Queued).await?;
-    // A running run replaces a queued one of its task.
-    let runs: HashMap<TaskName, RunRecord> = queued
-        .into_iter()
-        .chain(running)
-        .map(|run| (run.task.clone(), run))
-        .collect();
-    let notes = store.explanations().await?;
-    // Notes of another version may be unreadable; they are ignored then.
-    let notes: HashMap<TaskName, Known> = notes
-        .into_iter()
-        .filter_map(|(task, text)| {
-            let written: Written = serde_json::from_str(&text).ok()?;
-            Some((task, written.known))
-        })
-        .collect();
-    let marks = store.task_marks().await?;
-    let deleting: HashSet<&TaskName> = marks
-        .iter()
-        .filter(|mark| mark.phase == TaskPhase::Deleting)
-        .map(|mark| &mark.name)
-        .collect();
-    let stuck = stuck_destructions(store).await?;
-    let workers = store.workers(FORGOTTEN_AFTER).await?;
-    let hosts = hosts(&workers);
-    let no_worker = no_worker(store, &workers).await?;
-    // Read after the store: a run that was due when it was read must not seem to wait.
-    let now = clock.now();
-    let states = tasks.iter().map(|state| {
-        let facts = Facts {
-            state,
-            deleting: deleting.contains(&state.task),
-            stuck: stuck.get(&state.task).map(String::as_str),
-            run: runs.get(&state.task),
-            known: notes.get(&state.task),
-            no_worker: no_worker.as_deref(),
-        };
-        (state.task.clone(), facts.current(&hosts, now))
-    });
-    let states = states.collect();
-    let enabled = tasks.iter().filter(|state| state.enabled);
-    let known = enabled.filter_map(|state| notes.get(&state.task));
-    Ok(CurrentStates {
-        states,
-        views: ViewCounts::of(known),
-    })
-}
-
-async fn open_runs(store: &dyn Store, status: RunStatus) -> Result<Vec<RunRecord>, StoreError> {
-    let filter = RunFilter {
-        status: Some(status),
-        limit: u32::MAX,
-        ..RunFilter::default()
-    };
-    store.runs(&filter).await
 }
 
 /// The conflict of the task's Terraform state, in one line, while nothing decides it.
@@ -124,32 +35,18 @@ pub(super) fn state_conflict(state: &TaskState) -> Option<String> {
 }
 
 /// Names of workers: those of their machines.
-pub(super) fn hosts(workers: &[WorkerState]) -> HashMap<&WorkerId, &str> {
+pub(super) fn hosts(workers: &[WorkerState]) -> HashMap<WorkerId, String> {
     let workers = workers.iter().map(|state| &state.worker);
     workers
-        .map(|worker| (&worker.id, worker.host.as_str()))
+        .map(|worker| (worker.id.clone(), worker.host.clone()))
         .collect()
-}
-
-/// Why no worker takes due runs; `None` if workers do, and if there are several reasons.
-async fn no_worker(
-    store: &dyn Store,
-    workers: &[WorkerState],
-) -> Result<Option<String>, StoreError> {
-    let waiting = store.waiting_runs(UNSCHEDULABLE_AFTER).await?;
-    let mut reasons: BTreeSet<String> = waiting
-        .iter()
-        .filter_map(|runs| reason(runs, workers))
-        .collect();
-    let first = reasons.pop_first();
-    Ok(first.filter(|_| reasons.is_empty()))
 }
 
 impl Facts<'_> {
     /// The state of the task, with its reason.
     pub(super) fn current(
         &self,
-        hosts: &HashMap<&WorkerId, &str>,
+        hosts: &HashMap<WorkerId, String>,
         now: DateTime<Utc>,
     ) -> proto::CurrentState {
         let newest = self.state.events.first();
@@ -167,7 +64,7 @@ impl Facts<'_> {
         };
         let timed = facts.at(now);
         let worker = self.run.and_then(|run| run.worker.as_ref());
-        let worker = worker.map(|id| hosts.get(id).copied().unwrap_or(id.as_str()));
+        let worker = worker.map(|id| hosts.get(id).map_or(id.as_str(), String::as_str));
         let phase = self.run.and_then(|run| run.phase);
         proto::CurrentState {
             name: convert::current_state_to_wire(timed.state).into(),
@@ -208,8 +105,8 @@ impl Facts<'_> {
             CurrentState::Waiting => self.waited_for(),
             CurrentState::Queued => self.no_worker.unwrap_or("waits for a worker").to_owned(),
             CurrentState::Retrying => {
-                let of_run = self.run.and_then(RunRecord::error);
-                of_run.map_or_else(|| self.newest_error(), |error| brief_newest_error(&error))
+                let of_run = self.run.and_then(|run| run.error.as_deref());
+                of_run.map_or_else(|| self.newest_error(), brief_newest_error)
             }
             CurrentState::Blocked => self.blocked_by(),
             CurrentState::Blind => self
@@ -275,33 +172,12 @@ impl Facts<'_> {
     }
 }
 
-fn open_run(run: &RunRecord) -> OpenRun {
+fn open_run(run: &ShownRun) -> OpenRun {
     match run.status {
         RunStatus::Running => OpenRun::Running {
             since: run.started_at,
             waits: run.waiting_for.is_some(),
         },
         _ => OpenRun::Queued { due_at: run.due_at },
-    }
-}
-
-impl ViewCounts {
-    /// Counts the views of tasks; several tasks may watch one view.
-    fn of<'a>(tasks: impl Iterator<Item = &'a Known>) -> Self {
-        let mut views = BTreeMap::new();
-        for view in tasks.flat_map(|known| &known.views) {
-            views.entry(view.name.as_str()).or_insert(view);
-        }
-        let problems = views.iter().filter_map(|(name, view)| {
-            let problem = view.problem.as_ref()?;
-            Some((problem.since, format!("{name}: {}", problem.text)))
-        });
-        let problems: Vec<_> = problems.collect();
-        Self {
-            views: views.len(),
-            incomplete: views.values().filter(|view| !view.complete).count(),
-            unreadable: problems.len(),
-            first: problems.into_iter().min(),
-        }
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Clock, ConfigurationFingerprint, TaskDifference};
+use cts_core::{ConfigurationFingerprint, TaskDifference};
 use cts_proto::cluster::v1 as proto;
 use cts_proto::cluster::v1::cluster_service_server::ClusterService;
 use cts_rpc::{HealthSwitch, Peers, convert};
 use cts_store::{ConfigurationInForce, MemberConfiguration, MemberState, Store, StoreError};
 use tonic::{Request, Response, Status};
 
-use crate::grpc::overview::overview;
+use crate::grpc::overview::Overviews;
 use crate::grpc::status::OrStatus as _;
 use crate::leader::settings::other_settings;
 use crate::liveness::LOST;
@@ -29,7 +29,7 @@ pub(crate) struct ClusterEndpoint {
     pub(crate) watchers: Peers,
     /// Follows whether this replica can request the leadership, which is a write.
     pub(crate) health: HealthSwitch,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) overviews: Overviews,
 }
 
 #[tonic::async_trait]
@@ -76,9 +76,8 @@ impl ClusterService for ClusterEndpoint {
         &self,
         _request: Request<proto::GetOverviewRequest>,
     ) -> Result<Response<proto::GetOverviewResponse>, Status> {
-        let watchers = self.watchers.conditions();
-        let overview = overview(&*self.store, self.time_to_live, &watchers, &*self.clock).await;
-        overview.map(Response::new).or_status()
+        let overview = self.overviews.newest(&self.watchers).await.or_status()?;
+        Ok(Response::new(Arc::unwrap_or_clone(overview)))
     }
 }
 

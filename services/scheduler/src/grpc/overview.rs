@@ -1,65 +1,109 @@
 //! The condition of everything, for `GetOverview`.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::{Clock, CurrentState, TaskName};
+use chrono::{DateTime, Utc};
+use cts_core::TaskName;
+use cts_core::settings::SettingsGeneration;
 use cts_proto::cluster::v1 as proto;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::GetQueueResponse;
-use cts_proto::task::v1 as task;
-use cts_rpc::{PeerCondition, convert};
-use cts_store::{MemberState, Store, StoreError, WorkerState};
+use cts_proto::task::v1::CurrentState;
+use cts_rpc::convert::current_state_to_wire;
+use cts_rpc::{Paced, PeerCondition, Peers, convert};
+use cts_store::{MemberState, StoreError, WorkerState};
 
-use super::queue::queue;
-use crate::explain::{ViewCounts, current_states};
+use super::queue::queue_of;
+use crate::explain::{Board, Looked, Summary, ViewCounts};
 use crate::leader::settings::other_settings;
-use crate::liveness::{FORGOTTEN_AFTER, is_lost};
+use crate::liveness::is_lost;
+
+/// Shortest time between two makings of the overview.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Most problems of one answer.
 const PROBLEMS: usize = 100;
 
-/// Reads the condition of everything; `leadership` is the life of the leadership, and `watchers` are as this replica
-/// reaches them.
-pub(super) async fn overview(
-    store: &dyn Store,
-    leadership: Duration,
+/// Makes the condition of everything, for all who ask at the same time.
+#[derive(Debug)]
+pub(crate) struct Overviews {
+    board: Board,
+    made: Paced<Arc<proto::GetOverviewResponse>, Arc<StoreError>>,
+}
+
+impl Overviews {
+    /// Overviews with the tasks of this board.
+    pub(crate) fn new(board: Board) -> Self {
+        Self {
+            board,
+            made: Paced::new(PAUSE),
+        }
+    }
+
+    /// The condition of everything, a moment old; `watchers` are as this replica reaches them.
+    pub(super) async fn newest(
+        &self,
+        watchers: &Peers,
+    ) -> Result<Arc<proto::GetOverviewResponse>, Arc<StoreError>> {
+        let make = || {
+            let (board, watchers) = (self.board.clone(), watchers.clone());
+            async move {
+                let looked = board.look().await?;
+                let rest = async {
+                    let depth = board.store().queue_depth().await?;
+                    Ok((depth, board.store().settings().await?))
+                };
+                let (depth, settings) = rest.await.map_err(Arc::new)?;
+                let queue = queue_of(depth, &looked.waiting, &looked.workers);
+                let overview = overview(
+                    (&looked, board.leadership()),
+                    (queue, &settings),
+                    board.summary(PROBLEMS),
+                    &watchers.conditions(),
+                    board.clock().now(),
+                );
+                Ok(Arc::new(overview))
+            }
+        };
+        self.made.get(make).await
+    }
+}
+
+fn overview(
+    (looked, leadership): (&Looked, Duration),
+    (queue, settings): (GetQueueResponse, &[SettingsGeneration]),
+    tasks: Summary,
     watchers: &[PeerCondition],
-    clock: &dyn Clock,
-) -> Result<proto::GetOverviewResponse, StoreError> {
-    let members = store.members(leadership * 3).await?;
-    let workers = store.workers(FORGOTTEN_AFTER).await?;
-    let settings = store.settings().await?;
-    let queue = queue(store, &workers).await?;
-    let tasks = store.task_states(None).await?;
-    let current = current_states(store, &tasks, clock).await?;
-    let members: Vec<_> = members
-        .into_iter()
-        .map(|state| member(state, leadership))
-        .collect();
-    let workers = workers.into_iter().map(|state| {
-        let other_settings = other_settings(&state.worker, &settings);
+    now: DateTime<Utc>,
+) -> proto::GetOverviewResponse {
+    let members = looked.members.iter().cloned();
+    let members: Vec<_> = members.map(|state| member(state, leadership)).collect();
+    let workers = looked.workers.iter().cloned().map(|state| {
+        let other_settings = other_settings(&state.worker, settings);
         worker(state, other_settings)
     });
     let workers: Vec<_> = workers.collect();
-    let data = observed_data(current.views);
-    let tasks = counts(&current.states);
+    let data = observed_data(tasks.views);
     let mut problems = of_cluster(&members, &workers, &queue, &data);
     problems.extend(watchers.iter().filter_map(of_watcher));
-    problems.extend(of_tasks(current.states));
-    let more = problems.len().saturating_sub(PROBLEMS);
+    let all = problems.len() + tasks.problem_count;
+    problems.extend(tasks.problems.into_iter().map(of_task));
     problems.truncate(PROBLEMS);
-    Ok(proto::GetOverviewResponse {
+    let more = all - problems.len();
+    let counts = tasks.counts.into_iter();
+    let counts = counts.map(|(state, count)| (current_state_to_wire(state).word(), count));
+    proto::GetOverviewResponse {
         problems,
         more_problems: u32::try_from(more).unwrap_or(u32::MAX),
         members,
         workers,
         queue: Some(queue),
         data: Some(data),
-        tasks,
-        at: Some(convert::timestamp_to_wire(clock.now())),
+        tasks: counts.collect(),
+        at: Some(convert::timestamp_to_wire(now)),
         watchers: watchers.iter().map(watcher).collect(),
-    })
+    }
 }
 
 fn member(state: MemberState, leadership: Duration) -> proto::OverviewMember {
@@ -120,14 +164,6 @@ fn observed_data(counts: ViewCounts) -> proto::ObservedData {
         unreadable_since: since.map(convert::timestamp_to_wire),
         reason: reason.unwrap_or_default(),
     }
-}
-
-fn counts(states: &BTreeMap<TaskName, task::CurrentState>) -> BTreeMap<String, u32> {
-    let mut counts = BTreeMap::new();
-    for state in states.values() {
-        *counts.entry(state.name().word()).or_insert(0) += 1;
-    }
-    counts
 }
 
 /// Problems that are not those of one task.
@@ -206,26 +242,10 @@ fn of_watcher(condition: &PeerCondition) -> Option<proto::Problem> {
     })
 }
 
-/// Problems of tasks, the most important first.
-fn of_tasks(states: BTreeMap<TaskName, task::CurrentState>) -> Vec<proto::Problem> {
-    let rank = |state: &task::CurrentState| {
-        let state = convert::current_state_from_wire(state.name())?;
-        CurrentState::ALL.iter().position(|known| *known == state)
-    };
-    let is_problem = |state: &task::CurrentState| {
-        convert::current_state_from_wire(state.name()).is_some_and(CurrentState::is_problem)
-    };
-    let mut problems: Vec<_> = states
-        .into_iter()
-        .filter(|(_, state)| is_problem(state))
-        .collect();
-    problems.sort_by_key(|(_, state)| rank(state));
-    problems
-        .into_iter()
-        .map(|(name, state)| proto::Problem {
-            task_name: name.to_string(),
-            text: state.text.clone(),
-            state: Some(state),
-        })
-        .collect()
+fn of_task((name, state): (TaskName, CurrentState)) -> proto::Problem {
+    proto::Problem {
+        task_name: name.to_string(),
+        text: state.text.clone(),
+        state: Some(state),
+    }
 }

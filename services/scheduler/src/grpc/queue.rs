@@ -2,7 +2,7 @@
 
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
-use cts_store::{Store, StoreError, WorkerState};
+use cts_store::{QueueDepth, Store, StoreError, WaitingRuns, WorkerState};
 
 use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
 
@@ -11,14 +11,22 @@ pub(super) async fn queue(
     store: &dyn Store,
     workers: &[WorkerState],
 ) -> Result<proto::GetQueueResponse, StoreError> {
-    let depth = store.queue_depth().await?;
     let waiting = store.waiting_runs(UNSCHEDULABLE_AFTER).await?;
-    let waiting = waiting.into_iter().filter_map(|runs| {
+    Ok(queue_of(store.queue_depth().await?, &waiting, workers))
+}
+
+/// The queue of this depth, with these runs that wait for longer.
+pub(super) fn queue_of(
+    depth: QueueDepth,
+    waiting: &[WaitingRuns],
+    workers: &[WorkerState],
+) -> proto::GetQueueResponse {
+    let waiting = waiting.iter().filter_map(|runs| {
         Some(proto::WaitingRuns {
-            reason: reason(&runs, workers)?,
+            reason: reason(runs, workers)?,
             runs: runs.runs,
             oldest: Some(convert::duration_to_wire(runs.oldest)),
-            task_name: runs.task.into(),
+            task_name: runs.task.to_string(),
         })
     });
     let slots = workers
@@ -26,12 +34,12 @@ pub(super) async fn queue(
         .filter(|worker| worker.takes_runs())
         .map(|worker| u64::from(worker.worker.slots))
         .sum();
-    Ok(proto::GetQueueResponse {
+    proto::GetQueueResponse {
         queued: depth.queued,
         ready: depth.ready,
         running: depth.running,
         oldest_ready: depth.oldest_ready.map(convert::duration_to_wire),
         slots,
         waiting: waiting.collect(),
-    })
+    }
 }

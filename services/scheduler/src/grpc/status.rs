@@ -1,6 +1,8 @@
 //! The one place where errors of the scheduler become gRPC statuses. Causes are logged here, once, and
 //! not sent.
 
+use std::sync::Arc;
+
 use cts_core::Chain;
 use cts_store::{InOutage as _, LeaseError, StoreError};
 use tonic::Status;
@@ -11,6 +13,13 @@ pub(crate) trait OrStatus<T> {
 }
 
 impl<T> OrStatus<T> for Result<T, StoreError> {
+    fn or_status(self) -> Result<T, Status> {
+        self.map_err(|error| store_failure(&error))
+    }
+}
+
+/// An error that several callers share.
+impl<T> OrStatus<T> for Result<T, Arc<StoreError>> {
     fn or_status(self) -> Result<T, Status> {
         self.map_err(|error| store_failure(&error))
     }

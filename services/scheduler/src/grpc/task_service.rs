@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use crate::access::recorder::{note, record};
-use crate::explain::explain;
+use crate::explain::{Board, Changes, explain};
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::task_states::{on_wire, state_to_wire, with_current};
 use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task};
@@ -26,6 +26,7 @@ use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task}
 pub(crate) struct TaskEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) work: TaskCommands,
+    pub(crate) board: Board,
     pub(crate) clock: Arc<dyn Clock>,
     /// Life of the leadership.
     pub(crate) leadership: Duration,
@@ -39,6 +40,7 @@ type Parts<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl TaskService for TaskEndpoint {
     type ListTasksStream = Parts<proto::ListTasksResponse>;
     type ListTaskStatesStream = Parts<proto::ListTaskStatesResponse>;
+    type ListCurrentStatesStream = Parts<proto::ListCurrentStatesResponse>;
 
     async fn list_tasks(
         &self,
@@ -68,18 +70,48 @@ impl TaskService for TaskEndpoint {
     ) -> Result<Response<Self::ListTaskStatesStream>, Status> {
         let request = request.into_inner();
         let status = convert::task_status_from_wire(request.status());
+        if request.include_current {
+            self.board.look().await.or_status()?;
+        }
         let states = self.store.task_states(status).await.or_status()?;
         let states = if request.include_current {
-            with_current(&*self.store, states, request.include_events, &*self.clock).await
+            with_current(&self.board, states, request.include_events)
         } else {
-            Ok(on_wire(states, request.include_events))
+            on_wire(states, request.include_events)
         };
-        let states = states.or_status()?;
         let parts = chunks(states, prost::Message::encoded_len)
             .map(|states| Ok(proto::ListTaskStatesResponse { states }));
         Ok(Response::new(Box::pin(
             tokio_stream::iter(parts).map(|part| part),
         )))
+    }
+
+    async fn list_current_states(
+        &self,
+        request: Request<proto::ListCurrentStatesRequest>,
+    ) -> Result<Response<Self::ListCurrentStatesStream>, Status> {
+        self.board.look().await.or_status()?;
+        let Changes {
+            version,
+            after,
+            states,
+            gone,
+        } = self.board.changes(&request.get_ref().versions);
+        let mut gone: Vec<String> = gone.into_iter().map(String::from).collect();
+        let mut parts: Vec<_> = chunks(states, prost::Message::encoded_len).collect();
+        if parts.is_empty() {
+            parts.push(Vec::new());
+        }
+        // The names that are gone come with the first part, and are few.
+        let parts = parts.into_iter().map(move |states| {
+            Ok(proto::ListCurrentStatesResponse {
+                version: version.clone(),
+                after: after.clone(),
+                states,
+                gone: std::mem::take(&mut gone),
+            })
+        });
+        Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
     }
 
     async fn get_task_version(

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use cts_core::Clock;
 use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
-use cts_store::{Store, StoreError, TaskState};
+use cts_store::TaskState;
 
-use crate::explain::current_states;
+use crate::explain::Board;
 
 /// States by their newest events alone.
 pub(super) fn on_wire(states: Vec<TaskState>, include_events: bool) -> Vec<proto::TaskState> {
@@ -17,19 +16,20 @@ pub(super) fn on_wire(states: Vec<TaskState>, include_events: bool) -> Vec<proto
         .collect()
 }
 
-/// States by their newest events, and at this moment.
-pub(super) async fn with_current(
-    store: &dyn Store,
+/// States by their newest events, and as they are kept; a task that is not kept yet is left out.
+pub(super) fn with_current(
+    board: &Board,
     states: Vec<TaskState>,
     include_events: bool,
-    clock: &dyn Clock,
-) -> Result<Vec<proto::TaskState>, StoreError> {
-    let mut current = current_states(store, &states, clock).await?.states;
-    let states = states.into_iter().map(|state| proto::TaskState {
-        current: current.remove(&state.task),
-        ..state_to_wire(state, include_events)
+) -> Vec<proto::TaskState> {
+    let states = states.into_iter().filter_map(|state| {
+        let current = Some(board.state(&state.task)?);
+        Some(proto::TaskState {
+            current,
+            ..state_to_wire(state, include_events)
+        })
     });
-    Ok(states.collect())
+    states.collect()
 }
 
 /// The state of a task for the wire.

@@ -16,14 +16,7 @@ use cts_core::{
 };
 use cts_store::{
     AccessStore, AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState,
-    CancelledRun, Claim, Completed, Completion, Configuration, ConfigurationInForce,
-    ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, HeldLeases,
-    Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError,
-    LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken, NewTask,
-    PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs, Requeued,
-    Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SettingsChange,
-    SettingsStore, Settlement, Store, StoreError, StoredInput, StoredRecord, StoredTask,
-    StoredToken, TaskChange, TaskError, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched,
+    CancelledRun, ChangedTasks, Claim, Completed, Completion, Configuration, ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, FactStore, HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs, Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement, ShownRun, Store, StoreError, StoredInput, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched,
     WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
@@ -115,6 +108,13 @@ macro_rules! faulty {
             })*
         }
     };
+}
+
+faulty! {
+    FactStore:
+    fn changed_tasks(&self, after: Option<&str>) -> Result<ChangedTasks, StoreError>;
+    fn task_facts(&self, names: &[TaskName]) -> Result<Vec<TaskFacts>, StoreError>;
+    fn shown_runs(&self) -> Result<Vec<ShownRun>, StoreError>;
 }
 
 faulty! {
@@ -228,7 +228,6 @@ faulty! {
     fn archived_rows(&self, archive: ArchiveId, after: u64, limit: u32) -> Result<Vec<ArchivedRow>, StoreError>;
     fn explain(&self, leader: LeaderEpoch, explanations: &[(TaskName, String)]) -> Result<(), LeaderError>;
     fn explanation(&self, name: &TaskName) -> Result<Option<String>, StoreError>;
-    fn explanations(&self) -> Result<Vec<(TaskName, String)>, StoreError>;
     fn version(&self) -> Result<String, StoreError>;
     fn task_states(&self, status: Option<TaskStatus>) -> Result<Vec<TaskState>, StoreError>;
     fn task_state(&self, name: &TaskName) -> Result<Option<TaskState>, StoreError>;

@@ -97,7 +97,9 @@ async fn a_task_goes_through_its_states() {
         (successful.text.as_str(), successful.run_id.as_str()),
         ("", "")
     );
-    assert_eq!(overview(&setup).await.problems, []);
+    setup
+        .until(async |setup| overview(setup).await.problems.is_empty().then_some(()))
+        .await;
     let update = setup.update("t", Some(false), RunMode::Unspecified).await;
     update.unwrap();
     reaches(&setup, CurrentStateName::Disabled).await;
@@ -119,8 +121,12 @@ async fn due_runs_that_no_worker_takes_are_a_problem_of_the_cluster() {
     assert_eq!(listed(&setup).await.text, "there is no worker");
     let lease = setup.acquired().await;
     setup.applied(&lease).await;
-    let all = overview(&setup).await;
-    assert_eq!(all.problems, []);
+    let all = setup
+        .until(async |setup| {
+            let all = overview(setup).await;
+            all.problems.is_empty().then_some(all)
+        })
+        .await;
     assert!(
         all.members
             .iter()
@@ -145,4 +151,38 @@ async fn a_run_tells_what_has_changed_since_the_last_apply() {
     let answer = setup.tasks.clone().explain_task(request).await.unwrap();
     let explanation = answer.into_inner().explanation.unwrap();
     assert_eq!(explanation.last_run.unwrap().cause, run.cause);
+}
+
+/// The states that have changed since one of these versions.
+async fn changed(setup: &Setup, versions: &[String]) -> proto::ListCurrentStatesResponse {
+    let request = proto::ListCurrentStatesRequest {
+        versions: versions.to_vec(),
+    };
+    let parts = setup.tasks.clone().list_current_states(request).await;
+    let part = parts.unwrap().into_inner().next().await;
+    part.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn only_states_that_have_changed_are_sent_again() {
+    let setup = Setup::new(vec![task("t"), task("u")], LONG).await;
+    let first = changed(&setup, &["of.1".to_owned()]).await;
+    assert_eq!((first.after.as_str(), first.states.len()), ("", 2));
+    let update = setup.update("t", Some(false), RunMode::Unspecified).await;
+    update.unwrap();
+    let second = setup
+        .until(async |setup| {
+            let second = changed(setup, std::slice::from_ref(&first.version)).await;
+            assert_eq!(second.after, first.version);
+            let is_disabled = |state: &proto::NamedState| {
+                let now = state.state.as_ref().map(proto::CurrentState::name);
+                state.task_name == "t" && now == Some(CurrentStateName::Disabled)
+            };
+            second.states.iter().any(is_disabled).then_some(second)
+        })
+        .await;
+    let both = [second.version.clone(), first.version];
+    let third = changed(&setup, &both).await;
+    assert_eq!(third.after, second.version, "the newest that is known");
+    assert!(!third.states.iter().any(|state| state.task_name == "t"));
 }

@@ -1,5 +1,7 @@
 //! The options of each scenario.
 
+use std::time::Duration;
+
 use clap::Args;
 
 use crate::access::Access;
@@ -143,9 +145,24 @@ pub(crate) struct OverviewArguments {
     /// Number of tasks.
     #[arg(long, default_value_t = 10_000, value_parser = positive())]
     pub(crate) tasks: u32,
-    /// Number of calls of each command.
+    /// Number of calls of each command; with --busy, of measurements without callers and with them.
     #[arg(long, default_value_t = 7, value_parser = positive())]
     pub(crate) rounds: u32,
+    /// Measure changes beside callers and beside nobody, and not the commands.
+    #[arg(long)]
+    pub(crate) busy: bool,
+    /// Seconds of each measurement with --busy.
+    #[arg(long, default_value_t = 20, value_parser = positive())]
+    pub(crate) seconds: u32,
+    /// Milliseconds between an answer and the next question of a caller with --busy.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) pause: u32,
+}
+
+impl OverviewArguments {
+    pub(crate) fn pause(&self) -> Duration {
+        Duration::from_millis(self.pause.into())
+    }
 }
 
 #[derive(Debug, Args)]

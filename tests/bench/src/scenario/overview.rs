@@ -1,5 +1,7 @@
 //! `cts status` and `cts task list` over many tasks.
 
+mod busy;
+
 use anyhow::Result;
 
 use crate::access::Access;
@@ -26,6 +28,9 @@ const COMMANDS: [(&str, &[&str]); 3] = [
 ];
 
 pub(super) async fn run(stage: &mut Stage, options: &OverviewArguments) -> Result<Vec<Metric>> {
+    if options.busy {
+        return busy::run(stage, options).await;
+    }
     let tasks = options.tasks;
     let plan = Plan {
         name: "overview",

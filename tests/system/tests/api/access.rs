@@ -106,6 +106,15 @@ async fn requests_need_a_token_with_their_role_and_are_recorded() {
     let reader = token(&scene, "dashboard", "read", &[]).await;
     let operator = token(&scene, "ci", "operate", &["-tasks", "web*"]).await;
     let admin = token(&scene, "root", "admin", &[]).await;
+    // Both get a part of one list.
+    for (token, names) in [(&operator, &["web"][..]), (&reader, &["dns", "web"])] {
+        let states = ask(&scene, "GET", "/v1/overview/tasks", token)
+            .await
+            .expect(200);
+        let states = states["tasks"].as_array().unwrap().iter();
+        let seen: Vec<_> = states.filter_map(|task| task["name"].as_str()).collect();
+        assert_eq!(seen, names);
+    }
     for (method, path, statuses) in [
         ("GET", "/v1/health", [200, 200, 200, 200]),
         ("GET", "/v1/tasks/web", [401, 200, 200, 200]),

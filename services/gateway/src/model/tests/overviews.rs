@@ -8,7 +8,7 @@ use cts_proto::cluster::v1::{
 };
 use cts_proto::run::v1::{GetQueueResponse, RunPhase};
 use cts_proto::task::v1::{
-    CurrentState, CurrentStateName, Decision, DecisionKind, Explanation, TaskPhase, TaskState,
+    CurrentState, CurrentStateName, Decision, DecisionKind, Explanation, NamedState, TaskPhase,
 };
 
 use super::filled::{RUN, at, every, explanation, queue, task_state, time};
@@ -27,16 +27,14 @@ pub(super) fn current_state(name: i32) -> CurrentState {
 }
 
 /// Tasks in every state, and one of a scheduler that does not send states.
-pub(super) fn current_states() -> Vec<TaskState> {
-    let names = every::<CurrentStateName>().map(|name| TaskState {
-        current: Some(current_state(name)),
-        ..task_state()
-    });
-    let unknown = TaskState {
-        current: None,
-        ..task_state()
+pub(super) fn current_states() -> Vec<NamedState> {
+    let task_name = task_state().task_name;
+    let named = |state| NamedState {
+        task_name: task_name.clone(),
+        state,
     };
-    names.chain([unknown]).collect()
+    let names = every::<CurrentStateName>().map(|name| named(Some(current_state(name))));
+    names.chain([named(None)]).collect()
 }
 
 pub(super) fn overview() -> GetOverviewResponse {

@@ -1,0 +1,285 @@
+//! The kept states of all tasks, brought up to date when somebody asks.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cts_core::{Clock, CurrentState, Incarnation, TaskName};
+use cts_proto::task::v1 as proto;
+use cts_rpc::Paced;
+use cts_store::{ChangedTasks, MemberState, Store, StoreError, WaitingRuns, WorkerState};
+use parking_lot::Mutex;
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+use super::current::hosts;
+use super::kept::{Common, KeptStates, NotedFacts, Reading};
+use super::stuck::stuck_destructions;
+use super::view_counts::ViewCounts;
+use crate::leader::leader_context::LeaderContext;
+use crate::leader::unschedulable::{UNSCHEDULABLE_AFTER, reason};
+use crate::liveness::FORGOTTEN_AFTER;
+
+/// Shortest time between two looks at the store.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// All facts are read again within this time, some with each look: what no change tells of is seen by then.
+const ROUND: Duration = Duration::from_mins(1);
+
+/// Tasks of which facts are read at once.
+const PART: usize = 500;
+
+/// Kept states of all tasks. Cheap to clone; clones share them.
+#[derive(Debug, Clone)]
+pub(crate) struct Board(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    /// Life of the leadership.
+    leadership: Duration,
+    looks: Paced<Arc<Looked>, Arc<StoreError>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    states: KeptStates,
+    /// Where the store was when the states were read; `None` before that.
+    position: Option<Position>,
+}
+
+#[derive(Debug, Clone)]
+struct Position {
+    changes: String,
+    /// When that was.
+    at: Instant,
+    /// The last task whose facts were read again although nothing told of a change.
+    last: Option<TaskName>,
+    leader: Option<Incarnation>,
+}
+
+/// What a look has found besides the states.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    pub(crate) members: Vec<MemberState>,
+    pub(crate) workers: Vec<WorkerState>,
+    pub(crate) waiting: Vec<WaitingRuns>,
+}
+
+/// States of all tasks in numbers.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    pub(crate) counts: Vec<(CurrentState, u32)>,
+    pub(crate) views: ViewCounts,
+    /// Tasks that somebody should look at, the most important first.
+    pub(crate) problems: Vec<(TaskName, proto::CurrentState)>,
+    /// The number of all problems of tasks.
+    pub(crate) problem_count: usize,
+}
+
+/// States that have changed since an earlier answer.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) version: String,
+    /// The version that they follow; empty if these are all states.
+    pub(crate) after: String,
+    pub(crate) states: Vec<proto::NamedState>,
+    pub(crate) gone: Vec<TaskName>,
+}
+
+impl Board {
+    /// An empty one. A leader that was silent for `leadership` counts as gone.
+    pub(crate) fn new(context: &LeaderContext, leadership: Duration) -> Self {
+        Self(Arc::new(Inner {
+            store: Arc::clone(&context.store),
+            clock: Arc::clone(&context.clock),
+            leadership,
+            looks: Paced::new(PAUSE),
+            kept: Mutex::new(Kept {
+                states: KeptStates::new(context.identities.incarnation()),
+                position: None,
+            }),
+        }))
+    }
+
+    /// Brings the states up to date, unless that was done a moment ago.
+    pub(crate) async fn look(&self) -> Result<Arc<Looked>, Arc<StoreError>> {
+        let inner = Arc::clone(&self.0);
+        let look = || async move { inner.look().await.map(Arc::new).map_err(Arc::new) };
+        self.0.looks.get(look).await
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.0.clock
+    }
+
+    /// A leader that was silent for so long counts as gone.
+    pub(crate) fn leadership(&self) -> Duration {
+        self.0.leadership
+    }
+
+    /// The states in numbers, with at most so many problems.
+    pub(crate) fn summary(&self, problems: usize) -> Summary {
+        let kept = self.0.kept.lock();
+        let counts = kept.states.counts().iter();
+        let (problems, problem_count) = kept.states.problems(problems);
+        Summary {
+            counts: counts.map(|(state, count)| (*state, *count)).collect(),
+            views: kept.states.views(),
+            problems,
+            problem_count,
+        }
+    }
+
+    /// The state of a task; `None` if the task is not visible.
+    pub(crate) fn state(&self, task: &TaskName) -> Option<proto::CurrentState> {
+        self.0.kept.lock().states.state(task).cloned()
+    }
+
+    /// What has changed since the newest of these versions, or everything if none of them is known.
+    pub(crate) fn changes(&self, versions: &[String]) -> Changes {
+        let kept = self.0.kept.lock();
+        let states = &kept.states;
+        let named = |name: &TaskName, state: &proto::CurrentState| proto::NamedState {
+            task_name: name.to_string(),
+            state: Some(state.clone()),
+        };
+        let known = states.versions();
+        let version = known.newest();
+        let Some((number, after)) = known.known(versions) else {
+            return Changes {
+                version,
+                after: String::new(),
+                states: states
+                    .states()
+                    .map(|(name, state)| named(name, state))
+                    .collect(),
+                gone: Vec::new(),
+            };
+        };
+        let changed = known.changed_after(number);
+        let changed = changed.filter_map(|name| Some(named(name, states.state(name)?)));
+        Changes {
+            version,
+            after: after.to_owned(),
+            states: changed.collect(),
+            gone: known.gone_after(number).cloned().collect(),
+        }
+    }
+}
+
+impl Inner {
+    async fn look(&self) -> Result<Looked, StoreError> {
+        let store = &*self.store;
+        let begun = Instant::now();
+        let members = store.members(self.leadership * 3).await?;
+        let leader = members.iter().find(|member| member.leader);
+        let leader = leader.map(|state| state.member.incarnation);
+        // After a failover of the database, which comes with another leader, the position may be of another history.
+        let known = self
+            .kept
+            .lock()
+            .position
+            .clone()
+            .filter(|known| known.leader == leader && begun.duration_since(known.at) < ROUND);
+        let changes = known.as_ref().map(|known| known.changes.as_str());
+        let mut changed = store.changed_tasks(changes).await?;
+        let present = self.present(&changed, changes.is_none()).await?;
+        let mut last = None;
+        if let Some(known) = &known {
+            let elapsed = begun.duration_since(known.at);
+            let again = self.again(known.last.as_ref(), elapsed);
+            last = again.last().cloned();
+            changed.names.extend(again);
+            changed.names.sort();
+            changed.names.dedup();
+        }
+        let position = Position {
+            changes: changed.position,
+            at: begun,
+            last,
+            leader,
+        };
+        let runs = store.shown_runs().await?;
+        let facts = self.facts(&changed.names).await?;
+        let workers = store.workers(FORGOTTEN_AFTER).await?;
+        let waiting = store.waiting_runs(UNSCHEDULABLE_AFTER).await?;
+        let stuck = if self.kept.lock().states.are_deleting(&facts) {
+            stuck_destructions(store).await?
+        } else {
+            HashMap::new()
+        };
+        let reading = Reading {
+            changed: changed.names,
+            facts,
+            present,
+            runs,
+            common: Common {
+                hosts: hosts(&workers),
+                no_worker: no_worker(&waiting, &workers),
+                stuck,
+            },
+        };
+        // Read after the store: a run that was due when it was read must not seem to wait.
+        let now = self.clock.now();
+        let mut kept = self.kept.lock();
+        kept.states.take(reading, now);
+        kept.position = Some(position);
+        Ok(Looked {
+            members,
+            workers,
+            waiting,
+        })
+    }
+
+    /// The tasks after this one whose facts are read again, since so much time has passed.
+    fn again(&self, last: Option<&TaskName>, elapsed: Duration) -> Vec<TaskName> {
+        let states = &self.kept.lock().states;
+        let milliseconds = |time: Duration| usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
+        let part = states.len().saturating_mul(milliseconds(elapsed)) / milliseconds(ROUND);
+        states.following(last, part + 1)
+    }
+
+    /// The names of all tasks, unless it is certain that none is gone.
+    async fn present(
+        &self,
+        changed: &ChangedTasks,
+        are_all: bool,
+    ) -> Result<Option<HashSet<TaskName>>, StoreError> {
+        if are_all {
+            return Ok(Some(changed.names.iter().cloned().collect()));
+        }
+        if self.kept.lock().states.are(changed.tasks, &changed.names) {
+            return Ok(None);
+        }
+        let all = self.store.changed_tasks(None).await?;
+        Ok(Some(all.names.into_iter().collect()))
+    }
+
+    /// The facts of these tasks, in parts: other work goes on in between.
+    async fn facts(&self, names: &[TaskName]) -> Result<Vec<NotedFacts>, StoreError> {
+        let mut facts = Vec::with_capacity(names.len());
+        for part in names.chunks(PART) {
+            let read = self.store.task_facts(part).await?;
+            facts.extend(read.into_iter().map(NotedFacts::from));
+            yield_now().await;
+        }
+        Ok(facts)
+    }
+}
+
+/// Why no worker takes due runs; `None` if workers do, and if there are several reasons.
+fn no_worker(waiting: &[WaitingRuns], workers: &[WorkerState]) -> Option<String> {
+    let mut reasons: BTreeSet<String> = waiting
+        .iter()
+        .filter_map(|runs| reason(runs, workers))
+        .collect();
+    let first = reasons.pop_first();
+    first.filter(|_| reasons.is_empty())
+}

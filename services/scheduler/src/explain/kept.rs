@@ -1,0 +1,362 @@
+//! States of tasks that are kept, and made anew only where something has changed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Bound;
+
+use chrono::{DateTime, Utc};
+use cts_core::runs::RunStatus;
+use cts_core::{CurrentState, Incarnation, TaskName, WorkerId};
+use cts_proto::task::v1 as proto;
+use cts_rpc::convert;
+use cts_store::{ShownRun, TaskFacts, TaskState};
+
+use super::current::Facts;
+use super::known::{Known, Written};
+use super::versions::Versions;
+use super::view_counts::{ViewCounts, Views};
+
+/// What was read of the tasks and their runs.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// Tasks that may have changed.
+    pub(super) changed: Vec<TaskName>,
+    /// Those of them that are visible.
+    pub(super) facts: Vec<NotedFacts>,
+    /// Names of all tasks, where some of them may be gone.
+    pub(super) present: Option<HashSet<TaskName>>,
+    /// All runs that have not ended, the queued ones first.
+    pub(super) runs: Vec<ShownRun>,
+    /// What counts for several tasks.
+    pub(super) common: Common,
+}
+
+/// What states of several tasks are made of.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Common {
+    /// Names of workers: those of their machines.
+    pub(super) hosts: HashMap<WorkerId, String>,
+    /// Why due runs wait, if that is the same for all.
+    pub(super) no_worker: Option<String>,
+    /// Why destructions cannot go on before an operator does something.
+    pub(super) stuck: HashMap<TaskName, String>,
+}
+
+/// The facts of a visible task, with the leader's notes read.
+#[derive(Debug)]
+pub(super) struct NotedFacts {
+    /// With the newest event alone.
+    state: TaskState,
+    deleting: bool,
+    known: Option<Known>,
+}
+
+impl From<TaskFacts> for NotedFacts {
+    fn from(facts: TaskFacts) -> Self {
+        let mut state = facts.state;
+        state.events.truncate(1);
+        state.events.shrink_to_fit();
+        // Notes of another version may be unreadable; they are ignored then.
+        let written = facts.explanation.as_deref();
+        let written: Option<Written> = written.and_then(|text| serde_json::from_str(text).ok());
+        Self {
+            state,
+            deleting: facts.deleting,
+            known: written.map(|written| written.known),
+        }
+    }
+}
+
+impl NotedFacts {
+    /// The notes whose views are counted.
+    fn counted(&self) -> Option<&Known> {
+        self.known.as_ref().filter(|_| self.state.enabled)
+    }
+}
+
+/// A visible task.
+#[derive(Debug)]
+struct Kept {
+    facts: NotedFacts,
+    /// The running run, or else the queued one.
+    run: Option<ShownRun>,
+    state: proto::CurrentState,
+    /// When its state may become another one although nothing changes.
+    wakes: Option<DateTime<Utc>>,
+}
+
+/// States of all tasks as they were at one moment.
+#[derive(Debug)]
+pub(super) struct KeptStates {
+    /// All tasks; without facts those that are not visible.
+    tasks: BTreeMap<TaskName, Option<Kept>>,
+    common: Common,
+    views: Views,
+    counts: BTreeMap<CurrentState, u32>,
+    /// Tasks that somebody should look at, the most important first.
+    problems: BTreeSet<(usize, TaskName)>,
+    wakes: BTreeSet<(DateTime<Utc>, TaskName)>,
+    /// Tasks that have a run.
+    open: HashSet<TaskName>,
+    deleting: HashSet<TaskName>,
+    versions: Versions,
+    at: DateTime<Utc>,
+}
+
+impl KeptStates {
+    pub(super) fn new(id: Incarnation) -> Self {
+        Self {
+            tasks: BTreeMap::new(),
+            common: Common::default(),
+            views: Views::default(),
+            counts: BTreeMap::new(),
+            problems: BTreeSet::new(),
+            wakes: BTreeSet::new(),
+            open: HashSet::new(),
+            deleting: HashSet::new(),
+            versions: Versions::new(id),
+            at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    /// Whether so many tasks are known once these have changed. Fewer exist if some were deleted.
+    pub(super) fn are(&self, tasks: usize, changed: &[TaskName]) -> bool {
+        let new = changed
+            .iter()
+            .filter(|name| !self.tasks.contains_key(*name));
+        self.tasks.len() + new.count() == tasks
+    }
+
+    /// At most so many tasks after this one by name; none after the last one.
+    pub(super) fn following(&self, task: Option<&TaskName>, count: usize) -> Vec<TaskName> {
+        let after = task.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.tasks.range::<TaskName, _>((after, Bound::Unbounded));
+        rest.take(count).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The number of known tasks.
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether a task is being deleted, or will be with these facts.
+    pub(super) fn are_deleting(&self, facts: &[NotedFacts]) -> bool {
+        !self.deleting.is_empty() || facts.iter().any(|facts| facts.deleting)
+    }
+
+    /// Takes over what was read, and makes the states anew that may be others at the moment `now`.
+    pub(super) fn take(&mut self, reading: Reading, now: DateTime<Utc>) {
+        let mut dirty: HashSet<TaskName> = HashSet::new();
+        for name in reading.changed {
+            self.tasks.entry(name.clone()).or_default();
+            dirty.insert(name);
+        }
+        self.take_facts(reading.facts, &mut dirty);
+        if let Some(present) = reading.present {
+            let gone = self.tasks.keys().filter(|name| !present.contains(*name));
+            for name in gone.cloned().collect::<Vec<_>>() {
+                self.hide(&name);
+                self.tasks.remove(&name);
+            }
+        }
+        self.take_runs(reading.runs, &mut dirty);
+        self.take_common(reading.common, &mut dirty);
+        if now < self.at {
+            // A clock that was set back: what has passed may come again.
+            dirty.extend(self.tasks.keys().cloned());
+        }
+        self.at = now;
+        while let Some((at, name)) = self.wakes.first()
+            && *at <= now
+        {
+            dirty.insert(name.clone());
+            self.wakes.pop_first();
+        }
+        for name in dirty {
+            self.remake(&name);
+        }
+    }
+
+    /// Replaces the facts of the changed tasks. Those without facts are not visible any more.
+    fn take_facts(&mut self, facts: Vec<NotedFacts>, changed: &mut HashSet<TaskName>) {
+        let mut hidden: HashSet<&TaskName> = changed.iter().collect();
+        let mut visible = Vec::with_capacity(facts.len());
+        for facts in facts {
+            hidden.remove(&facts.state.task);
+            visible.push(facts);
+        }
+        let hidden: Vec<TaskName> = hidden.into_iter().cloned().collect();
+        for name in hidden {
+            self.hide(&name);
+        }
+        for facts in visible {
+            let name = facts.state.task.clone();
+            let kept = self.tasks.entry(name.clone()).or_default();
+            let old = kept.as_ref().and_then(|kept| kept.facts.counted());
+            self.views.replace(&name, old, facts.counted());
+            if facts.deleting {
+                self.deleting.insert(name.clone());
+            } else {
+                self.deleting.remove(&name);
+            }
+            match kept {
+                Some(kept) => kept.facts = facts,
+                None => {
+                    *kept = Some(Kept {
+                        facts,
+                        run: None,
+                        state: proto::CurrentState::default(),
+                        wakes: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Takes a task away from what is shown.
+    fn hide(&mut self, name: &TaskName) {
+        let Some(kept) = self.tasks.get_mut(name).and_then(Option::take) else {
+            return;
+        };
+        self.views.replace(name, kept.facts.counted(), None);
+        self.deleting.remove(name);
+        self.open.remove(name);
+        if let Some(at) = kept.wakes {
+            self.wakes.remove(&(at, name.clone()));
+        }
+        uncount(&mut self.counts, &mut self.problems, name, &kept.state);
+        self.versions.gone(name);
+    }
+
+    fn take_runs(&mut self, runs: Vec<ShownRun>, dirty: &mut HashSet<TaskName>) {
+        let mut ended = std::mem::take(&mut self.open);
+        // A running run replaces a queued one of its task.
+        let runs = runs.into_iter().map(|run| (run.task.clone(), run));
+        for (name, run) in runs.collect::<HashMap<_, _>>() {
+            let Some(Some(kept)) = self.tasks.get_mut(&name) else {
+                continue;
+            };
+            ended.remove(&name);
+            if kept.run.as_ref() != Some(&run) {
+                kept.run = Some(run);
+                dirty.insert(name.clone());
+            }
+            self.open.insert(name);
+        }
+        for name in ended {
+            if let Some(Some(kept)) = self.tasks.get_mut(&name) {
+                kept.run = None;
+                dirty.insert(name);
+            }
+        }
+    }
+
+    fn take_common(&mut self, common: Common, dirty: &mut HashSet<TaskName>) {
+        if common.no_worker != self.common.no_worker || common.hosts != self.common.hosts {
+            dirty.extend(self.open.iter().cloned());
+        }
+        if common.stuck != self.common.stuck {
+            let stuck = common.stuck.keys().chain(self.common.stuck.keys());
+            dirty.extend(stuck.cloned());
+        }
+        self.common = common;
+    }
+
+    fn remake(&mut self, name: &TaskName) {
+        let Some(Some(kept)) = self.tasks.get_mut(name) else {
+            return;
+        };
+        let facts = Facts {
+            state: &kept.facts.state,
+            deleting: kept.facts.deleting,
+            stuck: self.common.stuck.get(name).map(String::as_str),
+            run: kept.run.as_ref(),
+            known: kept.facts.known.as_ref(),
+            no_worker: self.common.no_worker.as_deref(),
+        };
+        let state = facts.current(&self.common.hosts, self.at);
+        let due = kept.run.as_ref();
+        let due = due.filter(|run| run.status == RunStatus::Queued);
+        let buffered = facts.known.and_then(|known| known.buffered_until);
+        let wakes = due.map(|run| run.due_at).into_iter().chain(buffered);
+        let wakes = wakes.filter(|at| *at > self.at).min();
+        if let Some(at) = kept.wakes {
+            self.wakes.remove(&(at, name.clone()));
+        }
+        kept.wakes = wakes;
+        self.wakes.extend(wakes.map(|at| (at, name.clone())));
+        if state == kept.state {
+            return;
+        }
+        uncount(&mut self.counts, &mut self.problems, name, &kept.state);
+        if let Some(state) = convert::current_state_from_wire(state.name()) {
+            *self.counts.entry(state).or_default() += 1;
+            if state.is_problem() {
+                self.problems.insert((rank(state), name.clone()));
+            }
+        }
+        kept.state = state;
+        self.versions.changed(name);
+    }
+
+    /// The number of tasks by their state, without states that no task has.
+    pub(super) fn counts(&self) -> &BTreeMap<CurrentState, u32> {
+        &self.counts
+    }
+
+    pub(super) fn views(&self) -> ViewCounts {
+        self.views.counts()
+    }
+
+    /// The first tasks that somebody should look at, the most important first, and the number of all.
+    pub(super) fn problems(&self, most: usize) -> (Vec<(TaskName, proto::CurrentState)>, usize) {
+        let problems = self.problems.iter().take(most);
+        let problems =
+            problems.filter_map(|(_, name)| Some((name.clone(), self.state(name)?.clone())));
+        (problems.collect(), self.problems.len())
+    }
+
+    /// The state of a visible task.
+    pub(super) fn state(&self, name: &TaskName) -> Option<&proto::CurrentState> {
+        let kept = self.tasks.get(name)?.as_ref()?;
+        Some(&kept.state)
+    }
+
+    /// All visible tasks, by name.
+    pub(super) fn states(&self) -> impl Iterator<Item = (&TaskName, &proto::CurrentState)> {
+        let tasks = self.tasks.iter();
+        tasks.filter_map(|(name, kept)| Some((name, &kept.as_ref()?.state)))
+    }
+
+    pub(super) fn versions(&self) -> &Versions {
+        &self.versions
+    }
+}
+
+/// Takes a task out of the numbers of states and the problems.
+fn uncount(
+    counts: &mut BTreeMap<CurrentState, u32>,
+    problems: &mut BTreeSet<(usize, TaskName)>,
+    name: &TaskName,
+    state: &proto::CurrentState,
+) {
+    let Some(state) = convert::current_state_from_wire(state.name()) else {
+        return;
+    };
+    if let Some(count) = counts.get_mut(&state) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&state);
+        }
+    }
+    if state.is_problem() {
+        problems.remove(&(rank(state), name.clone()));
+    }
+}
+
+fn rank(state: CurrentState) -> usize {
+    let place = CurrentState::ALL.iter().position(|known| *known == state);
+    place.unwrap_or(CurrentState::ALL.len())
+}
+
+#[cfg(test)]
+mod tests;

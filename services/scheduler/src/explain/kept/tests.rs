@@ -1,0 +1,262 @@
+//! Kept states are those that would be made anew, after any changes.
+
+use chrono::TimeDelta;
+use cts_core::runs::RunKind;
+use cts_core::{Blocked, InstanceCounts, RunId, TaskStatus};
+use cts_store::ShownRun;
+use uuid::Uuid;
+
+use super::*;
+use crate::explain::known::{KnownProblem, KnownView};
+
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// Numbers that look random, the same for each seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+
+    fn one_in(&mut self, of: u64) -> bool {
+        self.below(of) == 0
+    }
+
+    /// A moment within a minute of this one.
+    fn near(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
+        now + TimeDelta::seconds(i64::try_from(self.below(121)).unwrap() - 60)
+    }
+}
+
+/// What a store would have.
+struct Truth {
+    dice: Dice,
+    now: DateTime<Utc>,
+    /// Tasks, those without facts not visible.
+    tasks: BTreeMap<TaskName, Option<TaskFacts>>,
+    runs: BTreeMap<(TaskName, bool), ShownRun>,
+    no_worker: Option<String>,
+    stuck: HashMap<TaskName, String>,
+    hosts: HashMap<WorkerId, String>,
+}
+
+impl Truth {
+    fn name(&mut self) -> TaskName {
+        let place = self.dice.below(6);
+        NAMES[usize::try_from(place).unwrap()].parse().unwrap()
+    }
+
+    fn view(&mut self) -> KnownView {
+        let problem = self.dice.one_in(3).then(|| KnownProblem {
+            text: format!("text {}", self.dice.below(2)),
+            since: self.dice.near(self.now),
+            next_try: None,
+            last_answer: None,
+        });
+        KnownView {
+            name: format!("view {}", self.dice.below(3)),
+            complete: !self.dice.one_in(4),
+            revision: 0,
+            changed_at: None,
+            triggers: true,
+            problem,
+            unreadable: None,
+        }
+    }
+
+    fn facts(&mut self, task: &TaskName) -> TaskFacts {
+        let statuses = [
+            TaskStatus::Unknown,
+            TaskStatus::Successful,
+            TaskStatus::Errored,
+            TaskStatus::Critical,
+        ];
+        let status = statuses[usize::try_from(self.dice.below(4)).unwrap()];
+        let held = self.dice.one_in(5).then(|| Blocked {
+            since: self.now,
+            losses: Vec::new(),
+            counts: InstanceCounts::default(),
+        });
+        let views = (0..self.dice.below(3)).map(|_| self.view()).collect();
+        let buffered_until = self.dice.one_in(3).then(|| self.dice.near(self.now));
+        let known = Known {
+            views,
+            buffered_until,
+            next_tick: None,
+            decision: None,
+        };
+        let written = Written {
+            as_of: self.now,
+            known,
+        };
+        TaskFacts {
+            state: TaskState {
+                task: task.clone(),
+                enabled: !self.dice.one_in(4),
+                providers: Vec::new(),
+                services: Vec::new(),
+                status,
+                events: Vec::new(),
+                held,
+                owes_run: None,
+                check_error: None,
+                conflict: None,
+            },
+            deleting: self.dice.one_in(6),
+            explanation: Some(serde_json::to_string(&written).unwrap()),
+        }
+    }
+
+    fn run(&mut self, task: &TaskName, is_running: bool) -> ShownRun {
+        let worker = WorkerId::new(format!("w{}", self.dice.below(2)));
+        ShownRun {
+            id: RunId::from_uuid(Uuid::from_u128(u128::from(self.dice.below(1000)))),
+            task: task.clone(),
+            kind: RunKind::Apply,
+            status: if is_running {
+                RunStatus::Running
+            } else {
+                RunStatus::Queued
+            },
+            waiting_for: (is_running && self.dice.one_in(2)).then(|| "a lock".to_owned()),
+            due_at: self.dice.near(self.now),
+            started_at: None,
+            worker: is_running.then_some(worker),
+            phase: None,
+            error: self.dice.one_in(2).then(|| "the port is taken".to_owned()),
+        }
+    }
+
+    /// Changes something, and returns the task that is told to have changed.
+    fn change(&mut self) -> Option<TaskName> {
+        let name = self.name();
+        match self.dice.below(9) {
+            0..=2 => {
+                let facts = self.facts(&name);
+                self.tasks.insert(name.clone(), Some(facts));
+                return Some(name);
+            }
+            3 => {
+                self.tasks.insert(name.clone(), None);
+                return Some(name);
+            }
+            4 => {
+                self.tasks.remove(&name);
+                self.runs.retain(|(task, _), _| *task != name);
+            }
+            5 | 6 => {
+                let is_running = self.dice.one_in(2);
+                let run = self.run(&name, is_running);
+                if self.runs.remove(&(name.clone(), is_running)).is_none() {
+                    self.runs.insert((name, is_running), run);
+                }
+            }
+            7 => {
+                let seconds = i64::try_from(self.dice.below(40)).unwrap() - 5;
+                self.now += TimeDelta::seconds(seconds);
+            }
+            _ => {
+                let reason = "there is no worker".to_owned();
+                self.no_worker = self.dice.one_in(2).then_some(reason);
+                let worker = WorkerId::new(format!("w{}", self.dice.below(2)));
+                let host = format!("host {}", self.dice.below(3));
+                self.hosts.insert(worker, host);
+                if self.stuck.remove(&name).is_none() {
+                    self.stuck.insert(name, "put the block back".to_owned());
+                }
+            }
+        }
+        None
+    }
+
+    fn reading(&self, changed: Vec<TaskName>, present: bool) -> Reading {
+        let facts = changed.iter().collect::<BTreeSet<_>>().into_iter();
+        let facts = facts.filter_map(|name| self.tasks.get(name).cloned().flatten());
+        let names: HashSet<TaskName> = self.tasks.keys().cloned().collect();
+        Reading {
+            facts: facts.map(NotedFacts::from).collect(),
+            changed,
+            present: present.then_some(names),
+            runs: self.runs.values().cloned().collect(),
+            common: Common {
+                hosts: self.hosts.clone(),
+                no_worker: self.no_worker.clone(),
+                stuck: self.stuck.clone(),
+            },
+        }
+    }
+}
+
+fn kept(id: u128) -> KeptStates {
+    KeptStates::new(Incarnation::from_uuid(Uuid::from_u128(id)))
+}
+
+fn states(kept: &KeptStates) -> BTreeMap<TaskName, proto::CurrentState> {
+    let states = kept.states();
+    states
+        .map(|(name, state)| (name.clone(), state.clone()))
+        .collect()
+}
+
+#[test]
+fn kept_states_are_those_that_would_be_made_anew() {
+    for seed in 1..=40 {
+        let mut truth = Truth {
+            dice: Dice(seed),
+            now: DateTime::from_timestamp(1_770_110_130, 0).unwrap(),
+            tasks: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            no_worker: None,
+            stuck: HashMap::new(),
+            hosts: HashMap::new(),
+        };
+        let mut followed = kept(1);
+        // A caller that asks now and then.
+        let (mut known, mut version) = (BTreeMap::new(), String::new());
+        for step in 0..300 {
+            let changes = 1 + truth.dice.below(4);
+            let changed: Vec<_> = (0..changes).filter_map(|_| truth.change()).collect();
+            // What was changed and removed at once is left out by a store.
+            let changed: Vec<_> = changed
+                .into_iter()
+                .filter(|name| truth.tasks.contains_key(name))
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect();
+            let are_gone = !followed.are(truth.tasks.len(), &changed);
+            let now = truth.now;
+            followed.take(truth.reading(changed, are_gone), now);
+            let mut anew = kept(2);
+            let all = truth.tasks.keys().cloned().collect();
+            anew.take(truth.reading(all, true), now);
+            let place = format!("seed {seed}, step {step}");
+            assert_eq!(states(&followed), states(&anew), "{place}");
+            assert_eq!(followed.counts(), anew.counts(), "{place}");
+            assert_eq!(followed.problems(3), anew.problems(3), "{place}");
+            assert_eq!(followed.views(), anew.views(), "{place}");
+            if truth.dice.one_in(3) {
+                let versions = followed.versions();
+                let asked = [version.clone(), "other.7".to_owned()];
+                match versions.known(&asked) {
+                    None => known = states(&followed),
+                    Some((number, _)) => {
+                        for name in versions.gone_after(number) {
+                            known.remove(name);
+                        }
+                        for name in versions.changed_after(number) {
+                            let state = followed.state(name).unwrap();
+                            known.insert(name.clone(), state.clone());
+                        }
+                    }
+                }
+                version = versions.newest();
+                assert_eq!(known, states(&followed), "{place}");
+            }
+        }
+    }
+}
