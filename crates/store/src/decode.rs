@@ -58,13 +58,9 @@ pub fn task_mark(row: &dyn Columns) -> Result<TaskVersion, StoreError> {
 pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
     let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
     let status = row.run_status("status")?;
-    let waiting_for = row.text_if_any("waiting_for")?;
-    let is_running = status == RunStatus::Running;
-    let waiting_for = waiting_for.filter(|_| is_running).map(str::to_owned);
     let kind = row.kind_of_run()?;
-    let holder = row.text_if_any("holder")?.filter(|_| is_running);
     let remote_run: Option<RemoteRun> = row.json_if_any("remote_run")?;
-    let ending = is_running.then(|| ending_text(kind, holder, remote_run.as_ref()));
+    let leased = Leased::read(&row, kind, status, remote_run.as_ref())?;
     Ok(RunRecord {
         id: row.id("id")?,
         task: row.parse("task_name")?,
@@ -76,20 +72,69 @@ pub fn run_record(row: &dyn Columns) -> Result<RunRecord, StoreError> {
         errors: row.json("errors")?,
         plan: row.plan()?,
         details: row.details()?,
-        waiting_for: waiting_for.or(ending.flatten()),
+        waiting_for: leased.waiting_for,
         remote_run,
         created_at: row.time("created_at")?,
         due_at: row.time("due_at")?,
         started_at: row.time_if_any("started_at")?,
         finished_at: row.time_if_any("finished_at")?,
         requested_by: row.text_if_any("requested_by")?.map(str::to_owned),
-        worker: holder
-            .filter(|holder| !holder.is_empty())
-            .map(WorkerId::new),
-        phase: phase(&row)?.filter(|_| is_running),
+        worker: leased.worker,
+        phase: leased.phase,
         trace: row.json_if_any("trace")?,
         cause: row.json_if_any("cause")?,
     })
+}
+
+/// A run that has not ended, with what is shown of it.
+pub fn shown_run(row: &dyn Columns) -> Result<ShownRun, StoreError> {
+    let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
+    let status = row.run_status("status")?;
+    let kind = row.kind_of_run()?;
+    let remote_run: Option<RemoteRun> = row.json_if_any("remote_run")?;
+    let leased = Leased::read(&row, kind, status, remote_run.as_ref())?;
+    let errors: Vec<String> = row.json("errors")?;
+    Ok(ShownRun {
+        id: row.id("id")?,
+        task: row.parse("task_name")?,
+        kind,
+        status,
+        waiting_for: leased.waiting_for,
+        due_at: row.time("due_at")?,
+        started_at: row.time_if_any("started_at")?,
+        worker: leased.worker,
+        phase: leased.phase,
+        error: error_of(status, &errors, row.number("attempts")?),
+    })
+}
+
+/// What is known of a run only while it is running.
+#[derive(Default)]
+struct Leased {
+    waiting_for: Option<String>,
+    worker: Option<WorkerId>,
+    phase: Option<(RunPhase, DateTime<Utc>)>,
+}
+
+impl Leased {
+    fn read(
+        row: &Fields<'_>,
+        kind: RunKind,
+        status: RunStatus,
+        remote: Option<&RemoteRun>,
+    ) -> Result<Self, StoreError> {
+        if status != RunStatus::Running {
+            return Ok(Self::default());
+        }
+        let holder = row.text_if_any("holder")?;
+        let waiting_for = row.text_if_any("waiting_for")?.map(str::to_owned);
+        let worker = holder.filter(|holder| !holder.is_empty());
+        Ok(Self {
+            waiting_for: waiting_for.or_else(|| ending_text(kind, holder, remote)),
+            worker: worker.map(WorkerId::new),
+            phase: phase(row)?,
+        })
+    }
 }
 
 /// The wait of a running run that ends once its remote run has ended.
@@ -102,28 +147,6 @@ fn ending_text(kind: RunKind, holder: Option<&str>, remote: Option<&RemoteRun>) 
         let url = remote.and_then(|remote| remote.url.as_deref());
         let url = url.unwrap_or("of the task");
         format!("its end: the remote run {url} is being ended")
-    })
-}
-
-/// A run that has not ended, with what is shown of it.
-pub fn shown_run(row: &dyn Columns) -> Result<ShownRun, StoreError> {
-    let row = Fields::new(row, "read a run", "runs").keyed_by_id("id")?;
-    let status = row.run_status("status")?;
-    let is_running = status == RunStatus::Running;
-    let waiting_for = row.text_if_any("waiting_for")?;
-    let worker = row.text_if_any("holder")?;
-    let errors: Vec<String> = row.json("errors")?;
-    Ok(ShownRun {
-        id: row.id("id")?,
-        task: row.parse("task_name")?,
-        kind: row.kind_of_run()?,
-        status,
-        waiting_for: waiting_for.filter(|_| is_running).map(str::to_owned),
-        due_at: row.time("due_at")?,
-        started_at: row.time_if_any("started_at")?,
-        worker: worker.filter(|_| is_running).map(WorkerId::new),
-        phase: phase(&row)?.filter(|_| is_running),
-        error: error_of(status, &errors, row.number("attempts")?),
     })
 }
 

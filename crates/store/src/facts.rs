@@ -92,6 +92,18 @@ impl From<&RunRecord> for ShownRun {
     }
 }
 
+impl ShownRun {
+    /// As [`RunRecord::awaits_ending`].
+    pub fn awaits_ending(&self) -> bool {
+        awaits_ending(self.status, self.worker.as_ref())
+    }
+}
+
+/// As [`RunRecord::awaits_ending`], of a run with this status and worker.
+pub(crate) fn awaits_ending(status: RunStatus, worker: Option<&WorkerId>) -> bool {
+    status == RunStatus::Running && worker.is_none()
+}
+
 /// As [`RunRecord::error`], of a run with this status and these attempts.
 pub(crate) fn error_of(status: RunStatus, errors: &[String], attempts: u32) -> Option<String> {
     if errors.is_empty() || status == RunStatus::Succeeded {

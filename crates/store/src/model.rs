@@ -310,7 +310,7 @@ pub struct RunRecord {
 impl RunRecord {
     /// Whether its remote run is to be ended ([`cts_core::runs::becomes_ending`]), and no worker does that yet.
     pub fn awaits_ending(&self) -> bool {
-        self.status == RunStatus::Running && self.worker.is_none()
+        crate::facts::awaits_ending(self.status, self.worker.as_ref())
     }
 
     /// Errors of all attempts in the form of an event: newest first. `None` without errors, or if a later

@@ -117,7 +117,7 @@ pub(crate) async fn heartbeat(channel: &Channel, worker: &Worker) -> Result<()> 
         leaving: false,
         unanswered_requests: Vec::new(),
         wants_cluster_key: false,
-        journal: None,
+        ..HeartbeatRequest::default()
     };
     let mut scheduler = WorkerServiceClient::new(channel.clone());
     let answer = scheduler.heartbeat(request).await;

@@ -194,7 +194,7 @@ impl Calls {
                 request: format!("request {}", self.number),
                 checks_settings: true,
                 names_previous_backend: false,
-                ends_remote_runs: false,
+                ends_remote_runs: true,
                 ..claim()
             };
             let lease = store.acquire(&claim).await.unwrap();

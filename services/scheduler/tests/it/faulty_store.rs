@@ -16,8 +16,15 @@ use cts_core::{
 };
 use cts_store::{
     AccessStore, AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState,
-    CancelledRun, ChangedTasks, Claim, Completed, Completion, Configuration, ConfigurationInForce, ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, FactStore, HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken, NewTask, PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs, Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest, SettingsChange, SettingsStore, Settlement, ShownRun, Store, StoreError, StoredInput, StoredRecord, StoredTask, StoredToken, TaskChange, TaskError, TaskFacts, TaskState, TaskVersion, Timeline, UnsettledRun, Vouched,
-    WaitingRuns, WorkerState, WorkerStore,
+    CancelledRun, ChangedTasks, Claim, Completed, Completion, Configuration, ConfigurationInForce,
+    ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, FactStore,
+    HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease,
+    LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken,
+    NewTask, PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs,
+    Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest,
+    SettingsChange, SettingsStore, Settlement, ShownRun, Store, StoreError, StoredInput,
+    StoredRecord, StoredTask, StoredToken, TaskChange, TaskError, TaskFacts, TaskState,
+    TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
 };
 use cts_store_sqlite::SqliteStore;
 
