@@ -329,7 +329,7 @@ pub async fn a_task_that_is_no_longer_configured_stays_until_its_remote_run_has_
     scene.end_remote(run).await;
     assert_eq!(scene.names().await, ["b"]);
 
-    // Nor is one that the file disables or declares otherwise forgotten.
+    // Nor is the remote run of a task forgotten that the file disables.
     let off = TaskSpec {
         enabled: false,
         ..spec("b")
@@ -338,6 +338,21 @@ pub async fn a_task_that_is_no_longer_configured_stays_until_its_remote_run_has_
     scene.configure(&[off]).await;
     scene.assert_awaits_ending(run).await;
     assert_eq!(scene.end_remote(run).await.status, RunStatus::Cancelled);
+}
+
+/// The task may have another driver now, and no worker that could end the remote run before.
+pub async fn another_declaration_leaves_the_end_of_the_remote_run_to_the_next_run<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a"]).await;
+    let run = scene.queued_with_remote("a").await;
+    let mut other = spec("a");
+    other.definition.description = "another".to_owned();
+    scene.configure(&[other]).await;
+    assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
+    let next = scene.leased("a", "1").await;
+    let store = scene.store();
+    let known = store.remote_runs(next.run, &next.holder, next.epoch).await;
+    let newest = known.expect("a live lease can read").newest;
+    assert!(newest.is_some_and(|newest| newest.remote.is_open()));
 }
 
 pub async fn a_remote_run_is_ended_after_the_plan_of_its_task<F: Fixture>() {

@@ -420,6 +420,7 @@ macro_rules! store_suite {
                 a_deleted_task_stays_until_its_remote_run_has_ended,
                 a_destruction_that_is_given_up_ends_its_remote_run,
                 a_task_that_is_no_longer_configured_stays_until_its_remote_run_has_ended,
+                another_declaration_leaves_the_end_of_the_remote_run_to_the_next_run,
                 a_remote_run_is_ended_after_the_plan_of_its_task,
                 an_ending_outlasts_the_single_process,
                 a_remote_run_of_an_earlier_run_is_ended_too,

@@ -158,8 +158,8 @@ pub(crate) async fn withdraw_applies(
         return Ok(());
     }
     let names: Vec<&str> = tasks.iter().map(|(name, _)| *name).collect();
-    let (of_tasks, reason_to_end) = (endings::OF_APPLIES, endings::Reason::Withdrawn);
-    endings::begin(c, (of_tasks, &names), reason_to_end).await?;
+    let (of_disabled, reason_to_end) = (endings::OF_DISABLED, endings::Reason::Withdrawn);
+    endings::begin(c, (of_disabled, &names), reason_to_end).await?;
     let others = tasks
         .iter()
         .filter(|(_, why)| *why == Withdrawal::OtherDefinition);

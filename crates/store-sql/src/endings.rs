@@ -25,7 +25,7 @@ const OPERATION: &str = "end remote runs";
 pub(crate) enum Reason {
     /// A person cancels them, with an event at the end.
     Cancelled,
-    /// Their task is declared otherwise, disabled or deleted.
+    /// Their task is disabled or deleted.
     Withdrawn,
 }
 
@@ -57,8 +57,9 @@ pub(crate) async fn begin(
 /// Condition of [`begin`]: the runs of these tasks.
 pub(crate) const OF_TASKS: &str = "r.task_name {in $1}";
 
-/// Condition of [`begin`]: the runs of these tasks that apply.
-pub(crate) const OF_APPLIES: &str = "r.task_name {in $1} AND r.kind = 'apply'";
+/// Condition of [`begin`]: the runs that apply of those among these tasks that are disabled. A task with another declaration
+/// ends the remote run with its next run, if it has a worker for that: it may have another driver now.
+pub(crate) const OF_DISABLED: &str = "r.task_name {in $1} AND r.kind = 'apply' AND NOT t.enabled";
 
 /// Condition of [`begin`], without a list: all runs.
 pub(crate) const ALL: &str = "$1 IS NOT NULL";
@@ -165,7 +166,7 @@ pub(crate) async fn keep(c: &mut dyn Connection) -> Result<(), StoreError> {
             WHERE status IS NOT DISTINCT FROM 'running' AND NOT cancel_force AND id IN (
                 SELECT r.id FROM runs r JOIN tasks t ON t.name = r.task_name
                 WHERE r.status = 'running'
-                  AND (r.cancel_requested_at IS NOT NULL OR r.withdrawn
+                  AND (r.cancel_requested_at IS NOT NULL OR r.withdrawn AND NOT t.enabled
                     OR t.phase = 'deleting' AND t.destroy_run IS DISTINCT FROM r.id)
                   AND {HAS_OPEN_REMOTE}
                   AND NOT EXISTS (

@@ -13,7 +13,8 @@ pub async fn changed(
     c: &mut dyn Connection,
     after: Option<&str>,
 ) -> Result<ChangedTasks, StoreError> {
-    // Each row has the position and the number; without a change it is the only one.
+    // Each row has the position and the number; without a change it is the only one. A database that was restored on
+    // another server may have transactions of the future, which would count as changes in each look.
     let text = c.dialect().pick(
         "-- changed_tasks
         SELECT now.position, now.tasks, v.task_name
@@ -24,7 +25,8 @@ pub async fn changed(
         SELECT now.position, now.tasks, v.task_name
         FROM (SELECT pg_current_snapshot()::TEXT AS position, count(*) AS tasks FROM task_versions) now
         LEFT JOIN task_versions v
-            ON $1::TEXT IS NULL OR NOT pg_visible_in_snapshot(v.changed_in, $1::TEXT::pg_snapshot)",
+            ON $1::TEXT IS NULL OR NOT pg_visible_in_snapshot(v.changed_in, $1::TEXT::pg_snapshot)
+              AND v.changed_in < pg_snapshot_xmax(pg_current_snapshot())",
     );
     let rows = sql("read which tasks have changed", text).bind(after);
     let rows = rows.all(c, |row| {

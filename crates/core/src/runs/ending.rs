@@ -15,17 +15,20 @@ pub const ENDING_RETRY: Duration = Duration::from_secs(30);
 /// Decides whether a run whose remote run is open becomes an ending instead of what would follow its attempt, and after
 /// which time it may be leased again; `None` if the run ends, or goes on.
 ///
-/// A queued run with a newer input ends the remote run before its own. Force (`by_force`) gives the remote run up.
+/// A queued run with a newer input ends the remote run before its own, and so does the next run after another declaration
+/// of the task, which may have another driver now. Force (`by_force`) gives the remote run up.
 pub fn becomes_ending(
     after: AfterAttempt,
     outcome: &AttemptOutcome,
     context: AttemptContext,
     by_force: bool,
 ) -> Option<Duration> {
+    let deleting = matches!(context.phase, TaskPhase::Deleting);
+    let redeclared = context.withdrawn && context.enabled && !context.cancelled && !deleting;
     let ends = match after {
-        AfterAttempt::Cancel | AfterAttempt::Suspend => true,
+        AfterAttempt::Cancel | AfterAttempt::Suspend => !redeclared,
         AfterAttempt::GiveUp { .. } | AfterAttempt::End { succeeded: false } => {
-            context.cancelled || context.withdrawn || matches!(context.phase, TaskPhase::Deleting)
+            context.cancelled || deleting || context.withdrawn && !redeclared
         }
         AfterAttempt::Succeed
         | AfterAttempt::Retry(_)
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_successes_plans_and_replaced_runs_end_as_ever() {
+    fn failures_successes_plans_and_runs_of_an_older_declaration_end_as_ever() {
         let apply = context(RunKind::Apply);
         for end in [AfterAttempt::Succeed, AfterAttempt::Requeue] {
             assert_eq!(after(end, apply), None);
@@ -101,6 +104,18 @@ mod tests {
             ..apply
         };
         assert_eq!(after(AfterAttempt::Cancel, replaced), None);
+        let redeclared = AttemptContext {
+            withdrawn: true,
+            ..failed
+        };
+        let disabled = AttemptContext {
+            enabled: false,
+            ..redeclared
+        };
+        for end in [AfterAttempt::Cancel, GIVEN_UP] {
+            assert_eq!(after(end, redeclared), None);
+            assert_eq!(after(end, disabled), Some(Duration::ZERO));
+        }
         for kind in [RunKind::Plan, RunKind::Check, RunKind::DestroyPlan] {
             assert_eq!(after(AfterAttempt::Cancel, context(kind)), None);
         }

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use cts_core::TaskName;
 use cts_core::runs::{AttemptOutcome, RunStatus};
-use cts_store::{HeldLeases as _, Hint, LeaderError, LogLine, LogStream, Retention, Store as _};
+use cts_store::{
+    FactStore as _, HeldLeases as _, Hint, LeaderError, LogLine, LogStream, Retention, Store as _,
+    TaskChange,
+};
 use cts_store_conformance::{Fixture as _, bytes_of, input, spec, stored_input, task};
 use cts_store_postgres::PostgresStore;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use tokio::time::timeout;
 
-use crate::fixture::{PostgresFixture, migrated, number, settings};
+use crate::fixture::{PostgresFixture, execute, migrated, number, settings};
 use crate::outage::{applied, claim, lead, member, request, take_backs};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -242,4 +245,29 @@ async fn the_version_of_states_stays_while_runs_go_on_and_is_one_for_all() {
     assert_eq!(version().await, before);
     one.complete(applied(&lease)).await.unwrap();
     assert_ne!(version().await, before);
+}
+
+/// As after `pg_restore` on another server, whose transactions have lower numbers.
+#[tokio::test]
+async fn transactions_of_another_server_count_as_no_changes() {
+    let (url, one, other) = stores().await;
+    let leader = lead(&one, "one").await;
+    let specs = ["a", "b"].map(spec);
+    one.replace_config_tasks(leader, &specs).await.unwrap();
+    execute(
+        &url,
+        "UPDATE task_versions SET changed_in = '4000000000000'",
+    )
+    .await;
+    let seen = other.changed_tasks(None).await.unwrap();
+    assert_eq!(seen.names.len(), 2);
+    let position = Some(seen.position.as_str());
+    assert_eq!(other.changed_tasks(position).await.unwrap().names, []);
+    let disabled = TaskChange {
+        enabled: Some(false),
+        ..TaskChange::default()
+    };
+    one.change_task(&task("b"), &disabled).await.unwrap();
+    let seen = other.changed_tasks(position).await.unwrap();
+    assert_eq!(seen.names, [task("b")]);
 }
