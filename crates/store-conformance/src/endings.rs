@@ -118,8 +118,10 @@ pub async fn a_cancelled_run_ends_once_its_remote_run_has_ended<F: Fixture>() {
     assert_eq!((cancelled.worker, cancelled.event), (None, None));
     scene.assert_awaits_ending(run).await;
     let store = scene.store();
-    assert_eq!(store.cancel_state(run).await.unwrap(), None, "no worker");
-    let waiting = store.waiting_runs(seconds(0)).await.unwrap();
+    let state = store.cancel_state(run).await;
+    assert_eq!(state.expect("runs can be read"), None, "no worker");
+    let waiting = store.waiting_runs(seconds(0)).await;
+    let waiting = waiting.expect("waiting runs can be read");
     assert_eq!(waiting[0].requirement.driver, "terraform-cloud");
     assert_eq!(waiting[0].task, task("a"));
 
@@ -127,7 +129,10 @@ pub async fn a_cancelled_run_ends_once_its_remote_run_has_ended<F: Fixture>() {
     let lease = scene.lease_ending(run).await;
     assert_eq!(scene.acquire_as(&remote_claim()).await, None, "one worker");
     let order = store.cancel_order(lease.run, &lease.holder, lease.epoch);
-    assert_eq!(order.await.unwrap(), Some(CancelOrder::Interrupt));
+    assert_eq!(
+        order.await.expect("a live lease"),
+        Some(CancelOrder::Interrupt)
+    );
     assert_eq!(scene.interrupted(&lease).await.status, RunStatus::Running);
     scene.assert_awaits_ending(run).await;
 
@@ -345,7 +350,7 @@ pub async fn another_declaration_leaves_the_end_of_the_remote_run_to_the_next_ru
     let scene = Scene::<F>::new(&["a"]).await;
     let run = scene.queued_with_remote("a").await;
     let mut other = spec("a");
-    other.definition.description = "another".to_owned();
+    "another".clone_into(&mut other.definition.description);
     scene.configure(&[other]).await;
     assert_eq!(scene.run(run).await.status, RunStatus::Cancelled);
     let next = scene.leased("a", "1").await;
@@ -420,7 +425,7 @@ pub async fn an_ending_outlasts_the_single_process<F: Fixture>() {
 
 pub async fn a_remote_run_of_an_earlier_run_is_ended_too<F: Fixture>() {
     let mut on_server = spec("a");
-    on_server.requirement.driver = "terraform-cloud".to_owned();
+    "terraform-cloud".clone_into(&mut on_server.requirement.driver);
     let scene = Scene::<F>::configured(&[on_server]).await;
     scene.queue("a", "1").await;
     let lease = scene.acquire_as(&remote_claim()).await.expect("it is due");

@@ -105,17 +105,13 @@ pub(crate) async fn explain(
     let in_force = in_force.map(|known| known.number);
     let stuck = stuck_destructions(store).await?.remove(name);
     let workers = store.workers(FORGOTTEN_AFTER).await?;
-    let unheld = current.as_ref().filter(|run| run.awaits_ending());
-    let no_worker = match unheld {
-        Some(_) => {
-            let candidates = workers.iter().map(|worker| worker.candidate(None));
-            unschedulable_reason(candidates, &Requirement::of_remote_driver())
-        }
-        None => {
-            let candidates = workers.iter().map(|worker| worker.candidate(in_force));
-            unschedulable_reason(candidates, &task.spec.requirement)
-        }
+    let (requirement, settings) = if current.as_ref().is_some_and(RunRecord::awaits_ending) {
+        (&Requirement::of_remote_driver(), None)
+    } else {
+        (&task.spec.requirement, in_force)
     };
+    let candidates = workers.iter().map(|worker| worker.candidate(settings));
+    let no_worker = unschedulable_reason(candidates, requirement);
     let no_worker_text = no_worker.as_ref().map(ToString::to_string);
     // Read after the store: a run that was due when it was read must not seem to wait.
     let now = clock.now();

@@ -23,6 +23,10 @@ use crate::shared::Shared;
 
 impl<'r> RemoteAttempt<'r> {
     /// The lease of a run whose remote run is to be ended. Neither its input nor its directory is needed.
+    #[expect(
+        clippy::result_large_err,
+        reason = "made once for each attempt, and passed on"
+    )]
     pub(crate) fn ending(
         (shared, run, driver): (&Shared, &'r LeasedRun, &'r RemoteDriver),
         kind: RunKind,

@@ -23,10 +23,13 @@ async fn apply_locally(stage: &Stage) {
     cts.stop().await;
 }
 
-/// The state in the directory.
-fn local_state(stage: &Stage) -> Value {
-    let text = std::fs::read(stage.site.state_path("edge")).unwrap();
-    serde_json::from_slice(&text).unwrap()
+/// The state in the directory, which Terraform may be about to write.
+async fn local_state(stage: &Stage) -> Value {
+    eventually(DEADLINE, async || {
+        let text = std::fs::read(stage.site.state_path("edge")).unwrap();
+        serde_json::from_slice(&text).map_err(|error| error.to_string())
+    })
+    .await
 }
 
 /// Configures the server, and the directory as the previous place of states.
@@ -67,7 +70,7 @@ async fn a_state_moves_into_a_workspace_and_back_and_is_refused_without_a_known_
     stage.register("web-2").await;
     stage.recorded(&["web-1", "web-2"]).await;
     let state = stage.server.state(WORKSPACE).unwrap();
-    let old = local_state(&stage);
+    let old = local_state(&stage).await;
     assert_eq!(state["lineage"], old["lineage"]);
     cts.stop().await;
 
@@ -82,7 +85,7 @@ async fn a_state_moves_into_a_workspace_and_back_and_is_refused_without_a_known_
         .site
         .wait_for_ids("edge", &["web-1", "web-2", "web-3"])
         .await;
-    let moved = local_state(&stage);
+    let moved = local_state(&stage).await;
     assert_eq!(moved["lineage"], old["lineage"]);
     cts.stop().await;
 }
@@ -103,7 +106,7 @@ async fn a_move_survives_a_kill_in_each_step() {
         ] {
             let stage = Stage::new().await;
             apply_locally(&stage).await;
-            let old = local_state(&stage);
+            let old = local_state(&stage).await;
             configure_move(&stage);
             stage.server.fault(fault);
             let cts = Instance::start_embedded(&stage.site).await;
