@@ -204,12 +204,17 @@ async fn a_check_that_is_refused_leaves_its_place_to_the_next() {
         id: "bystander".into(),
         ..member()
     };
-    let leader = store.lead(&bystander, None, LIMIT).await.unwrap().epoch;
     let refused = Refused {
         code: RefusedCode::Unusable,
         reason: "its input cannot be used".to_owned(),
     };
-    store.refuse(leader, request.run, &refused).await.unwrap();
+    // The leader may begin anew meanwhile.
+    eventually(LIMIT, async || {
+        let leader = store.lead(&bystander, None, LIMIT).await.unwrap().epoch;
+        let refused = store.refuse(leader, request.run, &refused).await;
+        refused.map_err(|error| error.to_string())
+    })
+    .await;
     faults.heal();
     let lease = setup.acquired().await;
     assert_eq!(
