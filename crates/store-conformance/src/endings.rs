@@ -147,7 +147,7 @@ pub async fn a_cancelled_run_ends_once_its_remote_run_has_ended<F: Fixture>() {
 }
 
 pub async fn a_run_whose_remote_run_has_ended_is_withdrawn_at_once<F: Fixture>() {
-    // An abandoned remote run is none that cts would end.
+    // cts does not end an abandoned remote run.
     for (ended, abandoned) in [(true, false), (false, true)] {
         let scene = Scene::<F>::new(&["a"]).await;
         let lease = scene.leased("a", "1").await;

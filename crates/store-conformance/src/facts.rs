@@ -8,7 +8,7 @@ use cts_store::{Deletion, Store, TaskFacts};
 use super::Fixture;
 use super::scene::{Scene, spec, task};
 
-/// What a caller keeps.
+/// The facts that a caller keeps.
 #[derive(Debug, Default)]
 pub struct KeptFacts {
     position: Option<String>,

@@ -1,5 +1,5 @@
--- Which tasks have changed since a snapshot: schedulers keep what they show of tasks, and read anew what changed. The
--- table is read as a whole, so that no index keeps rows from being updated in place.
+-- The newest change of each task: schedulers keep the states of tasks, and read the tasks anew that have changed since a
+-- snapshot. The table is read as a whole, so that no index keeps rows from being updated in place.
 ALTER TABLE task_versions ADD COLUMN changed_in XID8 NOT NULL DEFAULT '0';  -- transaction of the newest change of
                                                                             -- anything that is shown of the task
 
@@ -22,7 +22,7 @@ AS $$ BEGIN
     RETURN NULL;
 END $$;
 
--- What is shown besides the states by events alone: the version of these stays.
+-- Columns that the current state shows and the status by events does not: the version of the status stays.
 CREATE FUNCTION cts_task_shown() RETURNS TRIGGER LANGUAGE plpgsql
 AS $$ BEGIN
     UPDATE task_versions SET changed_in = pg_current_xact_id() WHERE task_name = NEW.name;

@@ -19,10 +19,10 @@ use crate::row::{by, failed_to, span_micros};
 /// the planner conclude that hardly any run is to be had, it would sort all waiting runs to find the first.
 /// So the conditions are in a `CASE`, which the planner assumes to be true for half of the rows.
 ///
-/// Of calls that look for a run of the same concurrency group at the same time, the first has the lock of the group until
-/// its end, and the others pass over the group: otherwise they would skip the row that the first one locks, and lease a
-/// later run of the group. Schedulers of an earlier version do not know that lock. If they lease a run of the group
-/// meanwhile, the call looks again.
+/// Calls may look for a run of the same concurrency group at the same time. The first call has the lock of the group until
+/// its end, and the other calls pass over the group: without the lock they would skip the row that the first call locks,
+/// and lease a later run of the group. Schedulers of an earlier version do not know that lock. If such a scheduler leases
+/// a run of the group meanwhile, the call looks again.
 pub(crate) async fn acquire(
     connection: &mut PgConnection,
     claim: &Claim,

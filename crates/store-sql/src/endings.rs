@@ -20,7 +20,7 @@ use crate::{Connection, sql};
 
 const OPERATION: &str = "end remote runs";
 
-/// Who lets queued runs end.
+/// The reason why queued runs are to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// A person cancels them, with an event at the end.

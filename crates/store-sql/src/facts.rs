@@ -1,4 +1,4 @@
-//! What is shown of tasks, read by what has changed (docs/rest.md#overview).
+//! Facts that are shown of tasks, read for the tasks that have changed (docs/rest.md#overview).
 
 use std::collections::HashMap;
 

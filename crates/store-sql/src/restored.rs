@@ -121,7 +121,7 @@ pub async fn compare_attempts(
     Ok(forgotten.into_iter().map(|it| it.task).collect())
 }
 
-/// What [`mark`] would change now.
+/// The numbers that [`mark`] would change now.
 pub async fn restoration(c: &mut dyn Connection) -> Result<Restoration, StoreError> {
     sql(
         MARK,
@@ -169,11 +169,11 @@ pub async fn mark(c: &mut dyn Connection) -> Result<Restoration, StoreError> {
     );
     let runs = runs.bind(EPOCH_STEP).execute(c).await?;
     let leader = c.dialect().pick(
-        "-- mark_restored: nobody leads
+        "-- mark_restored: the leadership ends
         UPDATE leadership
         SET epoch = epoch + $1, holder = NULL, incarnation = NULL, expires_at = NULL,
             served_since = NULL, served_at = NULL",
-        "-- mark_restored: nobody leads
+        "-- mark_restored: the leadership ends
         UPDATE leadership
         SET epoch = epoch + $1, holder = NULL, incarnation = NULL, served_since = NULL, served_at = NULL",
     );

@@ -1,5 +1,6 @@
--- Which tasks have changed since a moment: schedulers keep what they show of tasks, and read anew what changed. Kept by
--- triggers, so that no writer can forget it. A row moves to the end with each change; numbers are never used again.
+-- The newest change of each task: schedulers keep the states of tasks, and read the tasks anew that have changed. Triggers
+-- keep the table, so that no writer can forget a change. A row moves to the end with each change; numbers are never used
+-- again.
 CREATE TABLE task_changes (
     number    INTEGER PRIMARY KEY AUTOINCREMENT,    -- of the newest change of anything that is shown of the task
     task_name TEXT    NOT NULL UNIQUE

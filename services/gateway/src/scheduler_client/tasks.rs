@@ -164,7 +164,7 @@ impl TaskClient {
         })
     }
 
-    /// Refuses a list of so many bytes on the wire if that is too long.
+    /// Refuses a list that has more bytes on the wire than a list may have.
     pub(crate) fn check_length(&self, bytes: usize) -> Result<(), CallError> {
         if bytes > self.longest {
             let limit = self.longest;

@@ -124,7 +124,7 @@ impl Board {
         self.0.leadership
     }
 
-    /// The states in numbers, with at most so many problems.
+    /// The states in numbers, with at most this number of problems.
     pub(crate) fn summary(&self, problems: usize) -> Summary {
         let kept = self.0.kept.lock();
         let counts = kept.states.counts().iter();

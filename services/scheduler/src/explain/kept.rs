@@ -118,7 +118,7 @@ impl KeptStates {
         }
     }
 
-    /// Whether so many tasks are known once these have changed. Fewer exist if some were deleted.
+    /// Whether this number of tasks is known once these have changed. Fewer tasks exist if some were deleted.
     pub(super) fn are(&self, tasks: usize, changed: &[TaskName]) -> bool {
         let new = changed
             .iter()
@@ -126,7 +126,7 @@ impl KeptStates {
         self.tasks.len() + new.count() == tasks
     }
 
-    /// At most so many tasks after this one by name; none after the last one.
+    /// The tasks after this task by name, at most this number; none after the last task.
     pub(super) fn following(&self, task: Option<&TaskName>, count: usize) -> Vec<TaskName> {
         let after = task.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.tasks.range::<TaskName, _>((after, Bound::Unbounded));
