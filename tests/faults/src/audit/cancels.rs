@@ -8,9 +8,6 @@ use crate::violation::{Rule, Violation};
 /// Room for the difference between the clocks, in microseconds.
 const TOLERANCE: i64 = 300_000;
 
-/// The year 9000, in microseconds since 1970: a run that is due later is a suspended destruction.
-const NEVER: i64 = 221_845_392_000_000_000;
-
 /// A request to cancel a run that the API has confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmed {
@@ -44,10 +41,6 @@ fn was(write: &RunWrite, status: &str) -> bool {
     write.old.as_ref().is_some_and(|old| old.status == status)
 }
 
-fn is_suspended(write: &RunWrite) -> bool {
-    write.kind == "destroy" && write.new.status == "queued" && write.due > NEVER
-}
-
 /// Runs with an order to stop that went back to the queue, or were leased again. A lease that only ends a remote run
 /// is none of these: its run was running before, without a holder.
 fn begun_again(audit: &Audit) -> Vec<Violation> {
@@ -57,7 +50,7 @@ fn begun_again(audit: &Audit) -> Vec<Violation> {
         let back = write.ordered
             && was(write, "running")
             && write.new.status == "queued"
-            && !is_suspended(write);
+            && !write.is_suspended();
         let leased = was(write, "queued")
             && write.new.status == "running"
             && !write.new.awaits_ending()

@@ -33,6 +33,16 @@ pub struct RunWrite {
     pub ordered: bool,
 }
 
+/// The year 9000, in microseconds since 1970: a run that is due later is a suspended destruction.
+const NEVER: i64 = 221_845_392_000_000_000;
+
+impl RunWrite {
+    /// Whether the run is a destruction that waits until somebody asks for it again.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.kind == "destroy" && self.new.status == "queued" && self.due > NEVER
+    }
+}
+
 /// The columns of a row of `runs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunState {
@@ -191,14 +201,16 @@ async fn clock(
     Ok((now, boot))
 }
 
-/// Inputs by digest, with their contents in order.
+/// Inputs by digest, with their contents in order. An input that was removed with its runs and is needed again is stored a
+/// second time.
 const INPUTS: &str = "
 SELECT i.hash, p.position, c.encoding, c.bytes
-FROM audit.inputs i JOIN audit.parts p ON p.input = i.input JOIN audit.contents c ON c.content = p.content
+FROM (SELECT hash, max(input) AS input FROM audit.inputs GROUP BY hash) i
+JOIN audit.parts p ON p.input = i.input JOIN audit.contents c ON c.content = p.content
 ORDER BY i.hash, p.position";
 
 const UNFINISHED: &str = "
-SELECT t.name || ' ' || r.status || ' in ' || (r.due_at - audit.now()) / 1000000 || ' s'
+SELECT t.name || ' ' || r.status || ' in ' || ((r.due_at - audit.now()) / 1000000) || ' s'
 FROM runs r JOIN tasks t ON t.name = r.task_name
 WHERE r.status = 'running' OR r.status = 'queued' AND t.enabled AND t.destruction_suspended_at IS NULL
 UNION ALL SELECT name || ' is ' || phase FROM tasks

@@ -124,6 +124,24 @@ fn a_replacement_that_makes_a_due_run_due_again_does_not_hide_its_wait() {
 }
 
 #[test]
+fn a_destruction_waits_only_since_somebody_asked_for_it_again() {
+    const NEVER: i64 = 253_402_300_000;
+    let destroys = |write: RunWrite| RunWrite {
+        kind: "destroy".to_owned(),
+        ..write
+    };
+    let runs = [
+        write(1, "t", "r", ["", "queued"], 1),
+        write(2, "t", "r", ["queued", "queued"], NEVER),
+        write(50, "t", "r", ["queued", "queued"], 50),
+        write(70, "t", "r", ["queued", "running"], 50),
+    ];
+    let asked = starvation(&audit(runs.map(destroys).to_vec()), &bounds(), 100 * SECOND);
+    assert_eq!(asked.longest.since, 50 * SECOND);
+    assert_eq!(asked.violations.len(), 1, "{asked:?}");
+}
+
+#[test]
 fn the_other_run_of_a_task_and_its_disabled_time_are_no_wait() {
     let mut runs = vec![
         write(0, "t", "q", ["", "queued"], 0),
