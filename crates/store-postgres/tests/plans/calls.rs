@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use cts_core::runs::{AttemptOutcome, RunKind, RunStatus};
 use cts_core::state::{StateConflict, StateDecision, StateReport, TerraformState};
-use cts_core::{Creation, Digest, EventId, LeaderEpoch, RemoteRun, RunId, TaskName, WorkerId};
+use cts_core::{
+    Creation, Digest, Engine, EventId, LeaderEpoch, REMOTE_DRIVER, RemoteRun, RunId, TaskName,
+    WorkerId,
+};
 use cts_store::FactStore as _;
 use cts_store::{
     Assignment, Claim, Completion, ConfigurationStore as _, EnqueueRequest, ExpiredLeases,
@@ -190,13 +193,17 @@ impl Calls {
             failed(),
             AttemptOutcome::Interrupted,
         ] {
-            let claim = Claim {
+            let mut claim = Claim {
                 request: format!("request {}", self.number),
                 checks_settings: true,
                 names_previous_backend: false,
                 ends_remote_runs: true,
                 ..claim()
             };
+            claim.capabilities.engines.push(Engine {
+                driver: REMOTE_DRIVER.to_owned(),
+                version: "1".to_owned(),
+            });
             let lease = store.acquire(&claim).await.unwrap();
             let lease = lease.expect("runs wait");
             let holder = (&lease.holder, lease.epoch);
