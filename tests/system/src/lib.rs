@@ -39,13 +39,13 @@ pub use launcher::Launcher;
 pub use metrics::{
     DocumentedMetric, Scrape, documented_metrics, scrape, scrape_address, scrape_request,
 };
-pub use modules::{MADE_FILE, RECORDER, STEP_SCRIPT, STEPS, task};
+pub use modules::{KEY_RECORDER, MADE_FILE, RECORDER, STEP_SCRIPT, STEPS, task};
 pub use process::{Exit, Process};
 pub use programs::{executable, link};
 pub use remote::{RemoteServer, start_stub};
 pub use shape::Shape;
 pub use site::{Backend, LOCAL_BACKEND, Site};
-pub use state::{ids_of, recorded_services};
+pub use state::{ids_of, recorded_keys, recorded_services};
 
 /// How long anything may take that is not measured. Far more than a loaded machine needs.
 pub const DEADLINE: std::time::Duration = std::time::Duration::from_mins(2);

@@ -19,6 +19,17 @@ resource "terraform_data" "recorded" {
 }
 "#;
 
+/// Records keys, beside [`RECORDER`].
+pub const KEY_RECORDER: &str = r#"
+variable "consul_kv" {
+  type = any
+}
+
+resource "terraform_data" "keys" {
+  input = var.consul_kv
+}
+"#;
+
 /// Runs [`STEP_SCRIPT`] for every set of instance ids. `@SITE@` and `@TASK@` are to be replaced.
 /// An instance with the tag `broken` makes it fail.
 pub const STEPS: &str = r#"

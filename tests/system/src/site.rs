@@ -18,7 +18,7 @@ use crate::modules::{STEP_SCRIPT, STEPS};
 use crate::other_user::OtherUser;
 use crate::process::Process;
 use crate::shape::Shape;
-use crate::state::{ids_of, recorded_services};
+use crate::state::{ids_of, recorded_keys, recorded_services};
 use crate::workspaces::Workspaces;
 
 /// The content of a driver block that makes [`Backend::Local`].
@@ -274,6 +274,19 @@ impl Site {
             }
         })
         .await
+    }
+
+    /// Waits until the module has these keys.
+    pub async fn wait_for_keys(&self, task: &str, keys: &Value) {
+        eventually(DEADLINE, async || {
+            let recorded = recorded_keys(&self.state(task).await?)?;
+            if recorded == *keys {
+                Ok(())
+            } else {
+                Err(format!("{task} has {recorded}, not {keys}"))
+            }
+        })
+        .await;
     }
 
     /// Ids of living Terraform processes, and of processes that they started, in task directories of the site.

@@ -4,14 +4,23 @@ use serde_json::Value;
 
 /// The `services` that a module recorded (see [`crate::RECORDER`]), by their keys.
 pub fn recorded_services(state: &[u8]) -> Result<Value, String> {
+    recorded(state, "recorded")
+}
+
+/// The keys that a module recorded (see [`crate::KEY_RECORDER`]).
+pub fn recorded_keys(state: &[u8]) -> Result<Value, String> {
+    recorded(state, "keys")
+}
+
+fn recorded(state: &[u8], name: &str) -> Result<Value, String> {
     let state: Value = serde_json::from_slice(state).map_err(|error| error.to_string())?;
     let resources = state["resources"].as_array();
     resources
         .into_iter()
         .flatten()
-        .find(|resource| resource["name"] == "recorded")
+        .find(|resource| resource["name"] == name)
         .map(|resource| resource["instances"][0]["attributes"]["input"]["value"].clone())
-        .ok_or_else(|| format!("nothing recorded yet: {state}"))
+        .ok_or_else(|| format!("nothing recorded yet as {name}: {state}"))
 }
 
 /// The ids of recorded services, sorted.

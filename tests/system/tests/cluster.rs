@@ -10,6 +10,7 @@ mod database_outage;
 mod drain;
 mod embedded_replicas;
 mod failover;
+mod fresh_inputs;
 mod grpc_document;
 mod killed_phases;
 mod local_backend;

@@ -2,16 +2,13 @@
 
 use std::fmt::Write as _;
 
-use cts_testkit::{ConsulAgent, eventually};
-use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Site};
+use cts_testkit::ConsulAgent;
+use cts_tests::{Backend, Instance, KEY_RECORDER, RECORDER, Site};
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Services that are registered one after the other.
 const SERVICES: usize = 12;
-
-/// A module that also records keys.
-const WITH_KEYS: &str = "variable \"consul_kv\" {\n  type = any\n}\n\nresource \"terraform_data\" \"keys\" {\n  input = var.consul_kv\n}\n";
 
 fn named() -> String {
     let mut names = String::new();
@@ -75,7 +72,7 @@ async fn every_new_service_arrives_with_the_run_that_its_name_triggers(
 async fn a_key_that_is_written_before_a_registration_is_in_its_run() {
     let consul = ConsulAgent::start().await;
     let site = Site::new();
-    site.write("modules/pool/main.tf", &format!("{RECORDER}{WITH_KEYS}"));
+    site.write("modules/pool/main.tf", &format!("{RECORDER}{KEY_RECORDER}"));
     let keys = r#"module_input "consul-kv" { path = "limits" }"#;
     let task = pool("regexp = \"^web-\"", keys);
     site.configure(&consul.address(), Backend::Local, &task);
@@ -86,20 +83,7 @@ async fn a_key_that_is_written_before_a_registration_is_in_its_run() {
         consul.kv_put("limits", number.to_string()).await;
         consul.register_service(&name, &name, 80, &[], &[]).await;
         let expected = json!({"limits": number.to_string()});
-        eventually(DEADLINE, async || {
-            let state: Value =
-                serde_json::from_slice(&site.state("pool").await?).map_err(|e| e.to_string())?;
-            let resources = state["resources"].as_array().into_iter().flatten();
-            let mut keys = resources.filter(|resource| resource["name"] == "keys");
-            let keys = keys
-                .next()
-                .map(|keys| &keys["instances"][0]["attributes"]["input"]["value"]);
-            match keys {
-                Some(keys) if *keys == expected => Ok(()),
-                other => Err(format!("{other:?}, not {expected}")),
-            }
-        })
-        .await;
+        site.wait_for_keys("pool", &expected).await;
     }
     cts.stop().await;
 }
