@@ -77,6 +77,8 @@ pub struct Config {
     pub tasks: Vec<TaskSpec>,
     /// Tasks whose own `buffer_period` has no effect, because their condition is a schedule.
     pub overridden_buffers: Vec<TaskName>,
+    /// Variable files of the tasks with a value that is [hidden](cts_core::hidden) where it is shown; absolute.
+    pub secret_variable_files: Vec<PathBuf>,
 }
 
 impl Config {

@@ -31,7 +31,7 @@ use crate::decode::path::clean;
 use crate::decode::tree::Part;
 use crate::report::original::ProblemKind;
 use crate::report::sink::Sink;
-use crate::tasks::decoder::TaskDecoder;
+use crate::tasks::decoder::{DecodedTasks, TaskDecoder};
 use crate::tasks::pinned::RequiredPins;
 use crate::tasks::references::{check_webhooks, refuse_shared_commits, warn_of_unknown_providers};
 
@@ -132,7 +132,11 @@ pub(crate) fn decode(
     for block in top.repeated("task") {
         decoder.decode(block);
     }
-    let (tasks, overridden_buffers) = decoder.finish();
+    let DecodedTasks {
+        tasks,
+        overridden_buffers,
+        secret_files,
+    } = decoder.finish();
     // Watchers and gateways have no use for a backend.
     let needs_backend = !in_cloud && (driver_place.is_some() || !tasks.is_empty());
     if needs_backend && let Err(refusal) = driver.require_reachable_backend() {
@@ -178,6 +182,7 @@ pub(crate) fn decode(
         high_availability,
         tasks: tasks.into_iter().filter_map(|task| task.spec).collect(),
         overridden_buffers,
+        secret_variable_files: secret_files,
     }
 }
 

@@ -1,8 +1,10 @@
 //! The arguments of `cts doctor`.
 
+use std::net::SocketAddr;
+
 use clap::{Args, ValueEnum};
 
-use super::options::{Configuration, OutputOption};
+use super::options::{ApiAddress, Configuration, OutputOption};
 
 /// `cts doctor`.
 #[derive(Debug, Args)]
@@ -13,6 +15,12 @@ pub struct Doctor {
     /// Check only what this service needs. Default: everything that the configuration concerns.
     #[arg(long, value_name = "SERVICE")]
     pub role: Option<ServiceRole>,
+    /// Where the API will listen, as in the options of the service.
+    #[command(flatten)]
+    pub api: ApiAddress,
+    /// Where gRPC will be served, as in the options of the service.
+    #[arg(long, value_name = "IP:PORT")]
+    pub grpc_address: Option<SocketAddr>,
     /// How the result is printed.
     #[command(flatten)]
     pub output: OutputOption,

@@ -37,6 +37,17 @@ pub(crate) struct DecodedTask {
     pub(crate) webhooks: Vec<Located<String>>,
 }
 
+/// All tasks of a configuration.
+#[derive(Debug)]
+pub(crate) struct DecodedTasks {
+    /// In the order in which they were decoded.
+    pub(crate) tasks: Vec<DecodedTask>,
+    /// Those whose `buffer_period` has no effect.
+    pub(crate) overridden_buffers: Vec<TaskName>,
+    /// Variable files with values that are hidden where they are shown.
+    pub(crate) secret_files: Vec<PathBuf>,
+}
+
 /// Reads task blocks and what they refer to: variable files and local modules.
 #[derive(Debug)]
 pub(crate) struct TaskDecoder<'a> {
@@ -118,9 +129,13 @@ impl<'a> TaskDecoder<'a> {
         });
     }
 
-    /// The tasks in the order in which they were decoded, and those among them whose `buffer_period` has no effect.
-    pub(crate) fn finish(self) -> (Vec<DecodedTask>, Vec<TaskName>) {
-        (self.tasks, self.overridden_buffers)
+    /// What was decoded.
+    pub(crate) fn finish(self) -> DecodedTasks {
+        DecodedTasks {
+            tasks: self.tasks,
+            overridden_buffers: self.overridden_buffers,
+            secret_files: self.files.with_secrets(),
+        }
     }
 
     fn refuse_duplicate(&mut self, name: &str, place: &SourceLocation) {

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cts_core::hidden::is_secret_name;
+use cts_core::hidden::{is_secret_name, shown};
 use hcl::edit::parser::{parse_body, parse_expr};
 use hcl::edit::structure::{Attribute, Structure};
 use hcl::edit::{Span as _, expr as edit};
@@ -52,6 +52,20 @@ impl<'a> VariableFiles<'a> {
             sink,
             read: HashMap::new(),
         }
+    }
+
+    /// The files that were read and have a value that is hidden where it is shown, in the order of their paths.
+    pub(crate) fn with_secrets(&self) -> Vec<PathBuf> {
+        let is_hidden = |(name, located): (&String, &Located<Value>)| {
+            shown(name, &located.value) != located.value
+        };
+        let read = self.read.iter().filter_map(|(path, values)| {
+            let values = values.as_ref().ok()?;
+            values.iter().any(is_hidden).then(|| path.clone())
+        });
+        let mut files: Vec<_> = read.collect();
+        files.sort();
+        files
     }
 
     /// The values of a file. One that cannot be opened is reported wherever it is named, faults in it

@@ -17,6 +17,8 @@ mod rights;
 mod show;
 mod states;
 
+use std::fmt::Display;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use cts_cli::{CommandError, Doctor, print, read};
@@ -27,6 +29,7 @@ use tokio::time::timeout;
 use self::finding::Finding;
 use self::needs::Needs;
 use crate::failure::Failure;
+use crate::services::unsafe_settings::{Listeners, Uses};
 
 /// Time for each check.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -36,7 +39,43 @@ const DEADLINE: Duration = Duration::from_secs(5);
 struct Subject<'a> {
     config: &'a Config,
     needs: Needs,
+    /// What the service uses, apart from the database, whose connection has a check of its own.
+    uses: Uses,
     process_env: &'a ProcessEnv,
+}
+
+impl Subject<'_> {
+    /// A finding about something that is not safe: an error with `security.strict`, as at the start of the service.
+    fn not_safe(
+        self,
+        check: &'static str,
+        found: impl Display,
+        remedy: impl Into<String>,
+    ) -> Finding {
+        if self.config.security.strict {
+            let found = format!("refused by security.strict: {found}");
+            Finding::error(check, found, remedy)
+        } else {
+            Finding::warning(check, found.to_string(), remedy)
+        }
+    }
+}
+
+/// What is used by the service that the command is about.
+fn uses(doctor: &Doctor, needs: Needs, config: &Config) -> Uses {
+    // The address of a service that runs alone is on the loopback by default.
+    let own = doctor.role.map(|_role| (Ipv4Addr::LOCALHOST, 0).into());
+    let listeners = Listeners {
+        api: Some(doctor.api.bind_address),
+        grpc: doctor.grpc_address.or(own),
+    };
+    let uses = Uses::of(doctor.role, listeners, config);
+    Uses {
+        database: false,
+        services: uses.services || needs.services,
+        grpc: uses.grpc || needs.services,
+        ..uses
+    }
 }
 
 /// Runs the command and returns the exit code: that of the worst finding.
@@ -49,9 +88,11 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
         Err(error) => (vec![configuration::refused(&error)], None),
     };
     if let Some(config) = &config {
+        let needs = Needs::of(doctor.role, config);
         let subject = Subject {
             config,
-            needs: Needs::of(doctor.role, config),
+            needs,
+            uses: uses(&doctor, needs, config),
             process_env,
         };
         findings.extend(configuration::settings(subject));

@@ -384,6 +384,79 @@ async fn settings_that_are_not_safe_are_errors_in_strict_mode() {
 }
 
 #[tokio::test]
+async fn a_start_refuses_what_the_checks_report() {
+    let unsafe_settings = r#"
+        consul { address = "10.0.0.1:8500" }
+        services { plaintext = true }
+        telemetry { listen = "0.0.0.0:9464" }
+        gateway { trusted_proxies = ["10.0.0.0/8"] }
+        security {
+          strict       = true
+          require_auth = true
+        }
+    "#;
+    let place = place(unsafe_settings);
+    place.write(
+        "variables.hcl",
+        "task {\n  name = \"secret\"\n  module = \"./modules/pool\"\n  variable_files = [\"open.tfvars\"]\n  condition \"schedule\" { cron = \"0 4 * * *\" }\n}\n",
+    );
+    place.write(
+        "modules/pool/conf.tf",
+        "variable \"conf\" { default = null }\n",
+    );
+    place.write("open.tfvars", "conf = { token = \"s\" }\n");
+    for (name, mode) in [("variables.hcl", 0o600), ("open.tfvars", 0o644)] {
+        let path = place.path().join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    const FILES: &str = "-config-file=variables.hcl";
+    for (service, options, role) in [
+        ("start", &[][..], None),
+        ("start", &["-grpc-address=0.0.0.0:1"], None),
+        ("start", &["-bind-address=127.0.0.1"], None),
+        ("watcher", &[], Some("-role=watcher")),
+        ("scheduler", &[], Some("-role=scheduler")),
+        ("worker", &[], Some("-role=worker")),
+        ("gateway", &[], Some("-role=gateway")),
+        (
+            "gateway",
+            &["-bind-address=127.0.0.1"],
+            Some("-role=gateway"),
+        ),
+    ] {
+        let words = [&[service, "-config-file=cts.hcl", FILES], options].concat();
+        let called = place.call(OURS, &words).await;
+        assert_eq!(called.code, 15, "{called:?}");
+        let said = called.stderr.split_once("settings that are not safe: ");
+        let (_, said) = said.unwrap_or_else(|| panic!("{called:?}"));
+        let said = said.lines().next().unwrap_or_default();
+
+        let mut checks = [&[FILES], options].concat();
+        checks.extend(role);
+        let findings = Findings::of(&place, &checks).await;
+        findings.expect("files", "error", &["open.tfvars"]);
+        let mut rest = said.to_owned();
+        for (result, text) in findings.results("settings") {
+            let (found, _remedy) = text.split_once(" | ").unwrap();
+            let sentence = found.trim_start_matches("refused by security.strict: ");
+            assert!(
+                result == "error" && said.contains(sentence),
+                "{words:?}: {text}: {said}"
+            );
+            rest = rest.replace(sentence, "");
+        }
+        let rest: Vec<_> = rest.split("; ").filter(|part| !part.is_empty()).collect();
+        let known = [
+            "everybody on this machine can read",
+            "take that away",
+            "cts runs as root",
+        ];
+        let is_known = |part: &&str| known.iter().any(|known| part.starts_with(known));
+        assert!(rest.iter().all(is_known), "{words:?}: {rest:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_configuration_with_problems_is_the_only_finding() {
     let place = Place::new();
     place.write("cts.hcl", "consul { adress = 1 }\n");

@@ -6,7 +6,7 @@ use cts_config::{ConfigError, Loaded, Problem, Report, Severity};
 
 use super::Subject;
 use super::finding::Finding;
-use crate::services::unsafe_settings::{Uses, of_settings, open_secret_files};
+use crate::services::unsafe_settings::{of_settings, open_secret_files};
 
 const CONFIGURATION: &str = "configuration";
 const FILES: &str = "files";
@@ -60,31 +60,11 @@ fn shown(problem: &Problem) -> String {
     }
 }
 
-/// Settings that are not safe. The address of the API is an option of the start and not known here; the database has a
-/// check of its own.
+/// Settings that are not safe, as the service says them at its start.
 pub(super) fn settings(subject: Subject<'_>) -> Vec<Finding> {
-    let needs = subject.needs;
-    let uses = Uses {
-        consul: needs.consul(),
-        vault: needs.engine,
-        terraform: needs.engine,
-        services: needs.services,
-        grpc: needs.services,
-        ..Uses::default()
-    };
-    let strict = subject.config.security.strict;
-    let found = of_settings(uses, subject.config).into_iter().map(|text| {
-        let remedy = "see docs/configuration.md#what-is-not-safe";
-        if strict {
-            Finding::error(
-                SETTINGS,
-                format!("refused by security.strict: {text}"),
-                remedy,
-            )
-        } else {
-            Finding::warning(SETTINGS, text, remedy)
-        }
-    });
+    let remedy = "see docs/configuration.md#what-is-not-safe";
+    let found = of_settings(subject.uses, subject.config).into_iter();
+    let found = found.map(|text| subject.not_safe(SETTINGS, text, remedy));
     let found: Vec<_> = found.collect();
     if found.is_empty() {
         vec![Finding::ok(SETTINGS, "none of them is unsafe")]
@@ -110,7 +90,7 @@ pub(super) fn files(subject: Subject<'_>, paths: &[PathBuf]) -> Vec<Finding> {
         Finding::ok(FILES, "other users cannot read files with secrets")
     } else {
         let shown: Vec<_> = open.iter().map(|path| path.display().to_string()).collect();
-        Finding::warning(
+        subject.not_safe(
             FILES,
             format!(
                 "everybody on this machine can read {}, which may hold secrets",

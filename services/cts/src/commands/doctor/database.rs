@@ -60,7 +60,7 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     findings.extend([
         rights(&inspection),
         replication(&inspection),
-        tls(&inspection),
+        tls(subject, &inspection),
     ]);
     findings.push(clock::compare(CLOCK, "Postgres", now, times));
     findings
@@ -199,11 +199,11 @@ fn replication(inspection: &Inspection) -> Finding {
     )
 }
 
-fn tls(inspection: &Inspection) -> Finding {
+fn tls(subject: Subject<'_>, inspection: &Inspection) -> Finding {
     match (inspection.tls_mode, inspection.server.is_encrypted) {
         (TlsMode::Verified, _) => Finding::ok(TLS, "sslmode=verify-full"),
         (TlsMode::Local, _) => Finding::ok(TLS, "the server is on this machine"),
-        (TlsMode::Unverified, encrypted) => Finding::warning(
+        (TlsMode::Unverified, encrypted) => subject.not_safe(
             TLS,
             if encrypted {
                 "encrypted, but the server is not verified: another one could take its place"

@@ -37,7 +37,7 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
         }
     }
     if subject.process_env.is_root {
-        findings.push(Finding::warning(
+        findings.push(subject.not_safe(
             USER,
             "the command runs as root; cts and its modules should not",
             "give cts a user of its own, and run the command as that user",
