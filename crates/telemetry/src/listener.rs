@@ -195,7 +195,7 @@ async fn metrics(
         .access
         .check(client.certified, &headers, client.address);
     if let Err(status) = permitted.await {
-        let text = "a certificate of the services, or a token with the role read, is needed\n";
+        let text = "a certificate of the services, or a token with the role read for all tasks, is needed\n";
         return (status, text).into_response();
     }
     match shown.metrics.text() {

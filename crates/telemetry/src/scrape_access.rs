@@ -16,8 +16,8 @@ pub struct ScrapeAccess {
 }
 
 impl ScrapeAccess {
-    /// Refuses a request for metrics that has neither a certificate of the services' authority nor a token with a role.
-    /// A wrong token is answered after a pause, which grows with the failures of its address.
+    /// Refuses a request for metrics that has neither a certificate of the services' authority nor a token with a role
+    /// for all tasks. A wrong token is answered after a pause, which grows with the failures of its address.
     pub(crate) async fn check(
         &self,
         certified: bool,
@@ -31,8 +31,11 @@ impl ScrapeAccess {
             return Err(StatusCode::UNAUTHORIZED);
         };
         match authenticator.bearer(token.unwrap_or_default()).await {
-            Ok(principal) if principal.role >= Some(Role::Read) => Ok(()),
-            Ok(_without_role) => Err(StatusCode::FORBIDDEN),
+            // The metrics name tasks.
+            Ok(principal) if principal.role >= Some(Role::Read) && principal.tasks.is_all() => {
+                Ok(())
+            }
+            Ok(_too_little) => Err(StatusCode::FORBIDDEN),
             Err(denied) => {
                 tracing::debug!(client = %peer, reason = %denied, "metrics are refused");
                 tokio::time::sleep(authenticator.failed(Some(peer.ip()))).await;

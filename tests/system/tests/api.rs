@@ -42,5 +42,6 @@ mod slow_readers;
 mod stock_client;
 mod stock_program;
 mod stream;
+mod token_files;
 mod update;
 pub(crate) mod wire;

@@ -1,20 +1,21 @@
 //! The arguments of `cts token`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use cts_core::access::Role;
 use cts_core::go::parse_duration;
 
-use super::options::OutputOption;
+use super::options::{OutputOption, path};
 use super::stores::StorePlace;
 
 /// `cts token`.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token, and print it: this is the only time that it is shown.
+    /// Make a token, and print it or write it into a file: this is the only time that it is shown.
     #[command(after_help = "Example:\n\n    \
-        $ cts token create ci -role operate -tasks 'web-*' -expires 90d -config-file cts.hcl > ci.token\n    \
+        $ cts token create ci -role operate -tasks 'web-*' -expires 90d -config-file cts.hcl -out ci.token\n    \
         The token \"ci\" may operate tasks web-*, until 2027-02-24T10:00:00Z. It is not shown again.")]
     Create(CreateToken),
     /// List the tokens, without their secrets.
@@ -55,6 +56,9 @@ pub struct CreateToken {
     /// Life of the token, as in `90d` or `12h`; without it the token does not expire.
     #[arg(long, value_name = "DURATION", value_parser = life)]
     pub expires: Option<Duration>,
+    /// Write the token into this new file, which only its owner can read, instead of printing it.
+    #[arg(long, value_name = "FILE", value_parser = path())]
+    pub out: Option<PathBuf>,
     /// How the result is printed.
     #[command(flatten)]
     pub output: OutputOption,

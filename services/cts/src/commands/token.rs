@@ -1,9 +1,11 @@
 //! `cts token`: tokens for the API, in the database itself (docs/access.md#tokens).
 
+mod new_file;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use cts_access::NewToken;
-use cts_cli::{CreateToken, Output, TokenCommand, print, say, table};
-use cts_core::access::{AuditAction, AuditRecord, TaskPatterns};
+use cts_cli::{CreateToken, Output, TokenCommand, load, print, say, table};
+use cts_core::access::{AuditAction, AuditRecord, Role, TaskPatterns};
 use cts_runtime::ProcessEnv;
 use cts_store::{NewStoredToken, Store, StoredToken};
 use secrecy::ExposeSecret as _;
@@ -11,7 +13,12 @@ use serde_json::{Value, json};
 
 use crate::commands::local_caller::local_caller;
 use crate::commands::migrate::Source;
+use crate::commands::token::new_file::NewFile;
 use crate::failure::Failure;
+
+/// Said about a token with the role admin for some tasks.
+const ANY_MODULE: &str = "The patterns are no boundary for the role admin: its tasks may use any module, and a module can do \
+    what its worker can, also with the states of other tasks. security.module_sources limits the modules.";
 
 /// Runs the command and returns the exit code. May be run while cts works.
 pub(crate) async fn run(command: TokenCommand, process_env: &ProcessEnv) -> Result<u8, Failure> {
@@ -20,21 +27,45 @@ pub(crate) async fn run(command: TokenCommand, process_env: &ProcessEnv) -> Resu
         | TokenCommand::List { place, .. }
         | TokenCommand::Revoke { place, .. } => place,
     };
+    let any_module = makes_any_module(&command, process_env)?;
     let store = Source::named(place, process_env)?;
     store
         .attached(process_env, async |store| {
-            carry_out(store, command, process_env).await
+            carry_out(store, command, any_module, process_env).await
         })
         .await
+}
+
+/// Whether the command makes a token that is limited to some tasks, and may make these with any module.
+fn makes_any_module(command: &TokenCommand, process_env: &ProcessEnv) -> Result<bool, Failure> {
+    let TokenCommand::Create(create) = command else {
+        return Ok(false);
+    };
+    if create.role != Role::Admin || create.tasks.is_empty() {
+        return Ok(false);
+    }
+    let configuration = &create.place.configuration;
+    if configuration.paths.is_empty() {
+        return Ok(true);
+    }
+    let config = load(configuration, process_env)?;
+    Ok(config.security.module_sources.is_none())
 }
 
 async fn carry_out(
     store: &dyn Store,
     command: TokenCommand,
+    any_module: bool,
     process_env: &ProcessEnv,
 ) -> Result<u8, Failure> {
     match command {
-        TokenCommand::Create(create) => self::create(store, &create, process_env).await,
+        TokenCommand::Create(create) => {
+            self::create(store, &create, process_env).await?;
+            if any_module {
+                say(ANY_MODULE);
+            }
+            Ok(0)
+        }
         TokenCommand::List { output, .. } => {
             let tokens = store.tokens().await?;
             let now = process_env.clock.now();
@@ -64,10 +95,13 @@ async fn create(
     store: &dyn Store,
     create: &CreateToken,
     process_env: &ProcessEnv,
-) -> Result<u8, Failure> {
+) -> Result<(), Failure> {
     let CreateToken {
         name, role, tasks, ..
     } = create;
+    let out = create.out.as_deref();
+    let out = out.map(|path| NewFile::make(&process_env.current_dir.join(path)));
+    let mut out = out.transpose()?;
     TaskPatterns::new(tasks.clone()).map_err(|error| Failure::Call(error.to_string()))?;
     let token = NewToken::random().map_err(Failure::ProcessEnv)?;
     let caller = local_caller(process_env);
@@ -95,23 +129,34 @@ async fn create(
     let stored = stored.iter().find(|stored| stored.name == *name);
     let expires_at = stored.and_then(|stored| stored.expires_at);
     let secret = token.secret.expose_secret();
+    if let Some(out) = &mut out
+        && let Err(failure) = out.write(&format!("{secret}\n"))
+    {
+        store.revoke_token(name).await?;
+        return Err(failure);
+    }
     match create.output.output {
         Output::Table => {
-            print(&format!("{secret}\n"))?;
+            if out.is_none() {
+                print(&format!("{secret}\n"))?;
+            }
             say(&notice(create, expires_at));
         }
         Output::Json => {
-            let document = json!({
-                "token": secret,
+            let mut document = json!({
                 "name": name,
                 "role": role,
                 "tasks": tasks,
                 "expires_at": expires_at.map(shown),
             });
+            document[if out.is_none() { "token" } else { "file" }] = match &create.out {
+                None => secret.into(),
+                Some(path) => path.display().to_string().into(),
+            };
             print(&format!("{document:#}\n"))?;
         }
     }
-    Ok(0)
+    Ok(())
 }
 
 fn notice(create: &CreateToken, expires_at: Option<DateTime<Utc>>) -> String {

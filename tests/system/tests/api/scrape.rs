@@ -11,8 +11,8 @@ use crate::api::scene::{MODULE, prepare};
 const REQUIRED: &str = "security {\n  require_auth = true\n}\n\
     telemetry {\n  listen = \"127.0.0.1:0\"\n}\n";
 
-/// A new token without a role, or with this one.
-async fn token(site: &Site, name: &str, role: &str) -> String {
+/// A new token with this role, and further options.
+async fn token(site: &Site, name: &str, role: &str, more: &[&str]) -> String {
     let words = [
         "token",
         "create",
@@ -21,6 +21,7 @@ async fn token(site: &Site, name: &str, role: &str) -> String {
         role,
         "-config-file=cts.hcl",
     ];
+    let words = [&words, more].concat();
     let made: Exit = site.run("cts", &words, &format!("{name}.log")).wait().await;
     made.assert_code(0);
     let token = made.output.lines().find(|line| line.starts_with("cts_"));
@@ -34,8 +35,9 @@ async fn metrics_need_a_token_with_the_role_read_and_health_checks_need_none() {
     site.configure(&consul.address(), Backend::Shared, &tasks.concat());
     let instance = Instance::start_embedded(&site).await;
     let address = scrape_address(&instance.output()).unwrap();
-    let reader = token(&site, "prometheus", "read").await;
-    let operator = token(&site, "ci", "operate").await;
+    let reader = token(&site, "prometheus", "read", &[]).await;
+    let operator = token(&site, "ci", "operate", &[]).await;
+    let limited = token(&site, "team", "admin", &["-tasks=web"]).await;
     let ask = async |path: &str, token: &str| {
         let mut request = scrape_request(address).build().unwrap();
         request.url_mut().set_path(path);
@@ -55,6 +57,12 @@ async fn metrics_need_a_token_with_the_role_read_and_health_checks_need_none() {
         })
         .await;
     }
+    // It is known, and the metrics name other tasks.
+    eventually(DEADLINE, async || match ask("/metrics", &limited).await {
+        (403, text) => Ok(text),
+        (status, text) => Err(format!("{status} {text}")),
+    })
+    .await;
     for (path, token, status) in [
         ("/metrics", "", 401),
         ("/metrics", "cts_wrong", 401),
