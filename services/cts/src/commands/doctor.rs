@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use cts_cli::{CommandError, Doctor, print, read};
 use cts_config::Config;
+use cts_core::access::ServiceRole;
 use cts_runtime::ProcessEnv;
 use tokio::time::timeout;
 
@@ -36,6 +37,8 @@ const DEADLINE: Duration = Duration::from_secs(5);
 struct Subject<'a> {
     config: &'a Config,
     needs: Needs,
+    /// The service that is checked; `None` for all in one process.
+    role: Option<ServiceRole>,
     process_env: &'a ProcessEnv,
 }
 
@@ -52,6 +55,7 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
         let subject = Subject {
             config,
             needs: Needs::of(doctor.role, config),
+            role: doctor.role.map(certificates::named),
             process_env,
         };
         findings.extend(configuration::settings(subject));

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use cts_cli::{Gateway, ServiceCommand, Start};
 use cts_config::Config;
 use cts_core::LogLevel;
+use cts_core::access::ServiceRole;
 use cts_runtime::ProcessEnv;
 
 use crate::failure::Failure;
+use crate::services::own_certificate::{OwnCertificate, own_certificate};
 
 /// May be read by everybody on the machine.
 const READABLE_BY_OTHERS: u32 = 0o004;
@@ -28,6 +30,7 @@ pub(crate) fn check(
     let mut found = readable;
     found.extend(of_settings(Uses::of(command), config));
     found.extend(of_files(files.chain(secret_files(config))));
+    found.extend(of_certificate(command, config));
     if process_env.is_root {
         found.push(
             "cts runs as root, and so does what its modules start: give it a user of its own"
@@ -41,6 +44,22 @@ pub(crate) fn check(
         tracing::warn!(target: "cli", "not safe: {text}");
     }
     Ok(())
+}
+
+/// A certificate by which the others do not know this service.
+fn of_certificate(command: &ServiceCommand, config: &Config) -> Option<String> {
+    let role = match command {
+        // Commands call it as a scheduler.
+        ServiceCommand::Start(start) => start.grpc_address.map(|_| ServiceRole::Scheduler)?,
+        ServiceCommand::Watcher(_) => ServiceRole::Watcher,
+        ServiceCommand::Scheduler(_) => ServiceRole::Scheduler,
+        ServiceCommand::Worker(_) => ServiceRole::Worker,
+        ServiceCommand::Gateway(_) => ServiceRole::Gateway,
+    };
+    match own_certificate(role, config)? {
+        OwnCertificate::Proven(_) => None,
+        OwnCertificate::Unproven(text) => Some(text),
+    }
 }
 
 /// Resources that a service uses.
