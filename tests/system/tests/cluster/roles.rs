@@ -21,7 +21,7 @@ pub(crate) fn file(role: &str) -> String {
 
 /// The plan of a cluster each of whose services has the certificate of its role.
 pub(crate) async fn plan(site: &Site) -> Plan {
-    let arguments = ["certs", "-dir=tls", "-domain=cts.example"];
+    let arguments = ["certs", "-dir=tls", "-domain=cts.example", "-local"];
     let exit = site.run("cts", &arguments, "certs.log").wait().await;
     exit.assert_code(0);
     with_certificates(site).await

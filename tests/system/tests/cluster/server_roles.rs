@@ -201,3 +201,30 @@ async fn a_watcher_without_a_role_is_named_and_works_until_roles_are_required() 
     scene.settled_events().await;
     scene.assert_each_step_once();
 }
+
+#[tokio::test]
+async fn the_certificate_of_a_person_is_not_for_servers() {
+    let site = Site::new();
+    let consul = ConsulAgent::start().await;
+    let arguments = ["certs", "-dir=tls", "-domain=cts.example"];
+    let exit = site.run("cts", &arguments, "certs.log").wait().await;
+    exit.assert_code(0);
+    let own = file("operator").replace("service_roles = true", "");
+    let own = own.replace(
+        "  tls {\n",
+        "  tls {\n    server_name = \"operator.cts.example\"\n",
+    );
+    let consul = format!("consul {{ address = \"{}\" }}\n", consul.address());
+    site.write("cts.hcl", &format!("{own}{consul}"));
+    let address = format!("127.0.0.1:{}", free_port());
+    let words = ["watcher", "-config-file=cts.hcl", "-grpc-address", &address];
+    let _server = site.run("cts", &words, "server.log");
+    let words = ["health", "-config-file=cts.hcl", &address];
+    let exit = eventually(DEADLINE, async || {
+        let exit = site.run("cts", &words, "health.log").wait().await;
+        let answered = exit.code == Some(0) || exit.output.contains("certificate");
+        if answered { Ok(exit) } else { Err(exit.output) }
+    })
+    .await;
+    exit.assert_code(1).says(["invalid peer certificate"]);
+}
