@@ -10,8 +10,10 @@ security {
   # Clients of the API need a token or a certificate with a role.
   require_auth = true
 
-  # A service may call only what its role needs: the worker's certificate speaks for no gateway.
+  # A service may call only what its role needs: the worker's certificate speaks for no gateway. And it takes the
+  # place of no scheduler.
   service_roles = true
+  server_roles  = true
   domain        = "cts.internal"
 
   # Modules of tasks that the API makes.

@@ -157,6 +157,7 @@ job "cts-gateway" {
           security {
             require_auth  = true
             service_roles = true
+            server_roles  = true
             domain        = "cts.internal"
           }
         TEMPLATE

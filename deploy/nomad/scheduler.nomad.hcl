@@ -213,6 +213,7 @@ job "cts-scheduler" {
           security {
             require_auth  = true
             service_roles = true
+            server_roles  = true
             domain        = "cts.internal"
           }
         TEMPLATE

@@ -154,6 +154,7 @@ job "cts-watcher" {
           security {
             require_auth  = true
             service_roles = true
+            server_roles  = true
             domain        = "cts.internal"
           }
         TEMPLATE

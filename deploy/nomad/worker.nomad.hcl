@@ -189,6 +189,7 @@ job "cts-worker" {
           security {
             require_auth  = true
             service_roles = true
+            server_roles  = true
             domain        = "cts.internal"
           }
         TEMPLATE

@@ -1,6 +1,8 @@
 //! The configuration that a command line names.
 
-use cts_config::{Config, ConfigError, LoadContext, Loaded};
+use cts_config::{Config, ConfigError, LoadContext, Loaded, SecurityConfig};
+use cts_core::access::ServiceRole;
+use cts_rpc::ServerRule;
 use cts_runtime::ProcessEnv;
 
 use crate::arguments::Configuration;
@@ -26,6 +28,15 @@ pub fn read(
 ) -> Result<Loaded, ConfigError> {
     in_context(process_env, |context| {
         cts_config::load(&configuration.paths, context)
+    })
+}
+
+/// What a client expects of servers with one of these roles; `None` if the roles of servers do not count.
+pub fn server_rule(security: &SecurityConfig, roles: &'static [ServiceRole]) -> Option<ServerRule> {
+    security.checks_servers().then(|| ServerRule {
+        roles,
+        domain: security.domain.clone(),
+        required: security.requires_server_roles(),
     })
 }
 

@@ -37,7 +37,7 @@ pub use self::arguments::{
 };
 pub use self::commands::task::table::table;
 pub use self::commands::task::{confirm, on_one_line};
-pub use self::configuration::{load, read};
+pub use self::configuration::{load, read, server_rule};
 pub use self::error::CommandError;
 pub use self::exit_code::*;
 pub use self::invocation::invoked_as::InvokedAs;

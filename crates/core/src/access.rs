@@ -8,4 +8,4 @@ mod roles;
 pub use audit::{AuditAction, AuditOutcome, AuditRecord, LONGEST_ARGUMENT};
 pub use caller::{Caller, CallerKind, LONGEST_NAME};
 pub use patterns::{InvalidPattern, TaskPatterns};
-pub use roles::{Role, ServiceRole, ServiceRoles, UnknownRole, UnknownWord};
+pub use roles::{Role, ServerProof, ServiceRole, ServiceRoles, UnknownRole, UnknownWord};

@@ -64,7 +64,7 @@ fn endpoint(address: &Address, target: &str, tls: Option<&ClientKeys>) -> Endpoi
     match tls {
         None => endpoint,
         Some(keys) => keys
-            .secure(endpoint, address.certified_host(), CONNECT_LIMIT)
+            .secure(endpoint, (address, target), CONNECT_LIMIT)
             .expect("keys and server name were checked when they were read"),
     }
 }

@@ -36,6 +36,6 @@ pub use metrics::CallMetrics;
 pub use paced::Paced;
 pub use peers::{Peer, PeerCondition, Peers, PeersDriver, PeersError, ProbeTimes};
 pub use server::Endpoints;
-pub use tls::{ClientTls, ClientTlsFiles, TlsFiles};
+pub use tls::{ClientTls, ClientTlsFiles, ServerRule, TlsFiles};
 pub use trace::{TRACE_METADATA, set_trace_context, trace_context};
 pub use transport_rule::{PlainTextRefused, TransportRule};

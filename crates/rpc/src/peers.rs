@@ -155,6 +155,18 @@ impl Peers {
         Arc::clone(&self.conditions.borrow())
     }
 
+    /// Waits until each peer was checked, and returns their conditions. Needs a time limit, and the driver.
+    pub async fn checked(&self) -> Arc<[PeerCondition]> {
+        let mut conditions = self.conditions.clone();
+        let all = |known: &Arc<[PeerCondition]>| {
+            !known.is_empty() && known.iter().all(PeerCondition::is_checked)
+        };
+        match conditions.wait_for(all).await {
+            Ok(known) => Arc::clone(&known),
+            Err(_ended) => self.conditions(),
+        }
+    }
+
     /// A channel that spreads calls over the healthy peers.
     ///
     /// A call waits while no peer is healthy, so it needs a time limit. A call to a peer that has just died

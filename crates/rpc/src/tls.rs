@@ -2,7 +2,9 @@
 
 mod client;
 mod files;
+mod server_role;
 
-pub(crate) use client::ClientKeys;
 pub use client::ClientTls;
+pub(crate) use client::{ClientKeys, KeyChanges};
 pub use files::{ClientTlsFiles, TlsFiles};
+pub use server_role::ServerRule;

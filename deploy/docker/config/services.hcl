@@ -17,6 +17,7 @@ services {
 security {
   require_auth  = true
   service_roles = true
+  server_roles  = true
   domain        = "cts.internal"
 }
 

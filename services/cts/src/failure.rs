@@ -85,7 +85,7 @@ pub enum Failure {
     RestoredServer,
     /// Callers cannot be told apart.
     #[error(
-        "{keys} = true needs the certificates of callers: configure services.tls, with verify_incoming = true"
+        "{keys} = true needs the certificates of services: configure services.tls, with verify_incoming = true"
     )]
     NoCertificates {
         /// The keys that need them.

@@ -270,7 +270,7 @@ async fn begin(
                     Patience::Ends
                 },
             };
-            let links = Links::new(&config.services).await?;
+            let links = Links::new(&config.services, &config.security).await?;
             let observation = Observation::begin(config, process_env, "start", relay).await?;
             let sockets = Sockets {
                 observation,

@@ -31,6 +31,7 @@ mod roles;
 mod rolling_restart;
 mod scale_out;
 mod scene;
+mod server_roles;
 mod settings;
 mod sick_workers;
 mod stand_in;

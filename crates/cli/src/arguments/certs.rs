@@ -19,13 +19,16 @@ pub(crate) struct Certs {
     /// may be given several times. Default: the first five.
     #[arg(long = "role", value_name = "ROLE", value_delimiter = ',')]
     pub(crate) roles: Vec<String>,
-    /// A further name or IP address in the certificate of a role; may be given several times.
+    /// A further name or IP address in the certificate of a service; may be given several times.
     #[arg(long = "host", value_name = "ROLE=NAME")]
     pub(crate) hosts: Vec<String>,
+    /// Add localhost and 127.0.0.1 to the certificates of services, which are called by these names on this machine.
+    #[arg(long)]
+    pub(crate) local: bool,
     /// Days for which the certificates are valid.
     #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u16).range(1..=3650))]
     pub(crate) days: u16,
-    /// Replace certificates that exist. An authority is never replaced.
+    /// Replace certificates that exist. Those of services keep their names. An authority is never replaced.
     #[arg(long)]
     pub(crate) force: bool,
     /// Keep certificates that exist, and make the missing ones.

@@ -7,6 +7,7 @@ mod names;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_runtime::ProcessEnv;
+use cts_tls::PeerCertificate;
 use serde_json::json;
 
 use self::authority::{Authority, Issued};
@@ -34,7 +35,12 @@ struct Made {
 }
 
 fn make(arguments: &Certs, process_env: &ProcessEnv) -> Result<Made, CertsError> {
-    let all = names::of_roles(&arguments.domain, &arguments.roles, &arguments.hosts)?;
+    let mut all = names::of_roles(
+        &arguments.domain,
+        &arguments.roles,
+        &arguments.hosts,
+        arguments.local,
+    )?;
     let directory = process_env.current_dir.join(&arguments.dir);
     let layout = if arguments.per_role {
         Layout::PerRole
@@ -45,7 +51,11 @@ fn make(arguments: &Certs, process_env: &ProcessEnv) -> Result<Made, CertsError>
         .iter()
         .map(|named| Pair::of_role(&directory, &named.role, layout))
         .collect();
-    if !arguments.force && !arguments.keep {
+    if arguments.force {
+        for (named, pair) in all.iter_mut().zip(&pairs) {
+            keep_names(named, pair)?;
+        }
+    } else if !arguments.keep {
         let existing = pairs.iter().flat_map(Pair::existing).collect::<Vec<_>>();
         if !existing.is_empty() {
             return Err(CertsError::Exist(existing));
@@ -83,6 +93,16 @@ fn make(arguments: &Certs, process_env: &ProcessEnv) -> Result<Made, CertsError>
         certificates,
         expires,
     })
+}
+
+/// Adds the names in the certificate that is replaced: clients call a service by them.
+fn keep_names(named: &mut Named, pair: &Pair) -> Result<(), CertsError> {
+    if named.is_service && pair.existing().contains(&pair.certificate) {
+        let earlier = PeerCertificate::read_file_now(&pair.certificate)?;
+        let addresses = earlier.addresses.iter().map(ToString::to_string);
+        named.add(earlier.dns_names.iter().cloned().chain(addresses));
+    }
+    Ok(())
 }
 
 /// Services read the key again when they find a new certificate, so the key comes first.

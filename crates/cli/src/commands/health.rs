@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cts_api_client::{ApiClient, ClientSettings};
-use cts_config::ServicesConfig;
+use cts_config::{SecurityConfig, ServicesConfig};
 use cts_core::Chain;
+use cts_core::access::ServiceRole;
 use cts_rpc::{Address, ClientTls, ClientTlsFiles, IdentityFiles, connect, connect_tls, serves};
 use cts_runtime::ProcessEnv;
 use serde_json::json;
@@ -12,7 +13,7 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 
 use crate::arguments::{ClientOptions, Health, Output};
-use crate::configuration::load;
+use crate::configuration::{load, server_rule};
 use crate::error::CommandError;
 use crate::exit_code::EXIT_UNHEALTHY;
 use crate::output::{print, say};
@@ -45,12 +46,13 @@ async fn of_service(
     arguments: &Health,
     process_env: &ProcessEnv,
 ) -> Result<Checked, CommandError> {
-    let services = if arguments.configuration.paths.is_empty() {
-        ServicesConfig::default()
+    let (services, security) = if arguments.configuration.paths.is_empty() {
+        (ServicesConfig::default(), SecurityConfig::default())
     } else {
-        load(&arguments.configuration, process_env)?.services
+        let config = load(&arguments.configuration, process_env)?;
+        (config.services, config.security)
     };
-    let channel = match channel(address, &services).await {
+    let channel = match channel(address, &services, &security).await {
         Ok(channel) => channel,
         Err(problem) => return Ok(Checked::failed(address, problem)),
     };
@@ -66,7 +68,12 @@ async fn of_service(
     })
 }
 
-async fn channel(address: &str, services: &ServicesConfig) -> Result<Channel, String> {
+/// A channel to a service of any role.
+async fn channel(
+    address: &str,
+    services: &ServicesConfig,
+    security: &SecurityConfig,
+) -> Result<Channel, String> {
     let Some(tls) = &services.tls else {
         return connect(address).map_err(|error| Chain(&error).to_string());
     };
@@ -80,7 +87,10 @@ async fn channel(address: &str, services: &ServicesConfig) -> Result<Channel, St
         server_name: tls.server_name.clone(),
     };
     let tls = ClientTls::load(files).await;
-    let tls = tls.map_err(|error| Chain(&error).to_string())?;
+    let mut tls = tls.map_err(|error| Chain(&error).to_string())?;
+    if let Some(rule) = server_rule(security, &ServiceRole::SERVERS) {
+        tls = tls.with_servers(rule);
+    }
     Ok(connect_tls(&address, &tls))
 }
 

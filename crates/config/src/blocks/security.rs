@@ -37,6 +37,8 @@ pub struct SecurityConfig {
     pub require_auth: bool,
     /// `service_roles`: services may call only the methods of the roles in their certificates.
     pub service_roles: bool,
+    /// `server_roles`: services refuse servers whose certificate names no role.
+    pub server_roles: bool,
     /// `domain`: DNS names in certificates name roles only below it; `None` for any domain.
     pub domain: Option<String>,
     /// `strict`: settings that are not safe are errors.
@@ -71,6 +73,16 @@ enum KeyFileProblem {
 }
 
 impl SecurityConfig {
+    /// Whether clients look at the roles in the certificates of the services that they call.
+    pub const fn checks_servers(&self) -> bool {
+        self.service_roles || self.requires_server_roles()
+    }
+
+    /// Whether services without a role in their certificate are refused.
+    pub const fn requires_server_roles(&self) -> bool {
+        self.server_roles || self.strict
+    }
+
     /// The keys in the file, one or two; none without a file.
     ///
     /// # Errors
@@ -106,6 +118,7 @@ pub(crate) fn decode_security(mut block: Block<'_>, current_dir: &Path) -> Secur
         ),
         require_auth: block.flag("require_auth").unwrap_or(false),
         service_roles: block.flag("service_roles").unwrap_or(false),
+        server_roles: block.flag("server_roles").unwrap_or(false),
         domain,
         strict: block.flag("strict").unwrap_or(false),
         module_sources,

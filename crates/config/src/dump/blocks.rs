@@ -158,6 +158,7 @@ fn security(security: &SecurityConfig) -> Body {
     }
     body.set("require_auth", security.require_auth);
     body.set("service_roles", security.service_roles);
+    body.set("server_roles", security.server_roles);
     body.set("strict", security.strict);
     body.set_some("domain", security.domain.clone());
     match &security.module_sources {

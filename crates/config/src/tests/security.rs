@@ -17,10 +17,25 @@ const OIDC: &str = "issuer = \"https://login.example\"
 fn everything_is_off_by_default() {
     let security = config("port = 1").security;
     assert!(!security.require_auth && !security.service_roles && !security.strict);
+    assert!(!security.checks_servers() && !security.requires_server_roles());
     assert_eq!(security.domain, None);
     assert_eq!(security.module_sources, None);
     assert!(security.issuers.is_empty());
     assert_eq!(security.audit, AuditConfig::default());
+}
+
+#[test]
+fn servers_are_checked_by_roles_and_must_have_one_in_strict_mode() {
+    for (key, checked, required) in [
+        ("service_roles", true, false),
+        ("server_roles", true, true),
+        ("strict", true, true),
+        ("require_auth", false, false),
+    ] {
+        let security = config(&format!("security {{ {key} = true }}")).security;
+        assert_eq!(security.checks_servers(), checked, "{key}");
+        assert_eq!(security.requires_server_roles(), required, "{key}");
+    }
 }
 
 #[test]
@@ -72,6 +87,7 @@ fn a_dump_in_either_language_says_the_same() {
         origins = [\"https://ops.example\"]
         require_auth = true
         service_roles = true
+        server_roles = true
         domain = \"cts.example\"
         strict = true
         module_sources = [\"./m/\", \"acme/\", \"git::https://git.example/infra/\"]

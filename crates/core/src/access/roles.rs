@@ -68,6 +68,9 @@ impl ServiceRole {
         Self::Operator,
     ];
 
+    /// Roles of the services, which are servers.
+    pub const SERVERS: [Self; 4] = [Self::Watcher, Self::Scheduler, Self::Worker, Self::Gateway];
+
     /// The name, which is the first label of a DNS name in the certificate.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -114,6 +117,17 @@ fn unknown<const N: usize>(text: &str, known: [&str; N]) -> UnknownRole {
     UnknownRole(text.to_owned(), known.join(", "))
 }
 
+/// What the certificate of a server says about its role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerProof {
+    /// The server has the expected role, perhaps among others.
+    Proven,
+    /// The certificate names no role.
+    Nothing,
+    /// The certificate belongs to a service or person with other roles.
+    OtherRole,
+}
+
 /// Roles that a certificate has by its DNS names `<role>.<domain>`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceRoles {
@@ -151,6 +165,17 @@ impl ServiceRoles {
     /// Whether this is one of them.
     pub fn contains(&self, role: ServiceRole) -> bool {
         self.services.contains(&role)
+    }
+
+    /// Whether a server with these roles is one of the `expected` ones.
+    pub fn prove_server(&self, expected: &[ServiceRole]) -> ServerProof {
+        if expected.iter().any(|role| self.contains(*role)) {
+            ServerProof::Proven
+        } else if self.is_empty() {
+            ServerProof::Nothing
+        } else {
+            ServerProof::OtherRole
+        }
     }
 
     /// The role over the REST API: the largest one that is named; an operator is an admin.
@@ -208,6 +233,18 @@ mod tests {
         ] {
             assert!(of(name).is_empty(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_server_proves_its_role_by_one_of_its_names() {
+        let prove = |names: &[&str]| {
+            let roles = ServiceRoles::of(names.iter().copied(), Some("x"));
+            roles.prove_server(&[ServiceRole::Scheduler])
+        };
+        assert_eq!(prove(&["worker.x", "scheduler.x"]), ServerProof::Proven);
+        assert_eq!(prove(&["localhost", "scheduler.y"]), ServerProof::Nothing);
+        assert_eq!(prove(&["worker.x", "scheduler.y"]), ServerProof::OtherRole);
+        assert_eq!(prove(&["read.x"]), ServerProof::OtherRole);
     }
 
     #[test]

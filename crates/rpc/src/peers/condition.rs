@@ -16,3 +16,10 @@ pub struct PeerCondition {
     /// Why it is not healthy, in one line; empty if it is, and before the first check.
     pub reason: String,
 }
+
+impl PeerCondition {
+    /// Whether the peer was checked, or its address stands for none.
+    pub const fn is_checked(&self) -> bool {
+        self.since.is_some() || self.socket.is_empty()
+    }
+}

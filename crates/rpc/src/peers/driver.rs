@@ -21,7 +21,7 @@ use crate::peers::probe::{Probe, Probed};
 use crate::peers::resolve::{Answers, Known, resolve_after};
 use crate::peers::roster::{Entry, Health};
 use crate::peers::{Peer, PeerCondition, ProbeTimes};
-use crate::tls::ClientKeys;
+use crate::tls::KeyChanges;
 
 /// Looks up names and checks healths for a [`Peers`](crate::Peers).
 #[must_use = "no peer is healthy unless the driver runs"]
@@ -29,7 +29,7 @@ pub struct PeersDriver {
     service: &'static str,
     times: ProbeTimes,
     addresses: Arc<[Address]>,
-    keys: Option<watch::Receiver<Arc<ClientKeys>>>,
+    keys: Option<KeyChanges>,
     published: watch::Sender<Arc<[Peer]>>,
     conditions: watch::Sender<Arc<[PeerCondition]>>,
     feed: EndpointUpdates,
@@ -54,7 +54,7 @@ impl PeersDriver {
     pub(super) fn new(
         service: &'static str,
         addresses: Vec<Address>,
-        keys: Option<watch::Receiver<Arc<ClientKeys>>>,
+        keys: Option<KeyChanges>,
         published: watch::Sender<Arc<[Peer]>>,
         conditions: watch::Sender<Arc<[PeerCondition]>>,
         feed: EndpointUpdates,
@@ -147,13 +147,13 @@ impl PeersDriver {
             }
         }
         // Not marked as seen: the other peers have yet to be renewed for them.
-        let keys = self.keys.as_ref().map(|keys| keys.borrow().clone());
+        let keys = self.keys.as_ref().map(KeyChanges::current);
         for (socket, address) in sockets {
             if self.entries.contains_key(&socket) {
                 continue;
             }
             self.generation += 1;
-            let entry = Entry::new(socket, address, keys.as_deref(), self.generation);
+            let entry = Entry::new(socket, address, keys.as_ref(), self.generation);
             self.probes
                 .push(Box::pin(entry.first_probe(&self.times).run()));
             self.entries.insert(socket, entry);
@@ -209,13 +209,10 @@ impl PeersDriver {
     }
 
     fn renew_all(&mut self) {
-        let keys = self
-            .keys
-            .as_mut()
-            .map(|keys| keys.borrow_and_update().clone());
+        let keys = self.keys.as_mut().map(KeyChanges::take);
         for entry in self.entries.values_mut() {
             self.generation += 1;
-            entry.renew(keys.as_deref(), self.generation);
+            entry.renew(keys.as_ref(), self.generation);
             self.probes
                 .push(Box::pin(entry.first_probe(&self.times).run()));
         }
@@ -256,9 +253,9 @@ impl PeersDriver {
     }
 }
 
-async fn changed(keys: Option<&mut watch::Receiver<Arc<ClientKeys>>>) {
+async fn changed(keys: Option<&mut KeyChanges>) {
     let changed = match keys {
-        Some(keys) => keys.changed().await.is_ok(),
+        Some(keys) => keys.changed().await,
         None => false,
     };
     if !changed {

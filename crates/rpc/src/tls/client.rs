@@ -11,20 +11,38 @@ use rustls::pki_types::ServerName;
 use tokio::sync::watch;
 use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 
+use crate::address::Address;
 use crate::tls::files::ClientTlsFiles;
+use crate::tls::server_role::{RoleCheck, ServerRule};
 
 /// Authorities, and perhaps certificate and key, of a client, exchanged while it runs.
 ///
 /// Cloning gives another handle on the same state. The files are followed only while a task polls
 /// [`ClientTls::follow_files`].
 #[derive(Clone)]
-pub struct ClientTls(Arc<Reloading<ClientKeys>>);
+pub struct ClientTls {
+    keys: Arc<Reloading<Keys>>,
+    servers: Option<Arc<ServerRule>>,
+}
 
-/// Settings that new connections use, known to be in order.
-pub(crate) struct ClientKeys {
+/// Contents of the files, known to be in order.
+struct Keys {
     check: Arc<dyn ServerCertVerifier>,
     identity: Option<Identity>,
     server_name: Option<String>,
+}
+
+/// Settings that new connections use.
+#[derive(Clone)]
+pub(crate) struct ClientKeys {
+    keys: Arc<Keys>,
+    servers: Option<Arc<ServerRule>>,
+}
+
+/// The settings of new connections over time.
+pub(crate) struct KeyChanges {
+    keys: watch::Receiver<Arc<Keys>>,
+    servers: Option<Arc<ServerRule>>,
 }
 
 impl ClientTls {
@@ -40,27 +58,45 @@ impl ClientTls {
             identity: files.identity.clone(),
         };
         let build = move |contents: &Contents| build(&files, contents);
-        Ok(Self(Arc::new(Reloading::load(read, build).await?)))
+        Ok(Self {
+            keys: Arc::new(Reloading::load(read, build).await?),
+            servers: None,
+        })
     }
 
     /// Reads the files now and returns whether they have changed. After an error the earlier state stays in
     /// force.
     pub async fn reload(&self) -> Result<bool, TlsError> {
-        self.0.reload().await
+        self.keys.reload().await
+    }
+
+    /// The same files, for servers of which a role is expected.
+    #[must_use]
+    pub fn with_servers(&self, rule: ServerRule) -> Self {
+        Self {
+            keys: Arc::clone(&self.keys),
+            servers: Some(Arc::new(rule)),
+        }
     }
 
     /// Looks at the files every 5 seconds until `shutdown` is over; what cannot be used is logged once
     /// and leaves the earlier state in force.
     pub async fn follow_files(self, shutdown: impl Future<Output = ()>) {
-        self.0.follow(shutdown).await;
+        self.keys.follow(shutdown).await;
     }
 
-    pub(crate) fn current(&self) -> Arc<ClientKeys> {
-        self.0.current()
+    pub(crate) fn current(&self) -> ClientKeys {
+        ClientKeys {
+            keys: self.keys.current(),
+            servers: self.servers.clone(),
+        }
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<ClientKeys>> {
-        self.0.subscribe()
+    pub(crate) fn subscribe(&self) -> KeyChanges {
+        KeyChanges {
+            keys: self.keys.subscribe(),
+            servers: self.servers.clone(),
+        }
     }
 }
 
@@ -70,24 +106,62 @@ impl fmt::Debug for ClientTls {
     }
 }
 
-impl ClientKeys {
-    /// Makes an endpoint one of a server whose certificate holds `host`, unless the settings name another.
-    pub(crate) fn secure(
-        &self,
-        endpoint: Endpoint,
-        host: String,
-        limit: Duration,
-    ) -> Result<Endpoint, tonic::transport::Error> {
-        let name = self.server_name.clone().unwrap_or(host);
-        let mut config = ClientTlsConfig::new().domain_name(name).timeout(limit);
-        if let Some(identity) = &self.identity {
-            config = config.identity(identity.clone());
+impl KeyChanges {
+    /// The settings of now, which stay unseen for [`Self::changed`].
+    pub(crate) fn current(&self) -> ClientKeys {
+        ClientKeys {
+            keys: Arc::clone(&self.keys.borrow()),
+            servers: self.servers.clone(),
         }
-        endpoint.tls_config_with_verifier(config, Arc::clone(&self.check))
+    }
+
+    /// The settings of now, which count as seen.
+    pub(crate) fn take(&mut self) -> ClientKeys {
+        ClientKeys {
+            keys: Arc::clone(&self.keys.borrow_and_update()),
+            servers: self.servers.clone(),
+        }
+    }
+
+    /// Waits for unseen settings. Returns false if there will be none.
+    pub(crate) async fn changed(&mut self) -> bool {
+        self.keys.changed().await.is_ok()
     }
 }
 
-fn build(files: &ClientTlsFiles, contents: &Contents) -> Result<ClientKeys, TlsError> {
+impl ClientKeys {
+    /// Makes an endpoint one of the server at `address`, of which `target` is the socket or the same text. The
+    /// certificate of the server must hold the host of `address`, unless the settings name another.
+    pub(crate) fn secure(
+        &self,
+        endpoint: Endpoint,
+        (address, target): (&Address, &str),
+        limit: Duration,
+    ) -> Result<Endpoint, tonic::transport::Error> {
+        let Keys {
+            check,
+            identity,
+            server_name,
+        } = &*self.keys;
+        let name = server_name.clone();
+        let name = name.unwrap_or_else(|| address.certified_host());
+        let mut config = ClientTlsConfig::new().domain_name(name).timeout(limit);
+        if let Some(identity) = identity {
+            config = config.identity(identity.clone());
+        }
+        let mut check = Arc::clone(check);
+        if let Some(rule) = &self.servers {
+            let shown = match address.to_string() {
+                address if address == target => address,
+                address => format!("{address} ({target})"),
+            };
+            check = Arc::new(RoleCheck::new(check, Arc::clone(rule), shown));
+        }
+        endpoint.tls_config_with_verifier(config, check)
+    }
+}
+
+fn build(files: &ClientTlsFiles, contents: &Contents) -> Result<Keys, TlsError> {
     let check = contents.server_check()?.ok_or_else(|| TlsError::Absent {
         path: files.ca_cert.clone(),
         what: "certificate",
@@ -96,7 +170,7 @@ fn build(files: &ClientTlsFiles, contents: &Contents) -> Result<ClientKeys, TlsE
     // connection; so it is tried out here.
     contents.identity()?;
     let identity = contents.identity_pem();
-    Ok(ClientKeys {
+    Ok(Keys {
         check,
         identity: identity.map(|(cert, key)| Identity::from_pem(cert, key)),
         server_name: files.server_name.clone(),

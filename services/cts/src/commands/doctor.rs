@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use cts_cli::{CommandError, Doctor, print, read};
 use cts_config::Config;
+use cts_core::access::ServiceRole;
 use cts_runtime::ProcessEnv;
 use tokio::time::timeout;
 
@@ -41,6 +42,8 @@ struct Subject<'a> {
     needs: Needs,
     /// What the service uses, apart from the database, whose connection has a check of its own.
     uses: Uses,
+    /// The service that is checked; `None` for all in one process.
+    role: Option<ServiceRole>,
     process_env: &'a ProcessEnv,
 }
 
@@ -93,6 +96,7 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
             config,
             needs,
             uses: uses(&doctor, needs, config),
+            role: doctor.role.map(certificates::named),
             process_env,
         };
         findings.extend(configuration::settings(subject));

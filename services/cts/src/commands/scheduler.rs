@@ -1,7 +1,7 @@
 //! The connection of the commands that call a scheduler.
 
 use cts_cli::{SchedulerCommand, SchedulerPlace, call_scheduler, load};
-use cts_config::{Config, ServicesConfig};
+use cts_config::{Config, SecurityConfig, ServicesConfig};
 use cts_runtime::{ProcessEnv, Tasks};
 use tokio_util::sync::CancellationToken;
 
@@ -14,8 +14,8 @@ pub(crate) async fn run(
     process_env: &ProcessEnv,
 ) -> Result<u8, Failure> {
     let place = command.place();
-    let services = services(place, process_env)?;
-    let links = Links::new(&services).await?;
+    let (services, security) = settings(place, process_env)?;
+    let links = Links::new(&services, &security).await?;
     let end = CancellationToken::new();
     let tasks = Tasks::new(end.clone());
     let scheduler = links
@@ -33,10 +33,15 @@ pub(crate) async fn run(
     Ok(0)
 }
 
-fn services(place: &SchedulerPlace, process_env: &ProcessEnv) -> Result<ServicesConfig, Failure> {
+fn settings(
+    place: &SchedulerPlace,
+    process_env: &ProcessEnv,
+) -> Result<(ServicesConfig, SecurityConfig), Failure> {
     if place.configuration.paths.is_empty() {
-        return Ok(ServicesConfig::default());
+        return Ok(Default::default());
     }
-    let Config { services, .. } = load(&place.configuration, process_env)?;
-    Ok(services)
+    let Config {
+        services, security, ..
+    } = load(&place.configuration, process_env)?;
+    Ok((services, security))
 }

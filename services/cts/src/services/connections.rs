@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use cts_access::{Authenticator, Issuers, TokenTable};
+use cts_cli::server_rule;
 use cts_config::{Config, SecurityConfig, ServicesConfig};
 use cts_core::Clock;
+use cts_core::access::ServiceRole;
 use cts_listen::ClientLimiter;
 use cts_rpc::access::AccessRules;
 use cts_rpc::{
@@ -34,6 +36,7 @@ pub(crate) struct Links {
     rule: TransportRule,
     server: Option<ServerTls>,
     client: Option<ClientTls>,
+    security: SecurityConfig,
     access: AccessRules,
     calls: Option<CallMetrics>,
     credentials: Option<Credentials>,
@@ -58,7 +61,7 @@ impl Links {
 
     /// The links of a process with all services, which checks its callers as the configuration says.
     pub(crate) async fn checked(config: &Config) -> Result<Self, Failure> {
-        let links = Self::new(&config.services).await?;
+        let links = Self::new(&config.services, &config.security).await?;
         Ok(Self {
             access: access_rules(&config.security),
             ..links
@@ -66,7 +69,10 @@ impl Links {
     }
 
     /// Reads the TLS files that the configuration names.
-    pub(crate) async fn new(config: &ServicesConfig) -> Result<Self, Failure> {
+    pub(crate) async fn new(
+        config: &ServicesConfig,
+        security: &SecurityConfig,
+    ) -> Result<Self, Failure> {
         let rule = TransportRule {
             tls: config.tls.is_some(),
             plaintext: config.plaintext,
@@ -90,6 +96,7 @@ impl Links {
             rule,
             server,
             client,
+            security: security.clone(),
             calls: None,
             access: AccessRules::default(),
             credentials: None,
@@ -172,7 +179,8 @@ impl Links {
         shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         let addresses = addresses(given, &self.schedulers, SCHEDULER)?;
-        self.peers("scheduler", addresses, clock, tasks, shutdown)
+        let called = ("scheduler", &[ServiceRole::Scheduler][..]);
+        self.peers(called, addresses, clock, tasks, shutdown)
     }
 
     /// The watchers, by the same rule.
@@ -184,12 +192,13 @@ impl Links {
         shutdown: &CancellationToken,
     ) -> Result<Peers, Failure> {
         let addresses = addresses(given, &self.watchers, WATCHER)?;
-        self.peers("watcher", addresses, clock, tasks, shutdown)
+        let called = ("watcher", &[ServiceRole::Watcher][..]);
+        self.peers(called, addresses, clock, tasks, shutdown)
     }
 
     fn peers(
         &self,
-        service: &'static str,
+        (service, roles): (&'static str, &'static [ServiceRole]),
         addresses: Vec<Address>,
         clock: &Arc<dyn Clock>,
         tasks: &Tasks,
@@ -198,8 +207,11 @@ impl Links {
         for address in &addresses {
             self.rule.check_peer(address)?;
         }
-        let (peers, driver) =
-            Peers::new(service, addresses, self.client.as_ref(), Arc::clone(clock))?;
+        let client = match (&self.client, server_rule(&self.security, roles)) {
+            (Some(client), Some(rule)) => Some(client.with_servers(rule)),
+            (client, _) => client.clone(),
+        };
+        let (peers, driver) = Peers::new(service, addresses, client.as_ref(), Arc::clone(clock))?;
         let driving = driver.run(shutdown.clone().cancelled_owned());
         tasks.spawn("look after peers", infallible(driving));
         Ok(peers)
@@ -238,10 +250,13 @@ impl Links {
     }
 }
 
-/// Refuses to go on if callers are to be told apart and show no certificates.
+/// Refuses to go on if callers or servers are to be told apart and show no certificates.
 pub(crate) fn require_certificates(config: &Config) -> Result<(), Failure> {
     let security = &config.security;
     let keys = match (security.require_auth, security.service_roles) {
+        (false, false) if security.server_roles && config.services.tls.is_none() => {
+            "security.server_roles"
+        }
         (false, false) => return Ok(()),
         (true, false) => "security.require_auth",
         (false, true) => "security.service_roles",

@@ -6,12 +6,14 @@ mod uses;
 
 use cts_cli::ServiceCommand;
 use cts_config::Config;
+use cts_core::access::ServiceRole;
 use cts_runtime::ProcessEnv;
 
 pub(crate) use self::conditions::of_settings;
 pub(crate) use self::files::open_secret_files;
 pub(crate) use self::uses::{Listeners, Uses};
 use crate::failure::Failure;
+use crate::services::own_certificate::{OwnCertificate, own_certificate};
 
 /// Logs one warning for each thing that is not safe; with `security.strict` they are one failure. `readable` holds
 /// those found before the log began.
@@ -26,6 +28,7 @@ pub(crate) fn check(
     let mut found = readable;
     found.extend(of_settings(Uses::of_command(command, config), config));
     found.extend(files::of_files(files, config));
+    found.extend(of_certificate(command, config));
     if process_env.is_root {
         found.push(
             "cts runs as root, and so does what its modules start: give it a user of its own"
@@ -39,4 +42,20 @@ pub(crate) fn check(
         tracing::warn!(target: "cli", "not safe: {text}");
     }
     Ok(())
+}
+
+/// A certificate by which the others do not know this service.
+fn of_certificate(command: &ServiceCommand, config: &Config) -> Option<String> {
+    let role = match command {
+        // Commands call it as a scheduler.
+        ServiceCommand::Start(start) => start.grpc_address.map(|_| ServiceRole::Scheduler)?,
+        ServiceCommand::Watcher(_) => ServiceRole::Watcher,
+        ServiceCommand::Scheduler(_) => ServiceRole::Scheduler,
+        ServiceCommand::Worker(_) => ServiceRole::Worker,
+        ServiceCommand::Gateway(_) => ServiceRole::Gateway,
+    };
+    match own_certificate(role, config)? {
+        OwnCertificate::Proven(_) => None,
+        OwnCertificate::Unproven(text) => Some(text),
+    }
 }

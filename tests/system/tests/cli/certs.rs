@@ -20,7 +20,8 @@ async fn certificates_of_all_services_are_made() {
         &called.stdout,
         [
             "ca.pem: an authority; keep ",
-            "worker.pem: worker.cts.example, localhost, 127.0.0.1\n",
+            "worker.pem: worker.cts.example\n",
+            "operator.pem: operator.cts.example\n",
             "The certificates end on ",
         ],
     );
@@ -123,16 +124,43 @@ async fn programs_get_paths_and_names() {
         panic!("{made}");
     };
     assert_eq!(worker["role"], "worker");
-    let names = [
-        "worker.cts.example",
-        "localhost",
-        "127.0.0.1",
-        "10.0.0.7",
-        "w1.example",
-    ];
+    let names = ["worker.cts.example", "10.0.0.7", "w1.example"];
     assert_eq!(worker["names"], serde_json::json!(names));
     assert_eq!(worker["key"], "[directory]/tls/worker-key.pem");
     assert!(place.path().join("tls/worker-key.pem").exists());
+}
+
+#[tokio::test]
+async fn a_replaced_certificate_keeps_the_names_of_its_service() {
+    let place = Place::new();
+    let made = async |more: &[&'static str]| -> Value {
+        let roles = ["-role=worker,operator", "-o=json"];
+        let called = place.call(OURS, &[&MAKE[..], &roles, more].concat()).await;
+        assert_eq!(called.code, 0, "{called:?}");
+        serde_json::from_str(&called.stdout).unwrap()
+    };
+    let made_first = made(&["-local", "-host=worker=w1.example"]).await;
+    let worker = &made_first["certificates"][0]["names"];
+    let names = ["worker.cts.example", "localhost", "127.0.0.1", "w1.example"];
+    assert_eq!(*worker, serde_json::json!(names));
+    let operator = &made_first["certificates"][1]["names"];
+    assert_eq!(*operator, serde_json::json!(["operator.cts.example"]));
+    let again = made(&["-force", "-host=worker=10.0.0.7"]).await;
+    let kept: BTreeSet<&str> = again["certificates"][0]["names"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap())
+        .collect();
+    let expected = names.into_iter().chain(["10.0.0.7"]);
+    assert_eq!(kept, expected.collect());
+    assert_eq!(again["certificates"][1]["names"], *operator);
+
+    place.write("tls/worker.pem", "damaged");
+    let words = [&MAKE[..], &["-force", "-role=worker"]].concat();
+    let called = place.call(OURS, &words).await;
+    assert_eq!(called.code, 11, "{called:?}");
+    assert_contains(&called.stderr, ["worker.pem", "remove it first"]);
 }
 
 #[tokio::test]
@@ -142,6 +170,7 @@ async fn mistakes_are_told_before_anything_is_made() {
     for (words, part) in [
         (with("-role=boss"), "\"boss\" is no role"),
         (with("-host=w1.example"), "ROLE=NAME"),
+        (with("-host=operator=10.0.0.7"), "is not for servers"),
         (
             vec!["certs", "-dir=tls", "-domain=*.example"],
             "no DNS name",

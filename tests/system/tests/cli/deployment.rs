@@ -179,7 +179,9 @@ async fn each_job_of_nomad_gives_its_service_a_valid_configuration() {
             assert_eq!(called.code, 0, "{name}: {called:?}\n{text}");
             let words = ["config", "dump", "-config-file=cts.hcl"];
             let dumped = place.call(OURS, &words).await.stdout;
-            assert_contains(&dumped, ["service_roles = true", "require_auth = true"]);
+            let roles = ["service_roles = true", "server_roles = true"];
+            assert_contains(&dumped, roles);
+            assert_contains(&dumped, ["require_auth = true"]);
         }
     }
 }

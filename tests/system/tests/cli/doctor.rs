@@ -336,6 +336,21 @@ async fn ends_of_certificates_are_shown() {
     write(authority.issue(&["worker.cts.example"]));
     let findings = Findings::of(&place, &["-role=worker"]).await;
     findings.expect("certificates", "ok", &["services.tls", "in "]);
+    place.write(
+        "roles.hcl",
+        "security {\n  service_roles = true\n  domain = \"cts.example\"\n}\n",
+    );
+    for (role, result, said) in [
+        ("-role=worker", "ok", "names the roles: worker"),
+        (
+            "-role=gateway",
+            "error",
+            "another role: worker (names: worker.cts.example)",
+        ),
+    ] {
+        let findings = Findings::of(&place, &[role, "-config-file=roles.hcl"]).await;
+        findings.expect("certificates", result, &["a.pem", said]);
+    }
     write(authority.issue_until(&["worker.cts.example"], (2020, 2, 3)));
     let findings = Findings::of(&place, &["-role=worker"]).await;
     findings.expect(

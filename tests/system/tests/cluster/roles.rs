@@ -11,7 +11,7 @@ use tonic::transport::Channel;
 use crate::cluster::scene::Scene;
 
 /// The configuration of a service with the certificate of this role.
-fn file(role: &str) -> String {
+pub(crate) fn file(role: &str) -> String {
     format!(
         "services {{\n  tls {{\n    ca_cert = \"tls/ca.pem\"\n    cert = \"tls/{role}.pem\"\n    \
          key = \"tls/{role}-key.pem\"\n  }}\n}}\n\
@@ -20,10 +20,15 @@ fn file(role: &str) -> String {
 }
 
 /// The plan of a cluster each of whose services has the certificate of its role.
-async fn plan(site: &Site) -> Plan {
-    let arguments = ["certs", "-dir=tls", "-domain=cts.example"];
+pub(crate) async fn plan(site: &Site) -> Plan {
+    let arguments = ["certs", "-dir=tls", "-domain=cts.example", "-local"];
     let exit = site.run("cts", &arguments, "certs.log").wait().await;
     exit.assert_code(0);
+    with_certificates(site).await
+}
+
+/// The plan of a cluster over the certificates in `tls`.
+pub(crate) async fn with_certificates(site: &Site) -> Plan {
     let mut plan = Plan::of(1, 1, 1, 1);
     for service in Service::ALL {
         let name = format!("of-{service}.hcl");
@@ -94,12 +99,14 @@ async fn a_service_that_cannot_tell_its_callers_apart_does_not_start() {
                 database { url = \"postgres://cts@127.0.0.1:1/cts\" }\n";
     site.write("cts.hcl", base);
     site.write("roles.hcl", "security { service_roles = true }\n");
+    site.write("servers.hcl", "security { server_roles = true }\n");
     site.write("auth.hcl", "security { require_auth = true }\n");
     let here = format!("-grpc-address=127.0.0.1:{}", free_port());
     for (command, file, key) in [
         ("watcher", "roles.hcl", "security.service_roles = true"),
         ("scheduler", "roles.hcl", "security.service_roles = true"),
         ("worker", "auth.hcl", "security.require_auth = true"),
+        ("worker", "servers.hcl", "security.server_roles = true"),
         ("gateway", "auth.hcl", "security.require_auth = true"),
         ("start", "roles.hcl", "security.service_roles = true"),
     ] {

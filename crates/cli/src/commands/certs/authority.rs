@@ -53,7 +53,7 @@ impl Authority {
         Ok(Self(issuer))
     }
 
-    /// Makes a certificate for servers and clients.
+    /// Makes a certificate: of a service for servers and clients, of a person for clients only.
     pub(super) fn issue(
         &self,
         named: &Named,
@@ -65,10 +65,11 @@ impl Authority {
         let mut params = params(name, named.names.clone())?;
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        if named.is_service {
+            let purposes = &mut params.extended_key_usages;
+            purposes.push(ExtendedKeyUsagePurpose::ServerAuth);
+        }
         params.use_authority_key_identifier_extension = true;
         valid(&mut params, now, expires);
         let certificate = params.signed_by(&key, &self.0).map_err(CertsError::Make)?;

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use cts_tls::TlsError;
+
 /// Certificates cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CertsError {
@@ -34,6 +36,17 @@ pub enum CertsError {
         /// Its role.
         role: String,
     },
+    /// The certificate of a person, which is not for servers, would have the host.
+    #[error("-host {host:?} is for the role {role}, whose certificate is not for servers")]
+    PersonsHost {
+        /// As given.
+        host: String,
+        /// Its role.
+        role: String,
+    },
+    /// The names of a certificate that is replaced cannot be read.
+    #[error("the names of the certificate that is replaced cannot be kept: remove it first")]
+    Replaced(#[from] TlsError),
     /// A file cannot be used.
     #[error("cannot use {}", path.display())]
     Path {

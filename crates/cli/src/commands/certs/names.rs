@@ -18,13 +18,28 @@ pub(super) struct Named {
     pub(super) role: String,
     /// DNS names and IP addresses.
     pub(super) names: Vec<String>,
+    /// Whether the owner is a service, which others call. People have the name of their role alone.
+    pub(super) is_service: bool,
 }
 
-/// The names for these roles, or for all of the services. Hosts are of the form `ROLE=NAME`.
+impl Named {
+    /// Adds the names that are missing.
+    pub(super) fn add(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            if !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+    }
+}
+
+/// The names for these roles, or for all of the services and operators. Hosts are of the form `ROLE=NAME`. With `local`
+/// services have the names of the own machine.
 pub(super) fn of_roles(
     domain: &str,
     roles: &[String],
     hosts: &[String],
+    local: bool,
 ) -> Result<Vec<Named>, CertsError> {
     if !is_dns_name(domain) {
         return Err(CertsError::Name(domain.to_owned()));
@@ -33,20 +48,22 @@ pub(super) fn of_roles(
     let roles = if roles.is_empty() { &usual } else { roles };
     let mut all: Vec<Named> = Vec::new();
     for role in roles {
-        if role.parse::<ServiceRole>().is_err() && role.parse::<Role>().is_err() {
+        let service = role.parse::<ServiceRole>().ok();
+        if service.is_none() && role.parse::<Role>().is_err() {
             return Err(CertsError::Role(role.clone()));
         }
         if all.iter().any(|named| named.role == *role) {
             continue;
         }
-        all.push(Named {
+        let mut named = Named {
             role: role.clone(),
-            names: vec![
-                format!("{role}.{domain}"),
-                "localhost".to_owned(),
-                "127.0.0.1".to_owned(),
-            ],
-        });
+            names: vec![format!("{role}.{domain}")],
+            is_service: service.is_some_and(|role| ServiceRole::SERVERS.contains(&role)),
+        };
+        if local && named.is_service {
+            named.add(["localhost", "127.0.0.1"].map(str::to_owned));
+        }
+        all.push(named);
     }
     for host in hosts {
         let (role, name) = host
@@ -60,7 +77,13 @@ pub(super) fn of_roles(
             host: host.clone(),
             role: role.to_owned(),
         })?;
-        named.names.push(name.to_owned());
+        if !named.is_service {
+            return Err(CertsError::PersonsHost {
+                host: host.clone(),
+                role: role.to_owned(),
+            });
+        }
+        named.add([name.to_owned()]);
     }
     Ok(all)
 }
@@ -83,13 +106,22 @@ mod tests {
     use super::*;
 
     fn of(domain: &str, roles: &[&str], hosts: &[&str]) -> Result<Vec<Named>, String> {
+        made(domain, roles, hosts, false)
+    }
+
+    fn made(
+        domain: &str,
+        roles: &[&str],
+        hosts: &[&str],
+        local: bool,
+    ) -> Result<Vec<Named>, String> {
         let owned = |texts: &[&str]| {
             texts
                 .iter()
                 .map(|text| (*text).to_owned())
                 .collect::<Vec<_>>()
         };
-        of_roles(domain, &owned(roles), &owned(hosts)).map_err(|error| error.to_string())
+        of_roles(domain, &owned(roles), &owned(hosts), local).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -107,17 +139,22 @@ mod tests {
         );
         assert_eq!(
             all[2].names,
-            [
-                "worker.cts.example",
-                "localhost",
-                "127.0.0.1",
-                "w1.example",
-                "10.0.0.7"
-            ]
+            ["worker.cts.example", "w1.example", "10.0.0.7"]
         );
         let some = of("x", &["admin", "gateway", "admin"], &[]).unwrap();
         assert_eq!(some.len(), 2);
         assert_eq!(some[0].names[0], "admin.x");
+    }
+
+    #[test]
+    fn names_of_the_machine_are_for_services_and_on_request() {
+        let roles = ["gateway", "operator", "read"];
+        let local = made("x", &roles, &["gateway=localhost"], true).unwrap();
+        assert_eq!(local[0].names, ["gateway.x", "localhost", "127.0.0.1"]);
+        assert_eq!(local[1].names, ["operator.x"]);
+        assert_eq!(local[2].names, ["read.x"]);
+        let services: Vec<bool> = local.iter().map(|named| named.is_service).collect();
+        assert_eq!(services, [true, false, false]);
     }
 
     #[test]
@@ -148,6 +185,12 @@ mod tests {
                 "worker",
                 "gateway=g",
                 "no certificate is made",
+            ),
+            (
+                "cts.example",
+                "operator",
+                "operator=10.0.0.7",
+                "is not for servers",
             ),
         ] {
             let error = of(domain, &[role], &[host]).unwrap_err();
