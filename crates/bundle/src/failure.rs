@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::handles::is_other_path;
 use crate::limits::Limits;
 use crate::roots::is_made_up;
 
@@ -93,6 +94,12 @@ pub enum PackFailure {
         /// Its path.
         path: PathBuf,
     },
+    /// A file or a directory became something else while the module was read.
+    #[error("{} changes while the module is read", path.display())]
+    Changes {
+        /// Its path.
+        path: PathBuf,
+    },
     /// The module has more files than [`Limits::max_files`].
     #[error(
         "it has more than {limit} files and directories, with the modules that it calls: keep only what \
@@ -130,6 +137,18 @@ impl PackFailure {
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Read { path, source }
+    }
+
+    /// The failure of opening a real path that the walk has found.
+    pub(crate) fn open(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| {
+            if is_other_path(&source) {
+                Self::Changes { path }
+            } else {
+                Self::Read { path, source }
+            }
+        }
     }
 
     pub(crate) fn leaves_roots(path: &Path, target: &Path) -> Self {

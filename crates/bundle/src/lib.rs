@@ -16,7 +16,8 @@
 //! * modules whose source is an absolute path.
 //!
 //! Neither can be known for certain before Terraform runs; such files belong below the module directory. No
-//! file is packed that lies outside of the [`Roots`] once links are resolved.
+//! file is packed that lies outside of the [`Roots`] once links are resolved. A module may change while it is packed:
+//! each file is opened without links, and is the one that was found, or the packing begins again.
 //!
 //! Start with [`pack()`] and [`BundleCache::ensure`].
 #![warn(missing_docs)]
@@ -24,6 +25,7 @@
 mod cache;
 mod content;
 mod failure;
+mod handles;
 mod layout;
 mod limits;
 mod pack;

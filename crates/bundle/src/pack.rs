@@ -12,10 +12,11 @@ use zstd::stream::write::Encoder;
 
 use crate::content::ContentHasher;
 use crate::failure::{PackError, PackFailure};
+use crate::handles::Handles;
 use crate::layout::Layout;
 use crate::limits::Limits;
 use crate::packing::Packing;
-use crate::walk::{Found, walk};
+use crate::walk::{Found, FoundFile, walk};
 
 /// Compression level: the point where more time hardly makes text smaller.
 const LEVEL: i32 = 9;
@@ -73,17 +74,17 @@ pub fn pack(module_directory: &Path, packing: &Packing) -> Result<Bundle, PackEr
             return Err(PackFailure::WorkingDirectory { path: path.clone() });
         }
         let identity = read(layout, packing, |path, found| {
-            let Found::File { source, executable } = found else {
+            let Some((found, file)) = found else {
                 let added = archive.add(path, Content::Directory);
                 return added.map(|()| None).map_err(PackFailure::Archive);
             };
-            let bytes = read_at_most(source, bytes_left).map_err(PackFailure::read(source))?;
+            let bytes = read_at_most(file, bytes_left).map_err(found.unreadable())?;
             bytes_left = bytes_left
                 .checked_sub(bytes.len() as u64)
                 .ok_or_else(|| PackFailure::too_large(limits))?;
             let content = Content::File {
                 bytes: &bytes,
-                executable: *executable,
+                executable: found.executable,
             };
             archive.add(path, content).map_err(PackFailure::Archive)?;
             Ok(Some(Digest::of(&bytes)))
@@ -95,7 +96,7 @@ pub fn pack(module_directory: &Path, packing: &Packing) -> Result<Bundle, PackEr
             module: identity.module,
         })
     };
-    write().map_err(failed(module_directory))
+    unchanged(write).map_err(failed(module_directory))
 }
 
 /// The hash that [`pack`] would give the module at this moment, without an archive.
@@ -105,15 +106,28 @@ pub fn pack(module_directory: &Path, packing: &Packing) -> Result<Bundle, PackEr
 pub fn identify(module_directory: &Path, packing: &Packing) -> Result<BundleIdentity, PackError> {
     let name = || {
         let layout = Layout::of(module_directory, packing)?;
-        read(layout, packing, |_path, found| match found {
-            Found::Directory => Ok(None),
-            Found::File { source, .. } => {
-                let named = identify_file(source).map(Some);
-                named.map_err(PackFailure::read(source))
-            }
+        read(layout, packing, |_path, found| {
+            let Some((found, file)) = found else {
+                return Ok(None);
+            };
+            let named = identify_file(file).map(Some);
+            named.map_err(found.unreadable())
         })
     };
-    name().map_err(failed(module_directory))
+    unchanged(name).map_err(failed(module_directory))
+}
+
+/// Tries of a module that changes while it is read, as by an editor that replaces a file.
+const TRIES: usize = 3;
+
+fn unchanged<T>(read: impl Fn() -> Result<T, PackFailure>) -> Result<T, PackFailure> {
+    for _ in 1..TRIES {
+        match read() {
+            Err(PackFailure::Changes { .. }) => {}
+            read => return read,
+        }
+    }
+    read()
 }
 
 fn failed(module: &Path) -> impl FnOnce(PackFailure) -> PackError {
@@ -127,18 +141,23 @@ enum Content<'a> {
     File { bytes: &'a [u8], executable: bool },
 }
 
-/// Goes through everything that is packed; `visit` returns the digest of a file. Every file is read once, so
+/// Goes through everything that is packed; `visit` gets each file open and returns its digest. Every file is read once, so
 /// that hash and archive agree even if the file changes during the packing.
 fn read(
     layout: Layout,
     packing: &Packing,
-    mut visit: impl FnMut(&[u8], &Found) -> Result<Option<Digest>, PackFailure>,
+    mut visit: impl FnMut(&[u8], Option<(&FoundFile, File)>) -> Result<Option<Digest>, PackFailure>,
 ) -> Result<BundleIdentity, PackFailure> {
+    let handles = Handles::new(&packing.roots);
     let mut hasher = ContentHasher::new();
-    for (path, found) in walk(&layout, packing)? {
-        match (visit(&path, &found)?, found) {
-            (Some(content), Found::File { executable, .. }) => {
-                hasher.file(&path, executable, content);
+    for (path, found) in walk(&layout, packing, &handles)? {
+        let file = match &found {
+            Found::Directory => None,
+            Found::File(found) => Some((found, found.open(&handles)?)),
+        };
+        match (visit(&path, file)?, found) {
+            (Some(content), Found::File(found)) => {
+                hasher.file(&path, found.executable, content);
             }
             _ => hasher.directory(&path),
         }
@@ -153,8 +172,7 @@ fn read(
 /// Smallest size of a file that is too large for any bundle, in bytes.
 const FITS_NOWHERE: u64 = Limits::DEFAULT.max_bytes + 1;
 
-fn identify_file(path: &Path) -> io::Result<Digest> {
-    let file = File::open(path)?;
+fn identify_file(file: File) -> io::Result<Digest> {
     let metadata = file.metadata()?;
     if metadata.len() < FITS_NOWHERE {
         return Digest::of_reader(file);
@@ -167,9 +185,8 @@ fn identify_file(path: &Path) -> io::Result<Digest> {
 }
 
 /// Reads a file; a file longer than `limit` gives one byte more than `limit`.
-fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+fn read_at_most(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = File::open(path)?;
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

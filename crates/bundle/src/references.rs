@@ -1,12 +1,14 @@
 //! Which directories the module calls of a directory name.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use cts_core::blocks::{depth, each};
 use hcl::{Body, Expression};
 use serde_json::Value;
+
+use crate::handles::regular_file;
 
 /// Deeper nested text is not given to the HCL parser, which recurses.
 const MAX_DEPTH: usize = 100;
@@ -38,12 +40,8 @@ pub(crate) fn local_sources(directory: &Path, max_bytes: u64) -> io::Result<Vec<
 }
 
 pub(crate) fn read_text(path: &Path, max_bytes: u64) -> Option<String> {
-    // Asked before opening: opening a pipe would wait for a writer.
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
+    let file = regular_file(path).ok()??;
     let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
     file.take(max_bytes).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -26,7 +26,15 @@ impl Roots {
 
     /// Whether a path without links lies in one of them.
     pub(crate) fn hold_real(&self, path: &Path) -> bool {
-        !is_made_up(path) && self.0.iter().any(|root| path.starts_with(root))
+        self.holder_of(path).is_some()
+    }
+
+    /// The directory among them that holds a path without links.
+    pub(crate) fn holder_of(&self, path: &Path) -> Option<&Path> {
+        let holder = self.0.iter().find(|root| path.starts_with(root));
+        holder
+            .filter(|_root| !is_made_up(path))
+            .map(PathBuf::as_path)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors of requests to Consul.
 
-use cts_core::{Absence, absence, plain_reason};
+use cts_core::{Absence, InvalidFilter, absence, plain_reason};
 use cts_http::InvalidServerName;
 use cts_tls::{TlsError, answers_in_plain_text};
 
@@ -83,6 +83,9 @@ pub enum ConsulError {
         /// The name of a service, or a key.
         name: String,
     },
+    /// The filter is not sent, because it would keep Consul busy or is no expression.
+    #[error("the filter is not sent to consul: {0}")]
+    UnusableFilter(InvalidFilter),
     /// The value of a key cannot be used.
     #[error("the value of key {key:?} {problem}")]
     UnusableValue {
@@ -150,7 +153,10 @@ impl ConsulError {
         match self {
             Self::Transport(_) | Self::Decode(_) | Self::NoAnswer { .. } | Self::NoLeader => true,
             Self::Status { status, .. } => *status >= 500 && !self.is_refusal(),
-            Self::TooLong { .. } | Self::UnusableName { .. } | Self::UnusableValue { .. } => false,
+            Self::TooLong { .. }
+            | Self::UnusableName { .. }
+            | Self::UnusableFilter(_)
+            | Self::UnusableValue { .. } => false,
         }
     }
 
@@ -173,7 +179,7 @@ impl ConsulError {
     pub fn is_rejection(&self) -> bool {
         match self {
             Self::Status { status, body } => *status == 400 || body.contains(OLD_FILTER_REFUSAL),
-            Self::UnusableName { .. } => true,
+            Self::UnusableName { .. } | Self::UnusableFilter(_) => true,
             _ => false,
         }
     }

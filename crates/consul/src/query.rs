@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use cts_core::{CatalogServicesView, Item, KvQuery, ServiceView};
+use cts_core::{CatalogServicesView, FilterLimits, Item, KvQuery, ServiceView};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
@@ -94,9 +94,12 @@ impl Query {
         }
     }
 
+    /// Path of the request; an error if the query must not be sent.
     pub(crate) fn path(&self) -> Result<String, ConsulError> {
         Ok(match self {
             Self::Health { view, .. } => {
+                let filter = FilterLimits::FILE.check(&view.filter);
+                filter.map_err(ConsulError::UnusableFilter)?;
                 format!("/v1/health/service/{}", path_segment(&view.name)?)
             }
             Self::Catalog { .. } => "/v1/catalog/services".to_owned(),

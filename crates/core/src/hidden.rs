@@ -164,6 +164,30 @@ pub fn shown_members(map: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
+/// The parts of a value of that name that [`shown`] hides because of a name, at any depth.
+pub fn hidden_parts<'v>(name: &str, value: &'v Value) -> Vec<&'v Value> {
+    if is_secret(name, value) {
+        return vec![value];
+    }
+    match value {
+        Value::Array(values) => {
+            let parts = values.iter().flat_map(|value| hidden_parts(name, value));
+            parts.collect()
+        }
+        Value::Object(map) => {
+            let parts = map.iter();
+            let parts = parts.flat_map(|(name, value)| hidden_parts(name, value));
+            parts.collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+/// Whether [`shown`] hides anything of a value of that name.
+pub fn hides_any(name: &str, value: &Value) -> bool {
+    shown(name, value) != *value
+}
+
 /// A value as the text of an expression, of that name: hidden wholly if a member in it has the name of a secret.
 pub fn shown_expression<'t>(name: &str, text: &'t str) -> Cow<'t, str> {
     if is_secret(name, &Value::from(text)) || assigns_secret(text) {
@@ -291,6 +315,10 @@ mod tests {
             "url": ["https://(hidden)@h"]
         });
         assert_eq!(shown("backend", &attributes), expected);
+        assert!(hides_any("backend", &attributes) && !hides_any("backend", &expected));
+        let parts = hidden_parts("backend", &attributes);
+        assert_eq!(parts, [&json!("t"), &json!("c"), &json!(1)]);
+        assert_eq!(hidden_parts("api_token", &attributes), [&attributes]);
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl TaskDirectory {
             let path = self.path.join(file.name);
             if file.secret {
                 write_secret(&path, &file.contents)?;
-            } else if holds_secrets(file) {
+            } else if file.private || holds_secrets(file) {
                 write_private_if_different(&path, &file.contents)?;
             } else {
                 let existed = path.exists();

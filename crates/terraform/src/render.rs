@@ -18,7 +18,7 @@ mod variables_tf;
 
 use std::sync::Arc;
 
-use cts_core::{Digest, FAKE_SYNC, ProviderBlock, TaskDefinition};
+use cts_core::{Digest, FAKE_SYNC, ProviderBlock, TaskDefinition, hidden};
 
 pub use configuration::{
     ConfigurationFiles, RenderedVariable, render_configuration, render_variables,
@@ -164,7 +164,11 @@ fn render_with_forms(
     if let Some(contents) = module_variables {
         let values = tfvars::render_module_values(&title, &definition.variables);
         files.push(GeneratedFile::new("variables.module.tf", contents));
-        files.push(GeneratedFile::new("variables.auto.tfvars", values));
+        let mut variables = definition.variables.iter();
+        files.push(GeneratedFile {
+            private: variables.any(|(name, value)| hidden::hides_any(name, value)),
+            ..GeneratedFile::new("variables.auto.tfvars", values)
+        });
     }
     let is_open = providers.iter().any(main_tf::has_open_forms);
     let open_forms = is_open.then(|| {

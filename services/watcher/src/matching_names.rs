@@ -83,15 +83,20 @@ pub(crate) fn compiled(regexp: &str, state: &StateSender) -> Option<Regexp> {
     match Regexp::new(regexp) {
         Ok(regexp) => Some(regexp),
         Err(error) => {
-            let now = Instant::now();
-            state.failed(Failure {
-                message: format!("the regexp cannot be used: {error}"),
-                refused: true,
-                failures: 1,
-                since: now,
-                next_try: now + std::time::Duration::from_hours(24 * NEVER),
-            });
+            refuse(state, format!("the regexp cannot be used: {error}"));
             None
         }
     }
+}
+
+/// Publishes a failure that lasts as long as the view.
+pub(crate) fn refuse(state: &StateSender, message: String) {
+    let now = Instant::now();
+    state.failed(Failure {
+        message,
+        refused: true,
+        failures: 1,
+        since: now,
+        next_try: now + std::time::Duration::from_hours(24 * NEVER),
+    });
 }

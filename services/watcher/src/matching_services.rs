@@ -5,16 +5,17 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cts_consul::ReadRequests;
+use cts_consul::{ConsulError, ReadRequests};
 use cts_core::{
-    CatalogServicesView, Item, ItemKey, Regexp, ServiceView, ServicesView, ViewSnapshot,
+    CatalogServicesView, FilterLimits, Item, ItemKey, Regexp, ServiceView, ServicesView,
+    ViewSnapshot,
 };
 use futures::FutureExt as _;
 use futures::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll, StreamExt as _};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::matching_names::{all_names, compiled, matching};
+use crate::matching_names::{all_names, compiled, matching, refuse};
 use crate::state::{Failure, StateSender, ViewState};
 use crate::views::{FollowedView, Source, Views};
 
@@ -31,6 +32,11 @@ pub(crate) async fn combine(
     requests: &ReadRequests,
     state: StateSender,
 ) {
+    // Each member would be refused with a line of its own.
+    if let Err(error) = FilterLimits::FILE.check(&view.filter) {
+        refuse(&state, ConsulError::UnusableFilter(error).to_string());
+        return std::future::pending().await;
+    }
     let Some(regexp) = compiled(&view.regexp, &state) else {
         return std::future::pending().await;
     };

@@ -38,7 +38,7 @@ use crate::remote::RemoteDriver;
 use crate::remote::remote_attempt::{Given, RemoteAttempt};
 use crate::remote::turn::Turn;
 use crate::shared::Shared;
-use crate::values::{Resolved, resolve, secrets_of};
+use crate::values::{Resolved, resolve, secrets_of, texts_of};
 
 /// Most directories that are remembered to have no earlier Terraform in them.
 const ADOPTED_KEPT: usize = 10_000;
@@ -311,9 +311,13 @@ fn run_secrets(
     }
     secrets.extend(environment.iter().map(|(_name, value)| value.clone()));
     for (name, value) in &definition.variables {
-        if hidden::shown(name, value) == hidden::HIDDEN {
-            secrets_of(value, &mut secrets);
+        for part in hidden::hidden_parts(name, value) {
+            secrets_of(part, &mut secrets);
         }
+        let mut texts = Vec::new();
+        texts_of(value, &mut texts);
+        let of_urls = texts.into_iter().flat_map(hidden::secrets_of);
+        secrets.extend(of_urls.map(str::to_owned));
     }
     let source = hidden::secrets_of(&definition.module_source);
     secrets.extend(source.into_iter().map(str::to_owned));

@@ -1,3 +1,9 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
+
 use cts_bundle::{Limits, PackFailure, identify, pack};
 
 use crate::fixture::{Tree, call, contents, names, packing};
@@ -144,4 +150,47 @@ fn what_the_kernel_makes_up_is_never_packed() {
         matches!(error.failure, PackFailure::MadeUp { .. }),
         "{error}"
     );
+}
+
+/// The link comes at another moment of each packing: before the walk, after it, and after the file was read.
+#[test]
+fn a_file_that_becomes_a_link_while_it_is_packed_brings_no_other_file() {
+    const PACKS: u32 = 150;
+    const LATER: u32 = 1000;
+    let tree = Tree::new(&[("outside/key", "a secret")]);
+    for number in 0..60 {
+        tree.write(&format!("root/module/b{number}.tf"), "");
+    }
+    let (file, next) = (tree.path("root/module/c.tf"), tree.path("root/next"));
+    let packing = packing(&tree.path("root"));
+    let together = Barrier::new(2);
+    let mut outcomes = Vec::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for pack in 0..PACKS {
+                symlink(tree.path("outside/key"), &next).unwrap();
+                together.wait();
+                for _spin in 0..pack * LATER {
+                    std::hint::spin_loop();
+                }
+                fs::rename(&next, &file).unwrap();
+                together.wait();
+            }
+        });
+        for _pack in 0..PACKS {
+            tree.write("root/module/d.tf", "content");
+            fs::rename(tree.path("root/module/d.tf"), &file).unwrap();
+            together.wait();
+            let packed = pack(&tree.path("root/module"), &packing);
+            together.wait();
+            outcomes.push(packed.map_err(|error| error.failure));
+        }
+    });
+    for outcome in outcomes {
+        match outcome {
+            Ok(bundle) => assert_eq!(contents(&bundle)[Path::new("c.tf")], b"content"),
+            Err(PackFailure::LeavesRoots { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
 }

@@ -62,6 +62,10 @@ impl DeclaredTasks {
     /// Checks a task and gives it the settings that it inherits. Reads the files of a local module. `now` is
     /// for schedules that are over. The error contains all problems of the task.
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
+        // First, so that no other check reads a text of any length.
+        if let Err(error) = draft.check_texts() {
+            return Err(InvalidDraft::Problems(vec![error.to_string()]));
+        }
         if let Some(allowed) = &self.allowed
             && let Err(reason) = allowed.check(&draft.module)
         {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{KvQuery, Regexp, ServicesQuery};
+use cts_core::{FilterLimits, KvQuery, Regexp, ServicesQuery};
 use serde_json::{Map, Value};
 
 use crate::decode::block::Block;
@@ -76,12 +76,16 @@ impl<'b, 'a> Members<'b, 'a> {
         if names.is_some() && (regexp.is_none() || !listed.is_empty()) {
             self.note("names", listed.clone());
         }
+        let filter = filter(self.block);
+        if let Some(filter) = &filter {
+            self.note("filter", filter.as_str());
+        }
         let query = ServicesQuery {
             names: listed,
             regexp: regexp.as_ref().map(|regexp| regexp.value.clone()),
             datacenter: self.text("datacenter"),
             namespace: self.text("namespace"),
-            filter: self.text("filter"),
+            filter: filter.unwrap_or_default(),
             cts_user_defined_meta: self.texts("cts_user_defined_meta"),
             declared: BTreeMap::new(),
         };
@@ -122,6 +126,19 @@ impl WrittenServices {
 pub(crate) fn texts(block: &mut Block<'_>, name: &'static str) -> BTreeMap<String, String> {
     let texts = block.text_map(name).into_iter();
     texts.map(|(name, text)| (name, text.value)).collect()
+}
+
+/// Takes the filter of a query. A filter that cannot be sent to Consul is a warning: the other tasks of the file are
+/// not affected.
+pub(crate) fn filter(block: &mut Block<'_>) -> Option<String> {
+    let Located { value, place } = block.take("filter", coerce::text)?;
+    if let Err(error) = FilterLimits::FILE.check(&value) {
+        let message = format!(
+            "this `filter` is not sent to Consul, and its task does not run until it is mended: {error}"
+        );
+        block.sink().warning(&place, message);
+    }
+    Some(value)
 }
 
 /// Reports an expression that does not compile, with the words of `failure`, and one that counts otherwise than it

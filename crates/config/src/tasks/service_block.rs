@@ -9,7 +9,7 @@ use crate::decode::block::Block;
 use crate::decode::coerce;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
-use crate::tasks::query::texts;
+use crate::tasks::query::{filter, texts};
 
 /// The `service` blocks by their ids.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl ServiceBlocks {
         let settings = DeclaredService {
             datacenter: block.text("datacenter").unwrap_or_default(),
             namespace: block.text("namespace").unwrap_or_default(),
-            filter: block.text("filter").unwrap_or_default(),
+            filter: filter(&mut block).unwrap_or_default(),
             cts_user_defined_meta: texts(&mut block, "cts_user_defined_meta"),
         };
         block.removed("tag", "it was removed in 0.4: use `filter`");

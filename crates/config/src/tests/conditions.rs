@@ -284,3 +284,41 @@ fn source_is_the_former_name_of_module() {
     );
     assert_problem(&text("source = \"\""), 2, "`module` must not be empty");
 }
+
+#[test]
+fn a_filter_that_is_not_sent_is_a_warning_at_its_place() {
+    let refused =
+        "this `filter` is not sent to Consul, and its task does not run until it is mended: ";
+    let reasons = [
+        (
+            "((((((((((",
+            "more than 8 parentheses are open at character 9",
+        ),
+        (
+            "a == b and",
+            "the operator at character 8 has nothing to its right",
+        ),
+    ];
+    for (filter, reason) in reasons {
+        let filter = format!("\nfilter = \"{filter}\"");
+        let expected = format!("{refused}{reason}");
+        let condition = format!("condition \"services\" {{ names = [\"a\"] {filter} }}");
+        assert_warning(&with(&condition), 3, &expected);
+        let input = format!(
+            "condition \"schedule\" {{ cron = \"@daily\" }}
+             module_input \"services\" {{ names = [\"a\"] {filter} }}"
+        );
+        assert_warning(&with(&input), 4, &expected);
+        let block = format!(
+            "{}\nservice {{ name = \"a\" {filter} }}",
+            with("services = [\"a\"]")
+        );
+        let (_, warnings) = loaded(&block);
+        let expected = format!("4: {expected}");
+        assert!(warnings.contains(&expected), "{warnings:#?}");
+    }
+    // The limit of files is above that of requests.
+    let deep =
+        "condition \"services\" { names = [\"a\"] filter = \"(((((((Node.Node == a)))))))\" }";
+    assert_eq!(loaded(&with(deep)).1, [""; 0]);
+}

@@ -374,3 +374,26 @@ fn outputs_are_names_each_once_and_not_too_many() {
         );
     }
 }
+
+#[test]
+fn texts_that_cannot_be_handed_on_are_refused_before_anything_else() {
+    let long = with(|it| it.module = format!("./{}", "m".repeat(5000)));
+    let deep = with(|it| {
+        let Condition::Services(services) = &mut it.condition else {
+            panic!("the condition is another");
+        };
+        services.query.filter = "((((((a == b))))))".into();
+    });
+    let cases = [
+        (long, "`module` has 5002 bytes, more than 4096"),
+        (
+            deep,
+            "`filter` cannot be sent to Consul: more than 5 parentheses are open at character 6",
+        ),
+    ];
+    for (draft, expected) in cases {
+        let config = "security { module_sources = [\"./m\"] }";
+        let error = read_under(&Sandbox::new(), config, &draft).unwrap_err();
+        assert_eq!(error, expected);
+    }
+}

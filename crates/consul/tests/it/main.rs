@@ -5,6 +5,7 @@
 
 mod answers;
 mod faults;
+mod filters;
 mod following;
 mod health;
 mod keys;

@@ -62,6 +62,8 @@ pub struct GeneratedFile {
     pub contents: String,
     /// Whether the file holds credentials: then its mode is 0600, and it exists during runs only.
     pub secret: bool,
+    /// Whether the file stays and is readable by its owner alone, because values in it are hidden where they are shown.
+    pub private: bool,
 }
 
 impl GeneratedFile {
@@ -70,6 +72,7 @@ impl GeneratedFile {
             name,
             contents,
             secret: false,
+            private: false,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::UNIX_EPOCH;
 
 use cts_core::{Digest, TaskName};
 use cts_terraform::{CommandFailure, Preparation, Step, Terraform};
+use serde_json::json;
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, instance, kept_services};
 
@@ -296,4 +297,20 @@ async fn a_token_in_the_source_of_a_module_is_for_nobody_else_to_read() {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
     assert_eq!([mode(""), mode("main.tf")], [0o700, 0o600]);
+}
+
+#[tokio::test]
+async fn variables_with_a_hidden_part_are_for_nobody_else_to_read() {
+    let mut sandbox = Sandbox::new(KEEPS_SERVICES).await;
+    for (conf, expected) in [
+        (json!({"region": "eu"}), 0o640),
+        (json!({"region": "eu", "list": [{"api_token": "t"}]}), 0o600),
+        (json!(["https://user:password@localhost"]), 0o600),
+    ] {
+        sandbox.definition.variables = [("conf".to_owned(), conf)].into();
+        sandbox.write(Vec::new());
+        let path = sandbox.directory().path().join("variables.auto.tfvars");
+        let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, expected);
+    }
 }

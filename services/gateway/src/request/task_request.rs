@@ -1,7 +1,7 @@
 //! Tasks in requests (docs/rest.md#task-objects): from bytes to what the scheduler is asked for.
 
 use cts_core::go::{self, InvalidDuration};
-use cts_core::{Condition, ModuleInput, TaskDraft};
+use cts_core::{Condition, InvalidText, ModuleInput, TaskDraft};
 use http::{HeaderMap, header};
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ pub(crate) enum InvalidBody {
         "request body has an error: {count} names of services, at most {limit} are allowed; use a regexp"
     )]
     TooManyNames { count: usize, limit: usize },
+    #[error("request body has an error: {0}")]
+    Text(#[from] InvalidText),
 }
 
 fn quoted(text: &str) -> String {
@@ -92,8 +94,9 @@ impl TaskRequest {
         })
     }
 
-    /// Refuses a task with more than `limit` names of services: each is a question to Consul that goes on.
-    pub(crate) fn with_at_most(self, limit: usize) -> Result<Self, InvalidBody> {
+    /// Refuses a task with more than `limit` names of services, each of which is a question to Consul that goes on, and
+    /// a text that cannot be handed on.
+    pub(crate) fn within_limits(self, limit: usize) -> Result<Self, InvalidBody> {
         let of_condition = match &self.task.condition {
             Condition::Services(services) => services.query.names.len(),
             Condition::NoCondition
@@ -109,6 +112,7 @@ impl TaskRequest {
         if count > limit {
             return Err(InvalidBody::TooManyNames { count, limit });
         }
+        self.task.check_texts()?;
         Ok(self)
     }
 }

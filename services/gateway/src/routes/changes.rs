@@ -49,7 +49,7 @@ pub(crate) fn read_creation(
         let body = received(body)?;
         let request = TaskRequest::read(mode, "TaskRequest", headers, &body)?;
         visitor.may_name(&request.task.name)?;
-        Ok(request.with_at_most(names)?)
+        Ok(request.within_limits(names)?)
     };
     read().inspect_err(|problem: &Problem| log_bad_creation(problem, id))
 }
@@ -64,7 +64,7 @@ pub(crate) fn read_replacement(
 ) -> Result<(TaskRequest, u64), Problem> {
     let body = received(body)?;
     let request = TaskRequest::read(mode, "TaskReplacement", headers, &body)?;
-    let request = request.with_at_most(names)?;
+    let request = request.within_limits(names)?;
     if request.task.name != name {
         return Err(Problem::bad_request(&format!(
             "the task in the request body has the name '{}', not '{name}'",

@@ -166,6 +166,35 @@ async fn names_in_a_request_are_counted() {
 }
 
 #[tokio::test]
+async fn texts_that_cannot_be_handed_on_are_refused_with_their_position() {
+    let stage = stage(LIMITS).await;
+    let deep = "\"filter\":\"((((((a b))))))\"";
+    let long = format!("\"datacenter\":\"{}\"", "d".repeat(256));
+    for (member, expected) in [
+        (
+            deep,
+            "`filter` cannot be sent to Consul: more than 5 parentheses are open at character 6",
+        ),
+        (&long, "`datacenter` has 256 bytes, more than 255"),
+    ] {
+        let body = format!(
+            "{{\"task\":{{\"name\":\"new\",\"module\":\"./m\",\"condition\":{{\"services\":{{\"names\":[\"a\"],{member}}}}}}}}}"
+        );
+        for (method, path) in [
+            ("POST", "/v1/tasks"),
+            ("POST", "/v1/tasks?run=now"),
+            ("POST", "/v1/tasks?run=inspect"),
+            ("PUT", "/v1/tasks/new"),
+        ] {
+            let refused = stage.ask_with(method, path, &[JSON], body.as_bytes()).await;
+            assert_eq!(refused.status, 400, "{method} {path}: {refused:?}");
+            let expected = format!("request body has an error: {expected}");
+            assert!(refused.body.contains(&expected), "{}", refused.body);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_list_that_is_too_long_is_refused() {
     let stage = stage(Limits {
         answer_bytes: 16,

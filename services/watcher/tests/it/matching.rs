@@ -102,6 +102,10 @@ async fn nothing_that_matches_is_an_empty_view_and_what_cannot_be_read_is_a_fail
             services("^none", "Nonsense == 1"),
             "Unexpected response code",
         ),
+        (
+            services("^none", "a == b and"),
+            "the filter is not sent to consul: the operator at character 8",
+        ),
         (services("(", ""), "the regexp cannot be used"),
         (catalog("("), "the regexp cannot be used"),
     ] {

@@ -13,6 +13,7 @@ const SHAPES: &str = r#"(?x)
   | \b [sbr] \. [A-Za-z0-9]{24} \b                                        # Vault before 1.10
   | \b [A-Za-z0-9]{14} \. atlasv1 \. [A-Za-z0-9_-]{60,}                   # HCP Terraform
   | \b eyJ [A-Za-z0-9_-]{10,} \. [A-Za-z0-9_-]{10,} \. [A-Za-z0-9_-]{10,} # JSON Web Token
+  | \b cts_ [A-Za-z0-9_-]{43,}                                            # cts
   | \b (?: AKIA | ASIA ) [A-Z0-9]{16} \b                                  # AWS
   | \b AIza [A-Za-z0-9_-]{35}                                             # Google
   | \b gh[pousr]_ [A-Za-z0-9]{36,} | \b github_pat_ [A-Za-z0-9_]{60,}     # GitHub

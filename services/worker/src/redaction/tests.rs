@@ -118,6 +118,10 @@ fn what_has_the_shape_of_a_token_is_hidden() {
         ),
         (format!("ghp_{}", a(36)), HIDDEN.to_owned()),
         (
+            format!("token=\"cts_{}-_A\"", a(40)),
+            "token=\"(hidden)\"".to_owned(),
+        ),
+        (
             "Authorization: Basic dXNlcjpwYXNz\\n".to_owned(),
             "Authorization: Basic (hidden)\\n".to_owned(),
         ),
@@ -145,6 +149,7 @@ fn what_has_the_shape_of_a_token_is_hidden() {
         "basic infrastructure-modules are read from https://h:1/x@2",
         "module.edge.terraform_data.instance[\"web-1.node.dc1\"]: Creation complete after 0s [id=0a1b]",
         "password = (sensitive value)",
+        "terraform_data.cts_user_defined_meta",
     ] {
         assert_eq!(redactor.redact(text), text);
     }

@@ -145,6 +145,7 @@ mod tests {
             name,
             contents: contents.to_owned(),
             secret: false,
+            private: false,
         }
     }
 

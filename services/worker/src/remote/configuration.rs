@@ -63,6 +63,7 @@ impl Configuration {
             name: LONG_VALUES,
             contents,
             secret: false,
+            private: false,
         }));
         let hash = bundle.as_ref().map(|bundle| bundle.hash().to_string());
         let texts = files.iter().flat_map(|file| [file.name, &file.contents]);

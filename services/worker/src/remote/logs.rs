@@ -14,6 +14,12 @@ const PIECE: u32 = 256 << 10;
 /// Most bytes of the end of a log that are kept for an error.
 const TAIL: usize = 64 << 10;
 
+/// Longest piece of a line that is passed on at once, in bytes.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Longest line that is read as a structured one, in bytes.
+const LONGEST_EVENT: usize = 1 << 20;
+
 /// A line of a log in the structured form.
 #[derive(Deserialize)]
 struct Event {
@@ -25,8 +31,10 @@ struct Event {
 pub(super) struct StageLog {
     step: Step,
     offset: u64,
-    /// The begin of a line.
+    /// The begin of a line, or its end if parts of it were passed on.
     partial: Vec<u8>,
+    /// Parts of the line that is being read were passed on.
+    continues: bool,
     /// The text of the whole stage so far, without the begin of a long one.
     tail: String,
     has_begun: bool,
@@ -39,6 +47,7 @@ impl StageLog {
             step,
             offset: 0,
             partial: Vec::new(),
+            continues: false,
             tail: String::new(),
             has_begun: false,
             is_complete: false,
@@ -94,6 +103,17 @@ impl StageLog {
             self.line(output);
         }
         self.partial.extend_from_slice(rest);
+        let may_be_event = !self.continues && self.partial.starts_with(b"{");
+        let longest = if may_be_event {
+            LONGEST_EVENT
+        } else {
+            LONGEST_LINE
+        };
+        if self.partial.len() > longest {
+            let bytes = mem::take(&mut self.partial);
+            self.continues = true;
+            self.pass(&plain(&bytes), true, output);
+        }
     }
 
     fn finish(&mut self, output: &Arc<dyn OutputSink>) {
@@ -105,19 +125,40 @@ impl StageLog {
     /// Passes the collected line on.
     fn line(&mut self, output: &Arc<dyn OutputSink>) {
         let bytes = mem::take(&mut self.partial);
+        let is_rest = mem::take(&mut self.continues);
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end_matches('\r');
-        let texts = match serde_json::from_str::<Event>(text) {
-            Ok(event) => {
-                output.event(text);
-                event.message
-            }
-            Err(_plain) => strip_ansi_escapes::strip_str(text),
+        let event = (!is_rest && text.len() <= LONGEST_EVENT)
+            .then(|| serde_json::from_str::<Event>(text).ok())
+            .flatten();
+        let Some(event) = event else {
+            return self.pass(&strip_ansi_escapes::strip_str(text), false, output);
         };
-        for text in texts.split('\n') {
-            self.tail.push_str(text);
+        output.event(text);
+        // The message has escapes of its own, which JSON has hidden.
+        let message = strip_ansi_escapes::strip_str(&event.message);
+        for text in message.split('\n') {
+            self.pass(text, false, output);
+        }
+    }
+
+    /// Passes on a line, or a part of one, in pieces.
+    fn pass(&mut self, text: &str, continues: bool, output: &Arc<dyn OutputSink>) {
+        self.tail.push_str(text);
+        if !continues {
             self.tail.push('\n');
-            output.line(OutputLine::new(OutputStream::Stdout, text.to_owned()));
+        }
+        let mut rest = text;
+        loop {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_LINE));
+            rest = after;
+            output.line(OutputLine {
+                continues: continues || !rest.is_empty(),
+                ..OutputLine::new(OutputStream::Stdout, piece.to_owned())
+            });
+            if rest.is_empty() {
+                break;
+            }
         }
         if self.tail.len() > 2 * TAIL {
             let begin = self.tail.len() - TAIL;
@@ -125,6 +166,11 @@ impl StageLog {
             self.tail.drain(..begin);
         }
     }
+}
+
+/// The text of bytes without escapes. A character or an escape across two parts of a line is lost.
+fn plain(bytes: &[u8]) -> String {
+    strip_ansi_escapes::strip_str(String::from_utf8_lossy(bytes))
 }
 
 #[cfg(test)]
@@ -171,6 +217,44 @@ mod tests {
         let all = lines(&[event, "\n{\"x\":1}\n"]);
         assert_eq!(all[1..], ["one", "two", "{\"x\":1}"]);
         assert!(all[0].starts_with("event "));
+    }
+
+    #[test]
+    fn the_message_of_a_structured_line_has_no_escapes() {
+        let event = r#"{"@message":"\u001b]0;title\u0007a\u001b[2Jb\u0008c"}"#;
+        assert_eq!(lines(&[event, "\n"])[1..], ["abc"]);
+    }
+
+    /// The log of a server has no limit of its own.
+    #[test]
+    fn a_line_without_end_is_passed_on_in_pieces() {
+        for begin in ["{\"@message\":\"", "x"] {
+            let output = Arc::new(Lines::default());
+            let sink = Arc::clone(&output) as Arc<dyn OutputSink>;
+            let mut log = StageLog::new(Step::Plan);
+            log.take(begin.as_bytes(), &sink);
+            let mut sent = begin.len();
+            for _ in 0..40 {
+                let part = "long ".repeat(20_000);
+                sent += part.len();
+                log.take(part.as_bytes(), &sink);
+                assert!(log.partial.len() <= LONGEST_EVENT + part.len(), "{begin}");
+            }
+            log.take(b"\"}\nnext\n", &sink);
+            let lines = output.0.lock();
+            assert!(lines.iter().all(|line| line.len() <= LONGEST_LINE));
+            let bytes: usize = lines.iter().map(String::len).sum();
+            assert_eq!(bytes, sent + "\"}next".len(), "{begin}");
+            assert_eq!(lines.last().map(String::as_str), Some("next"));
+        }
+    }
+
+    #[test]
+    fn a_long_message_comes_in_pieces() {
+        let message = "m".repeat(3 * LONGEST_LINE);
+        let all = lines(&[&format!("{{\"@message\":\"{message}\"}}\n")]);
+        assert!(all[1..].iter().all(|line| line.len() <= LONGEST_LINE));
+        assert_eq!(all[1..].concat(), message);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use cts_proto::run::v1::RunKind;
 use cts_proto::run::v1::complete_run_request::Outcome;
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -57,6 +58,27 @@ async fn a_plan_shows_no_secret() {
     for text in [plan.text, stage.strings.log()] {
         assert!(text.contains("\"<(hidden)>\""), "{text}");
         assert!(!text.contains(SECRET), "{text}");
+    }
+}
+
+/// The name of a member is enough, at any depth, and so is a place in a URL.
+#[tokio::test]
+async fn a_plan_shows_no_hidden_part_of_a_variable() {
+    let variable = "variable \"conf\" {\n  type = any\n}\n";
+    let module = KEEPS.replace("var.services", "var.conf") + variable;
+    let mut stage = Stage::new(&module).await;
+    let conf = json!({
+        "region": "eu-west-1", "endpoints": [{"api_token": "nested-api-token"}],
+        "repository": "see https://user:url-password@localhost/x",
+    });
+    let input = stage.input_of(|definition| drop(definition.variables.insert("conf".into(), conf)));
+    stage.strings.grant(RunKind::Plan, input);
+    let plan = stage.strings.planned().await;
+    for text in [plan.text, stage.strings.log()] {
+        assert!(text.contains("eu-west-1"), "{text}");
+        for secret in ["nested-api-token", "url-password"] {
+            assert!(!text.contains(secret), "{text}");
+        }
     }
 }
 

@@ -83,17 +83,46 @@ async fn an_explanation_says_what_was_seen_and_done_and_what_is_waited_for() {
 
 #[tokio::test]
 async fn data_that_is_missing_is_named() {
-    let filter =
-        "condition \"services\" { names = [\"web\"]\n filter = \"no expression at all ((\" }";
-    let text = format!("task {{\n  name = \"deaf\"\n  module = \"{MODULE}\"\n  {filter}\n}}\n");
-    let scene = Scene::with(&text).await;
-    let missing = json!({
-        "views": [{"complete": false}], "obstacles": [{"kind": "input_incomplete"}],
-    });
-    let explanation = scene.wait_for_explanation("deaf", &missing).await;
-    let view = explanation["views"][0]["name"].as_str().unwrap();
-    assert!(view.contains("web"), "{view}");
+    // The first is for Consul to judge. The second would keep it busy and is never sent.
+    let deaf = filtered("deaf", "Nonsense == 1");
+    let busy = filtered("busy", "(((((((((((");
+    let open = filtered("open", "");
+    let scene = Scene::with(&format!("{deaf}{busy}{open}")).await;
+    for (name, reason) in [
+        ("deaf", "Unexpected response code"),
+        (
+            "busy",
+            "the filter is not sent to consul: more than 8 parentheses are open at character 9",
+        ),
+    ] {
+        let missing = json!({
+            "views": [{"complete": false}], "obstacles": [{"kind": "input_incomplete"}],
+        });
+        let explanation = scene.wait_for_explanation(name, &missing).await;
+        let view = &explanation["views"][0];
+        assert!(view["name"].as_str().unwrap().contains("web"), "{view}");
+        let problem = view["problem"].to_string();
+        assert!(problem.contains(reason), "{view}");
+    }
+    // The other tasks go on, and the file is named with the place.
+    scene.instance.api.wait_for_events("open", 1).await;
+    let log = scene.instance.output();
+    let warning =
+        "this `filter` is not sent to Consul, and its task does not run until it is mended";
+    let place = log
+        .lines()
+        .skip_while(|line| !line.contains(warning))
+        .nth(1);
+    assert!(place.is_some_and(|line| line.contains(".hcl:")), "{log}");
     scene.instance.stop().await;
+}
+
+/// A task block with this filter.
+fn filtered(name: &str, filter: &str) -> String {
+    format!(
+        "task {{\n  name = \"{name}\"\n  module = \"{MODULE}\"\n  condition \"services\" {{\n    names = [\"web\"]\n    \
+         filter = \"{filter}\"\n  }}\n}}\n"
+    )
 }
 
 #[tokio::test]

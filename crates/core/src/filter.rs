@@ -1,0 +1,135 @@
+//! Limits of filter expressions, which hold before Consul gets them (docs/configuration.md#filters).
+//!
+//! Consul's parser repeats what it has tried. Each level of parentheses multiplies its time by 4, and by 8 if the
+//! expression turns out to be wrong: five levels around two words took 4 s and 370 MiB, ten open parentheses all memory.
+//! So the work is estimated beforehand, from the depth of each byte.
+//!
+//! An expression of unknown words may be right for a newer Consul. It passes within the estimate for wrong ones.
+
+mod known;
+mod scan;
+
+use self::known::is_known;
+use self::scan::scan;
+
+/// Most that a filter may ask of Consul.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilterLimits {
+    /// Longest text, in bytes.
+    pub bytes: usize,
+    /// Most parentheses around one part.
+    pub depth: u32,
+    /// Sum over all bytes of 4 to the power of their depth, for an expression that Consul 1.8 can read.
+    pub work: u64,
+    /// Sum over all bytes of 8 to the power of their depth, for any other expression.
+    pub unknown_work: u64,
+}
+
+impl FilterLimits {
+    /// For filters in requests: Consul needs up to 0.2 s.
+    pub const REQUEST: Self = Self {
+        bytes: 4 << 10,
+        depth: 5,
+        work: 128 << 10,
+        unknown_work: 16 << 10,
+    };
+
+    /// For filters in files, and for all that is sent: Consul needs up to 2 s.
+    pub const FILE: Self = Self {
+        bytes: 64 << 10,
+        depth: 8,
+        work: 2 << 20,
+        unknown_work: 64 << 10,
+    };
+
+    /// Checks a filter. An empty one passes.
+    pub fn check(&self, filter: &str) -> Result<(), InvalidFilter> {
+        if filter.len() > self.bytes {
+            return Err(InvalidFilter::TooLong {
+                bytes: filter.len(),
+                limit: self.bytes,
+            });
+        }
+        let scanned = scan(filter, self.depth)?;
+        if is_known(filter) {
+            if scanned.work > self.work {
+                return Err(InvalidFilter::TooMuchWork {
+                    position: scanned.deepest,
+                });
+            }
+        } else if scanned.failing_work > self.unknown_work {
+            return Err(InvalidFilter::Unknown {
+                position: scanned.deepest,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A filter cannot be sent to Consul. Positions are characters of the text, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidFilter {
+    /// The text is too long.
+    #[error("it has {bytes} bytes, more than {limit}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// Longest text.
+        limit: usize,
+    },
+    /// Parentheses nest too deep.
+    #[error("more than {limit} parentheses are open at character {position}")]
+    TooDeep {
+        /// Most open parentheses.
+        limit: u32,
+        /// The first one too many.
+        position: usize,
+    },
+    /// Quotes are not closed.
+    #[error("the string that begins at character {position} has no end")]
+    OpenString {
+        /// The opening quotes.
+        position: usize,
+    },
+    /// A bracket is not closed.
+    #[error("`{bracket}` at character {position} is not closed")]
+    OpenBracket {
+        /// The opening bracket.
+        bracket: char,
+        /// Its place.
+        position: usize,
+    },
+    /// A bracket closes nothing, or a bracket of another kind.
+    #[error("`{bracket}` at character {position} closes nothing")]
+    ClosesNothing {
+        /// The closing bracket.
+        bracket: char,
+        /// Its place.
+        position: usize,
+    },
+    /// An operator has nothing to its right.
+    #[error("the operator at character {position} has nothing to its right")]
+    OpenOperator {
+        /// The beginning of the operator.
+        position: usize,
+    },
+    /// A readable filter is too long for its depth.
+    #[error(
+        "too much stands inside of the parentheses at character {position}: each level takes Consul four times as long"
+    )]
+    TooMuchWork {
+        /// The innermost parenthesis.
+        position: usize,
+    },
+    /// The filter is too deep for words that may be wrong.
+    #[error(
+        "too much stands inside of the parentheses at character {position} of an expression that Consul 1.8 cannot read"
+    )]
+    Unknown {
+        /// The innermost parenthesis.
+        position: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests;
