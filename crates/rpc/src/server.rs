@@ -116,7 +116,7 @@ impl Endpoints {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let incoming = plain_connections(listener, limiter);
-        let access = AccessLayer::network(self.access.clone());
+        let access = AccessLayer::network(self.access.clone(), false);
         self.serve(network_server(), access, incoming, shutdown)
             .await
     }
@@ -131,7 +131,7 @@ impl Endpoints {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let incoming = tls_connections(listener, limiter, tls, self.access.domain.clone());
-        let access = AccessLayer::network(self.access.clone());
+        let access = AccessLayer::network(self.access.clone(), true);
         self.serve(network_server(), access, incoming, shutdown)
             .await
     }

@@ -3,15 +3,18 @@
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use cts_core::Chain;
 use cts_listen::{
-    Accepted, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection, WarnThrottle,
+    Accepted, Browsers, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection,
+    WarnThrottle,
 };
 use cts_tls::ServerTls;
 use http::header::CONTENT_TYPE;
@@ -53,6 +56,8 @@ pub struct Listener {
     pub metrics: Metrics,
     /// The answer of `/health/ready`.
     pub readiness: Readiness,
+    /// Names and pages that browsers may use it by.
+    pub browsers: Browsers,
 }
 
 #[derive(Debug, Clone)]
@@ -66,6 +71,13 @@ struct Shown {
 #[derive(Debug, Clone, Copy)]
 struct Client {
     address: SocketAddr,
+/// The check of requests that browsers send.
+#[derive(Debug, Clone)]
+struct BrowserChecks {
+    browsers: Arc<Browsers>,
+    tls: bool,
+}
+
     /// Whether it has shown a certificate of the services' authority.
     certified: bool,
 }
@@ -85,11 +97,16 @@ impl Listener {
             .route("/metrics", get(metrics))
             .route("/health/live", get(|| ready("live\n")))
             .route("/health/ready", get(readiness))
+        let checks = BrowserChecks {
+            browsers: Arc::new(self.browsers),
+            tls: self.tls.is_some(),
+        };
             .with_state(Shown {
                 access: self.access,
                 metrics: self.metrics,
                 readiness: self.readiness,
-            });
+            })
+            .layer(from_fn_with_state(checks, refuse_foreign_pages));
         let mut limited = LimitedListener::new(
             self.socket,
             self.limiter,
@@ -191,6 +208,19 @@ async fn metrics(
     Extension(client): Extension<Client>,
     headers: HeaderMap,
 ) -> Response {
+/// Refuses requests of browsers for names that are not known (docs/rest.md#browsers).
+async fn refuse_foreign_pages(
+    State(checks): State<BrowserChecks>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    match checks.browsers.check(method, uri, headers, checks.tls) {
+        Ok(()) => next.run(request).await,
+        Err(foreign) => (StatusCode::FORBIDDEN, format!("{foreign}\n")).into_response(),
+    }
+}
+
     let permitted = shown
         .access
         .check(client.certified, &headers, client.address);

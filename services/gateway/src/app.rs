@@ -13,7 +13,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use cts_core::TraceContext;
-use cts_listen::{ClientLimiter, ClientPermit};
+use cts_listen::{Browsers, ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peer;
 use cts_telemetry::Traces;
@@ -26,7 +26,7 @@ use tonic::transport::Channel;
 use crate::access::visitor::Visitor;
 use crate::access::{Access, Asked};
 use crate::metrics::{self, Metrics};
-use crate::options::{Browsers, Deps, LocalTime, Mode, Options};
+use crate::options::{Deps, LocalTime, Mode, Options};
 use crate::outage_watch::{only_reads, unless_unhealthy};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
@@ -155,7 +155,7 @@ async fn dispatch(
     let trace = span.as_ref().map(RequestSpan::context);
     let mut visitor = Visitor::default();
     let answering = async {
-        app.browsers.check(&head, listened)?;
+        listened.check(&app.browsers, &head)?;
         let identifying = app
             .access
             .identify(&route, &head.headers, &connection, address);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cts_access::Issuers;
 use cts_core::Clock;
-use cts_listen::ClientLimit;
+use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 pub use cts_proto::json::LocalTime;
@@ -54,15 +54,6 @@ pub struct AccessOptions {
     pub issuers: Issuers,
     /// Decides whether tokens have expired.
     pub clock: Arc<dyn Clock>,
-}
-
-/// Names and pages that browsers may come by, beside those of the gateway itself (docs/rest.md#browsers).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Browsers {
-    /// Host names, without a port, under which a listener on the loopback answers.
-    pub hosts: Vec<String>,
-    /// Origins, as browsers write them, whose pages may change something.
-    pub origins: Vec<String>,
 }
 
 /// Resources that clients may use and how long they may take (docs/rest.md#limits).

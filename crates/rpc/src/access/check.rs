@@ -2,6 +2,7 @@
 
 use cts_access::{Authenticator, Principal, Refusals};
 use cts_core::access::{Role, ServiceRole};
+use cts_listen::Browsers;
 use tonic::Status;
 
 use super::peer::PeerIdentity;
@@ -20,6 +21,8 @@ pub struct AccessRules {
     pub authenticator: Option<Authenticator>,
     /// Takes notes of refused calls.
     pub refusals: Option<Refusals>,
+    /// Names and pages that browsers may use the listener by.
+    pub browsers: Browsers,
 }
 
 /// Decision of a listener about a call.
