@@ -115,7 +115,7 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         local_time: options.local_time,
         mode: options.mode,
         audit: AuditClient::new(deps.access),
-        clients: Clients::new(options.trusted_proxies),
+        clients: Clients::new(options.trusted_proxies, options.forwarded_header),
         browsers: options.browsers,
         access,
         streams: ClientLimiter::new(options.limits.streams),

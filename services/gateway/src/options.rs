@@ -37,6 +37,8 @@ pub struct Options {
     pub limits: Limits,
     /// Proxies between clients and this gateway, which name the client that they forward for.
     pub trusted_proxies: Vec<IpNet>,
+    /// Header in which they name it.
+    pub forwarded_header: ForwardedHeader,
     /// Names and pages that browsers may come by.
     pub browsers: Browsers,
     /// Access control.
@@ -75,6 +77,16 @@ pub struct Limits {
     pub names: usize,
 }
 
+/// The one header in which trusted proxies name the client that they forward for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
 /// Answer of task and status endpoints if the called replica does not lead (docs/rest.md#strict-followers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -93,6 +105,7 @@ impl fmt::Debug for Options {
             .field("mode", &self.mode)
             .field("limits", &self.limits)
             .field("trusted_proxies", &self.trusted_proxies)
+            .field("forwarded_header", &self.forwarded_header)
             .field("access", &self.access)
             .finish_non_exhaustive()
     }

@@ -317,6 +317,7 @@ pub(crate) fn gateway(
         mode: settings::gateway_mode(config),
         limits: gateway_limits(config, process_env),
         trusted_proxies: config.gateway.trusted_proxies.clone(),
+        forwarded_header: settings::forwarded_header(config),
         browsers: access::browsers(&config.security),
         access: access::gateway(config, process_env)?,
     };

@@ -30,8 +30,7 @@ const fn size(total: usize, per_client: usize) -> ClientLimit {
 /// Sends a request for a client of the proxy that the gateway trusts.
 async fn ask(stage: &Stage, client: &str, path: &str) -> TcpStream {
     let mut socket = stage.connect().await;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nHost: a\r\nForwarded: for={client};proto=http\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     socket
 }

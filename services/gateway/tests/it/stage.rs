@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::FixedOffset;
 use cts_access::Issuers;
 use cts_core::SystemClock;
-use cts_gateway::{AccessOptions, Deps, Gateway, Limits, Mode, Options};
+use cts_gateway::{AccessOptions, Deps, ForwardedHeader, Gateway, Limits, Mode, Options};
 use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::access_service_server::AccessServiceServer;
@@ -192,6 +192,7 @@ impl Stage {
             mode: scene.mode,
             limits: scene.limits.unwrap_or(LIMITS),
             trusted_proxies: vec![IpNet::from(PROXY)],
+            forwarded_header: ForwardedHeader::default(),
             browsers: Browsers {
                 hosts: ["cts.example", "a"].map(str::to_owned).into(),
                 origins: vec!["https://ops.example".to_owned()],
