@@ -10,6 +10,7 @@ mod folder;
 mod peers;
 mod reflected;
 mod rig;
+mod streams;
 mod tls;
 mod tls_reload;
 mod transport;
