@@ -38,6 +38,10 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Longest pause before a request, and from its first byte to the end of its headers.
 const HEADER_LIMIT: Duration = Duration::from_secs(90);
 
+/// Bytes that the head of a request may have. One read beyond them may still complete a head, so that it has twice as
+/// many at most.
+const HEAD: usize = 32 << 10;
+
 /// Time for requests in progress when the listener ends.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
@@ -52,12 +56,12 @@ pub struct Listener {
     pub limiter: ClientLimiter,
     /// Credentials that the metrics need.
     pub access: ScrapeAccess,
+    /// Names and pages that browsers may use it by.
+    pub browsers: Browsers,
     /// The metrics.
     pub metrics: Metrics,
     /// The answer of `/health/ready`.
     pub readiness: Readiness,
-    /// Names and pages that browsers may use it by.
-    pub browsers: Browsers,
 }
 
 #[derive(Debug, Clone)]
@@ -67,10 +71,6 @@ struct Shown {
     readiness: Readiness,
 }
 
-/// A client of one connection.
-#[derive(Debug, Clone, Copy)]
-struct Client {
-    address: SocketAddr,
 /// The check of requests that browsers send.
 #[derive(Debug, Clone)]
 struct BrowserChecks {
@@ -78,6 +78,10 @@ struct BrowserChecks {
     tls: bool,
 }
 
+/// A client of one connection.
+#[derive(Debug, Clone, Copy)]
+struct Client {
+    address: SocketAddr,
     /// Whether it has shown a certificate of the services' authority.
     certified: bool,
 }
@@ -93,14 +97,14 @@ impl Listener {
     /// # Errors
     /// If the socket is broken.
     pub async fn serve(self, shutdown: CancellationToken) -> io::Result<()> {
-        let app = Router::new()
-            .route("/metrics", get(metrics))
-            .route("/health/live", get(|| ready("live\n")))
-            .route("/health/ready", get(readiness))
         let checks = BrowserChecks {
             browsers: Arc::new(self.browsers),
             tls: self.tls.is_some(),
         };
+        let app = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/health/live", get(|| ready("live\n")))
+            .route("/health/ready", get(readiness))
             .with_state(Shown {
                 access: self.access,
                 metrics: self.metrics,
@@ -189,6 +193,7 @@ async fn serve_stream(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_LIMIT)
+        .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), app);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -203,11 +208,6 @@ async fn serve_stream(
     }
 }
 
-async fn metrics(
-    State(shown): State<Shown>,
-    Extension(client): Extension<Client>,
-    headers: HeaderMap,
-) -> Response {
 /// Refuses requests of browsers for names that are not known (docs/rest.md#browsers).
 async fn refuse_foreign_pages(
     State(checks): State<BrowserChecks>,
@@ -221,6 +221,11 @@ async fn refuse_foreign_pages(
     }
 }
 
+async fn metrics(
+    State(shown): State<Shown>,
+    Extension(client): Extension<Client>,
+    headers: HeaderMap,
+) -> Response {
     let permitted = shown
         .access
         .check(client.certified, &headers, client.address);

@@ -161,7 +161,13 @@ impl Problem {
     /// too large (docs/rest.md#transport). The connection ends if a part of the body was not read.
     pub(crate) fn without_body(error: &BodyError, otherwise: StatusCode) -> Self {
         let (code, status) = match error {
-            BodyError::TooLarge => (ErrorCode::RequestTooLarge, StatusCode::PAYLOAD_TOO_LARGE),
+            BodyError::Crowded(why) => {
+                return Self {
+                    closes: true,
+                    ..Self::crowded(*why, "bytes of request bodies")
+                };
+            }
+            BodyError::TooLarge(_) => (ErrorCode::RequestTooLarge, StatusCode::PAYLOAD_TOO_LARGE),
             BodyError::TooSlow | BodyError::Broken(_) => (ErrorCode::RequestInvalid, otherwise),
         };
         Self {
