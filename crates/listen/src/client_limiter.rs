@@ -39,12 +39,13 @@ struct Taken {
     by_client: HashMap<IpAddr, usize>,
 }
 
-/// A permit of one client. Dropping it gives it back.
+/// Permits of one client. Dropping it gives them back.
 #[derive(Debug)]
 #[must_use]
 pub struct ClientPermit {
     limiter: ClientLimiter,
     client: Option<IpAddr>,
+    count: usize,
 }
 
 /// All permits are in use. The text completes a sentence about the requested thing.
@@ -67,24 +68,18 @@ impl ClientLimiter {
 
     /// A permit for `client`, as [`client_key`] gives it. Without one only the total counts.
     pub fn acquire(&self, client: Option<IpAddr>) -> Result<ClientPermit, LimitReached> {
-        let mut taken = self.taken();
-        if let Some(client) = client {
-            let held = taken.by_client.get(&client).copied().unwrap_or_default();
-            if held >= self.0.size.per_client {
-                return Err(LimitReached::Client);
-            }
-        }
-        if taken.total >= self.0.size.total {
-            return Err(LimitReached::Total);
-        }
-        taken.total += 1;
-        if let Some(client) = client {
-            *taken.by_client.entry(client).or_default() += 1;
-        }
-        Ok(ClientPermit {
+        let mut permit = self.none_yet(client);
+        permit.add(1)?;
+        Ok(permit)
+    }
+
+    /// No permit for `client` yet; [`ClientPermit::add`] acquires some.
+    pub fn none_yet(&self, client: Option<IpAddr>) -> ClientPermit {
+        ClientPermit {
             limiter: self.clone(),
             client,
-        })
+            count: 0,
+        }
     }
 
     /// Returns the number of places.
@@ -94,6 +89,33 @@ impl ClientLimiter {
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.taken.lock()
+    }
+}
+
+impl ClientPermit {
+    /// Acquires `more` permits, or none if there are too few.
+    ///
+    /// # Errors
+    /// If the client, or all clients together, would have too many.
+    pub fn add(&mut self, more: usize) -> Result<(), LimitReached> {
+        let size = self.limiter.0.size;
+        let mut taken = self.limiter.0.taken.lock();
+        if let Some(client) = self.client {
+            let held = taken.by_client.get(&client).copied().unwrap_or_default();
+            if more > size.per_client.saturating_sub(held) {
+                return Err(LimitReached::Client);
+            }
+        }
+        if more > size.total.saturating_sub(taken.total) {
+            return Err(LimitReached::Total);
+        }
+        taken.total += more;
+        if let Some(client) = self.client {
+            *taken.by_client.entry(client).or_default() += more;
+        }
+        drop(taken);
+        self.count += more;
+        Ok(())
     }
 }
 
@@ -109,11 +131,11 @@ impl fmt::Display for LimitReached {
 impl Drop for ClientPermit {
     fn drop(&mut self) {
         let mut taken = self.limiter.taken();
-        taken.total -= 1;
+        taken.total -= self.count;
         if let Some(client) = self.client
             && let Some(held) = taken.by_client.get_mut(&client)
         {
-            *held -= 1;
+            *held -= self.count;
             if *held == 0 {
                 taken.by_client.remove(&client);
             }
@@ -157,6 +179,26 @@ mod tests {
         drop(first);
         let _again = limiter.acquire(one).unwrap();
         assert_eq!(limiter.acquire(None).unwrap_err(), LimitReached::Total);
+    }
+
+    #[test]
+    fn permits_are_added_together_or_not_at_all() {
+        let limiter = ClientLimiter::new(ClientLimit {
+            total: 10,
+            per_client: 6,
+        });
+        let mut one = limiter.none_yet(at("192.0.2.1"));
+        let mut other = limiter.none_yet(at("192.0.2.2"));
+        one.add(6).unwrap();
+        assert_eq!(one.add(1), Err(LimitReached::Client));
+        assert_eq!(other.add(5), Err(LimitReached::Total));
+        other.add(4).unwrap();
+        drop(one);
+        assert_eq!(other.add(3), Err(LimitReached::Client));
+        other.add(2).unwrap();
+        drop(other);
+        assert!(limiter.taken().by_client.is_empty());
+        assert_eq!(limiter.taken().total, 0);
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! The connections of a network listener, within the limits (docs/configuration.md#limits).
 
-use std::future::ready;
+use std::future::{Future, ready};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cts_listen::{Accepted, ClientLimiter, LimitedListener, OpenedConnection, WarnThrottle};
 use cts_tls::ServerTls;
-use futures::{Stream, stream};
+use futures::{Stream, StreamExt as _, stream};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::Connected as _;
 
 use crate::access::{ConnectedPeer, Identified};
 use crate::connection::Connection;
@@ -42,6 +45,33 @@ pub(crate) fn tls_connections(
     let listener = LimitedListener::new(listener, limiter, HANDSHAKE_LIMIT, open);
     connections(listener, domain)
 }
+
+/// Divides connections into those of services and all others. The second value does the work as long as it is polled,
+/// and ends with `incoming`.
+pub(crate) fn divide<S: Send + 'static>(
+    incoming: impl Stream<Item = io::Result<Connection<S>>>,
+    is_service: impl Fn(&ConnectedPeer) -> bool,
+) -> ([Arrivals<S>; 2], impl Future<Output = ()>) {
+    let (services, of_services) = mpsc::channel(1);
+    let (others, of_others) = mpsc::channel(1);
+    let dividing = async move {
+        let mut incoming = std::pin::pin!(incoming);
+        while let Some(arrival) = incoming.next().await {
+            let is_service = match &arrival {
+                Ok(connection) => is_service(&connection.connect_info()),
+                Err(_broken) => true,
+            };
+            let way = if is_service { &services } else { &others };
+            // A server that takes no more connections has ended.
+            drop(way.send(arrival).await);
+        }
+    };
+    let arrivals = [of_services, of_others].map(ReceiverStream::new);
+    (arrivals, dividing)
+}
+
+/// Connections that a server gets.
+type Arrivals<S> = ReceiverStream<io::Result<Connection<S>>>;
 
 struct Incoming<S> {
     listener: LimitedListener<S>,

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use cts_listen::ClientLimiter;
 use cts_tls::ServerTls;
+use futures::future::try_join_all;
 use futures::{Stream, StreamExt as _, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::service::{Routes, RoutesBuilder};
@@ -19,9 +20,10 @@ use tonic::transport::server::Connected;
 use tonic_health::server::HealthReporter;
 use tower::Service;
 
-use crate::access::{AccessLayer, AccessRules};
+use crate::access::{AccessLayer, AccessRules, ConnectedPeer};
+use crate::connection::Connection;
 use crate::health::{HealthSwitch, set_all};
-use crate::incoming::{plain_connections, tls_connections};
+use crate::incoming::{divide, plain_connections, tls_connections};
 use crate::memory::MemoryListener;
 use crate::metrics::{CallMetrics, MeasuringLayer};
 
@@ -102,8 +104,8 @@ impl Endpoints {
     ) -> Result<(), tonic::transport::Error> {
         // The server ends with `shutdown` alone, and not with its last client.
         let incoming = listener.into_stream().chain(stream::pending());
-        self.serve(Server::builder(), AccessLayer::memory(), incoming, shutdown)
-            .await
+        let servers = vec![(Server::builder(), incoming)];
+        self.serve(servers, AccessLayer::memory(), shutdown).await
     }
 
     /// Serves one bound socket in plain text until `shutdown` is over; calls in progress are finished,
@@ -116,9 +118,7 @@ impl Endpoints {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let incoming = plain_connections(listener, limiter);
-        let access = AccessLayer::network(self.access.clone());
-        self.serve(network_server(), access, incoming, shutdown)
-            .await
+        self.serve_network(incoming, false, shutdown).await
     }
 
     /// As [`Endpoints::serve_tcp`], with TLS only. Each connection uses the certificate that `tls`
@@ -130,17 +130,40 @@ impl Endpoints {
         tls: ServerTls,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
-        let incoming = tls_connections(listener, limiter, tls, self.access.domain.clone());
-        let access = AccessLayer::network(self.access.clone());
-        self.serve(network_server(), access, incoming, shutdown)
-            .await
+        let domain = self.access.domain.clone();
+        let incoming = Box::pin(tls_connections(listener, limiter, tls, domain));
+        self.serve_network(incoming, true, shutdown).await
+    }
+
+    /// Serves connections of services, and those of others with smaller limits.
+    async fn serve_network<S>(
+        self,
+        incoming: impl Stream<Item = io::Result<Connection<S>>>,
+        tls: bool,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), tonic::transport::Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let access = AccessLayer::network(self.access.clone(), tls);
+        let rules = self.access.clone();
+        let is_service = move |peer: &ConnectedPeer| rules.may_be_service(peer.identity.as_deref());
+        let ([services, others], dividing) = divide(incoming, is_service);
+        // Dropping `dividing` closes the listener.
+        let end = async {
+            tokio::select! {
+                () = shutdown => {}
+                () = dividing => {}
+            }
+        };
+        let servers = vec![(service_server(), services), (other_server(), others)];
+        Box::pin(self.serve(servers, access, end)).await
     }
 
     async fn serve<IO>(
         self,
-        server: Server,
+        servers: Vec<(Server, impl Stream<Item = io::Result<IO>>)>,
         access: AccessLayer,
-        incoming: impl Stream<Item = io::Result<IO>>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error>
     where
@@ -149,25 +172,22 @@ impl Endpoints {
         let measuring = MeasuringLayer(self.metrics.clone());
         let (health, names) = (self.health.clone(), self.names.clone());
         let (routes, reporter) = self.into_routes().await;
-        let (begun_tx, begun_rx) = oneshot::channel();
-        let until = async {
-            shutdown.await;
-            // The receiver is dropped only together with this future.
-            let _sent = begun_tx.send(());
-        };
+        let end = CancellationToken::new();
+        let serving = servers.into_iter().map(|(server, incoming)| {
+            server
+                .layer(measuring.clone())
+                .layer(access.clone())
+                .add_routes(routes.clone())
+                .serve_with_incoming_shutdown(incoming, end.clone().cancelled_owned())
+        });
+        let serving = try_join_all(serving);
         let overdue = async {
-            match begun_rx.await {
-                Ok(()) => tokio::time::sleep(LONGEST_END).await,
-                Err(_gone) => std::future::pending().await,
-            }
+            shutdown.await;
+            end.cancel();
+            tokio::time::sleep(LONGEST_END).await;
         };
-        let serving = server
-            .layer(measuring)
-            .layer(access)
-            .add_routes(routes)
-            .serve_with_incoming_shutdown(incoming, until);
         tokio::select! {
-            ended = serving => ended,
+            ended = serving => ended.map(drop),
             never = health.report(&reporter, &names) => match never {},
             () = overdue => {
                 tracing::warn!("clients do not take leave and are left behind");
@@ -197,13 +217,29 @@ impl Endpoints {
     }
 }
 
-/// Calls in progress on one connection; a gateway has one for each of its clients that waits or follows.
-const CALLS: u32 = 8192;
+/// Calls in progress on one connection of a service; a gateway has one for each of its clients that waits or follows.
+const SERVICE_CALLS: u32 = 8192;
+
+/// Calls in progress on one connection of a person, a program with a token, or a stranger.
+const OTHER_CALLS: u32 = 100;
+
+/// Bytes that the others may send on one connection before they are read; HTTP/2 allows no smaller number.
+const OTHER_WINDOW: u32 = 65_535;
+
+fn service_server() -> Server {
+    network_server().max_concurrent_streams(SERVICE_CALLS)
+}
+
+fn other_server() -> Server {
+    network_server()
+        .max_concurrent_streams(OTHER_CALLS)
+        .initial_stream_window_size(OTHER_WINDOW)
+        .initial_connection_window_size(OTHER_WINDOW)
+}
 
 /// Clients over a network can vanish without a word.
 fn network_server() -> Server {
     Server::builder()
-        .max_concurrent_streams(CALLS)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
 }

@@ -3,15 +3,18 @@
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use cts_core::Chain;
 use cts_listen::{
-    Accepted, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection, WarnThrottle,
+    Accepted, Browsers, ClientLimiter, LimitedListener, OpenConnection, OpenedConnection,
+    WarnThrottle,
 };
 use cts_tls::ServerTls;
 use http::header::CONTENT_TYPE;
@@ -35,6 +38,10 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Longest pause before a request, and from its first byte to the end of its headers.
 const HEADER_LIMIT: Duration = Duration::from_secs(90);
 
+/// Bytes that the head of a request may have. One read beyond them may still complete a head, so that it has twice as
+/// many at most.
+const HEAD: usize = 32 << 10;
+
 /// Time for requests in progress when the listener ends.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
@@ -49,6 +56,8 @@ pub struct Listener {
     pub limiter: ClientLimiter,
     /// Credentials that the metrics need.
     pub access: ScrapeAccess,
+    /// Names and pages that browsers may use it by.
+    pub browsers: Browsers,
     /// The metrics.
     pub metrics: Metrics,
     /// The answer of `/health/ready`.
@@ -60,6 +69,13 @@ struct Shown {
     access: ScrapeAccess,
     metrics: Metrics,
     readiness: Readiness,
+}
+
+/// The check of requests that browsers send.
+#[derive(Debug, Clone)]
+struct BrowserChecks {
+    browsers: Arc<Browsers>,
+    tls: bool,
 }
 
 /// A client of one connection.
@@ -81,6 +97,10 @@ impl Listener {
     /// # Errors
     /// If the socket is broken.
     pub async fn serve(self, shutdown: CancellationToken) -> io::Result<()> {
+        let checks = BrowserChecks {
+            browsers: Arc::new(self.browsers),
+            tls: self.tls.is_some(),
+        };
         let app = Router::new()
             .route("/metrics", get(metrics))
             .route("/health/live", get(|| ready("live\n")))
@@ -89,7 +109,8 @@ impl Listener {
                 access: self.access,
                 metrics: self.metrics,
                 readiness: self.readiness,
-            });
+            })
+            .layer(from_fn_with_state(checks, refuse_foreign_pages));
         let mut limited = LimitedListener::new(
             self.socket,
             self.limiter,
@@ -172,6 +193,7 @@ async fn serve_stream(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_LIMIT)
+        .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), app);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -183,6 +205,19 @@ async fn serve_stream(
     };
     if let Err(error) = ended {
         tracing::debug!(client = %client.address, error = %Chain(&error), "a connection to telemetry.listen ended");
+    }
+}
+
+/// Refuses requests of browsers for names that are not known (docs/rest.md#browsers).
+async fn refuse_foreign_pages(
+    State(checks): State<BrowserChecks>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    match checks.browsers.check(method, uri, headers, checks.tls) {
+        Ok(()) => next.run(request).await,
+        Err(foreign) => (StatusCode::FORBIDDEN, format!("{foreign}\n")).into_response(),
     }
 }
 

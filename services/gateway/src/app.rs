@@ -13,7 +13,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use cts_core::TraceContext;
-use cts_listen::{ClientLimiter, ClientPermit};
+use cts_listen::{Browsers, ClientLimiter, ClientPermit};
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
 use cts_rpc::Peer;
 use cts_telemetry::Traces;
@@ -26,7 +26,7 @@ use tonic::transport::Channel;
 use crate::access::visitor::Visitor;
 use crate::access::{Access, Asked};
 use crate::metrics::{self, Metrics};
-use crate::options::{Browsers, Deps, LocalTime, Mode, Options};
+use crate::options::{Deps, LocalTime, Mode, Options};
 use crate::outage_watch::{only_reads, unless_unhealthy};
 use crate::problem::{Family, Problem, refuse};
 use crate::request::document;
@@ -45,13 +45,14 @@ use crate::scheduler_client::status_board::{Page, StatusBoard};
 use crate::scheduler_client::{
     AuditClient, ClusterClient, RunClient, TaskChangeClient, TaskClient, WorkerClient,
 };
+use crate::transport::body::{self, BODIES, BodyLimit};
 use crate::transport::browsers::Listened;
 use crate::transport::clients::Clients;
 use crate::transport::connection::Connection;
 use crate::transport::headers::{self, ReadableBy};
 use crate::transport::request_log::{RequestId, observe};
 use crate::transport::streams::Answer;
-use crate::transport::{body, http_validation, streams};
+use crate::transport::{http_validation, streams};
 
 /// Longest wait for a healthy scheduler: those of a cluster that starts are found within it.
 const FIND_LIMIT: Duration = Duration::from_millis(1500);
@@ -74,6 +75,7 @@ struct App {
     access: Arc<Access>,
     streams: ClientLimiter,
     waiting: ClientLimiter,
+    bodies: ClientLimiter,
     names: usize,
     metrics: Metrics,
     traces: Traces,
@@ -115,11 +117,12 @@ pub(crate) fn router(options: Options, deps: Deps, access: Arc<Access>) -> Route
         local_time: options.local_time,
         mode: options.mode,
         audit: AuditClient::new(deps.access),
-        clients: Clients::new(options.trusted_proxies),
+        clients: Clients::new(options.trusted_proxies, options.forwarded_header),
         browsers: options.browsers,
         access,
         streams: ClientLimiter::new(options.limits.streams),
         waiting: ClientLimiter::new(options.limits.waiting),
+        bodies: ClientLimiter::new(BODIES),
         names: options.limits.names,
         metrics: Metrics::new(&deps.signals.meter),
         traces: deps.signals.traces,
@@ -155,7 +158,7 @@ async fn dispatch(
     let trace = span.as_ref().map(RequestSpan::context);
     let mut visitor = Visitor::default();
     let answering = async {
-        app.browsers.check(&head, listened)?;
+        listened.check(&app.browsers, &head)?;
         let identifying = app
             .access
             .identify(&route, &head.headers, &connection, address);
@@ -236,7 +239,7 @@ impl App {
             }
             Route::ReleaseTask(name) => {
                 let calls = self.changes(&request);
-                let (_headers, body) = request.received().await;
+                let (_headers, body) = self.received(request, BodyLimit::Large).await;
                 changes::release(&calls, &name, body, time, id).await
             }
             Route::TerraformState(name) => {
@@ -258,7 +261,7 @@ impl App {
             Route::CancelRun(run) => {
                 runs::require_visible(&self.runs, &run, &request.visitor, id).await?;
                 let by = request.on_behalf();
-                let (_headers, body) = request.received().await;
+                let (_headers, body) = self.received(request, BodyLimit::Small).await;
                 runs::cancel(&self.runs, &run, body, &by, time, id).await
             }
             Route::RunLog(run) => {
@@ -339,7 +342,7 @@ impl App {
         let id = request.id;
         let _permit = self.wait(&request)?;
         let (calls, visitor) = (self.changes(&request), request.visitor.clone());
-        let (headers, body) = request.received().await;
+        let (headers, body) = self.received(request, BodyLimit::Large).await;
         let request = changes::read_creation(mode, &headers, body, self.names, &visitor, id)?;
         match self.intercepted(Family::New(id)).await {
             Some(answer) => Ok(answer),
@@ -353,7 +356,7 @@ impl App {
         let id = request.id;
         let _permit = self.wait(&request)?;
         let calls = self.changes(&request);
-        let (headers, body) = request.received().await;
+        let (headers, body) = self.received(request, BodyLimit::Large).await;
         let (request, revision) =
             changes::read_replacement(mode, name, &headers, body, self.names)?;
         match self.intercepted(Family::New(id)).await {
@@ -365,7 +368,7 @@ impl App {
     async fn decide_state(&self, name: &str, request: ApiRequest) -> Result<Response, Problem> {
         let id = request.id;
         let (calls, visitor) = (self.changes(&request), request.visitor.clone());
-        let (headers, body) = request.received().await;
+        let (headers, body) = self.received(request, BodyLimit::Small).await;
         let decision = changes::read_decision(&headers, body, &visitor)?;
         changes::decide_state(&calls, name, decision, &self.local_time, id).await
     }
@@ -375,8 +378,15 @@ impl App {
         let id = request.id;
         let _permit = self.wait(&request)?;
         let calls = self.changes(&request);
-        let (_headers, body) = request.received().await;
+        let (_headers, body) = self.received(request, BodyLimit::Small).await;
         changes::update(&calls, name, mode, body, id).await
+    }
+
+    async fn received(&self, request: ApiRequest, limit: BodyLimit) -> (HeaderMap, Received) {
+        let memory = self.bodies.none_yet(self.client(&request));
+        let deadline = request.connection.activity.body_limit();
+        let body = body::read(request.body, limit, memory, deadline).await;
+        (request.head.headers, body)
     }
 }
 
@@ -384,10 +394,5 @@ impl ApiRequest {
     /// The client, for the schedulers.
     fn on_behalf(&self) -> OnBehalf {
         OnBehalf::of(self.visitor.caller(self.address), self.id, self.trace)
-    }
-
-    async fn received(self) -> (HeaderMap, Received) {
-        let limit = self.connection.activity.body_limit();
-        (self.head.headers, body::read(self.body, limit).await)
     }
 }

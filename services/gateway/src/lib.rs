@@ -25,5 +25,7 @@ mod routes;
 mod scheduler_client;
 mod transport;
 
-pub use options::{AccessOptions, Browsers, Deps, Limits, LocalTime, Mode, Options, RequestIds};
+pub use options::{
+    AccessOptions, Deps, ForwardedHeader, Limits, LocalTime, Mode, Options, RequestIds,
+};
 pub use transport::server::Gateway;

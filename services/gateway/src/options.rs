@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cts_access::Issuers;
 use cts_core::Clock;
-use cts_listen::ClientLimit;
+use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
 pub use cts_proto::json::LocalTime;
@@ -37,6 +37,8 @@ pub struct Options {
     pub limits: Limits,
     /// Proxies between clients and this gateway, which name the client that they forward for.
     pub trusted_proxies: Vec<IpNet>,
+    /// Header in which they name it.
+    pub forwarded_header: ForwardedHeader,
     /// Names and pages that browsers may come by.
     pub browsers: Browsers,
     /// Access control.
@@ -54,15 +56,6 @@ pub struct AccessOptions {
     pub issuers: Issuers,
     /// Decides whether tokens have expired.
     pub clock: Arc<dyn Clock>,
-}
-
-/// Names and pages that browsers may come by, beside those of the gateway itself (docs/rest.md#browsers).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Browsers {
-    /// Host names, without a port, under which a listener on the loopback answers.
-    pub hosts: Vec<String>,
-    /// Origins, as browsers write them, whose pages may change something.
-    pub origins: Vec<String>,
 }
 
 /// Resources that clients may use and how long they may take (docs/rest.md#limits).
@@ -84,6 +77,16 @@ pub struct Limits {
     pub names: usize,
 }
 
+/// The one header in which trusted proxies name the client that they forward for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
 /// Answer of task and status endpoints if the called replica does not lead (docs/rest.md#strict-followers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -102,6 +105,7 @@ impl fmt::Debug for Options {
             .field("mode", &self.mode)
             .field("limits", &self.limits)
             .field("trusted_proxies", &self.trusted_proxies)
+            .field("forwarded_header", &self.forwarded_header)
             .field("access", &self.access)
             .finish_non_exhaustive()
     }

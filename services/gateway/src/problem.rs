@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use axum::response::{IntoResponse as _, Response};
 use cts_core::ErrorCode;
-use cts_listen::LimitReached;
+use cts_listen::{ForeignRequest, LimitReached};
 use http::{HeaderValue, Method, StatusCode, header};
 
 use crate::model::{CodedError, ErrorAnswer};
@@ -161,7 +161,13 @@ impl Problem {
     /// too large (docs/rest.md#transport). The connection ends if a part of the body was not read.
     pub(crate) fn without_body(error: &BodyError, otherwise: StatusCode) -> Self {
         let (code, status) = match error {
-            BodyError::TooLarge => (ErrorCode::RequestTooLarge, StatusCode::PAYLOAD_TOO_LARGE),
+            BodyError::Crowded(why) => {
+                return Self {
+                    closes: true,
+                    ..Self::crowded(*why, "bytes of request bodies")
+                };
+            }
+            BodyError::TooLarge(_) => (ErrorCode::RequestTooLarge, StatusCode::PAYLOAD_TOO_LARGE),
             BodyError::TooSlow | BodyError::Broken(_) => (ErrorCode::RequestInvalid, otherwise),
         };
         Self {
@@ -170,31 +176,14 @@ impl Problem {
         }
     }
 
-    /// A page of another site wants to change something.
-    pub(crate) fn foreign_origin(origin: &str) -> Self {
-        let message = format!(
-            "a page of '{origin}' may not change anything: if the page is yours, add its origin to security.origins"
-        );
-        Self::refused(
-            ErrorCode::ForeignOrigin,
-            StatusCode::FORBIDDEN,
-            &message,
-            &message,
-        )
-    }
-
-    /// A request to the loopback names another host.
-    pub(crate) fn foreign_host(host: &str) -> Self {
-        let host: String = host.chars().take(200).collect();
-        let message = format!(
-            "this address does not answer as '{host}': if the name is yours, add it to security.hosts"
-        );
-        Self::refused(
-            ErrorCode::ForeignHost,
-            StatusCode::FORBIDDEN,
-            &message,
-            &message,
-        )
+    /// A browser sent the request for a page of another site.
+    pub(crate) fn foreign(request: &ForeignRequest) -> Self {
+        let code = match request {
+            ForeignRequest::Host(_) => ErrorCode::ForeignHost,
+            ForeignRequest::Origin(_) => ErrorCode::ForeignOrigin,
+        };
+        let message = request.to_string();
+        Self::refused(code, StatusCode::FORBIDDEN, &message, &message)
     }
 
     fn unknown_task(name: &str) -> Self {

@@ -322,7 +322,7 @@ impl Site {
         .await;
     }
 
-    /// Starts `cts start` on 127.0.0.1 with `cts.hcl`; output goes to `cts.log`.
+    /// Starts `cts start` with `cts.hcl`, on 127.0.0.1 unless `arguments` name another address; output goes to `cts.log`.
     pub fn run_cts(&self, port: u16, arguments: &[&str]) -> Process {
         self.write("port.hcl", &format!("port = {port}\n"));
         let mut all = vec![
@@ -332,7 +332,9 @@ impl Site {
             "-config-file",
             "port.hcl",
         ];
-        all.extend(["-bind-address", "127.0.0.1"]);
+        if !arguments.contains(&"-bind-address") {
+            all.extend(["-bind-address", "127.0.0.1"]);
+        }
         all.extend(arguments);
         self.run("cts", &all, "cts.log")
     }

@@ -13,6 +13,11 @@ const MODES: [(&str, GatewayMode); 2] = [
     ("strict-follower", GatewayMode::StrictFollower),
 ];
 
+const FORWARDED_HEADERS: [(&str, ForwardedHeader); 2] = [
+    ("X-Forwarded-For", ForwardedHeader::XForwardedFor),
+    ("Forwarded", ForwardedHeader::Forwarded),
+];
+
 /// Mode of the API's answers, and the proxies that it trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatewayConfig {
@@ -21,6 +26,8 @@ pub struct GatewayConfig {
     /// `trusted_proxies`: addresses and networks of proxies whose requests name the client that they forward
     /// for.
     pub trusted_proxies: Vec<IpNet>,
+    /// `forwarded_header`: the one header in which they name it.
+    pub forwarded_header: ForwardedHeader,
     /// `limits`.
     pub limits: GatewayLimits,
 }
@@ -35,11 +42,23 @@ pub enum GatewayMode {
     StrictFollower,
 }
 
+/// A header in which proxies name the client that they forward for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
 pub(crate) fn decode_gateway(mut block: Block<'_>) -> GatewayConfig {
     let mode = block.choice("mode", &MODES);
+    let header = block.choice("forwarded_header", &FORWARDED_HEADERS);
     let gateway = GatewayConfig {
         mode: mode.map(|mode| mode.value).unwrap_or_default(),
         trusted_proxies: decode_networks(&mut block, "trusted_proxies"),
+        forwarded_header: header.map(|header| header.value).unwrap_or_default(),
         limits: decode_gateway_limits(block.block_or_empty("limits")),
     };
     block.finish();

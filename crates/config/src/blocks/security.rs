@@ -29,7 +29,7 @@ const MOST_KEYS: usize = 2;
 pub struct SecurityConfig {
     /// `key_file`, absolute: holds the key of the cluster; `None` for the one in the database.
     pub key_file: Option<PathBuf>,
-    /// `hosts`: names, in small letters and without a port, under which the API answers on the loopback.
+    /// `hosts`: names, in small letters and without a port, that lead to the listeners.
     pub hosts: Vec<String>,
     /// `origins`: origins, as browsers write them, whose pages may use the API.
     pub origins: Vec<String>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::blocks::client_limits::{CONNECTIONS, ClientLimit, STREAMS, WAITING};
 use crate::blocks::database::{DatabaseConfig, DatabaseUrl};
-use crate::blocks::gateway::{GatewayConfig, GatewayMode};
+use crate::blocks::gateway::{ForwardedHeader, GatewayConfig, GatewayMode};
 use crate::blocks::high_availability::{HaStorage, HighAvailability};
 use crate::blocks::scheduler::OnTakeover;
 use crate::blocks::security::{AuditConfig, OidcConfig, SecurityConfig};
@@ -206,6 +206,11 @@ fn gateway(gateway: &GatewayConfig) -> Body {
         let proxies: Vec<String> = proxies.map(ToString::to_string).collect();
         body.set("trusted_proxies", proxies);
     }
+    let header = match gateway.forwarded_header {
+        ForwardedHeader::XForwardedFor => "X-Forwarded-For",
+        ForwardedHeader::Forwarded => "Forwarded",
+    };
+    body.set("forwarded_header", header);
     let limits = &gateway.limits;
     let mut block = Body::default();
     client_limit(&mut block, CONNECTIONS, limits.connections);

@@ -43,6 +43,7 @@ worker { slots = 3 working_dir = "w" }
 gateway {
   mode = "strict-follower"
   trusted_proxies = ["10.0.0.1", "10.1.0.0/16"]
+  forwarded_header = "Forwarded"
   limits { connections = 9 streams_per_client = 8 request_time = "3s" answer_rate = "2KiB" answer_size = "1GiB" names = 7 }
 }
 database { url = "postgres://cts@db/cts" }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Sandbox, assert_problem, assert_problems, config, problems};
-use crate::{GatewayMode, OnTakeover, ServicesTls};
+use crate::{ForwardedHeader, GatewayMode, OnTakeover, ServicesTls};
 
 #[test]
 fn services_know_each_other() {
@@ -154,6 +154,7 @@ fn limits_and_words_are_checked() {
         gateway { mode = "strict" } #~ must be "transparent" or "strict-follower", not "strict"
         gateway { port = 1 } #~ unknown key `port` in `gateway`
         gateway { trusted_proxies = ["10.0.0.1", "proxy"] } #~ "proxy" in `gateway.trusted_proxies` is no address
+        gateway { forwarded_header = "X-Real-IP" } #~ `gateway.forwarded_header` must be "X-Forwarded-For" or "Forwarded", not "X-Real-IP"
         gateway { limits { streams = 0 } } #~ `gateway.limits.streams` must be between 1 and 1000000
         gateway { limits { request_time = "10ms" } } #~ `gateway.limits.request_time` must be between 1s and 1h
         gateway { limits { answer_size = "1KiB" } } #~ `gateway.limits.answer_size` must be between 1MiB and 4GiB
@@ -243,6 +244,24 @@ fn a_gateway_can_answer_as_followers_do() {
     };
     assert_eq!(mode("transparent"), GatewayMode::Transparent);
     assert_eq!(mode("strict-follower"), GatewayMode::StrictFollower);
+}
+
+#[test]
+fn one_header_of_proxies_counts() {
+    let header = |text: &str| config(text).gateway.forwarded_header;
+    for (text, expected) in [
+        ("", ForwardedHeader::XForwardedFor),
+        (
+            "forwarded_header = \"X-Forwarded-For\"",
+            ForwardedHeader::XForwardedFor,
+        ),
+        (
+            "forwarded_header = \"Forwarded\"",
+            ForwardedHeader::Forwarded,
+        ),
+    ] {
+        assert_eq!(header(&format!("gateway {{ {text} }}")), expected, "{text}");
+    }
 }
 
 #[test]

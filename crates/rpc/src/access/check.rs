@@ -2,6 +2,7 @@
 
 use cts_access::{Authenticator, Principal, Refusals};
 use cts_core::access::{Role, ServiceRole};
+use cts_listen::Browsers;
 use tonic::Status;
 
 use super::peer::PeerIdentity;
@@ -20,7 +21,17 @@ pub struct AccessRules {
     pub authenticator: Option<Authenticator>,
     /// Takes notes of refused calls.
     pub refusals: Option<Refusals>,
+    /// Names and pages that browsers may use the listener by.
+    pub browsers: Browsers,
 }
+
+/// The roles of services, which make many calls on one connection.
+const SERVICES: [ServiceRole; 4] = [
+    ServiceRole::Watcher,
+    ServiceRole::Scheduler,
+    ServiceRole::Worker,
+    ServiceRole::Gateway,
+];
 
 /// Decision of a listener about a call.
 #[derive(Debug)]
@@ -36,6 +47,19 @@ impl AccessRules {
     /// Whether calls are checked at all.
     pub(super) const fn are_on(&self) -> bool {
         self.service_roles || self.require_auth
+    }
+
+    /// Whether a connection may be that of a service. With a certificate: if that names a service, or names no role and
+    /// `service_roles` is off. Without a certificate: if calls are not checked.
+    pub(crate) fn may_be_service(&self, identity: Option<&PeerIdentity>) -> bool {
+        match identity {
+            None => !self.are_on(),
+            Some(identity) => {
+                let roles = &identity.roles;
+                let is_service = SERVICES.iter().any(|role| roles.contains(*role));
+                is_service || (!self.service_roles && roles.is_empty())
+            }
+        }
     }
 
     /// Judges a call of the method `path`.

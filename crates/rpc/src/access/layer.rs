@@ -24,6 +24,8 @@ pub(crate) struct AccessLayer(Option<Arc<Checks>>);
 #[derive(Debug)]
 struct Checks {
     rules: AccessRules,
+    /// Whether the listener serves TLS.
+    tls: bool,
     warnings: WarnThrottle,
 }
 
@@ -33,10 +35,11 @@ impl AccessLayer {
         Self(None)
     }
 
-    /// For callers over a network.
-    pub(crate) fn network(rules: AccessRules) -> Self {
+    /// For callers over a network, with or without TLS.
+    pub(crate) fn network(rules: AccessRules, tls: bool) -> Self {
         Self(Some(Arc::new(Checks {
             rules,
+            tls,
             warnings: WarnThrottle::default(),
         })))
     }
@@ -85,10 +88,13 @@ where
         let token = bearer(request.headers()).and_then(Result::ok);
         let token = token.filter(|token| !token.is_empty());
         let path = request.uri().path();
-        match checks
-            .rules
-            .judge(path, peer.identity.as_deref(), token.is_some())
-        {
+        let verdict = match checks.foreign(&request) {
+            Some(status) => Verdict::Refused(status),
+            None => checks
+                .rules
+                .judge(path, peer.identity.as_deref(), token.is_some()),
+        };
+        match verdict {
             Verdict::Admitted => {
                 let context = context(&checks.rules, &peer, request.headers());
                 request.extensions_mut().insert(context);
@@ -128,6 +134,15 @@ where
 }
 
 impl Checks {
+    /// The refusal of a call that a browser sends for a page of another site.
+    fn foreign(&self, request: &Request<Body>) -> Option<Status> {
+        let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+        let checked = self.rules.browsers.check(method, uri, headers, self.tls);
+        checked
+            .err()
+            .map(|foreign| Status::permission_denied(foreign.to_string()))
+    }
+
     /// The owner of a token. A wrong one is answered after a pause that grows.
     async fn recognise(
         &self,

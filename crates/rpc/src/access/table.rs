@@ -213,7 +213,8 @@ pub const METHODS: &[Method] = &[
         Rule::Roles(CLIENTS, Some(Role::Read)),
     ),
     Method::new("/grpc.health.v1.Health/Check", Rule::Open),
-    Method::new("/grpc.health.v1.Health/Watch", Rule::Open),
+    // Each call lasts, and takes memory as long.
+    Method::new("/grpc.health.v1.Health/Watch", Rule::Known),
     Method::new(
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         Rule::Known,

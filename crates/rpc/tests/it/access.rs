@@ -91,6 +91,28 @@ async fn each_certificate_calls_the_methods_of_its_roles_only() {
 }
 
 #[tokio::test]
+async fn calls_of_foreign_pages_are_refused_with_and_without_switches() {
+    let plain = Stage::plain(AccessRules::default()).await;
+    let stage = Stage::with_tls(service_roles()).await;
+    let gateway = stage.certified(&[&named("gateway"), "localhost"]).await;
+    for channel in [plain.plainly(), gateway] {
+        for path in [LIST, HEALTH] {
+            for origin in ["https://evil.example", "null"] {
+                let refused = call(&channel, path, &[("origin", origin)])
+                    .await
+                    .unwrap_err();
+                assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
+                assert!(
+                    refused.message().contains("security.origins"),
+                    "{refused:?}"
+                );
+            }
+            call(&channel, path, &[]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_renewed_certificate_counts_for_new_connections() {
     let stage = Stage::with_tls(service_roles()).await;
     let folder = stage.client(&[&named("gateway")]);

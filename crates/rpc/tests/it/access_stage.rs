@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::{Ready, pending, ready};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use cts_listen::{ClientLimit, ClientLimiter};
 use cts_rpc::access::{AccessRules, CallContext};
 use cts_rpc::{Address, ClientTls, Endpoints, ServerTls, connect_tls};
 use cts_testkit::Authority;
+use cts_tls::{Authorities, ClientFiles};
 use http::{HeaderMap, Request, Response};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::transport::Channel;
@@ -182,6 +186,25 @@ impl Stage {
         self.connect(&self.client(names)).await
     }
 
+    /// The socket of a connection with a certificate of these names.
+    pub(crate) async fn raw_certified(&self, names: &[&str]) -> TlsStream<TcpStream> {
+        let folder = self.client(names);
+        let files = folder.client();
+        let files = ClientFiles {
+            authorities: Some(Authorities::File(files.ca_cert)),
+            identity: files.identity,
+            verify: true,
+        };
+        let connector = TlsConnector::from(Arc::new(files.read_now(&["h2"]).unwrap()));
+        let name = self.address.ip().into();
+        connector.connect(name, self.raw().await).await.unwrap()
+    }
+
+    /// The socket of a connection.
+    pub(crate) async fn raw(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
     /// A connection in plain text.
     pub(crate) fn plainly(&self) -> Channel {
         cts_rpc::connect(&self.address.to_string()).unwrap()
@@ -219,6 +242,7 @@ pub(crate) const LIST: &str = "/cts.task.v1.TaskService/ListTasks";
 pub(crate) const CREATE: &str = "/cts.task.v1.TaskService/CreateTask";
 pub(crate) const ACQUIRE: &str = "/cts.run.v1.RunService/AcquireRun";
 pub(crate) const HEALTH: &str = "/grpc.health.v1.Health/Check";
+pub(crate) const WATCH_HEALTH: &str = "/grpc.health.v1.Health/Watch";
 pub(crate) const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 pub(crate) fn named(role: &str) -> String {

@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tonic::{Code, Status};
 
 use crate::access_stage::{
-    ACQUIRE, CREATE, Documented, HEALTH, LIST, REFLECTION, Stage, allows, call, documented, named,
+    ACQUIRE, CREATE, Documented, HEALTH, LIST, REFLECTION, Stage, WATCH_HEALTH, allows, call,
+    documented, named,
 };
 
 /// Tokens by name, with the authenticator that knows them.
@@ -78,7 +79,8 @@ async fn tokens_call_the_methods_of_their_roles() {
     let stage = Stage::plain(tokens.rules()).await;
     let channel = stage.plainly();
     for (path, row) in documented() {
-        let (is_open, is_known) = (path.starts_with("/grpc.health."), path == REFLECTION);
+        let is_open = path == HEALTH;
+        let is_known = path == REFLECTION || path == WATCH_HEALTH;
         for role in ["read", "operate", "admin"] {
             let answer = call(&channel, &path, &[("authorization", &tokens.get(role))]).await;
             let allowed = is_open || is_known || allows_person(&row, role);

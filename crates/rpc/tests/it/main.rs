@@ -11,6 +11,7 @@ mod peers;
 mod reflected;
 mod rig;
 mod server_roles;
+mod streams;
 mod tls;
 mod tls_reload;
 mod transport;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use cts_access::{IssuerSettings, Issuers};
-use cts_config::{Config, OidcConfig};
+use cts_config::{Config, OidcConfig, SecurityConfig};
 use cts_gateway::AccessOptions;
+use cts_listen::Browsers;
 use cts_runtime::ProcessEnv;
 
 use crate::failure::Failure;
@@ -18,6 +19,14 @@ pub(crate) fn gateway(config: &Config, process_env: &ProcessEnv) -> Result<Acces
         issuers: issuers(config)?,
         clock: Arc::clone(&process_env.clock),
     })
+}
+
+/// Names and pages that browsers may use each listener by.
+pub(crate) fn browsers(security: &SecurityConfig) -> Browsers {
+    Browsers {
+        hosts: security.hosts.clone(),
+        origins: security.origins.clone(),
+    }
 }
 
 /// The issuers whose tokens are accepted. Reads the files with their authorities.

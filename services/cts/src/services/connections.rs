@@ -276,6 +276,7 @@ fn access_rules(security: &SecurityConfig) -> AccessRules {
         domain: security.domain.clone(),
         authenticator: None,
         refusals: None,
+        browsers: access::browsers(security),
     }
 }
 

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_config::{
-    ClientTls, Config, ConsulConfig, DeclaredTasks, GatewayMode, OnTakeover, WebhookConfig,
+    ClientTls, Config, ConsulConfig, DeclaredTasks, ForwardedHeader as ConfiguredHeader,
+    GatewayMode, OnTakeover, WebhookConfig,
 };
 use cts_consul::{ConsulSettings, TlsSettings};
 use cts_core::{Incarnation, REMOTE_DRIVER, TaskSpec};
-use cts_gateway::{Gateway, Mode};
+use cts_gateway::{ForwardedHeader, Gateway, Mode};
 use cts_handlers::WebhookSettings;
 use cts_runtime::{LogFormat, LogRelay, LogSettings, ProcessEnv, SYSLOG_SOCKETS, SyslogSettings};
 use cts_scheduler::{Audit, Modules, Options as SchedulerOptions, Sharing, TaskReader, Workers};
@@ -308,6 +309,13 @@ pub(crate) fn gateway_mode(config: &Config) -> Mode {
     match config.gateway.mode {
         GatewayMode::Transparent => Mode::Transparent,
         GatewayMode::StrictFollower => Mode::StrictFollower,
+    }
+}
+
+pub(crate) fn forwarded_header(config: &Config) -> ForwardedHeader {
+    match config.gateway.forwarded_header {
+        ConfiguredHeader::XForwardedFor => ForwardedHeader::XForwardedFor,
+        ConfiguredHeader::Forwarded => ForwardedHeader::Forwarded,
     }
 }
 

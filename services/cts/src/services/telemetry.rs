@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cts_access::Authenticator;
 use cts_config::{Config, OtlpConfig};
-use cts_listen::{ClientLimit, ClientLimiter};
+use cts_listen::{Browsers, ClientLimit, ClientLimiter};
 use cts_rpc::{CallMetrics, Peers};
 use cts_runtime::{Line, LogRelay, ProcessEnv, Tasks, TraceOfSpan, Value};
 use cts_scheduler::Scheduler;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::failure::Failure;
+use crate::services::access;
 use crate::services::certificates::Certificates;
 use crate::services::connections::{Socket, infallible, listen};
 
@@ -33,6 +34,7 @@ pub struct Observation {
     telemetry: Telemetry,
     socket: Option<TcpListener>,
     require_auth: bool,
+    browsers: Browsers,
     certificates: Certificates,
     pub(crate) calls: CallMetrics,
     pub(crate) signals: Signals,
@@ -83,6 +85,7 @@ impl Observation {
             socket,
             certificates,
             require_auth: config.security.require_auth,
+            browsers: access::browsers(&config.security),
             ..begun
         })
     }
@@ -97,6 +100,7 @@ impl Observation {
             telemetry,
             socket: None,
             require_auth: false,
+            browsers: Browsers::default(),
         }
     }
 
@@ -156,6 +160,7 @@ impl Observation {
                 required: self.require_auth,
                 authenticator,
             },
+            browsers: std::mem::take(&mut self.browsers),
             metrics,
             readiness: self.readiness.clone(),
         };

@@ -8,7 +8,7 @@ use chrono::Local;
 use cts_bundle::{BundleCache, Limits};
 use cts_config::Config;
 use cts_consul::ConsulClient;
-use cts_gateway::{Browsers, Deps as GatewayDeps, Gateway, Options as GatewayOptions};
+use cts_gateway::{Deps as GatewayDeps, Gateway, Options as GatewayOptions};
 use cts_handlers::{Handlers, Pace};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
@@ -317,10 +317,8 @@ pub(crate) fn gateway(
         mode: settings::gateway_mode(config),
         limits: gateway_limits(config, process_env),
         trusted_proxies: config.gateway.trusted_proxies.clone(),
-        browsers: Browsers {
-            hosts: config.security.hosts.clone(),
-            origins: config.security.origins.clone(),
-        },
+        forwarded_header: settings::forwarded_header(config),
+        browsers: access::browsers(&config.security),
         access: access::gateway(config, process_env)?,
     };
     let Schedulers { peers, cluster } = schedulers;

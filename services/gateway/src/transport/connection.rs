@@ -22,6 +22,17 @@ use crate::transport::paced_body::paced;
 use crate::transport::slow_client::SlowClientTimeout;
 use crate::transport::timed_stream::TimedStream;
 
+/// Bytes that the head of a request may have over HTTP/1. One read beyond them may still complete a head, so that it has
+/// twice as many at most.
+const HEAD: usize = 32 << 10;
+
+/// Requests in progress on one connection over HTTP/2.
+const REQUESTS: u32 = 100;
+
+/// Bytes that a client may send over HTTP/2 before they are read: for one request, and for its connection.
+const REQUEST_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+
 /// Data of the connection that each request carries.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
@@ -103,7 +114,13 @@ pub(crate) async fn serve_connection<S>(
         .header_read_timeout(None)
         // A peer that has sent everything still gets its answer.
         .half_close(true)
+        .max_buf_size(HEAD)
         .title_case_headers(true);
+    builder
+        .http2()
+        .max_concurrent_streams(REQUESTS)
+        .initial_stream_window_size(REQUEST_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
     let connection = builder.serve_connection(stream, service);
     tokio::pin!(connection);
     let ended = tokio::select! {
@@ -366,6 +383,44 @@ mod tests {
         assert!(received > 0 && received < LARGE / 4 && !whole, "{received}");
         let (received, whole) = read_over_http2(64 * 1024, Duration::from_secs(5)).await;
         assert_eq!((received, whole), (LARGE, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_over_http2_has_100_requests() {
+        let mut connections = JoinSet::new();
+        let socket = client_of(Protocol::Http2, &mut connections);
+        let (client, mut connection) = h2::client::handshake(socket).await.unwrap();
+        let mut pings = connection.ping_pong().unwrap();
+        // The settings of the server precede its answer.
+        let settled = pings.ping(h2::Ping::opaque());
+        tokio::select! {
+            ended = &mut connection => panic!("{ended:?}"),
+            answered = settled => drop(answered.unwrap()),
+        }
+        assert_eq!(connection.max_concurrent_send_streams(), 100);
+        drop(client);
+    }
+
+    /// The answer to a request whose head has `length` bytes.
+    async fn answer_to_head_of(length: usize) -> String {
+        let mut connections = JoinSet::new();
+        let mut client = client(&mut connections);
+        let mut head = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: ".to_vec();
+        head.resize(length - 4, b'x');
+        head.extend_from_slice(b"\r\n\r\n");
+        // The server may close before it has read everything.
+        drop(client.write_all(&head).await);
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_less_than_64_kib() {
+        let answer = answer_to_head_of(30 << 10).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        let answer = answer_to_head_of(65 << 10).await;
+        assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
     }
 
     #[tokio::test(start_paused = true)]

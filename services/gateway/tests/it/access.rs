@@ -78,10 +78,9 @@ async fn ask_from(
     body: &str,
 ) -> Answer {
     let bearer = token.map(|token| format!("Bearer {token}"));
-    let forwarded = format!("for={client}");
     let mut headers = vec![
         ("Content-Type", "application/json"),
-        ("Forwarded", &forwarded),
+        ("X-Forwarded-For", client),
     ];
     headers.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
     let body = if method == "GET" { "" } else { body };

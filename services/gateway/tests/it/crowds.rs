@@ -30,8 +30,7 @@ const fn size(total: usize, per_client: usize) -> ClientLimit {
 /// Sends a request for a client of the proxy that the gateway trusts.
 async fn ask(stage: &Stage, client: &str, path: &str) -> TcpStream {
     let mut socket = stage.connect().await;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nHost: a\r\nForwarded: for={client};proto=http\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     socket
 }
@@ -147,6 +146,67 @@ fn task(names: &str) -> String {
 }
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+/// Sends `length` bytes of the body of a task, which has one more byte, for a client of the proxy.
+async fn begin_body(stage: &Stage, client: &str, length: usize) -> TcpStream {
+    let mut socket = stage.connect().await;
+    let head = format!(
+        "POST /v1/tasks HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n",
+        length + 1
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    socket.write_all(&vec![b' '; length]).await.unwrap();
+    socket
+}
+
+/// The answer to a small task of a client of the proxy.
+async fn create(stage: &Stage, client: &str) -> Answer {
+    let headers = [JSON, ("X-Forwarded-For", client)];
+    let body = task("");
+    stage
+        .ask_with("POST", "/v1/tasks", &headers, body.as_bytes())
+        .await
+}
+
+#[tokio::test]
+async fn bodies_that_are_being_read_take_bounded_memory() {
+    const LARGEST: usize = (1 << 20) - 1;
+    let stage = Stage::start(three_tasks()).await;
+    let until = async |client: &str, status: u16| {
+        let asked = async {
+            loop {
+                let answer = create(&stage, client).await;
+                if answer.status == status {
+                    return answer;
+                }
+                assert_ne!(answer.status, 500, "{answer:?}");
+            }
+        };
+        timeout(SOON, asked).await.expect("the memory is counted")
+    };
+    let mut held = Vec::new();
+    for _ in 0..8 {
+        held.push(begin_body(&stage, "192.0.2.1", LARGEST).await);
+    }
+    let refused = until("192.0.2.1", 429).await;
+    assert_eq!(refused.header("Retry-After"), Some("5"));
+    assert_eq!(refused.header("Connection"), Some("close"));
+    let text = "this client has too many bytes of request bodies in progress";
+    assert!(refused.body.contains(text), "{refused:?}");
+    let other = create(&stage, "192.0.2.2").await;
+    assert_ne!(other.status, 429, "{other:?}");
+    for number in 8..32 {
+        let client = format!("192.0.2.{}", 1 + number / 8);
+        held.push(begin_body(&stage, &client, LARGEST).await);
+    }
+    let refused = until("192.0.2.9", 503).await;
+    assert!(refused.body.contains("all clients together"), "{refused:?}");
+    // Requests without a body do not count.
+    assert_eq!(status(&stage, "192.0.2.1", "/v1/health").await, "200");
+    drop(held);
+    until("192.0.2.1", other.status).await;
+}
 
 #[tokio::test]
 async fn names_in_a_request_are_counted() {

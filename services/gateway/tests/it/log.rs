@@ -183,3 +183,30 @@ async fn a_failure_that_many_share_is_logged_once() {
     );
     assert_eq!(lines_of("cts_gateway::problem"), Vec::<Value>::new());
 }
+
+#[tokio::test]
+async fn a_proxy_that_sends_the_other_header_is_logged_once() {
+    collect();
+    let stage = Stage::start(three_tasks()).await;
+    let warned = || {
+        let mut lines = lines_of("api");
+        lines.retain(|line| line["level"] == "WARN");
+        lines
+    };
+    for (headers, lines) in [
+        (
+            &[
+                ("X-Forwarded-For", "192.0.2.1"),
+                ("Forwarded", "for=192.0.2.2"),
+            ][..],
+            0,
+        ),
+        (&[("Forwarded", "for=192.0.2.2")], 1),
+        (&[("Forwarded", "for=192.0.2.2")], 1),
+    ] {
+        stage.ask_with("GET", "/v1/health", headers, b"").await;
+        assert_eq!(warned().len(), lines, "{headers:?}");
+    }
+    let text = warned()[0]["fields"]["message"].to_string();
+    assert!(text.contains("gateway.forwarded_header"), "{text}");
+}

@@ -8,8 +8,8 @@ use std::time::Duration;
 use chrono::FixedOffset;
 use cts_access::Issuers;
 use cts_core::SystemClock;
-use cts_gateway::{AccessOptions, Browsers, Deps, Gateway, Limits, Mode, Options};
-use cts_listen::ClientLimit;
+use cts_gateway::{AccessOptions, Deps, ForwardedHeader, Gateway, Limits, Mode, Options};
+use cts_listen::{Browsers, ClientLimit};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::access_service_server::AccessServiceServer;
 use cts_proto::cluster::v1::cluster_service_client::ClusterServiceClient;
@@ -69,6 +69,8 @@ pub(crate) struct Scene {
     pub(crate) require_auth: bool,
     pub(crate) mode: Mode,
     pub(crate) tls: Option<ServerTls>,
+    /// Whether programs on other machines can reach it.
+    pub(crate) on_network: bool,
     /// Limits of the gateway, if not the usual ones.
     pub(crate) limits: Option<Limits>,
 }
@@ -175,8 +177,14 @@ impl Stage {
     /// A gateway whose calls go over this channel.
     pub(crate) async fn in_front_of(channel: Channel, services: JoinSet<()>, scene: Scene) -> Self {
         log::install();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let host = if scene.on_network {
+            "0.0.0.0"
+        } else {
+            "127.0.0.1"
+        };
+        let listener = TcpListener::bind((host, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let shutdown = CancellationToken::new();
         let options = Options {
             request_id: Arc::new(|| Uuid::parse_str(REQUEST_ID).unwrap()),
@@ -184,6 +192,7 @@ impl Stage {
             mode: scene.mode,
             limits: scene.limits.unwrap_or(LIMITS),
             trusted_proxies: vec![IpNet::from(PROXY)],
+            forwarded_header: ForwardedHeader::default(),
             browsers: Browsers {
                 hosts: ["cts.example", "a"].map(str::to_owned).into(),
                 origins: vec!["https://ops.example".to_owned()],

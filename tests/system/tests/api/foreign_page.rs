@@ -2,8 +2,11 @@
 
 mod site;
 
-use cts_tests::{Instance, Site, task as task_block};
+use cts_tests::{Instance, Site, scrape_address, scrape_request, task as task_block};
 use serde_json::{Map, Value};
+use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::api::foreign_page::site::{NAME, Target, attack};
 use crate::api::scene::{MODULE, Scene, prepare};
@@ -74,7 +77,23 @@ async fn a_foreign_page_changes_nothing() {
 
 #[tokio::test]
 async fn a_name_that_is_rebound_to_the_loopback_opens_nothing() {
-    let scene = scene().await;
+    assert_closed_to_a_rebound_name(scene().await).await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_rebound_to_a_network_listener_opens_nothing() {
+    let (site, consul) = prepare(Site::new(), &configuration("")).await;
+    let instance = Instance::start_embedded_with(&site, &["-bind-address", "0.0.0.0"]).await;
+    instance.api.wait_for_events("lb", 1).await;
+    let scene = Scene {
+        instance,
+        site,
+        consul,
+    };
+    assert_closed_to_a_rebound_name(scene).await;
+}
+
+async fn assert_closed_to_a_rebound_name(scene: Scene) {
     let before = state(&scene).await;
     let findings = attack(scene.instance.api.address(), Target::Rebound).await;
     assert_eq!(state(&scene).await, before, "{findings:#}");
@@ -119,4 +138,51 @@ async fn with_authentication_a_foreign_page_neither_reads_nor_changes_anything()
         }
     }
     scene.instance.stop().await;
+}
+
+#[tokio::test]
+async fn metrics_and_grpc_are_closed_to_a_rebound_name_and_open_to_programs() {
+    let listening = "telemetry {\n  listen = \"127.0.0.1:0\"\n}\n";
+    let (site, _consul) = prepare(Site::new(), &configuration(listening)).await;
+    let instance = Instance::start_embedded(&site).await;
+    let address = scrape_address(&instance.output()).unwrap();
+    for path in ["/metrics", "/health/live", "/health/ready", "/unknown"] {
+        for (host, language, status) in [
+            (NAME, true, 403),
+            (NAME, false, 200),
+            ("localhost", true, 200),
+        ] {
+            let mut request = scrape_request(address).header("host", host);
+            if language {
+                request = request.header("accept-language", "en");
+            }
+            let mut request = request.build().unwrap();
+            request.url_mut().set_path(path);
+            let client = reqwest::Client::builder().no_proxy().build().unwrap();
+            let answer = client.execute(request).await.unwrap();
+            let status = if path == "/unknown" && status == 200 {
+                404
+            } else {
+                status
+            };
+            assert_eq!(answer.status().as_u16(), status, "{path} {host}");
+        }
+    }
+    let mut health = HealthClient::new(instance.grpc());
+    let mut check = async |origin: Option<&str>| {
+        let mut request = tonic::Request::new(HealthCheckRequest::default());
+        if let Some(origin) = origin {
+            request
+                .metadata_mut()
+                .insert("origin", origin.parse().unwrap());
+        }
+        health.check(request).await.map_err(|status| status.code())
+    };
+    check(None).await.unwrap();
+    let page = format!("http://{NAME}");
+    assert_eq!(
+        check(Some(&page)).await.unwrap_err(),
+        Code::PermissionDenied
+    );
+    instance.stop().await;
 }

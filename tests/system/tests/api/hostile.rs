@@ -17,6 +17,9 @@ use crate::api::wire::{Answer, Request, exchange};
 
 const MIB: usize = 1024 * 1024;
 
+/// Most bytes of a body that is not that of a task.
+const SMALL: usize = 16 * 1024;
+
 /// Most memory, in KiB, by which hostile clients may let the serving process grow.
 const GROWTH: u64 = 96 * 1024;
 
@@ -126,6 +129,7 @@ async fn bodies_that_are_nothing_are_refused() {
     let scene = scene().await;
     let deep = [
         "[".repeat(MIB - 1),
+        "[".repeat(SMALL),
         "{\"task\":".repeat(MIB / 8 - 1),
         "[{\"a\":".repeat(20_000),
     ];
@@ -150,16 +154,23 @@ async fn bodies_that_are_nothing_are_refused() {
         ])
         .collect();
     for body in &bodies {
-        for request in [
-            Request::new("POST", "/v1/tasks").header("Content-Type", "application/json"),
-            Request::new("PATCH", "/v1/tasks/pool"),
-            Request::new("PUT", "/v1/tasks/pool")
-                .header("If-Match", "*")
-                .header("Content-Type", "application/json"),
+        for (most, request) in [
+            (
+                MIB,
+                Request::new("POST", "/v1/tasks").header("Content-Type", "application/json"),
+            ),
+            (SMALL, Request::new("PATCH", "/v1/tasks/pool")),
+            (
+                MIB,
+                Request::new("PUT", "/v1/tasks/pool")
+                    .header("If-Match", "*")
+                    .header("Content-Type", "application/json"),
+            ),
         ] {
+            let status = if body.len() > most { 413 } else { 400 };
             let request = request.body(body.clone());
             let answer = scene.send(&request).await;
-            assert_eq!(answer.status, 400, "{request}\n{answer}");
+            assert_eq!(answer.status, status, "{request}\n{answer}");
             assert!(
                 answer.message().len() < 10_000,
                 "nobody wants all of it back"

@@ -5,6 +5,8 @@ use cts_tests::DEADLINE;
 use cts_tests::{
     Backend, Exit, Instance, Scrape, Site, scrape_address, scrape_request, task as block,
 };
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::api::scene::{MODULE, prepare};
 
@@ -86,5 +88,25 @@ async fn metrics_need_a_token_with_the_role_read_and_health_checks_need_none() {
     let labels = ["interface=\"rest\"", "reason=\"unauthenticated\""];
     let counted = Scrape::parse(&text).sum("cts_calls_refused_total", &labels);
     assert!(counted >= 1.0, "{text}");
+    instance.stop().await;
+}
+
+#[tokio::test]
+async fn a_head_has_less_than_64_kib() {
+    let (site, _consul) = prepare(Site::new(), REQUIRED).await;
+    let instance = Instance::start_embedded(&site).await;
+    let address = scrape_address(&instance.output()).unwrap();
+    for (length, status) in [(30 << 10, "200"), (65 << 10, "431")] {
+        let padding = "x".repeat(length);
+        let request = format!(
+            "GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: {padding}\r\n\r\n"
+        );
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        // The listener may close before it has read everything.
+        drop(socket.write_all(request.as_bytes()).await);
+        let mut line = [0; 12];
+        socket.read_exact(&mut line).await.unwrap();
+        assert_eq!(&line[9..], status.as_bytes(), "{length}");
+    }
     instance.stop().await;
 }
