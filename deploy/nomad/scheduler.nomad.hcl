@@ -239,7 +239,7 @@ job "cts-scheduler" {
           change_mode = "noop"
 
           data = <<-TEMPLATE
-            {{ with pkiCert "pki/issue/cts-scheduler" "common_name=scheduler.cts.internal" "alt_names=localhost" "ip_sans=127.0.0.1" -}}
+            {{ with pkiCert "pki/issue/cts-scheduler" "common_name=scheduler.cts.internal" "alt_names=localhost,cts-scheduler.service.consul" "ip_sans=127.0.0.1" -}}
             {{ .Cert }}
             {{ .Key }}
             {{- end }}

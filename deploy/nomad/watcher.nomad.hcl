@@ -180,7 +180,7 @@ job "cts-watcher" {
           change_mode = "noop"
 
           data = <<-TEMPLATE
-            {{ with pkiCert "pki/issue/cts-watcher" "common_name=watcher.cts.internal" "alt_names=localhost" "ip_sans=127.0.0.1" -}}
+            {{ with pkiCert "pki/issue/cts-watcher" "common_name=watcher.cts.internal" "alt_names=localhost,cts-watcher.service.consul" "ip_sans=127.0.0.1" -}}
             {{ .Cert }}
             {{ .Key }}
             {{- end }}

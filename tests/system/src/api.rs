@@ -70,13 +70,15 @@ impl Api {
         events_of(self.task_status(task).await)
     }
 
-    /// Waits until the task has so many events, and returns them. Waits first for the task to exist.
+    /// Waits until the task has so many events, and returns them. Waits first for the task to exist, and for schedulers that
+    /// give no answer in time on a busy machine.
     pub async fn wait_for_events(&self, task: &str, count: usize) -> Vec<Value> {
         eventually(DEADLINE, async || {
             let path = format!("/v1/status/tasks/{task}?include=events");
             let events = match self.ask(&path).await {
                 Ok((200, mut body)) => events_of(body[task].take()),
                 Ok((404, _)) => return Err(format!("{task} is not there")),
+                Ok((503, body)) => return Err(format!("GET {path}: {body}")),
                 Ok((status, body)) => panic!("GET {path}: {status} {body}"),
                 Err(error) => panic!("GET {path}: {error}"),
             };

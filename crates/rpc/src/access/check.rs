@@ -25,13 +25,6 @@ pub struct AccessRules {
     pub browsers: Browsers,
 }
 
-/// The roles of services, which make many calls on one connection.
-const SERVICES: [ServiceRole; 4] = [
-    ServiceRole::Watcher,
-    ServiceRole::Scheduler,
-    ServiceRole::Worker,
-    ServiceRole::Gateway,
-];
 
 /// Decision of a listener about a call.
 #[derive(Debug)]
@@ -56,7 +49,7 @@ impl AccessRules {
             None => !self.are_on(),
             Some(identity) => {
                 let roles = &identity.roles;
-                let is_service = SERVICES.iter().any(|role| roles.contains(*role));
+                let is_service = ServiceRole::SERVERS.iter().any(|role| roles.contains(*role));
                 is_service || (!self.service_roles && roles.is_empty())
             }
         }

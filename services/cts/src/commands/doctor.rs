@@ -30,7 +30,7 @@ use tokio::time::timeout;
 use self::finding::Finding;
 use self::needs::Needs;
 use crate::failure::Failure;
-use crate::services::unsafe_settings::{Listeners, Uses};
+use crate::services::unsafe_settings::{Listeners, Uses, api_address};
 
 /// Time for each check.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ fn uses(doctor: &Doctor, needs: Needs, config: &Config) -> Uses {
     // The address of a service that runs alone is on the loopback by default.
     let own = doctor.role.map(|_role| (Ipv4Addr::LOCALHOST, 0).into());
     let listeners = Listeners {
-        api: Some(doctor.api.bind_address),
+        api: Some(api_address(&doctor.api)),
         grpc: doctor.grpc_address.or(own),
     };
     let uses = Uses::of(doctor.role, listeners, config);

@@ -11,7 +11,7 @@ use cts_runtime::ProcessEnv;
 
 pub(crate) use self::conditions::of_settings;
 pub(crate) use self::files::open_secret_files;
-pub(crate) use self::uses::{Listeners, Uses};
+pub(crate) use self::uses::{Listeners, Uses, api_address};
 use crate::failure::Failure;
 use crate::services::own_certificate::{OwnCertificate, own_certificate};
 

@@ -56,7 +56,7 @@ pub(crate) fn of_settings(uses: Uses, config: &Config) -> Vec<String> {
         );
     }
     let telemetry = config.telemetry.listen;
-    let is_scraped = telemetry.is_some_and(|address| is_reachable(Some(address.ip())));
+    let is_scraped = telemetry.is_some_and(|address| is_reachable(address.ip()));
     say(
         is_scraped && config.security.require_auth && config.services.tls.is_none(),
         "tokens travel to telemetry.listen in plain text, and everybody on the way can read them: listen on 127.0.0.1, or configure services.tls",

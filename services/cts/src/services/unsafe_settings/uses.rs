@@ -1,15 +1,15 @@
 //! What a service uses, as far as its settings can be unsafe.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use cts_cli::{Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker};
+use cts_cli::{ApiAddress, Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker};
 use cts_config::Config;
 
 /// Where a service listens, as its options say.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Listeners {
-    /// Address of the API, where `None` is every address of the host; `None` without an API.
-    pub(crate) api: Option<Option<IpAddr>>,
+    /// The API.
+    pub(crate) api: Option<IpAddr>,
     /// gRPC.
     pub(crate) grpc: Option<SocketAddr>,
 }
@@ -38,7 +38,7 @@ impl Uses {
                     api, grpc_address, ..
                 } = start;
                 let serves = !start.once && !start.inspect && start.inspect_task.is_empty();
-                let api = serves.then_some(api.bind_address);
+                let api = serves.then(|| api_address(api));
                 (None, listens(api, *grpc_address))
             }
             ServiceCommand::Watcher(Watcher { grpc_address, .. }) => (
@@ -56,7 +56,7 @@ impl Uses {
             ServiceCommand::Gateway(Gateway {
                 api, grpc_address, ..
             }) => {
-                let listeners = listens(Some(api.bind_address), Some(*grpc_address));
+                let listeners = listens(Some(api_address(api)), Some(*grpc_address));
                 (Some(ServiceRole::Gateway), listeners)
             }
         };
@@ -75,14 +75,20 @@ impl Uses {
             vault: worker,
             database: is(ServiceRole::Scheduler),
             terraform: worker,
-            services: role.is_some() || grpc.is_some_and(|ip| is_reachable(Some(ip))),
+            services: role.is_some() || grpc.is_some_and(is_reachable),
             grpc: grpc.is_some(),
             open_api: serves_api && listeners.api.is_some_and(is_reachable),
         }
     }
 }
 
-/// Whether others reach what listens on this address, or on all.
-pub(super) fn is_reachable(address: Option<IpAddr>) -> bool {
-    address.is_none_or(|address| !address.to_canonical().is_loopback())
+/// Where the API listens by these options; by default on every address of the host.
+pub(crate) fn api_address(options: &ApiAddress) -> IpAddr {
+    let all = Ipv4Addr::UNSPECIFIED.into();
+    options.bind_address.unwrap_or(all)
+}
+
+/// Whether others reach what listens on this address.
+pub(super) fn is_reachable(address: IpAddr) -> bool {
+    !address.to_canonical().is_loopback()
 }

@@ -388,6 +388,26 @@ pub(crate) const CHECKS: &[(&str, &[Check])] = &[
             "a_body_of_unknown_size_is_read_to_the_limit",
         )],
     ),
+    (
+        "the head of a request may have",
+        &[Test(
+            "services/gateway/src/transport/connection.rs",
+            "a_head_has_less_than_64_kib",
+        )],
+    ),
+    (
+        "any `filter` is sent to Consul",
+        &[
+            Test(
+                "tests/system/tests/api/create_failures.rs",
+                "a_filter_that_would_keep_consul_busy_is_refused_with_its_position",
+            ),
+            Test(
+                "crates/config/src/tests/conditions.rs",
+                "a_filter_that_is_not_sent_is_a_warning_at_its_place",
+            ),
+        ],
+    ),
     // High availability
     (
         "a follower answers 400",
