@@ -25,7 +25,6 @@ pub struct AccessRules {
     pub browsers: Browsers,
 }
 
-
 /// Decision of a listener about a call.
 #[derive(Debug)]
 pub(super) enum Verdict {
@@ -49,7 +48,9 @@ impl AccessRules {
             None => !self.are_on(),
             Some(identity) => {
                 let roles = &identity.roles;
-                let is_service = ServiceRole::SERVERS.iter().any(|role| roles.contains(*role));
+                let is_service = ServiceRole::SERVERS
+                    .iter()
+                    .any(|role| roles.contains(*role));
                 is_service || (!self.service_roles && roles.is_empty())
             }
         }

@@ -97,7 +97,9 @@ async fn each_client_refuses_the_servers_of_other_roles() {
             if wrong.is_empty() {
                 Ok(())
             } else {
-                Err(format!("{client}: not as expected: {wrong:?} in {findings:?}"))
+                Err(format!(
+                    "{client}: not as expected: {wrong:?} in {findings:?}"
+                ))
             }
         })
         .await;

@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use cts_cli::{ApiAddress, Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker};
+use cts_cli::{
+    ApiAddress, Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker,
+};
 use cts_config::Config;
 
 /// Where a service listens, as its options say.
