@@ -188,13 +188,13 @@ async fn each_job_of_nomad_gives_its_service_a_valid_configuration() {
 
 #[test]
 fn certificates_of_nomad_have_the_names_by_which_services_are_called() {
+    let alternatives = Regex::new("\"alt_names=([^\"]+)\"").unwrap();
     for (name, addresses) in [("scheduler", "schedulers"), ("watcher", "watchers")] {
         let job = Job::read(name);
         let called = job.variables[addresses].as_str().unwrap();
         let (host, _port) = called.split_once(':').unwrap();
         let file = read(&format!("nomad/{name}.nomad.hcl"));
-        let names = Regex::new("\"alt_names=([^\"]+)\"").unwrap();
-        let names = names.captures(&file).unwrap()[1].to_owned();
+        let names = alternatives.captures(&file).unwrap()[1].to_owned();
         assert!(names.split(',').any(|name| name == host), "{names}: {host}");
         assert!(!job.configuration(true).contains("server_name"), "{name}");
     }

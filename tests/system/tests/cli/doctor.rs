@@ -400,6 +400,7 @@ async fn settings_that_are_not_safe_are_errors_in_strict_mode() {
 
 #[tokio::test]
 async fn a_start_refuses_what_the_checks_report() {
+    const FILES: &str = "-config-file=variables.hcl";
     let unsafe_settings = r#"
         consul { address = "10.0.0.1:8500" }
         services { plaintext = true }
@@ -424,7 +425,6 @@ async fn a_start_refuses_what_the_checks_report() {
         let path = place.path().join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
-    const FILES: &str = "-config-file=variables.hcl";
     for (service, options, role) in [
         ("start", &[][..], None),
         ("start", &["-grpc-address=0.0.0.0:1"], None),

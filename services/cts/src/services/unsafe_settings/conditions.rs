@@ -235,7 +235,7 @@ pub(super) mod tests {
             (
                 "the collector on another host",
                 "telemetry {\n otlp {\n endpoint = \"http://10.0.0.4:4317\"\n headers = { Authorization = \"x\" }\n }\n }".into(),
-                all.clone(),
+                all,
             ),
             (
                 "everybody who reaches the API",
