@@ -37,7 +37,7 @@ const INSIDE: ResolveFlags = ResolveFlags::BENEATH
 /// Opens what lies in roots.
 pub(crate) struct Handles<'a> {
     roots: &'a Roots,
-    /// Those that are open.
+    /// Open roots, by their paths.
     open: RefCell<HashMap<PathBuf, OwnedFd>>,
     has_openat2: bool,
 }
@@ -110,7 +110,7 @@ fn by_component(root: BorrowedFd<'_>, inside: &Path, flags: OFlags) -> io::Resul
     Err(io::ErrorKind::InvalidInput.into())
 }
 
-/// Whether a real path is none any more: a link stands there, or on the way.
+/// Whether a link has taken the place of a part of a real path.
 pub(crate) fn is_other_path(error: &io::Error) -> bool {
     let errors = [Errno::LOOP, Errno::NOTDIR, Errno::XDEV];
     error

@@ -30,7 +30,7 @@ pub(crate) struct FoundFile {
 }
 
 impl FoundFile {
-    /// Opens the file that was found, and fails if another one or a link has taken its place.
+    /// Opens the file that was found. Fails if another file or a link has taken its place.
     pub(crate) fn open(&self, handles: &Handles<'_>) -> Result<File, PackFailure> {
         let file = handles.file(&self.source);
         let file = file.map_err(PackFailure::open(&self.source))?;
@@ -262,7 +262,7 @@ mod tests {
                 fs::rename(path.join("root/sub"), path.join("root/before")).unwrap();
                 symlink("../else", path.join("root/sub")).unwrap();
             },
-            // It stays in its root, and is another one.
+            // Another file, inside of the root.
             |path| fs::rename(path.join("else/a"), path.join("root/sub/a")).unwrap(),
             |path| {
                 fs::remove_file(path.join("root/sub/a")).unwrap();

@@ -31,7 +31,7 @@ pub fn read(
     })
 }
 
-/// What a client expects of servers with one of these roles; `None` if the roles of servers do not count.
+/// The rule of a client for servers with one of these roles; `None` if the roles of servers do not count.
 pub fn server_rule(security: &SecurityConfig, roles: &'static [ServiceRole]) -> Option<ServerRule> {
     security.checks_servers().then(|| ServerRule {
         roles,

@@ -172,7 +172,7 @@ mod tests {
         })
     }
 
-    /// A draft whose member `member` has a text of this length, or so many entries.
+    /// A draft whose member `member` has a text of this length, or this number of entries.
     type Longest = (&'static str, usize, fn(&mut TaskDraft, String));
 
     fn catalog(draft: &mut TaskDraft) -> &mut CatalogServicesCondition {

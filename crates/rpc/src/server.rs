@@ -135,7 +135,7 @@ impl Endpoints {
         self.serve_network(incoming, true, shutdown).await
     }
 
-    /// Serves connections of services, and those of others with smaller limits.
+    /// Serves connections of services, and connections of other clients with smaller limits.
     async fn serve_network<S>(
         self,
         incoming: impl Stream<Item = io::Result<Connection<S>>>,

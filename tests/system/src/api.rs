@@ -70,8 +70,8 @@ impl Api {
         events_of(self.task_status(task).await)
     }
 
-    /// Waits until the task has so many events, and returns them. Waits first for the task to exist, and for schedulers that
-    /// give no answer in time on a busy machine.
+    /// Waits until the task has this number of events, and returns them. Waits first for the task to exist, and for
+    /// schedulers that give no answer in time on a busy machine.
     pub async fn wait_for_events(&self, task: &str, count: usize) -> Vec<Value> {
         eventually(DEADLINE, async || {
             let path = format!("/v1/status/tasks/{task}?include=events");

@@ -42,7 +42,7 @@ pub(crate) struct DecodedTask {
 pub(crate) struct DecodedTasks {
     /// In the order in which they were decoded.
     pub(crate) tasks: Vec<DecodedTask>,
-    /// Those whose `buffer_period` has no effect.
+    /// Names of tasks whose `buffer_period` has no effect.
     pub(crate) overridden_buffers: Vec<TaskName>,
     /// Variable files with values that are hidden where they are shown.
     pub(crate) secret_files: Vec<PathBuf>,
@@ -129,7 +129,7 @@ impl<'a> TaskDecoder<'a> {
         });
     }
 
-    /// What was decoded.
+    /// The decoded tasks.
     pub(crate) fn finish(self) -> DecodedTasks {
         DecodedTasks {
             tasks: self.tasks,

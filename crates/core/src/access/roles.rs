@@ -117,7 +117,7 @@ fn unknown<const N: usize>(text: &str, known: [&str; N]) -> UnknownRole {
     UnknownRole(text.to_owned(), known.join(", "))
 }
 
-/// What the certificate of a server says about its role.
+/// The role of a server, as far as its certificate proves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerProof {
     /// The server has the expected role, perhaps among others.

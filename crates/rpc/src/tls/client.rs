@@ -70,7 +70,7 @@ impl ClientTls {
         self.keys.reload().await
     }
 
-    /// The same files, for servers of which a role is expected.
+    /// Another handle on the same state, for servers that this rule admits.
     #[must_use]
     pub fn with_servers(&self, rule: ServerRule) -> Self {
         Self {

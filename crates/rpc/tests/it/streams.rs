@@ -12,7 +12,7 @@ const OTHER: (u32, u32) = (100, USUAL_WINDOW);
 /// Window of a call where the server announces none, in bytes.
 const USUAL_WINDOW: u32 = 65_535;
 
-/// What the server announces: the number of calls in progress, and the bytes of a call that it takes unread.
+/// Settings that the server announces: the number of calls in progress, and the unread bytes of one call.
 async fn announced(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> (u32, u32) {
     const SETTINGS: u8 = 4;
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

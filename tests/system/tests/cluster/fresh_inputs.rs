@@ -4,7 +4,7 @@ use cts_testkit::{ConsulAgent, Link, TcpProxy, eventually};
 use cts_tests::{Backend, Cluster, DEADLINE, KEY_RECORDER, Plan, RECORDER, Service, Site, task};
 use serde_json::json;
 
-/// Waits until so many requests for the key wait at the proxy.
+/// Waits until this number of requests for the key waits at the proxy.
 async fn until_held(proxy: &TcpProxy, requests: usize) {
     eventually(DEADLINE, async || match proxy.held() {
         held if held >= requests => Ok(()),
