@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixture::{Sandbox, TAKES_LONG, terraform_path};
 use crate::guard_process::{WorkerProcess, guards_of, processes_with, run_marked, start_guard};
-use crate::script::{Life, deaf_terraform};
+use crate::script::{LATE, Life, deaf_terraform};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -57,15 +57,15 @@ async fn the_terraform_of_a_killed_worker_is_stopped_in_time() {
         &worker_id("killed"),
         &directory,
         &terraform,
-        [60 * SECOND, 4 * SECOND],
+        [60 * SECOND, 8 * SECOND],
     );
     let started = life.hear("started").await;
     let said = worker.kill_and_outlive_guard().await;
     let interrupted = life.hear("interrupted").await;
-    assert!(interrupted < started + 2 * SECOND, "at once");
+    assert!(interrupted < started + 3 * SECOND, "at once");
     let terminated = life.hear("terminated").await;
-    assert!(terminated > interrupted + 2 * SECOND, "most of the time");
-    assert!(life.hear("gone").await < started + 4 * SECOND);
+    assert!(terminated > interrupted + 4 * SECOND, "most of the time");
+    assert!(life.hear("gone").await < started + 8 * SECOND + LATE);
     assert!(said.contains("the worker has died"), "{said}");
     assert!(said.contains("SIGKILL"), "{said}");
 }
@@ -108,9 +108,7 @@ async fn the_terraform_of_a_worker_that_stands_still_is_stopped_in_time() {
     worker.signal(Signal::SIGSTOP);
     let interrupted = life.hear("interrupted").await;
     assert!(interrupted > started + SECOND, "not before its time");
-    life.hear("terminated").await;
-    // A loaded machine may notice the end a little later.
-    assert!(life.hear("gone").await < started + 6 * SECOND);
+    assert!(life.hear_its_end().await < started + 5 * SECOND + LATE);
     worker.kill_and_outlive_guard().await;
 }
 
@@ -130,9 +128,7 @@ async fn a_guard_leaves_the_terraform_of_other_workers_alone() {
     first_life.hear("started").await;
     second_life.hear("started").await;
     first.kill_and_outlive_guard().await;
-    first_life.hear("interrupted").await;
-    first_life.hear("terminated").await;
-    first_life.hear("gone").await;
+    first_life.hear_its_stop().await;
     assert!(second_life.is_quiet());
     second.kill_and_outlive_guard().await;
     second_life.hear("interrupted").await;
@@ -156,9 +152,7 @@ async fn a_released_directory_is_not_touched() {
         guard.hold(&released, now + SECOND / 4, now + SECOND / 2);
         guard.release(&released);
         guard.hold(&held, now + SECOND / 2, now + 2 * SECOND);
-        held_life.hear("interrupted").await;
-        held_life.hear("terminated").await;
-        held_life.hear("gone").await;
+        held_life.hear_its_stop().await;
     };
     kept(keeper, work).await;
     // Nor at the end of the worker.
@@ -207,9 +201,7 @@ async fn outlive_guard(name: &str, lose: impl AsyncFnOnce(&Guard, Pid)) {
         lose(&guard, first).await;
         let second = new_guard(&id, &[first]).await;
         assert!(life.is_quiet());
-        life.hear("interrupted").await;
-        life.hear("terminated").await;
-        assert!(life.hear("gone").await < now + 8 * SECOND);
+        assert!(life.hear_its_stop().await < now + 8 * SECOND + LATE);
         assert_eq!(guards_of(&id), [second]);
         assert!(guard.is_standing());
     };
@@ -262,8 +254,7 @@ async fn signals_to_the_group_of_a_guard_do_not_end_it() {
         }
         let now = Instant::now();
         guard.hold(&directory, now, now + SECOND);
-        life.hear("terminated").await;
-        life.hear("gone").await;
+        life.hear_its_end().await;
         assert_eq!(guards_of(&id), [process]);
     };
     kept(keeper, work).await;
@@ -311,7 +302,5 @@ async fn orphans_that_a_guard_is_stopping_are_not_interrupted_twice() {
         stop_orphans(&directory, &order)
     );
     assert_eq!(orphans.unwrap().len(), 1);
-    life.hear("interrupted").await;
-    life.hear("terminated").await;
-    life.hear("gone").await;
+    life.hear_its_stop().await;
 }

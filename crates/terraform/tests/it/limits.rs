@@ -59,9 +59,8 @@ async fn a_command_that_does_not_listen_is_killed_when_its_time_is_over() {
     attempt.timeouts.init = Duration::from_millis(500);
     let error = terraform.init(&attempt, None).await.unwrap_err();
     assert!(error.to_string().contains("`init_timeout`"), "{error}");
-    for word in ["started", "interrupted", "terminated", "gone"] {
-        life.hear(word).await;
-    }
+    life.hear("started").await;
+    life.hear_its_stop().await;
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::Instant;
 
 use crate::fixture::{KEEPS_SERVICES, Sandbox, TAKES_LONG, terraform_path, wait_for};
-use crate::script::{Life, deaf_terraform, killed_terraform};
+use crate::script::{LATE, Life, deaf_terraform, killed_terraform};
 
 /// An apply in the sandbox's directory without a supervisor, as a killed cts leaves it.
 async fn abandoned_apply(sandbox: &Sandbox) -> (Child, Lines<BufReader<ChildStdout>>) {
@@ -170,8 +170,7 @@ async fn an_orphan_is_gone_by_the_moment_that_the_order_names() {
         // In the middle of a stop that could take half a minute.
         let now = Instant::now();
         given.kill_by(now + Duration::from_secs(2));
-        life.hear("terminated").await;
-        assert!(life.hear("gone").await < now + Duration::from_secs(2));
+        assert!(life.hear_its_end().await < now + Duration::from_secs(2) + LATE);
     };
     let directory = sandbox.directory();
     let (found, ()) = tokio::join!(stop_orphans(&directory, &order), watch);

@@ -64,6 +64,9 @@ fn write_script(directory: &Path, script: &str) -> PathBuf {
     file
 }
 
+/// How much later than it must a loaded machine may notice an end.
+pub(crate) const LATE: Duration = Duration::from_secs(2);
+
 /// The messages of the script in a task directory, up to the end of its last process.
 pub(crate) struct Life {
     words: UnboundedReceiver<(String, Instant)>,
@@ -91,10 +94,31 @@ impl Life {
 
     /// Waits for the next message, which must be `word`; returns its time.
     pub(crate) async fn hear(&mut self, word: &str) -> Instant {
-        let next = timeout(Duration::from_secs(30), self.words.recv()).await;
-        let (heard, at) = next.expect("in time").expect("after the end");
+        let (heard, at) = self.next().await;
         assert_eq!(heard, word);
         at
+    }
+
+    async fn next(&mut self) -> (String, Instant) {
+        let next = timeout(Duration::from_secs(30), self.words.recv()).await;
+        next.expect("in time").expect("after the end")
+    }
+
+    /// Waits until the script has been stopped: interrupted, then gone. Between the two it hears `terminated`, unless
+    /// the machine stood still for as long as that takes. Returns the time of its end.
+    pub(crate) async fn hear_its_stop(&mut self) -> Instant {
+        self.hear("interrupted").await;
+        self.hear_its_end().await
+    }
+
+    /// Like [`hear_its_stop`](Self::hear_its_stop) for a script that has been interrupted.
+    pub(crate) async fn hear_its_end(&mut self) -> Instant {
+        let (word, at) = self.next().await;
+        if word == "gone" {
+            return at;
+        }
+        assert_eq!(word, "terminated");
+        self.hear("gone").await
     }
 
     /// Whether no message has come since, the end included.
