@@ -10,15 +10,20 @@ use crate::cluster::prompt_answers::ask_for;
 use crate::cluster::scene::Scene;
 
 async fn wait_for_health(api: &Api, status: u16) -> serde_json::Value {
-    eventually(DEADLINE, async || match api.ask("/v1/health").await {
+    wait_for_status(api, "/v1/health", status).await
+}
+
+async fn wait_for_status(api: &Api, path: &str, status: u16) -> serde_json::Value {
+    eventually(DEADLINE, async || match api.ask(path).await {
         Ok((answered, body)) if answered == status => Ok(body),
         other => Err(format!("{other:?}")),
     })
     .await
 }
 
-/// Asks for some time. Each answer reports the outage.
+/// Asks for some time. Each answer reports the outage, once the answers of the second before it are too old.
 async fn outage_is_answered(api: &Api, path: &str) {
+    wait_for_status(api, path, 503).await;
     for (status, body) in ask_for(api, path, Duration::from_secs(12)).await {
         assert_eq!(status, 503, "{path}: {body}");
     }
