@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
-use cts_core::{PlanMode, RunInput};
+use cts_core::{PlanMode, RunInput, TaskDefinition};
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, PlanOutput, ReadState, RenderError,
-    RenderSettings, RootModule, TaskDirectory, Terraform, render_root_module, render_tfvars,
+    RenderSettings, RootModule, SecretFiles, TaskDirectory, Terraform, render_root_module,
+    render_tfvars,
 };
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use super::Ready;
 use super::attempt_error::AttemptError;
@@ -79,43 +81,76 @@ impl Ready<'_> {
         };
         let state = TaskState::new(here, backend, &redactor, kind)?;
 
-        let rendered = render(
-            input,
-            Arc::clone(&settings),
-            Arc::clone(terraform),
-            attempt.directory.clone(),
-        );
-        // The look at the state is on the way of every change, and takes about as long as rendering.
-        let (rendered, seen) = tokio::join!(rendered, state.look());
-        let (input, root, values) = rendered?;
-        let definition = &input.definition;
-        // The files are removed when the run is over, however it ends.
-        let _secret_files = attempt.directory.secrets_of(&root);
-        for file_name in attempt.directory.write_root(&root)? {
-            tracing::info!(target: "templates.tftmpl", file_name, task_name = %definition.name, "overwriting file in root module for task");
-        }
-        if !input.lacks_views {
-            attempt.directory.write_tfvars(&values)?;
-        }
-        if options.persist_log {
-            attempt.directory.rotate_trace()?;
-        }
-        findings.rendered(begun.elapsed());
-        run.spans.ended("render", begun.elapsed());
-        run.enter(&attempt.directory, lock);
-        let how = (kind, definition.file_definition.plan);
-        let outcome = run_terraform(here, (&state, seen), &root, how, findings).await;
+        let how = (kind, input.definition.file_definition.plan);
+        let outcome = Box::pin(async {
+            let prepared = here.prepare(input, Arc::clone(&settings), lock, (findings, begun));
+            // The look at the state is on the way of every change. It goes on beside all that comes before
+            // Terraform may change something.
+            let look = async { Ok(state.look().await) };
+            let (prepared, seen) = tokio::try_join!(Box::pin(prepared), look)?;
+            let outcome = run_terraform(here, (&state, seen), how, findings).await?;
+            Ok::<_, AttemptError>((prepared, outcome))
+        })
+        .await;
         if let Err(AttemptError::Terraform(error)) = &outcome
             && error.has_left_processes()
         {
             // The next attempt waits for the end of these processes as if an earlier worker had left them.
             shared.adopted.lock().await.remove(&attempt.directory);
         }
-        let outcome = outcome?;
+        let (prepared, outcome) = outcome?;
         if matches!(outcome, AttemptOutcome::Applied) {
+            let definition = &prepared.definition;
             findings.outputs = outputs_of(terraform, &attempt, definition, &findings.report).await;
         }
         Ok(outcome)
+    }
+}
+
+/// A directory that is ready for Terraform.
+struct Prepared {
+    definition: TaskDefinition,
+    /// Removed when the run is over, however it ends.
+    _secret_files: SecretFiles,
+}
+
+impl LocalRun<'_> {
+    /// Writes the root module and what belongs to it, and initialises the directory, which is locked until the end
+    /// of the run.
+    async fn prepare(
+        self,
+        input: RunInput,
+        settings: Arc<RenderSettings>,
+        lock: OwnedMutexGuard<()>,
+        (findings, begun): (&mut AttemptReport, Instant),
+    ) -> Result<Prepared, AttemptError> {
+        let Self {
+            run,
+            terraform,
+            attempt,
+        } = self;
+        let directory = &attempt.directory;
+        let rendered = render(input, settings, Arc::clone(terraform), directory.clone());
+        let (input, root, values) = rendered.await?;
+        let definition = input.definition;
+        let secret_files = directory.secrets_of(&root);
+        for file_name in directory.write_root(&root)? {
+            tracing::info!(target: "templates.tftmpl", file_name, task_name = %definition.name, "overwriting file in root module for task");
+        }
+        if !input.lacks_views {
+            directory.write_tfvars(&values)?;
+        }
+        if run.shared.options.persist_log {
+            directory.rotate_trace()?;
+        }
+        findings.rendered(begun.elapsed());
+        run.spans.ended("render", begun.elapsed());
+        run.enter(directory, lock);
+        terraform.prepare(attempt, &root).await?;
+        Ok(Prepared {
+            definition,
+            _secret_files: secret_files,
+        })
     }
 }
 
@@ -139,14 +174,12 @@ async fn render(
 async fn run_terraform(
     here: LocalRun<'_>,
     (state, seen): (&TaskState<'_>, Option<ReadState>),
-    root: &RootModule,
     (kind, mode): (RunKind, PlanMode),
     findings: &mut AttemptReport,
 ) -> Result<AttemptOutcome, AttemptError> {
     let LocalRun {
         terraform, attempt, ..
     } = here;
-    terraform.prepare(attempt, root).await?;
     if kind == RunKind::Check {
         // A check does not read the state.
         return Ok(AttemptOutcome::Checked);
