@@ -41,12 +41,14 @@ const ELECTION: &str = "-- connect: for the leadership
     SET idle_in_transaction_session_timeout = '5s';";
 
 /// Settings for the work. A process that is frozen in a transaction must not keep others from taking over,
-/// and no statement is worth compiling.
+/// no statement is worth compiling, and each is planned once for a connection: planning the statement that leases a
+/// run takes longer than its execution.
 const WORK: &str = "-- connect: for the work
     SET statement_timeout = '20s';
     SET lock_timeout = '10s';
     SET idle_in_transaction_session_timeout = '5s';
-    SET jit = off;";
+    SET jit = off;
+    SET plan_cache_mode = force_generic_plan;";
 
 /// Settings for sending hints: a commit with nothing but hints does not wait for the disk.
 const SENDING: &str = "-- connect: for hints
