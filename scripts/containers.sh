@@ -25,7 +25,7 @@ setup_containers() {
   fi
   if ! have podman || ! have runc; then apt_install podman runc netavark aardvark-dns iptables uidmap; fi
   local python
-  python="$(python_tool podman-compose "$podman_compose_version" podman-compose podman_compose)" || return 1
+  python="$(python_tool podman-compose "$podman_compose_version" "python -m podman_compose")" || return 1
   engine=podman
   compose=("$python")
   # No systemd manages groups or timers here, and limits of this process bound those of containers.
