@@ -4,7 +4,7 @@
 
 request() { curl --silent --show-error --fail --noproxy '*' --max-time 10 "$@"; }
 
-api() { request --header "Authorization: Bearer $token" "http://127.0.0.1:$CTS_API_PORT$1"; }
+api() { request --cacert "$work/ca.pem" --header "Authorization: Bearer $token" "https://localhost:$CTS_API_PORT$1"; }
 
 # register SERVICE NUMBER
 register() {
@@ -42,13 +42,13 @@ print(*(run.get(name) or "-" for name in sys.argv[1:]))' "${@:2}"
 
 # busy_worker: the host of the worker that runs something, which is the beginning of the id of its container.
 busy_worker() {
-  operator workers list -config-dir /etc/cts -o json | python3 -c 'import json, sys
+  operator workers list -config-dir /etc/cts/shared -o json | python3 -c 'import json, sys
 print(*(worker["host"] for worker in json.load(sys.stdin)["workers"] if worker["running"]))'
 }
 
 # operator WORD...: a command of cts in a container of the service `operator`.
 operator() {
-  "${compose[@]}" -p "$project" -f "$work/deploy/docker/docker-compose.yaml" --profile tools run --rm --no-deps -T operator "$@" 2>>"$work/operator.log"
+  "${compose[@]}" --env-file "$images_file" -p "$project" -f "$work/deploy/docker/docker-compose.yaml" --profile tools run --rm --no-deps -T operator "$@" 2>>"$work/operator.log"
 }
 
 check_change() {
@@ -192,6 +192,37 @@ CONFIG
   said="$("$engine" run --rm --network "${project}_control" --volume "$work/original:/consul-terraform-sync/config:ro" \
     "$CTS_WORKER_IMAGE" -once 2>&1)" || die "the image with -once failed: $(tail -n 3 <<<"$said")" "read docs/cli.md"
   must_be_applied once "1 209" 10
+}
+
+# Files of the scheduler are in no other service: neither its configuration nor the URL of its database.
+check_mounts() {
+  step "the files of the scheduler are in its containers alone"
+  local service container mounts
+  for service in consul watcher worker gateway prometheus; do
+    for container in $(containers_of "$service"); do
+      mounts="$("$engine" inspect --format '{{range .Mounts}}{{println .Destination}}{{end}}' "$container")"
+      if grep -Eq '^/(etc/cts/scheduler|secrets)$' <<<"$mounts"; then
+        die "a container of $service sees files of the scheduler: $mounts" "mount them for the scheduler alone"
+      fi
+    done
+  done
+  if "$engine" exec "$(containers_of worker | head -n 1)" find /etc/cts /secrets -name '*.hcl' -path '*scheduler*' -o -name database_url |
+    grep -q .; then
+    die "a worker finds files of the scheduler" "mount them for the scheduler alone"
+  fi
+}
+
+# Tokens travel to the API in TLS only, and no service says otherwise.
+check_tls() {
+  step "the API has TLS, and no token travels in plain text"
+  local service container code said
+  code="$(curl --silent --noproxy '*' --max-time 10 --output /dev/null --write-out '%{http_code}' "http://localhost:$CTS_API_PORT/v1/status")"
+  [[ "$code" == 400 ]] || die "a plain request is answered with $code, not 400" "give the gateway its block tls"
+  said="$(for service in watcher scheduler worker gateway; do
+    for container in $(containers_of "$service"); do "$engine" logs "$container" 2>&1; done
+  done | sed -n 's/.*not safe: //p' | sort -u)"
+  [[ "$(grep -Evc '^($|Consul on another host is asked|the database on another host|everybody on this machine can read)' <<<"$said")" == 0 ]] ||
+    die "a service warns about more than deploy/README.md#compose names: $said" "make it safe, or describe it"
 }
 
 check_secrets() {

@@ -2,15 +2,20 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # variables of the caller, and for it
 #
-# Podman runs without systemd and without a registry: images that cannot be pulled are made of Debian's packages and
-# keep their names. `containers_work` is a directory for generated files, set by the caller.
+# Podman runs without systemd and without a registry: images that cannot be pulled are made of Debian's packages, and
+# have names below localhost/offline. `containers_work` is a directory for generated files, set by the caller.
 
 podman_compose_version=1.5.0
-debian_image=docker.io/library/debian:bookworm-slim
-rust_image="docker.io/library/rust:$(sed -n 's/^channel = "\(.*\)"/\1/p' "$root/rust-toolchain.toml")-slim-bookworm"
-consul_image=docker.io/hashicorp/consul:1.22
-postgres_image=docker.io/library/postgres:17-bookworm
-prometheus_image=docker.io/prom/prometheus:v3.8.0
+images_file="$root/deploy/docker/images.env"
+
+# image_of VARIABLE: name of an image in deploy/docker/images.env, with its digest if there is one.
+image_of() { sed -n "s/^$1=//p" "$images_file"; }
+
+debian_image="$(image_of DEBIAN_IMAGE)"
+rust_image="$(image_of RUST_IMAGE)"
+consul_image="$(image_of CONSUL_IMAGE)"
+postgres_image="$(image_of POSTGRES_IMAGE)"
+prometheus_image="$(image_of PROMETHEUS_IMAGE)"
 
 engine=""
 compose=()
@@ -25,7 +30,7 @@ setup_containers() {
   fi
   if ! have podman || ! have runc; then apt_install podman runc netavark aardvark-dns iptables uidmap; fi
   local python
-  python="$(python_tool podman-compose "$podman_compose_version" podman-compose podman_compose)" || return 1
+  python="$(python_tool podman-compose "$podman_compose_version" "python -m podman_compose")" || return 1
   engine=podman
   compose=("$python")
   # No systemd manages groups or timers here, and limits of this process bound those of containers.
@@ -54,20 +59,27 @@ build_image() {
   quietly "$containers_work/build.log" "${build[@]}" --network host --tag "$name" "$@" "$context"
 }
 
-# can_have IMAGE: the image is stored here, or can be pulled.
-can_have() {
-  "$engine" image inspect "$1" >/dev/null 2>&1 || timeout 60 "$engine" pull --quiet "$1" >/dev/null 2>&1
-}
+# is_stored IMAGE
+is_stored() { "$engine" image inspect "$1" >/dev/null 2>&1; }
 
-# base_image NAME FUNCTION: makes the image by the function if it cannot be pulled. Docker always pulls.
+# can_have IMAGE: the image is stored here, or can be pulled.
+can_have() { is_stored "$1" || timeout 60 "$engine" pull --quiet "$1" >/dev/null 2>&1; }
+
+# base_image VARIABLE FUNCTION: gets the image that the variable names. If it cannot be pulled, the function makes an
+# image in its place, and the variable names that. Docker always pulls.
 base_image() {
-  local name="$1" make="$2"
-  if can_have "$name"; then return 0; fi
+  local -n chosen_image="$1"
+  local make="$2" wanted="${!1}"
+  if can_have "$wanted"; then return 0; fi
   [[ "$engine" == podman ]] || {
-    note "Docker cannot pull $name"
+    note "Docker cannot pull $wanted"
     return 1
   }
-  step "making $name, which cannot be pulled"
+  wanted="${wanted%@*}"
+  chosen_image="localhost/offline/${wanted##*/}"
+  note "$wanted cannot be pulled: $chosen_image is made offline in its place"
+  if is_stored "$chosen_image"; then return 0; fi
+  step "making $chosen_image"
   "$make"
 }
 

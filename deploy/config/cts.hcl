@@ -22,6 +22,13 @@ buffer_period {
   max = "20s"
 }
 
+# HTTPS for the API, because tokens travel to it. `cts certs` makes the files: deploy/README.md has the commands. Beside
+# four services this block is for the gateway alone, as in gateway.hcl. Default: HTTP.
+tls {
+  cert = "/etc/cts.d/tls/cert.pem"
+  key  = "/etc/cts.d/tls/key.pem"
+}
+
 # Each request to the API needs a token (`cts token create`) or a certificate with a role. Tasks that the API makes may
 # use modules of these places only. Default: off, and any module.
 security {

@@ -4,6 +4,7 @@ services {
   schedulers = ["127.0.0.1:8560"]
 
   # The certificate of each service is in a directory of its own: its `services.tls` is in /etc/cts.d/<service>/tls.hcl.
+  # The API has the certificate of the gateway: gateway.hcl.
 }
 
 security {

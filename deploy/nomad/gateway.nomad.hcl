@@ -62,6 +62,8 @@ variable "consul" {
 locals {
   # Template of the directory with the secrets: that of the task, or the one on the client.
   secrets = var.vault ? "{{ env \"NOMAD_SECRETS_DIR\" }}" : var.secrets
+  # The authority of the certificate, for the check. Nomad replaces the variable in the arguments.
+  ca = var.vault ? "$${NOMAD_SECRETS_DIR}/ca.pem" : "${var.secrets}/ca.pem"
 }
 
 job "cts-gateway" {
@@ -95,9 +97,13 @@ job "cts-gateway" {
       name = "cts-gateway"
       port = "http"
 
+      # The check is a command, because an HTTPS check of Consul knows the authority of the certificate only if the agent
+      # does. Consul takes exit code 1 for a warning, and 2 for a failure.
       check {
-        type     = "http"
-        path     = "/v1/health"
+        type     = "script"
+        task     = "gateway"
+        command  = "/bin/sh"
+        args     = ["-c", "${var.executable} health -ca-cert ${local.ca} https://127.0.0.1:${NOMAD_PORT_http} || exit 2"]
         interval = "10s"
         timeout  = "6s"
       }
@@ -130,6 +136,11 @@ job "cts-gateway" {
 
         data = <<-TEMPLATE
           port = {{ env "NOMAD_PORT_http" }}
+
+          tls {
+            cert = "${local.secrets}/${var.vault ? "pair" : "cert"}.pem"
+            key  = "${local.secrets}/${var.vault ? "pair" : "key"}.pem"
+          }
 
           consul {
             address = "${var.consul}"
@@ -183,7 +194,7 @@ job "cts-gateway" {
           change_mode = "noop"
 
           data = <<-TEMPLATE
-            {{ with pkiCert "pki/issue/cts-gateway" "common_name=gateway.cts.internal" "alt_names=localhost" "ip_sans=127.0.0.1" -}}
+            {{ with pkiCert "pki/issue/cts-gateway" "common_name=gateway.cts.internal" "alt_names=localhost,cts-gateway.service.consul" "ip_sans=127.0.0.1" -}}
             {{ .Cert }}
             {{ .Key }}
             {{- end }}

@@ -1,5 +1,5 @@
 # Settings that all services in containers share. Other files of this directory are read too, in the order of their
-# names; those in scheduler/ are for the scheduler alone.
+# names. Those of ../scheduler and ../gateway are for that service alone.
 log_level = "INFO"
 
 services {
@@ -33,7 +33,7 @@ consul {
     address = "gateway"
 
     default_check {
-      address = "http://gateway:8558"
+      address = "https://gateway:8558"
     }
   }
 }
