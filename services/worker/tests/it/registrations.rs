@@ -24,7 +24,7 @@ async fn every_heartbeat_has_the_registration_and_every_call_for_a_run_its_secre
     let before = stage.strings.conduct(|conduct| conduct.registrations.len());
     stage
         .strings
-        .until(|conduct| conduct.registrations.len() >= before + 1)
+        .until(|conduct| conduct.registrations.len() > before)
         .await;
     stage.strings.conduct(|conduct| {
         assert!(conduct.registrations.iter().all(|it| it == &REGISTRATION));
