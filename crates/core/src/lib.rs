@@ -60,6 +60,7 @@ mod phase;
 mod provider;
 mod reachability;
 mod regexp;
+mod registration;
 mod remote;
 pub mod runs;
 mod schedule;
@@ -128,6 +129,7 @@ pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run}
 pub use provider::{FAKE_SYNC, ProviderBlock, ProviderId};
 pub use reachability::{CallBegun, Reachability, Reachable, Unreachable, plain_reason};
 pub use regexp::{InvalidRegexp, Regexp};
+pub use registration::{InvalidRegistration, KnownRegistration, Registration, RegistrationSecret};
 pub use remote::{
     DEFAULT_REMOTE_HOSTNAME, RemoteConfiguration, RemoteRun, RemoteRuns, RemoteWorkspace,
     TaskRemoteRun, poll_pause, requests_per_minute,

@@ -45,7 +45,10 @@ pub use task::{
     phase_to_wire, task_from_spec, task_status_from_wire, task_status_to_wire,
 };
 pub use view::{READS_VIEWS, subscribe_to_wire, views_from_wire};
-pub use worker::{capabilities_from_wire, capabilities_to_wire, worker_from_wire, worker_to_wire};
+pub use worker::{
+    capabilities_from_wire, capabilities_to_wire, registration_from_wire, worker_from_wire,
+    worker_to_wire,
+};
 
 /// A message cannot become a domain value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -13,7 +13,7 @@ use futures::future::{join, join_all};
 
 use super::Fixture;
 use super::scene::{LEASE, Scene, claim, input, line, member, worker_record};
-use cts_store::{Claim, LeaderError, LeaseError};
+use cts_store::{Claim, Heartbeat, LeaderError, LeaseError};
 
 const WORKERS: usize = 8;
 const TASKS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
@@ -208,8 +208,9 @@ pub async fn parallel_beats_are_one_worker<F: Fixture>() {
     let scene = Scene::<F>::new(&[]).await;
     let store = scene.store();
     let worker = worker_record("w");
-    for heartbeat in join_all((0..WORKERS).map(|_| store.record_heartbeat(&worker))).await {
-        assert!(!heartbeat.expect("a worker can be noted"));
+    for heartbeat in join_all((0..WORKERS).map(|_| store.record_heartbeat(&worker, None))).await {
+        let heartbeat = heartbeat.expect("a worker can be noted");
+        assert_eq!(heartbeat, Heartbeat::Noted { drains: false });
     }
     let workers = store.workers(LEASE).await.expect("workers can be listed");
     assert_eq!(workers.len(), 1);

@@ -12,7 +12,7 @@ use super::scene::{LEASE, MICROSECOND, Scene, claim, seconds, worker_record};
 use cts_store::{Claim, Completed, Lease, WorkerRecord};
 
 async fn register<F: Fixture>(scene: &Scene<F>, record: WorkerRecord) {
-    let noted = scene.store().record_heartbeat(&record).await;
+    let noted = scene.store().record_heartbeat(&record, None).await;
     noted.expect("a worker can be noted");
 }
 

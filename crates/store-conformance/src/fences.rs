@@ -15,7 +15,7 @@ async fn with_duties<F: Fixture>() -> (Scene<F>, Lease) {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let heartbeat = scene
         .store()
-        .record_heartbeat(&worker_record("silent"))
+        .record_heartbeat(&worker_record("silent"), None)
         .await;
     heartbeat.expect("a worker can be noted");
     let lease = scene.leased("a", "1").await;

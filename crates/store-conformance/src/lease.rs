@@ -221,6 +221,15 @@ pub async fn the_input_of_a_lease_is_read_by_its_holder<F: Fixture>() {
     assert!(is_lost(read("another", lease.epoch).await));
     let next = LeaseEpoch::new(lease.epoch.get() + 1);
     assert!(is_lost(read(holder, next).await));
+    // Refused from the moment of its end, and read again after a renewal.
+    scene.advance(LEASE.checked_sub(MICROSECOND).expect("it is longer"));
+    assert!(read(holder, lease.epoch).await.is_ok());
+    scene.advance(MICROSECOND);
+    assert!(is_lost(read(holder, lease.epoch).await));
+    let held = scene.store();
+    let renewed = held.renew(lease.run, &lease.holder, lease.epoch, LEASE, None);
+    renewed.await.expect("it was not taken back");
+    assert!(read(holder, lease.epoch).await.is_ok());
     scene.applied(&lease).await;
     assert!(is_lost(read(holder, lease.epoch).await));
 }

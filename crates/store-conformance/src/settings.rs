@@ -46,7 +46,7 @@ pub(super) async fn having<F: Fixture>(scene: &Scene<F>, id: &str, numbers: &[u6
         settings: Some(digests("1")),
         ..worker_record(id)
     };
-    let heartbeat = scene.store().record_heartbeat(&worker).await;
+    let heartbeat = scene.store().record_heartbeat(&worker, None).await;
     heartbeat.expect("a worker can be noted");
     let workers = vec![(worker.id, numbers.to_vec())];
     let has = SettingsChange {
@@ -179,7 +179,8 @@ pub async fn what_a_worker_reports_and_has_is_listed<F: Fixture>() {
     };
     change(&scene, unknown).await;
     assert_eq!(workers(&scene).await.len(), 1);
-    let earlier = scene.store().record_heartbeat(&worker_record("w")).await;
+    let worker = worker_record("w");
+    let earlier = scene.store().record_heartbeat(&worker, None).await;
     earlier.expect("a worker can be noted");
     assert_eq!(workers(&scene).await[0].worker.settings, None);
     let forgotten = scene.store().forget_worker(&WorkerId::new("w")).await;

@@ -207,6 +207,8 @@ macro_rules! store_suite {
                 a_beat_makes_a_worker_known,
                 a_beat_updates_what_a_worker_says,
                 workers_are_listed_by_host_and_id_with_their_silence,
+                an_id_belongs_to_its_first_registration,
+                an_id_that_is_forgotten_is_free,
             }
             capabilities {
                 a_run_goes_to_a_worker_with_its_driver,

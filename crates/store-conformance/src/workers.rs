@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cts_core::WorkerProblem;
+use cts_core::{Digest, KnownRegistration, WorkerProblem};
 
 use super::Fixture;
 use super::scene::{Scene, capabilities, seconds, worker_record};
-use cts_store::{WorkerRecord, WorkerState};
+use cts_store::{Heartbeat, WorkerRecord, WorkerState};
 
 /// Longer than anything here takes.
 const EVER: Duration = Duration::from_hours(365 * 24);
@@ -24,8 +24,23 @@ async fn only<F: Fixture>(scene: &Scene<F>) -> WorkerState {
 }
 
 async fn heartbeat<F: Fixture>(scene: &Scene<F>, worker: &WorkerRecord) -> bool {
-    let heartbeat = scene.store().record_heartbeat(worker).await;
+    let heartbeat = beat(scene, worker, None).await;
+    assert_ne!(heartbeat, Heartbeat::Foreign);
+    heartbeat == Heartbeat::Noted { drains: true }
+}
+
+async fn beat<F: Fixture>(
+    scene: &Scene<F>,
+    worker: &WorkerRecord,
+    registration: Option<Digest>,
+) -> Heartbeat {
+    let heartbeat = scene.store().record_heartbeat(worker, registration).await;
     heartbeat.expect("a worker can be noted")
+}
+
+async fn known<F: Fixture>(scene: &Scene<F>, worker: &WorkerRecord) -> KnownRegistration {
+    let known = scene.store().registration(&worker.id).await;
+    known.expect("a registration can be read")
 }
 
 pub async fn a_beat_makes_a_worker_known<F: Fixture>() {
@@ -118,4 +133,50 @@ pub async fn workers_are_listed_by_host_and_id_with_their_silence<F: Fixture>() 
         let lately = expected.iter().filter(|(.., silence)| *silence <= within);
         assert_eq!(listed, lately.copied().collect::<Vec<_>>());
     }
+}
+
+pub async fn an_id_belongs_to_its_first_registration<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let worker = worker_record("w");
+    let (own, other) = (Digest::of(b"own"), Digest::of(b"other"));
+    let noted = Heartbeat::Noted { drains: false };
+    assert_eq!(known(&scene, &worker).await, KnownRegistration::Absent);
+    // An earlier version, and then a registration.
+    assert_eq!(beat(&scene, &worker, None).await, noted);
+    assert_eq!(known(&scene, &worker).await, KnownRegistration::Unproven);
+    for _ in 0..2 {
+        assert_eq!(beat(&scene, &worker, Some(own)).await, noted);
+        assert_eq!(known(&scene, &worker).await, KnownRegistration::Of(own));
+    }
+    scene.advance(seconds(3600));
+    let changed = WorkerRecord {
+        slots: 77,
+        draining: true,
+        ..worker.clone()
+    };
+    for foreign in [Some(other), None] {
+        assert!(!known(&scene, &worker).await.admits(foreign));
+        let answer = beat(&scene, &changed, foreign).await;
+        assert_eq!(answer, Heartbeat::Foreign);
+    }
+    let state = only(&scene).await;
+    assert_eq!((state.worker, state.silent_for), (worker, seconds(3600)));
+    assert_eq!(known(&scene, &changed).await, KnownRegistration::Of(own));
+    // A registration that comes first is as good, and another id is free.
+    let next = worker_record("v");
+    assert_eq!(beat(&scene, &next, Some(own)).await, noted);
+    assert_eq!(known(&scene, &next).await, KnownRegistration::Of(own));
+}
+
+pub async fn an_id_that_is_forgotten_is_free<F: Fixture>() {
+    let scene = Scene::<F>::new(&[]).await;
+    let worker = worker_record("w");
+    let (own, other) = (Digest::of(b"own"), Digest::of(b"other"));
+    beat(&scene, &worker, Some(own)).await;
+    let forgotten = scene.store().forget_worker(&worker.id).await;
+    forgotten.expect("a worker can be forgotten");
+    assert_eq!(known(&scene, &worker).await, KnownRegistration::Absent);
+    let noted = Heartbeat::Noted { drains: false };
+    assert_eq!(beat(&scene, &worker, Some(other)).await, noted);
+    assert_eq!(known(&scene, &worker).await, KnownRegistration::Of(other));
 }

@@ -52,13 +52,14 @@ pub async fn key(c: &mut dyn Connection, proposed: &LeaseKey) -> Result<LeaseKey
     LeaseKey::from_slice(&key).map_err(|error| cell.corrupt(error))
 }
 
-/// The input of a leased run.
+/// The input of a leased run whose lease has not expired.
 pub async fn input(c: &mut dyn Connection, held: Held<'_>) -> Result<Digest, LeaseError> {
     let input = of_lease(
         "read a leased run",
         "-- held_input
         SELECT id, input_hash FROM runs
-        WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running'",
+        WHERE id = $1 AND epoch = $2 AND holder = $3 AND status IS NOT DISTINCT FROM 'running'
+          AND expires_at > {now}",
         held,
     )
     .optional(c, |row| {

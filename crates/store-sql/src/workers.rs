@@ -3,30 +3,33 @@
 use std::time::Duration;
 
 use cts_core::runs::ELSEWHERE_FOR;
-use cts_core::{Requirement, RunId, WorkerId, WorkerRecord, unschedulable_reason};
+use cts_core::{
+    Digest, KnownRegistration, Requirement, RunId, WorkerId, WorkerRecord, unschedulable_reason,
+};
 use cts_store::cell::{encoded, span_micros};
 use cts_store::fields::Fields;
-use cts_store::{Completion, LOST_AFTER, StoreError, WorkerState, decode};
+use cts_store::{Completion, Heartbeat, LOST_AFTER, StoreError, WorkerState, decode};
 
 use crate::{Connection, flag, sql};
 
 const OPERATION: &str = "look for another worker";
 
-/// Notes that a worker lives. Returns whether it is to drain.
+/// Notes that a worker lives, unless its id belongs to another process. Returns whether it is to drain.
 pub async fn record_heartbeat(
     c: &mut dyn Connection,
     worker: &WorkerRecord,
-) -> Result<bool, StoreError> {
+    registration: Option<Digest>,
+) -> Result<Heartbeat, StoreError> {
     let settings = worker.settings.as_ref();
     let settings = settings.map(|settings| encoded("encode a worker", settings));
     let problem = worker.problem.as_ref();
     let problem = problem.map(|problem| encoded("encode a worker", problem));
-    sql(
+    let noted = sql(
         "note a worker",
         "-- record_heartbeat
         INSERT INTO workers (id, host, version, slots, capabilities, draining, settings, problem,
-                             created_at, seen_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now})
+                             registration, created_at, seen_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now}, {now})
         ON CONFLICT (id) DO UPDATE
         SET host = excluded.host,
             version = excluded.version,
@@ -35,7 +38,9 @@ pub async fn record_heartbeat(
             draining = excluded.draining,
             settings = excluded.settings,
             problem = excluded.problem,
+            registration = excluded.registration,
             seen_at = excluded.seen_at
+        WHERE workers.registration IS NULL OR workers.registration = excluded.registration
         RETURNING (draining OR drain_requested) AS value",
     )
     .bind(&worker.id)
@@ -46,8 +51,30 @@ pub async fn record_heartbeat(
     .bind(worker.draining)
     .bind(settings.transpose()?)
     .bind(problem.transpose()?)
-    .one(c, flag)
-    .await
+    .bind(registration)
+    .optional(c, flag)
+    .await?;
+    Ok(match noted {
+        Some(drains) => Heartbeat::Noted { drains },
+        None => Heartbeat::Foreign,
+    })
+}
+
+/// The registration of a worker.
+pub async fn registration(
+    c: &mut dyn Connection,
+    worker: &WorkerId,
+) -> Result<KnownRegistration, StoreError> {
+    let known = sql(
+        "read a worker",
+        "-- registration\nSELECT id, registration FROM workers WHERE id = $1",
+    );
+    let known = known.bind(worker).optional(c, |row| {
+        let row = Fields::new(row, "read a worker", "workers").keyed("id")?;
+        let digest = row.parse_if_any("registration")?;
+        Ok(digest.map_or(KnownRegistration::Unproven, KnownRegistration::Of))
+    });
+    Ok(known.await?.unwrap_or(KnownRegistration::Absent))
 }
 
 /// Asks a worker to drain. Returns whether it is registered.

@@ -68,6 +68,18 @@ pub struct WorkerState {
     pub settings: Vec<u64>,
 }
 
+/// The answer of a store to a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heartbeat {
+    /// The worker is noted.
+    Noted {
+        /// The worker is to drain.
+        drains: bool,
+    },
+    /// The id belongs to a process with a different registration; nothing is noted.
+    Foreign,
+}
+
 /// A worker that was silent for so long counts as lost. Its leases expire by their own time.
 pub const LOST_AFTER: Duration = Duration::from_secs(15);
 

@@ -32,7 +32,8 @@ pub trait HeldLeases {
     /// Returns the key for the secrets of leases: the stored one, else `proposed`, which is then stored.
     async fn lease_key(&self, proposed: &LeaseKey) -> Result<LeaseKey, StoreError>;
 
-    /// Returns the input of a leased run.
+    /// Returns the input of a leased run. A lease that has expired is refused, also if it was not taken back: a renewal
+    /// puts it in force again.
     async fn held_input(
         &self,
         run: RunId,

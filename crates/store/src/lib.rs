@@ -38,8 +38,8 @@ pub use access_store::{AccessStore, NewStoredToken, StoredRecord, StoredToken};
 pub use archive::{ARCHIVES_KEPT, Archive, ArchivedRow};
 pub use cancel::{CancelState, CancelledRun};
 pub use cluster::{
-    Hint, HintStream, LOST_AFTER, Leadership, Member, MemberState, QueueDepth, WaitingRuns,
-    WorkerState,
+    Heartbeat, Hint, HintStream, LOST_AFTER, Leadership, Member, MemberState, QueueDepth,
+    WaitingRuns, WorkerState,
 };
 pub use configuration::{
     AppliedConfiguration, Configuration, ConfigurationInForce, MemberConfiguration,

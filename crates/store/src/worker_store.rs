@@ -3,17 +3,27 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{WorkerId, WorkerRecord};
+use cts_core::{Digest, KnownRegistration, WorkerId, WorkerRecord};
 
-use crate::cluster::WorkerState;
+use crate::cluster::{Heartbeat, WorkerState};
 use crate::error::StoreError;
 
 /// Workers, their heartbeats and drains. Every method is one transaction, as those of [`Store`](crate::Store) are.
 #[async_trait]
 pub trait WorkerStore {
-    /// Stores the heartbeat of a worker; returns whether it is to drain, because it
-    /// says so itself or [`Store::drain_worker`] has requested it.
-    async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
+    /// Stores the heartbeat of a worker that has a registration of this digest; returns whether the worker is to drain,
+    /// because it says so itself or [`Store::drain_worker`] has requested it.
+    ///
+    /// An id without a registration gets this one. A heartbeat that [`KnownRegistration::admits`] does not admit changes
+    /// nothing.
+    async fn record_heartbeat(
+        &self,
+        worker: &WorkerRecord,
+        registration: Option<Digest>,
+    ) -> Result<Heartbeat, StoreError>;
+
+    /// Returns the registration of a worker.
+    async fn registration(&self, worker: &WorkerId) -> Result<KnownRegistration, StoreError>;
 
     /// Drains a worker for the rest of its life; its next heartbeat is answered so. Returns whether it is known.
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;

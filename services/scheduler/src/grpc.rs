@@ -8,6 +8,7 @@ pub(crate) mod log_service;
 pub(crate) mod overview;
 mod queue;
 pub(crate) mod read_ahead;
+pub(crate) mod registrations;
 pub(crate) mod run_service;
 pub(crate) mod status;
 pub(crate) mod task_service;

@@ -54,9 +54,9 @@ pub struct Options {
     pub workers: Workers,
     /// Whether workers get the key of the cluster from here; else each process has it in a file.
     pub hands_out_key: bool,
-    /// Whether calls for a run must prove its lease; else only a wrong proof is refused, because workers of the
-    /// version before send none.
-    pub requires_lease_proofs: bool,
+    /// Whether only workers that heartbeats have registered get runs, and calls for a run must prove its lease; else only a
+    /// wrong proof is refused, because workers of earlier versions send none.
+    pub requires_proofs: bool,
     /// Storage of the records of calls.
     pub audit: Audit,
 }
@@ -116,7 +116,7 @@ impl Options {
                 kept: u32::MAX,
                 file: None,
             },
-            requires_lease_proofs: false,
+            requires_proofs: false,
         }
     }
 }

@@ -35,6 +35,7 @@ use crate::grpc::cluster_service::ClusterEndpoint;
 use crate::grpc::lease_proofs::LeaseProofs;
 use crate::grpc::log_service::LogEndpoint;
 use crate::grpc::overview::Overviews;
+use crate::grpc::registrations::Registrations;
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::task_service::TaskEndpoint;
 use crate::grpc::worker_service::WorkerEndpoint;
@@ -128,7 +129,7 @@ impl Scheduler {
                 .lease_key(&identities.lease_key())
                 .await
                 .map_err(RunError::Prepare)?,
-            required: options.requires_lease_proofs,
+            required: options.requires_proofs,
         };
         let started = Instant::now();
         let mut first = join(&*store, &options.member, options.leadership).await?;
@@ -219,8 +220,10 @@ impl Scheduler {
             identities,
             ..
         } = &*self.leader.context;
+        let registrations = Registrations::new(Arc::clone(store), &self.proofs);
         let runs = RunEndpoint {
             store: Arc::clone(store),
+            registrations: registrations.clone(),
             identities: Arc::clone(identities),
             notifier: Arc::clone(notifier),
             recent_inputs: Arc::clone(&self.leader.context.recent_inputs),
@@ -274,6 +277,7 @@ impl Scheduler {
                 store: Arc::clone(store),
                 notifier: Arc::clone(notifier),
                 runs,
+                registrations,
                 cluster_key: self.cluster_key.clone(),
             }))
     }

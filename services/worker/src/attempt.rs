@@ -29,7 +29,7 @@ use self::attempt_report::AttemptReport;
 use self::ended::Ended;
 use self::handlers::{applied_run, prepare_handlers};
 use self::module_place::ModulePlace;
-use crate::lease::Lease;
+use crate::calls::inputs::InputError;
 use crate::lease::leased_run::LeasedRun;
 use crate::lease::wait_error::WaitError;
 use crate::options::Driver;
@@ -138,18 +138,14 @@ async fn try_attempt(
         },
     };
     let begun = Instant::now();
-    let mut input: RunInput = step(&order, shared.scheduler.input(&run.lease)).await??;
+    let mut input = step(&order, input_of(shared, run)).await??;
     if kind == RunKind::Destroy {
         // Webhooks report applies only. A handler that a provider needs for a change to take effect follows a
         // destruction, too.
         input.definition.file_definition.webhooks.clear();
     }
     // Kept until the end, so that the bundle is not removed during the attempt.
-    let bundle = step(
-        &order,
-        place_module(shared, &run.lease, &mut input.definition),
-    )
-    .await??;
+    let bundle = step(&order, place_module(shared, run, &mut input.definition)).await??;
     let definition = &input.definition;
     let directory = TaskDirectory::new(&definition.working_dir, &options.working_dir);
     let lock = step(&order, shared.lock_directory(&directory)).await?;
@@ -338,16 +334,31 @@ fn step<T>(
     }
 }
 
+/// The input of a run. A refusal counts once the lease is renewed and the scheduler refuses again.
+async fn input_of(shared: &Shared, run: &LeasedRun) -> Result<RunInput, InputError> {
+    let input = || shared.scheduler.input(&run.lease);
+    match input().await {
+        Err(InputError::Call(refused)) if run.is_in_force_again(&refused).await => input().await,
+        answer => answer,
+    }
+}
+
 /// Makes the module's source a directory of this machine, if the module comes as a bundle.
 async fn place_module(
     shared: &Shared,
-    lease: &Lease,
+    run: &LeasedRun,
     definition: &mut TaskDefinition,
 ) -> Result<Option<UnpackedBundle>, AttemptError> {
     let (Some(bundles), Some(reference)) = (&shared.bundles, &definition.bundle) else {
         return Ok(None);
     };
-    let fetch = || shared.scheduler.bundle(lease, reference.hash);
+    let fetch = || async {
+        let bundle = || shared.scheduler.bundle(&run.lease, reference.hash);
+        match bundle().await {
+            Err(refused) if run.is_in_force_again(&refused).await => bundle().await,
+            answer => answer,
+        }
+    };
     let placed = timeout(PLACE_MODULE, bundles.ensure(reference.hash, fetch)).await;
     let bundle = placed.map_err(|_elapsed| AttemptError::SlowBundle)??;
     definition.module_source = bundle.module_source(&reference.module)?;

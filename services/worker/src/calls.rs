@@ -3,6 +3,7 @@
 mod call_timeout;
 pub(crate) mod heartbeat;
 pub(crate) mod inputs;
+pub(crate) mod registered;
 pub(crate) mod requests;
 pub(crate) mod scheduler;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cts_bundle::BundleCache;
 use cts_core::settings::{ClusterKey, SettingsBlocks};
-use cts_core::{Backend, StepTimeouts, TaskName, WorkerRecord};
+use cts_core::{Backend, Registration, StepTimeouts, TaskName, WorkerRecord};
 use cts_handlers::{Handlers, WebhookSettings};
 use cts_telemetry::Signals;
 use cts_terraform::guard::Guard;
@@ -27,6 +27,8 @@ use crate::values::{ValueSources, texts_of};
 pub struct Options {
     /// Registration of the worker; it has as many slots as the record says, at least one.
     pub record: WorkerRecord,
+    /// Random bytes by which this life of the process owns the id of the record.
+    pub registration: Registration,
     /// Directory that relative task directories are relative to. No other worker may use it.
     pub working_dir: PathBuf,
     /// Whether the worker keeps a journal in that directory, by which it vouches for tasks after a failover

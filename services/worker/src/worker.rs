@@ -18,6 +18,7 @@ use tracing::Instrument as _;
 
 use crate::calls::heartbeat::heartbeat;
 use crate::calls::inputs::Contents;
+use crate::calls::registered::Registered;
 use crate::calls::requests::Requests;
 use crate::calls::scheduler::Scheduler;
 use crate::calls::{RETRIES, is_outage};
@@ -70,6 +71,7 @@ impl Worker {
         } = dependencies;
         let scheduler = Scheduler {
             worker: options.record.id.clone(),
+            registered: Registered::new(options.registration.clone()),
             capabilities: options.record.capabilities.clone(),
             runs: RunServiceClient::new(scheduler.clone()),
             logs: LogServiceClient::new(scheduler.clone()),
@@ -212,6 +214,11 @@ async fn take_runs(
     outage: Arc<parking_lot::Mutex<Outage>>,
 ) {
     let mut pauses = RETRIES.pauses(fastrand::f64);
+    tokio::select! {
+        // A scheduler refuses calls before the heartbeat that registers the worker.
+        () = shared.scheduler.registered.first_answer() => {}
+        () = shutdown.drain.cancelled() => return,
+    }
     loop {
         let slot = tokio::select! {
             biased;

@@ -26,6 +26,7 @@ mod own_lock;
 mod policies;
 mod prompt_answers;
 mod queued_settings;
+mod registrations;
 mod restore;
 mod roles;
 mod rolling_restart;

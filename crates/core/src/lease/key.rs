@@ -1,12 +1,14 @@
-//! The secrets of leases (docs/access.md#leases).
+//! The secrets of leases and of registered workers (docs/access.md#leases).
 
 use subtle::ConstantTimeEq as _;
 
+use crate::digest::Digest;
 use crate::identity::{LeaseEpoch, RunId, WorkerId};
+use crate::registration::RegistrationSecret;
 use crate::settings::{ClusterKey, InvalidKey};
 
-/// The key from which the schedulers of a cluster make the secrets of leases: 32 random bytes. `Debug` shows only its
-/// id.
+/// The key from which the schedulers of a cluster make the secrets of leases and of registered workers: 32 random bytes.
+/// `Debug` shows only its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseKey(ClusterKey);
 
@@ -41,6 +43,18 @@ impl LeaseKey {
     pub fn proves(&self, run: RunId, epoch: LeaseEpoch, holder: &WorkerId, secret: &[u8]) -> bool {
         self.secret(run, epoch, holder).ct_eq(secret).into()
     }
+
+    /// The secret of the worker with this id and a registration of this digest. Every scheduler can make it, so none is
+    /// stored.
+    pub fn registration_secret(
+        &self,
+        worker: &WorkerId,
+        registration: Digest,
+    ) -> RegistrationSecret {
+        let (worker, registration) = (worker.as_str().as_bytes(), registration.as_bytes());
+        let parts = [&b"registration"[..], worker, registration];
+        RegistrationSecret::new(*self.0.digest(parts).as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +78,19 @@ mod tests {
         assert!(!key.proves(run(1), epoch(1), &worker("w"), &[]));
         let other = LeaseKey::new([8; 32]);
         assert!(!other.proves(run(1), epoch(1), &worker("w"), &secret));
+    }
+
+    #[test]
+    fn a_secret_is_that_of_one_registration_only() {
+        let (key, other) = (LeaseKey::new([7; 32]), LeaseKey::new([8; 32]));
+        let worker = |name: &str| WorkerId::new(name);
+        let registration = |byte| Digest::of(&[byte; 32]);
+        let secret = key.registration_secret(&worker("w"), registration(1));
+        let is = |key: &LeaseKey, name, byte| {
+            let made = key.registration_secret(&worker(name), registration(byte));
+            made.is(secret.expose())
+        };
+        assert!(is(&key, "w", 1));
+        assert!(!is(&key, "v", 1) && !is(&key, "w", 2) && !is(&other, "w", 1));
     }
 }

@@ -29,6 +29,10 @@ pub struct AcquireRunRequest {
     /// The worker ends remote runs of runs that are to end (`Lease.ends_remote_run`); it gets no such lease otherwise.
     #[prost(bool, tag = "8")]
     pub ends_remote_runs: bool,
+    /// The secret from the answer to a heartbeat with the registration of the worker. Needed if the id has a registration.
+    /// Secret.
+    #[prost(bytes = "vec", tag = "9")]
+    pub registration_secret: ::prost::alloc::vec::Vec<u8>,
 }
 /// Grants a lease.
 #[derive(Clone, PartialEq, ::prost::Message)]

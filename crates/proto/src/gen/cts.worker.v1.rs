@@ -98,6 +98,11 @@ pub struct HeartbeatRequest {
     /// the runs of some: such a task runs once.
     #[prost(message, repeated, tag = "5")]
     pub attempts: ::prost::alloc::vec::Vec<JournalEntry>,
+    /// 32 random bytes of this life of the process, the same in each of its heartbeats. The id belongs to the first
+    /// registration that a heartbeat has, until the worker leaves or is forgotten. Empty from an earlier version, whose
+    /// heartbeats are accepted as long as the id has no registration. Secret.
+    #[prost(bytes = "vec", tag = "6")]
+    pub registration: ::prost::alloc::vec::Vec<u8>,
     /// A part of its journal, if the answer before has named a timeline for which it was not reported yet.
     #[prost(message, optional, tag = "15")]
     pub journal: ::core::option::Option<WorkerJournal>,
@@ -163,6 +168,10 @@ pub struct HeartbeatResponse {
     /// attempts once for each name.
     #[prost(string, tag = "5")]
     pub leader_start: ::prost::alloc::string::String,
+    /// The secret of the registration that the request has, for AcquireRun: the same in each answer to the same
+    /// registration while the schedulers have the same database. Empty if the request has no registration. Secret.
+    #[prost(bytes = "vec", tag = "6")]
+    pub registration_secret: ::prost::alloc::vec::Vec<u8>,
     /// Names the timeline of the scheduler's database, if the database was on a different one before: the worker
     /// reports its journal once for each timeline. Empty if the database had no other timeline.
     #[prost(string, tag = "15")]
@@ -308,7 +317,8 @@ pub mod worker_service_client {
             self
         }
         /// Reports that a worker lives, and its properties; the answer contains orders for it. A worker that is
-        /// silent for long counts as lost; its leases expire by themselves.
+        /// silent for long counts as lost; its leases expire by themselves. PERMISSION_DENIED if the id belongs to a
+        /// process with a different registration.
         pub async fn heartbeat(
             &mut self,
             request: impl tonic::IntoRequest<super::HeartbeatRequest>,
@@ -400,7 +410,8 @@ pub mod worker_service_server {
     #[async_trait]
     pub trait WorkerService: std::marker::Send + std::marker::Sync + 'static {
         /// Reports that a worker lives, and its properties; the answer contains orders for it. A worker that is
-        /// silent for long counts as lost; its leases expire by themselves.
+        /// silent for long counts as lost; its leases expire by themselves. PERMISSION_DENIED if the id belongs to a
+        /// process with a different registration.
         async fn heartbeat(
             &self,
             request: tonic::Request<super::HeartbeatRequest>,

@@ -1,7 +1,9 @@
 //! Workers and what they can do.
 
 use cts_core::settings::{BlockDigests, KeyId};
-use cts_core::{Capabilities, Engine, WorkerId, WorkerProblem, WorkerRecord, excerpt};
+use cts_core::{
+    Capabilities, Engine, Registration, WorkerId, WorkerProblem, WorkerRecord, excerpt,
+};
 use cts_proto::worker::v1 as proto;
 
 use super::macros::same_fields;
@@ -92,6 +94,18 @@ pub fn worker_from_wire(worker: Option<proto::Worker>) -> Result<WorkerRecord, C
         settings: worker.settings.map(settings_from_wire).transpose()?,
         problem: worker.problem.as_ref().map(problem_from_wire),
     })
+}
+
+/// Converts the registration of a heartbeat; `None` from a worker of an earlier version. The error does not show it.
+pub fn registration_from_wire(bytes: &[u8]) -> Result<Option<Registration>, ConversionError> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let registration = Registration::from_slice(bytes);
+    let shown = format!("{} bytes", bytes.len());
+    let registration =
+        registration.map_err(|_error| invalid("HeartbeatRequest.registration", &shown));
+    registration.map(Some)
 }
 
 /// To the wire.

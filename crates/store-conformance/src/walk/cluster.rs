@@ -6,7 +6,7 @@ use cts_core::{LeaderEpoch, WorkerId};
 use super::Walk;
 use crate::Fixture;
 use crate::scene::{LEASE, capabilities, life as life_of, seconds, worker_record};
-use cts_store::Claim;
+use cts_store::{Claim, Heartbeat};
 
 const REPLICAS: [&str; 2] = ["one", "two"];
 const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
@@ -98,8 +98,9 @@ impl<F: Fixture> Walk<F> {
         self.trace
             .push(format!("heartbeat {id} {}", record.draining));
         let expected = self.model.heartbeat(&record.id, record.draining);
-        let drain = self.scene.store().record_heartbeat(&record).await;
+        let drain = self.scene.store().record_heartbeat(&record, None).await;
         let drain = drain.expect("a worker can be noted");
+        let expected = Heartbeat::Noted { drains: expected };
         assert_eq!(drain, expected, "{}", self.story());
     }
 

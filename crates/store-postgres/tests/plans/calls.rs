@@ -338,7 +338,11 @@ impl Calls {
                 .await
                 .unwrap();
             store
-                .record_heartbeat(&worker_record("worker-1"))
+                .record_heartbeat(&worker_record("worker-1"), None)
+                .await
+                .unwrap();
+            store
+                .registration(&WorkerId::new("worker-1"))
                 .await
                 .unwrap();
             store.workers(LIFE).await.unwrap();

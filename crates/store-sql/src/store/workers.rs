@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cts_core::{WorkerId, WorkerRecord};
-use cts_store::{StoreError, WorkerState, WorkerStore};
+use cts_core::{Digest, KnownRegistration, WorkerId, WorkerRecord};
+use cts_store::{Heartbeat, StoreError, WorkerState, WorkerStore};
 
 use super::{SqlStore, change, read, statement};
 use crate::database::Database;
@@ -12,8 +12,16 @@ use crate::workers;
 
 #[async_trait]
 impl<D: Database> WorkerStore for SqlStore<D> {
-    async fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError> {
-        statement!(self, c => workers::record_heartbeat(c, worker))
+    async fn record_heartbeat(
+        &self,
+        worker: &WorkerRecord,
+        registration: Option<Digest>,
+    ) -> Result<Heartbeat, StoreError> {
+        statement!(self, c => workers::record_heartbeat(c, worker, registration))
+    }
+
+    async fn registration(&self, worker: &WorkerId) -> Result<KnownRegistration, StoreError> {
+        read!(self, c => workers::registration(c, worker))
     }
 
     async fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError> {

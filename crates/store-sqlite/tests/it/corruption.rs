@@ -347,7 +347,10 @@ async fn of_a_worker() {
     for (change, column) in changes {
         let scene = scene().await;
         let store = scene.store();
-        store.record_heartbeat(&worker_record("w")).await.unwrap();
+        store
+            .record_heartbeat(&worker_record("w"), None)
+            .await
+            .unwrap();
         let tamper = format!("UPDATE workers SET {change}");
         scene.fixture().tamper(&tamper).await;
         let workers = store.workers(std::time::Duration::from_secs(1)).await;

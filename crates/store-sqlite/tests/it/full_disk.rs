@@ -100,7 +100,7 @@ async fn every_kind_of_write_meets_a_full_disk() {
         assert!(store.complete(completion).await.is_err());
         let claim = cts_store_conformance::claim();
         assert!(store.acquire(&claim).await.is_err());
-        assert!(store.record_heartbeat(&worker).await.is_err());
+        assert!(store.record_heartbeat(&worker, None).await.is_err());
         assert!(store.release_all().await.is_err());
         let member = cts_store_conformance::member("another");
         assert!(store.resign(&member).await.is_ok(), "changes nothing");
@@ -108,7 +108,7 @@ async fn every_kind_of_write_meets_a_full_disk() {
         assert!(store.lead(&member, None, time_to_live).await.is_err());
     }
     limit_files(None);
-    assert!(store.record_heartbeat(&worker).await.is_ok());
+    assert!(store.record_heartbeat(&worker, None).await.is_ok());
     assert_eq!(scene.lease().await.task.as_str(), "b");
     scene.applied(&lease).await;
 }

@@ -198,7 +198,7 @@ pub(crate) fn scheduler(
         file: audit.file.clone(),
     };
     options.hands_out_key = config.security.key_file.is_none();
-    options.requires_lease_proofs = config.security.service_roles;
+    options.requires_proofs = config.security.service_roles;
     // A pass waits for its own worker.
     options.workers = match (shape, mode) {
         (Shape::Cluster, cts_scheduler::Mode::Daemon) => Workers::Others,

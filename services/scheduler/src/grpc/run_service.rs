@@ -33,6 +33,7 @@ use crate::access::recorder::{note, outcome_of, record};
 use crate::explain::{cause, waiting_for};
 use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::queue::queue;
+use crate::grpc::registrations::Registrations;
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
 use crate::identities::Identities;
@@ -59,6 +60,7 @@ pub(crate) struct RunEndpoint {
     pub(crate) leadership: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) proofs: LeaseProofs,
+    pub(crate) registrations: Registrations,
     pub(crate) spans: RunSpans,
     pub(crate) shutdown: CancellationToken,
     /// Grants on their way, which must not end with the call that requested them.
@@ -124,11 +126,13 @@ impl RunService for RunEndpoint {
         request: Request<proto::AcquireRunRequest>,
     ) -> Result<Response<proto::AcquireRunResponse>, Status> {
         let received = Instant::now();
-        let request = request.into_inner();
+        let mut request = request.into_inner();
+        let worker = holder(std::mem::take(&mut request.worker_id))?;
+        self.registrations.admit(&worker, &request).await?;
         let claim = Claim {
             kinds: convert::kinds_from_wire(&request),
             only_requested: self.mode == Mode::OnRequest,
-            worker: holder(request.worker_id)?,
+            worker,
             request: request.request_id,
             checks_settings: request.reports_settings,
             names_previous_backend: request.names_previous_backend,

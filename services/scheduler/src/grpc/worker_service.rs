@@ -14,6 +14,7 @@ use cts_store::{Store, StoreError, TaskChange};
 use tonic::{Request, Response, Status};
 
 use crate::access::recorder::{note, outcome_of, record};
+use crate::grpc::registrations::Registrations;
 use crate::grpc::run_service::RunEndpoint;
 use crate::grpc::status::OrStatus as _;
 use crate::leader::settings::other_settings;
@@ -28,6 +29,7 @@ pub(crate) struct WorkerEndpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) runs: RunEndpoint,
+    pub(crate) registrations: Registrations,
     /// The key of the cluster, unless each process has it in a file.
     pub(crate) cluster_key: Option<ClusterKey>,
 }
@@ -126,6 +128,17 @@ impl WorkerService for WorkerEndpoint {
     ) -> Result<Response<proto::HeartbeatResponse>, Status> {
         let request = request.into_inner();
         let worker = convert::worker_from_wire(request.worker)?;
+        let registration = convert::registration_from_wire(&request.registration)?;
+        // Nothing is done for a caller that has no right to the id.
+        let drain = if request.leaving {
+            self.registrations
+                .owned(&worker.id, registration.as_ref())
+                .await?;
+            true
+        } else {
+            let noted = self.registrations.note(&worker, registration.as_ref());
+            noted.await?
+        };
         let given_back = self.give_back(&worker.id, &request.unanswered_requests);
         given_back.await.or_status()?;
         if request.leaving {
@@ -133,11 +146,10 @@ impl WorkerService for WorkerEndpoint {
             left.or_status()?;
             tracing::info!(worker.id = %worker.id, "a worker has left");
             return Ok(Response::new(proto::HeartbeatResponse {
-                drain: true,
+                drain,
                 ..proto::HeartbeatResponse::default()
             }));
         }
-        let drain = self.store.record_heartbeat(&worker).await.or_status()?;
         if let Some(journal) = request.journal {
             let part = convert::journal_from_wire(journal)?;
             self.take_journal(&worker.id, &part).await.or_status()?;
@@ -162,6 +174,7 @@ impl WorkerService for WorkerEndpoint {
             cluster_key: key.map_or_else(Vec::new, |key| key.expose().to_vec()),
             remote_requests_per_minute: remote_requests,
             leader_start: leader_start.unwrap_or_default(),
+            registration_secret: self.registrations.secret(&worker.id, registration.as_ref()),
             timeline: timeline.reported.unwrap_or_default(),
             database_time: timeline.now.map(convert::timestamp_to_wire),
         }))

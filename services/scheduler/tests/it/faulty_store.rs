@@ -10,18 +10,18 @@ use cts_core::runs::{AttemptRecord, CancelOrder, CurrentPhase, Resumed, WaitEnd}
 use cts_core::settings::{ClusterKey, SettingsGeneration};
 use cts_core::state::{StateDecision, StateRecord, StateReport};
 use cts_core::{
-    ArchiveId, Blocked, Content, Digest, EventId, JournalEntry, JournalPart, LeaderEpoch,
-    LeaseEpoch, Loss, LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName, TaskSpec,
-    TaskStatus, WorkerId, WorkerRecord,
+    ArchiveId, Blocked, Content, Digest, EventId, JournalEntry, JournalPart, KnownRegistration,
+    LeaderEpoch, LeaseEpoch, Loss, LostLease, RemoteRun, RemoteRuns, RunId, TaskCheck, TaskName,
+    TaskSpec, TaskStatus, WorkerId, WorkerRecord,
 };
 use cts_store::{
     AccessStore, AppliedConfiguration, Archive, ArchivedRow, CancelError, CancelState,
     CancelledRun, ChangedTasks, Claim, Completed, Completion, Configuration, ConfigurationInForce,
     ConfigurationStore, Continuity, Deletion, EnqueueRequest, Enqueued, ExpiredLeases, FactStore,
-    HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError, Leadership, Lease,
-    LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState, NewStoredToken,
-    NewTask, PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore, RemovedLogs,
-    Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest,
+    Heartbeat, HeldLeases, Hint, HintStream, Housekeeping, LastHousekeeping, LeaderError,
+    Leadership, Lease, LeaseError, LogLine, LogPage, Member, MemberConfiguration, MemberState,
+    NewStoredToken, NewTask, PendingDeletions, QueueDepth, Refused, Registered, RemoteRunStore,
+    RemovedLogs, Requeued, Restoration, RestoredStore, Retention, RunFilter, RunRecord, RunRequest,
     SettingsChange, SettingsStore, Settlement, ShownRun, Store, StoreError, StoredInput,
     StoredRecord, StoredTask, StoredToken, TaskChange, TaskError, TaskFacts, TaskState,
     TaskVersion, Timeline, UnsettledRun, Vouched, WaitingRuns, WorkerState, WorkerStore,
@@ -178,7 +178,8 @@ faulty! {
 
 faulty! {
     WorkerStore:
-    fn record_heartbeat(&self, worker: &WorkerRecord) -> Result<bool, StoreError>;
+    fn record_heartbeat(&self, worker: &WorkerRecord, registration: Option<Digest>) -> Result<Heartbeat, StoreError>;
+    fn registration(&self, worker: &WorkerId) -> Result<KnownRegistration, StoreError>;
     fn drain_worker(&self, worker: &WorkerId) -> Result<bool, StoreError>;
     fn forget_worker(&self, worker: &WorkerId) -> Result<(), StoreError>;
     fn workers(&self, within: Duration) -> Result<Vec<WorkerState>, StoreError>;

@@ -19,10 +19,11 @@ async fn leased(required: bool) -> (Setup, [run::Lease; 2], tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let options = Options {
         lease: LONG,
-        requires_lease_proofs: required,
+        requires_proofs: required,
         ..Options::alone(vec![task("s"), task("t")], member())
     };
     let setup = Setup::over(store_in(directory.path()).await, options).await;
+    setup.register().await;
     setup.watcher.show(vec![instance("w", 1)]);
     let leases = [setup.acquired().await, setup.acquired().await];
     (setup, leases, directory)
@@ -184,11 +185,12 @@ async fn every_scheduler_of_a_store_knows_the_secrets() {
     let store = store_in(directory.path()).await;
     let options = || Options {
         lease: LONG,
-        requires_lease_proofs: true,
+        requires_proofs: true,
         sharing: cts_scheduler::Sharing::Shared,
         ..Options::alone(vec![task("t")], member())
     };
     let first = Setup::over(std::sync::Arc::clone(&store), options()).await;
+    first.register().await;
     first.watcher.show(vec![instance("w", 1)]);
     let lease = first.acquired().await;
     drop(first);

@@ -171,6 +171,7 @@ async fn senseless_requests_are_refused() {
         reports_settings: false,
         names_previous_backend: false,
         ends_remote_runs: false,
+        registration_secret: Vec::new(),
     };
     assert_eq!(
         runs.acquire_run(nameless).await.unwrap_err().code(),

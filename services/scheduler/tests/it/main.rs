@@ -22,6 +22,7 @@ mod modules;
 mod overviews;
 mod partial_data;
 mod played_watcher;
+mod registrations;
 mod remote_runs;
 mod removals;
 mod replicas;

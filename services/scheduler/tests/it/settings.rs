@@ -85,6 +85,7 @@ async fn acquire(setup: &Setup, id: &str, wait: Duration) -> Option<run::Lease> 
         reports_settings: true,
         names_previous_backend: false,
         ends_remote_runs: false,
+        registration_secret: Vec::new(),
     };
     let answer = setup.runs.clone().acquire_run(request).await;
     answer.unwrap().into_inner().lease

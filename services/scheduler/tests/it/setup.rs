@@ -53,6 +53,8 @@ pub(crate) struct Setup {
     pub(crate) checks: DisabledChecks,
     /// Changes of runs, from before the scheduler has begun.
     changes: Mutex<Streaming<run::FollowRunsResponse>>,
+    /// The secret of [`WORKER`]; empty until that worker registers.
+    secret: std::sync::Mutex<Vec<u8>>,
     _parts: JoinSet<()>,
     /// The scheduler shuts down when it is dropped.
     pub(crate) stop: DropGuard,
@@ -120,6 +122,7 @@ impl Setup {
         parts.spawn(async { work.await.unwrap() });
         Ok(Self {
             changes: Mutex::new(changes),
+            secret: std::sync::Mutex::default(),
             runs,
             tasks: TaskServiceClient::new(channel.clone()),
             logs: LogServiceClient::new(channel.clone()),
@@ -144,6 +147,22 @@ impl Setup {
         };
         let answer = self.workers.clone().heartbeat(request).await;
         answer.unwrap().into_inner()
+    }
+
+    /// Registers the worker that asks for runs, which has then the secret that its calls need.
+    pub(crate) async fn register(&self) {
+        let request = worker::HeartbeatRequest {
+            worker: Some(worker::Worker {
+                id: WORKER.into(),
+                slots: 1,
+                settings: Some(no_blocks()),
+                ..worker::Worker::default()
+            }),
+            registration: vec![1; 32],
+            ..worker::HeartbeatRequest::default()
+        };
+        let answer = self.workers.clone().heartbeat(request).await.unwrap();
+        *self.secret.lock().unwrap() = answer.into_inner().registration_secret;
     }
 
     /// Waits until so many runs have ended, and returns them by task.
@@ -195,15 +214,17 @@ impl Setup {
         kinds: Vec<i32>,
         capabilities: Capabilities,
     ) -> Option<run::Lease> {
+        let registration_secret = self.secret.lock().unwrap().clone();
         let request = run::AcquireRunRequest {
             kinds,
             worker_id: WORKER.into(),
             request_id: "1".into(),
             wait: Some(convert::duration_to_wire(wait)),
             capabilities: Some(convert::capabilities_to_wire(&capabilities)),
-            reports_settings: false,
+            reports_settings: !registration_secret.is_empty(),
             names_previous_backend: false,
             ends_remote_runs: false,
+            registration_secret,
         };
         self.runs
             .clone()
@@ -303,6 +324,16 @@ pub(crate) fn member() -> Member {
         incarnation: RandomIdentities.incarnation(),
         service_name: "consul-terraform-sync".into(),
         address: None,
+    }
+}
+
+/// The settings of a worker without backend and provider blocks.
+pub(crate) fn no_blocks() -> worker::WorkerSettings {
+    worker::WorkerSettings {
+        keys: vec![worker::KeyedDigests {
+            key_id: "0123456789abcdef".into(),
+            ..worker::KeyedDigests::default()
+        }],
     }
 }
 

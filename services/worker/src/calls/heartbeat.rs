@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::Chain;
 use cts_core::settings::{BlockDigests, ClusterKey};
+use cts_core::{Chain, Outage, log_failure};
 use cts_proto::worker::v1::HeartbeatResponse;
 use cts_rpc::convert;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
+use crate::calls::is_outage;
 use crate::options::{Driver, ShutdownTokens};
 use crate::shared::Shared;
 
@@ -32,6 +34,7 @@ pub(crate) async fn heartbeat(
     let options = &shared.options;
     let mut settings = options.settings.digests(&options.keys);
     let mut warned = false;
+    let mut refusals = Outage::default();
     let mut health = shared.health.follow();
     while !ended.is_cancelled() {
         let draining = shutdown.drain.is_cancelled();
@@ -47,6 +50,7 @@ pub(crate) async fn heartbeat(
         let asked = Instant::now();
         let pause = match heartbeat.await {
             Ok(answer) => {
+                refusals.works();
                 note_time(shared, &answer, asked);
                 if let Driver::Remote(remote) = &shared.driver {
                     remote.set_share(answer.remote_requests_per_minute);
@@ -81,7 +85,7 @@ pub(crate) async fn heartbeat(
                 }
             }
             Err(error) => {
-                tracing::debug!(error = %Chain(&error), "a heartbeat did not reach the scheduler");
+                log_refusal(&mut refusals, &error);
                 PAUSE
             }
         };
@@ -100,6 +104,16 @@ pub(crate) async fn heartbeat(
         .heartbeat(record(shared, true, &settings), true, unanswered, false);
     if let Err(error) = last.await {
         tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
+    }
+}
+
+/// A heartbeat that a scheduler refuses, as when the id belongs to another process, is a problem of its own: the worker
+/// gets no runs. Schedulers, and the connections to them, log an outage.
+fn log_refusal(refusals: &mut Outage, error: &Status) {
+    if is_outage(error) {
+        tracing::debug!(error = %Chain(error), "a heartbeat did not reach the scheduler");
+    } else {
+        log_failure!(refusals, error = %Chain(error), "the scheduler refuses the heartbeats of this worker; it gets no new runs");
     }
 }
 

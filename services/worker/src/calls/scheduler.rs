@@ -28,6 +28,7 @@ use tonic::{Code, Status};
 use crate::attempt::ended::Ended;
 use crate::calls::call_timeout::within;
 use crate::calls::inputs::{Contents, InputError};
+use crate::calls::registered::Registered;
 use crate::calls::{RETRIES, is_worth_another_try};
 use crate::lease::Lease;
 
@@ -48,6 +49,7 @@ const TRANSFER: Duration = Duration::from_mins(2);
 #[derive(Debug, Clone)]
 pub(crate) struct Scheduler {
     pub(crate) worker: WorkerId,
+    pub(crate) registered: Registered,
     pub(crate) capabilities: Capabilities,
     pub(crate) runs: RunServiceClient<Channel>,
     pub(crate) logs: LogServiceClient<Channel>,
@@ -81,6 +83,7 @@ impl Scheduler {
             reports_settings: true,
             names_previous_backend: self.names_previous_backend,
             ends_remote_runs: true,
+            registration_secret: self.registered.secret(),
         };
         let mut runs = self.runs.clone();
         let answer = within(WAIT + CALL, runs.acquire_run(request)).await?;
@@ -138,9 +141,16 @@ impl Scheduler {
 
     async fn send_heartbeat(&self, request: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
         let mut workers = self.workers.clone();
-        Ok(within(HEARTBEAT, workers.heartbeat(request))
+        let request = HeartbeatRequest {
+            registration: self.registered.registration(),
+            ..request
+        };
+        let mut answer = within(HEARTBEAT, workers.heartbeat(request))
             .await?
-            .into_inner())
+            .into_inner();
+        self.registered
+            .answered(&std::mem::take(&mut answer.registration_secret));
+        Ok(answer)
     }
 
     /// The archive of the bundle in which the module of a leased run is.

@@ -19,6 +19,7 @@ mod outputs;
 mod plans;
 mod played_scheduler;
 mod proofs;
+mod registrations;
 mod stage;
 mod states;
 mod waits;

@@ -37,6 +37,18 @@ pub(crate) struct Conduct {
     pub(crate) holds_transfers: bool,
     /// The input of every lease that names no contents, stored in one piece.
     pub(crate) one_piece: Vec<u8>,
+    /// Number of next calls for an input that are refused, because the lease has expired.
+    pub(crate) expired_inputs: u32,
+    /// The error for heartbeats.
+    pub(crate) refuses_heartbeats: Option<Code>,
+    /// Heartbeats that were refused.
+    pub(crate) refused_heartbeats: u32,
+    /// The registrations of heartbeats.
+    pub(crate) registrations: Vec<Vec<u8>>,
+    /// The secret of every registration; empty as a scheduler of the version before.
+    pub(crate) registration_secret: Vec<u8>,
+    /// The secrets of calls for a run.
+    pub(crate) acquired_with: Vec<Vec<u8>>,
     /// Calls for a run get no answer.
     pub(crate) loses_grants: bool,
     /// Calls for a run that got no answer.

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::played_scheduler::{Strings, played_scheduler};
+use crate::played_scheduler::{Conduct, Strings, played_scheduler};
 
 /// A secret of the configuration.
 pub(crate) const SECRET: &str = "token-of-the-stage";
@@ -54,6 +54,12 @@ impl Stage {
         Self::configured(module, |_options| {}).await
     }
 
+    /// Like [`Self::new`], with a scheduler that behaves like this from the beginning.
+    pub(crate) async fn with_conduct(module: &str, conduct: impl FnOnce(&mut Conduct)) -> Self {
+        let engine = (EngineKind::Terraform, terraform_path());
+        Self::played(engine, module, None, |_options| {}, conduct).await
+    }
+
     /// Like [`Self::new`], with other options.
     pub(crate) async fn configured(module: &str, configure: impl FnOnce(&mut Options)) -> Self {
         Self::gated(module, None, configure).await
@@ -75,10 +81,20 @@ impl Stage {
     }
 
     async fn set_up(
+        engine: (EngineKind, PathBuf),
+        module: &str,
+        gate: Option<Arc<dyn ApprovalGate>>,
+        configure: impl FnOnce(&mut Options),
+    ) -> Self {
+        Self::played(engine, module, gate, configure, |_conduct| {}).await
+    }
+
+    async fn played(
         (engine, path): (EngineKind, PathBuf),
         module: &str,
         gate: Option<Arc<dyn ApprovalGate>>,
         configure: impl FnOnce(&mut Options),
+        conduct: impl FnOnce(&mut Conduct),
     ) -> Self {
         let root = TempDir::new().unwrap();
         fs::create_dir(root.path().join("module")).unwrap();
@@ -87,6 +103,7 @@ impl Stage {
         let executable = Executable::at(engine, path, &environment, root.path());
         let executable = executable.await.unwrap();
         let (scheduler, strings) = played_scheduler();
+        strings.conduct(conduct);
         let (listener, channel) = memory_transport();
         let shutdown = ShutdownTokens {
             drain: CancellationToken::new(),
@@ -184,6 +201,7 @@ fn options(
     executable: &Executable,
 ) -> Options {
     Options {
+        registration: cts_core::Registration::new([7; 32]),
         record: WorkerRecord {
             id: WorkerId::new("worker-1"),
             host: "here".into(),

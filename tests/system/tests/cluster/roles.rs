@@ -40,7 +40,8 @@ pub(crate) async fn with_certificates(site: &Site) -> Plan {
     plan
 }
 
-async fn of_role(site: &Site, role: &str) -> ClientTls {
+/// The certificate of this role.
+pub(crate) async fn of_role(site: &Site, role: &str) -> ClientTls {
     let path = |name: &str| site.path().join("tls").join(name);
     let files = ClientTlsFiles {
         ca_cert: path("ca.pem"),

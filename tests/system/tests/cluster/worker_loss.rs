@@ -186,6 +186,7 @@ async fn a_report_under_an_epoch_that_is_over_is_refused() {
         reports_settings: false,
         names_previous_backend: false,
         ends_remote_runs: false,
+        registration_secret: Vec::new(),
         wait: Some(prost_types::Duration {
             seconds: 20,
             nanos: 0,

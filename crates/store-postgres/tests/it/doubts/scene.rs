@@ -37,7 +37,7 @@ impl Scene {
         store.replace_config_tasks(leader, &specs).await.unwrap();
         for worker in workers {
             store
-                .record_heartbeat(&worker_record(worker))
+                .record_heartbeat(&worker_record(worker), None)
                 .await
                 .unwrap();
         }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use cts_config::Config;
 use cts_core::settings::ClusterKey;
-use cts_core::{Capabilities, Engine, EngineKind, REMOTE_DRIVER, WorkerId, WorkerRecord};
+use cts_core::{
+    Capabilities, Digest, Engine, EngineKind, REMOTE_DRIVER, Registration, WorkerId, WorkerRecord,
+};
 use cts_runtime::ProcessEnv;
 use cts_terraform::{
     Executable, GoRuntime, InheritedEnvironment, RenderSettings, SUPPORTED_RANGE, StopPolicy,
@@ -66,6 +68,7 @@ pub(crate) fn worker(
         },
     };
     WorkerOptions {
+        registration: random_registration(),
         record: WorkerRecord {
             id: WorkerId::new(format!("{}-{}", process_env.hostname, Uuid::new_v4())),
             host: process_env.hostname.clone(),
@@ -102,6 +105,14 @@ pub(crate) fn worker(
         webhooks: config.webhooks.iter().map(webhook).collect(),
         secrets: config.secrets(),
     }
+}
+
+/// A registration that no other process has.
+fn random_registration() -> Registration {
+    // Each has 122 random bits.
+    let random = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()];
+    let random = Digest::of_parts(random.iter().map(|uuid| uuid.as_bytes().as_slice()));
+    Registration::new(*random.as_bytes())
 }
 
 /// Environment by which Terraform exports spans of its own; empty unless that is configured. The headers of the exporter

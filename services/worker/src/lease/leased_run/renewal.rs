@@ -5,7 +5,7 @@ use std::time::Duration;
 use cts_core::{Backoff, Chain, Outage, Pauses, log_failure};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tonic::Code;
+use tonic::{Code, Status};
 
 use super::LeasedRun;
 use crate::calls::is_outage;
@@ -64,6 +64,26 @@ impl LeasedRun {
             confirmed = timeout(CONFIRMATION, confirmed) => confirmed.unwrap_or(Err(LeaseEnd::Unanswered)),
             () = stop.cancelled() => Err(LeaseEnd::Unanswered),
         }
+    }
+
+    /// Whether a call that was refused in this way is worth another try: the scheduler regards the lease as over, and has
+    /// renewed it now. A lease that has expired and was not taken back is in force again after a renewal. The deadlines
+    /// stay as they are.
+    pub(crate) async fn is_in_force_again(&self, refused: &Status) -> bool {
+        if refused.code() != Code::FailedPrecondition {
+            return false;
+        }
+        let mut tries = Tries::default();
+        let answered = async {
+            loop {
+                match self.try_to_renew(&mut tries).await {
+                    Renewal::Granted(_) => return true,
+                    Renewal::Refused => return false,
+                    Renewal::NoAnswer => sleep(tries.pauses.next_pause()).await,
+                }
+            }
+        };
+        timeout(CONFIRMATION, answered).await.unwrap_or(false)
     }
 
     /// Renews the lease while Terraform may write, and reports each phase that lasts. Returns when the lease is lost, at

@@ -137,6 +137,8 @@ impl RunService for PlayedScheduler {
     ) -> Result<Response<run::AcquireRunResponse>, Status> {
         let request = request.into_inner();
         assert_eq!(request.kinds, convert::known_kinds());
+        assert!(request.reports_settings);
+        self.conduct(|conduct| conduct.acquired_with.push(request.registration_secret));
         let lost = self.conduct(|conduct| {
             conduct
                 .loses_grants
@@ -156,9 +158,13 @@ impl RunService for PlayedScheduler {
         self.note("get_run_input", &request);
         let (holds, content_hashes, chunk) = self.conduct(|conduct| {
             conduct.asked_for_inputs += 1;
+            if let Some(left) = conduct.expired_inputs.checked_sub(1) {
+                conduct.expired_inputs = left;
+                return Err(Status::failed_precondition("the lease is over"));
+            }
             let named = conduct.names.clone();
-            (conduct.holds_transfers, named, conduct.one_piece.clone())
-        });
+            Ok((conduct.holds_transfers, named, conduct.one_piece.clone()))
+        })?;
         if holds {
             std::future::pending::<()>().await;
         }
@@ -272,7 +278,12 @@ impl WorkerService for PlayedScheduler {
         request: Request<worker::HeartbeatRequest>,
     ) -> Result<Response<worker::HeartbeatResponse>, Status> {
         let request = request.into_inner();
-        let (timeline, leader_start) = self.conduct(|conduct| {
+        let (timeline, leader_start, registration_secret) = self.conduct(|conduct| {
+            if let Some(code) = conduct.refuses_heartbeats {
+                conduct.refused_heartbeats += 1;
+                return Err(Status::new(code, "the test wants it"));
+            }
+            conduct.registrations.push(request.registration);
             conduct.named.extend(request.unanswered_requests);
             conduct.journal.extend(request.journal);
             if !request.attempts.is_empty() {
@@ -281,11 +292,14 @@ impl WorkerService for PlayedScheduler {
                     return Err(Status::new(code, "the test wants it"));
                 }
             }
-            Ok((conduct.timeline.clone(), conduct.leader_start.clone()))
+            let secret = conduct.registration_secret.clone();
+            let names = (conduct.timeline.clone(), conduct.leader_start.clone());
+            Ok((names.0, names.1, secret))
         })?;
         Ok(Response::new(worker::HeartbeatResponse {
             timeline,
             leader_start,
+            registration_secret,
             database_time: DateTime::from_timestamp(DATABASE_SECONDS, 0)
                 .map(convert::timestamp_to_wire),
             ..worker::HeartbeatResponse::default()
