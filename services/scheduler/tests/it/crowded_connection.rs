@@ -107,10 +107,7 @@ async fn suspended(
     runs.suspend_run(request).await.map(drop)
 }
 
-async fn cancelled(
-    mut runs: RunServiceClient<Channel>,
-    lease: &run::Lease,
-) -> Result<(), Status> {
+async fn cancelled(mut runs: RunServiceClient<Channel>, lease: &run::Lease) -> Result<(), Status> {
     let request = run::AwaitCancelRequest {
         run_id: lease.run_id.clone(),
         epoch: lease.epoch,
