@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cts_core::Clock;
@@ -69,9 +68,9 @@ impl Authenticator {
         self.issuers.verify(token, now).await
     }
 
-    /// Counts a wrong credential of this address, and returns the pause before it is answered.
-    pub fn failed(&self, address: Option<IpAddr>) -> Duration {
-        self.failures.count(address)
+    /// Counts a wrong credential of this address, and waits for the pause before it is answered.
+    pub async fn pause(&self, address: Option<IpAddr>) {
+        self.failures.pause(address).await;
     }
 
     fn now(&self) -> DateTime<Utc> {

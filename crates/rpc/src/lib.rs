@@ -8,6 +8,7 @@
 
 pub mod access;
 mod address;
+mod call_limit;
 mod chunk;
 mod client;
 mod connection;

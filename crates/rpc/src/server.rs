@@ -5,7 +5,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use cts_listen::ClientLimiter;
+use cts_listen::{ClientLimit, ClientLimiter};
 use cts_tls::ServerTls;
 use futures::future::try_join_all;
 use futures::{Stream, StreamExt as _, stream};
@@ -21,6 +21,7 @@ use tonic_health::server::HealthReporter;
 use tower::Service;
 
 use crate::access::{AccessLayer, AccessRules, ConnectedPeer};
+use crate::call_limit::CallLimitLayer;
 use crate::connection::Connection;
 use crate::health::{HealthSwitch, set_all};
 use crate::incoming::{divide, plain_connections, tls_connections};
@@ -104,7 +105,7 @@ impl Endpoints {
     ) -> Result<(), tonic::transport::Error> {
         // The server ends with `shutdown` alone, and not with its last client.
         let incoming = listener.into_stream().chain(stream::pending());
-        let servers = vec![(Server::builder(), incoming)];
+        let servers = vec![(Server::builder(), CallLimitLayer(None), incoming)];
         self.serve(servers, AccessLayer::memory(), shutdown).await
     }
 
@@ -156,13 +157,17 @@ impl Endpoints {
                 () = dividing => {}
             }
         };
-        let servers = vec![(service_server(), services), (other_server(), others)];
+        let calls = CallLimitLayer(Some(ClientLimiter::new(ALL_OTHER_CALLS)));
+        let servers = vec![
+            (service_server(), CallLimitLayer(None), services),
+            (other_server(), calls, others),
+        ];
         Box::pin(self.serve(servers, access, end)).await
     }
 
     async fn serve<IO>(
         self,
-        servers: Vec<(Server, impl Stream<Item = io::Result<IO>>)>,
+        servers: Vec<(Server, CallLimitLayer, impl Stream<Item = io::Result<IO>>)>,
         access: AccessLayer,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error>
@@ -173,9 +178,10 @@ impl Endpoints {
         let (health, names) = (self.health.clone(), self.names.clone());
         let (routes, reporter) = self.into_routes().await;
         let end = CancellationToken::new();
-        let serving = servers.into_iter().map(|(server, incoming)| {
+        let serving = servers.into_iter().map(|(server, calls, incoming)| {
             server
                 .layer(measuring.clone())
+                .layer(calls)
                 .layer(access.clone())
                 .add_routes(routes.clone())
                 .serve_with_incoming_shutdown(incoming, end.clone().cancelled_owned())
@@ -222,6 +228,12 @@ const SERVICE_CALLS: u32 = 8192;
 
 /// Calls in progress on one connection of a person, a program with a token, or a stranger.
 const OTHER_CALLS: u32 = 100;
+
+/// Calls in progress on all their connections; each may last, and takes about 8 KiB as long.
+const ALL_OTHER_CALLS: ClientLimit = ClientLimit {
+    total: 4096,
+    per_client: 1024,
+};
 
 /// Bytes that the others may send on one connection before they are read; HTTP/2 allows no smaller number.
 const OTHER_WINDOW: u32 = 65_535;

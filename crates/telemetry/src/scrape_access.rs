@@ -38,7 +38,7 @@ impl ScrapeAccess {
             Ok(_too_little) => Err(StatusCode::FORBIDDEN),
             Err(denied) => {
                 tracing::debug!(client = %peer, reason = %denied, "metrics are refused");
-                tokio::time::sleep(authenticator.failed(Some(peer.ip()))).await;
+                authenticator.pause(Some(peer.ip())).await;
                 Err(StatusCode::UNAUTHORIZED)
             }
         }

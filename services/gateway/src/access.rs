@@ -17,7 +17,6 @@ use cts_core::access::{CallerKind, ServiceRoles, TaskPatterns};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_tls::PeerCertificate;
 use http::HeaderMap;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
@@ -129,7 +128,7 @@ impl Access {
         };
         self.failures.count(address, &denied);
         tokio::select! {
-            () = sleep(self.authenticator.failed(Some(address))) => {}
+            () = self.authenticator.pause(Some(address)) => {}
             () = connection.closing.cancelled() => {}
         }
         Err(Problem::unauthenticated(&reason(&denied)))

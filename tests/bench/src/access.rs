@@ -1,7 +1,7 @@
 //! TLS between the services, with authentication or without (docs/access.md).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
@@ -36,6 +36,18 @@ pub(crate) enum Access {
     Auth,
 }
 
+/// Files of a site with TLS.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    /// The authority that has signed.
+    pub(crate) authority: PathBuf,
+    /// The certificate with all roles, and its key.
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+    /// The certificate of a person who may read.
+    pub(crate) weakest: IdentityFiles,
+}
+
 impl Access {
     /// Makes certificates and changes the configuration of a site, before cts starts.
     pub(crate) fn set_up(self, site: &Path, configuration: &str) -> Result<()> {
@@ -47,6 +59,7 @@ impl Access {
         let authority = Authority::new();
         fs::write(directory.join("ca.pem"), authority.pem())?;
         authority.write_pair(&directory, "all", &NAMES);
+        authority.write_pair(&directory, "read", &["read.cts.internal"]);
         let path = site.join(configuration);
         let text = fs::read_to_string(&path)?;
         let tls = format!(
@@ -63,18 +76,34 @@ impl Access {
         fs::write(&path, text).context("cannot change the configuration")
     }
 
+    /// The certificates of a site with TLS.
+    pub(crate) fn certificates(site: &Path) -> Certificates {
+        let directory = site.join(DIRECTORY);
+        Certificates {
+            authority: directory.join("ca.pem"),
+            cert: directory.join("all.pem"),
+            key: directory.join("all-key.pem"),
+            weakest: IdentityFiles {
+                cert: directory.join("read.pem"),
+                key: directory.join("read-key.pem"),
+            },
+        }
+    }
+
     /// A channel to the services of a site.
     pub(crate) async fn connect(self, site: &Path, address: &str) -> Result<Channel> {
         if self == Self::Open {
             return Ok(cts_rpc::connect(address)?);
         }
-        let directory = site.join(DIRECTORY);
+        let Certificates {
+            authority,
+            cert,
+            key,
+            weakest: _,
+        } = Self::certificates(site);
         let files = ClientTlsFiles {
-            ca_cert: directory.join("ca.pem"),
-            identity: Some(IdentityFiles {
-                cert: directory.join("all.pem"),
-                key: directory.join("all-key.pem"),
-            }),
+            ca_cert: authority,
+            identity: Some(IdentityFiles { cert, key }),
             server_name: None,
         };
         let tls = ClientTls::load(files).await?;

@@ -10,7 +10,8 @@ use self::options::positive;
 pub(crate) use self::options::{
     ApiStatusArguments, ChangeToApplyArguments, FailoverArguments, HistoryArguments, IdleArguments,
     LogFollowArguments, OverviewArguments, QueueArguments, RemoteRunsArguments,
-    SharedInputArguments, SoakArguments, WatchFanoutArguments, WatchScaleArguments,
+    SharedInputArguments, SoakArguments, StrangersArguments, WatchFanoutArguments,
+    WatchScaleArguments,
 };
 
 /// Measures cts with a real Consul, Postgres and Terraform, which it starts and ends itself.
@@ -33,7 +34,8 @@ pub(crate) struct General {
     /// Print one JSON object per line: scenario, metric, value, unit.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Measure this executable instead of building target/release/cts.
+    /// Measure this executable instead of building target/release/cts. Helpers of the benchmark are not built either if
+    /// they are beside it.
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) cts: Option<PathBuf>,
     /// Keep the files (configuration, task directories, log of cts) and say where they are.
@@ -221,6 +223,23 @@ pub(crate) enum Scenario {
     /// time, and memory at its end: `rss` is the resident memory of each process, added up; for `pss`, which is
     /// for root alone, shared pages count once. `cpu_share` is the larger value of the two shapes.
     Idle(IdleArguments),
+    /// Callers without a credential, or with the weakest one, that hold open and send what they can.
+    ///
+    /// Four processes over Postgres, with TLS everywhere, roles of services and an API that demands a token. The
+    /// strangers, for some time, at the API and at the gRPC listeners of gateway and scheduler: idle connections, silent
+    /// sockets, handshakes, calls of `Health/Watch`, requests with a wrong token, heads that are slow, open or huge, bodies of `release` and of calls
+    /// that are slow, and large bodies; half of them with a token that may operate one task, or the certificate of a person
+    /// who may read. Meanwhile a client asks for
+    /// the states of all tasks fifty times a second, with a token over one connection, and another client asks the
+    /// scheduler for its health as often. `answer` and `call`: from the moment at which a question is due to its whole
+    /// answer; `connection`: a health request of the API with a connection of its own, twice a second; `quiet_` is
+    /// before the strangers come. With `bare_` the same at two servers without cts (hyper, axum, tonic-health and
+    /// rustls, with their own limits), which get the same strangers and answer as many bytes. `answer_ratio` and
+    /// `call_ratio` are the 99th percentile beside the strangers divided by that of the bare servers. `rss_max` is the
+    /// most memory that gateway or scheduler ever had. Medians of the rounds; `failed` is of all rounds together. To
+    /// reach: `rss_max` at most 128 MiB, the ratios at most 1.5, `answer_p99` and `call_p99` at most 100 ms, nothing
+    /// failed.
+    Strangers(StrangersArguments),
     /// One watcher that follows thousands of services, with Consul's default limits.
     ///
     /// This program subscribes to all of them, and then changes the port of one instance at a time at a steady
@@ -267,6 +286,7 @@ impl Scenario {
             Self::History(_) => "history",
             Self::Idle(_) => "idle",
             Self::LogFollow(_) => "log-follow",
+            Self::Strangers(_) => "strangers",
             Self::WatchScale(_) => "watch-scale",
             Self::WatchFanout(_) => "watch-fanout",
         }
@@ -301,7 +321,7 @@ mod tests {
             let arguments = Arguments::try_parse_from(["cts-bench", &name]).unwrap();
             assert_eq!(arguments.scenario.name(), name);
         }
-        assert_eq!(Scenario::names().len(), 18);
+        assert_eq!(Scenario::names().len(), 19);
     }
 
     #[test]

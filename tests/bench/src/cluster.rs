@@ -151,13 +151,17 @@ high_availability {{
     }
 
     pub(crate) fn gateway() -> Launch {
-        let address = new_address();
+        Self::gateway_at(&new_address())
+    }
+
+    /// A gateway whose health is served at `address`.
+    pub(crate) fn gateway_at(address: &str) -> Launch {
         let arguments = [
             "gateway",
             "-bind-address",
             "127.0.0.1",
             "-grpc-address",
-            &address,
+            address,
         ];
         launch("gateway", &arguments)
     }
@@ -167,7 +171,8 @@ pub(crate) fn scheduler_name(index: usize) -> String {
     format!("scheduler-{index}")
 }
 
-fn new_address() -> String {
+/// An address of this machine with a free port.
+pub(crate) fn new_address() -> String {
     format!("127.0.0.1:{}", free_port())
 }
 

@@ -29,6 +29,8 @@ mod shim;
 mod site;
 mod sockets;
 mod stage;
+mod steady_client;
+mod strangers;
 mod surroundings;
 mod telemetry;
 mod usage;

@@ -15,6 +15,7 @@ mod remote_runs;
 mod shared_input;
 mod soak;
 mod start_up;
+mod strangers;
 mod watch_fanout;
 mod watch_scale;
 
@@ -55,6 +56,7 @@ pub(crate) async fn run(scenario: &Scenario, stage: &mut Stage) -> Result<Vec<Me
         Scenario::Decide { tasks, rounds } => decide::run(stage, *tasks, *rounds).await,
         Scenario::SharedInput(options) => shared_input::run(stage, options).await,
         Scenario::Soak(options) => soak::run(stage, options).await,
+        Scenario::Strangers(options) => strangers::run(stage, options).await,
         Scenario::Overview(options) => overview::run(stage, options).await,
         Scenario::Queue(options) => queue::run(stage, options).await,
         Scenario::RemoteRuns(options) => remote_runs::run(stage, options).await,
@@ -78,6 +80,7 @@ const fn needs(scenario: &Scenario) -> Needs {
         | Scenario::Decide { .. }
         | Scenario::SharedInput(_)
         | Scenario::Soak(_)
+        | Scenario::Strangers(_)
         | Scenario::Overview(_)
         | Scenario::Queue(_)
         | Scenario::RemoteRuns(_)

@@ -100,8 +100,7 @@ impl Stage {
             }
             None => self.surroundings.build("cts", "cts").await?,
         };
-        let shim = self.surroundings.build("cts-bench", "cts-bench-terraform");
-        let shim = shim.await?;
+        let shim = self.helper("cts-bench-terraform").await?;
         let directory = self.work.path().join("terraform");
         let real = (!needs.pretended_terraform).then(terraform_path);
         let shim = TerraformShim::install(directory, &shim, real.as_deref())?;
@@ -123,6 +122,29 @@ impl Stage {
             say("starting Postgres");
             self.postgres = Some(Postgres::start().await);
         }
+        Ok(())
+    }
+
+    /// An executable of the benchmark. Nothing is built beside a given cts.
+    async fn helper(&self, binary: &str) -> Result<PathBuf> {
+        let ready = self.surroundings.beside_this(binary);
+        match ready.filter(|_| self.given_cts.is_some()) {
+            Some(ready) => Ok(ready),
+            None => self.surroundings.build("cts-bench", binary).await,
+        }
+    }
+
+    /// Builds and starts a helper of the benchmark, which ends with the processes of cts.
+    pub(crate) async fn launch_helper(
+        &mut self,
+        site: &Site,
+        binary: &str,
+        launch: &Launch,
+    ) -> Result<()> {
+        let executable = self.helper(binary).await?;
+        let environment = self.surroundings.clean_environment();
+        let helper = Process::start(&executable, launch, site.path(), &environment)?;
+        self.running.push(helper);
         Ok(())
     }
 
@@ -196,6 +218,15 @@ impl Stage {
     /// Starts cts in the shape of the site, one process of each service in a cluster; returns the moment just
     /// before, and the stream of its runs as soon as cts offers it.
     pub(crate) async fn start_cts(&mut self, site: &Site) -> Result<(Moment, Runs)> {
+        self.start_cts_with(site, &Cluster::gateway()).await
+    }
+
+    /// As [`Self::start_cts`], with this gateway in a cluster.
+    pub(crate) async fn start_cts_with(
+        &mut self,
+        site: &Site,
+        gateway: &Launch,
+    ) -> Result<(Moment, Runs)> {
         if site.is_cluster() {
             self.migrate(site).await?;
         }
@@ -205,7 +236,7 @@ impl Stage {
             self.launch(site, &cluster.watcher())?;
             self.launch(site, &cluster.scheduler(site, 0)?)?;
             self.launch(site, &Cluster::worker())?;
-            self.launch(site, &Cluster::gateway())?;
+            self.launch(site, gateway)?;
             cluster.scheduler_address(0).to_owned()
         } else {
             let address = format!("127.0.0.1:{}", free_port());
@@ -231,20 +262,23 @@ impl Stage {
         if site.access() != Access::Auth {
             return Ok(None);
         }
-        let words = [
-            "token",
-            "create",
-            "bench",
-            "-role",
-            "read",
-            "-config-file",
-            CONFIGURATION,
-        ];
-        let launch = Launch::new("token", &words);
+        let token = self.new_token(site, "bench", &["-role", "read"]).await;
+        token.map(Some)
+    }
+
+    /// A token of this name, with the rights that the `options` of its command give.
+    pub(crate) async fn new_token(
+        &self,
+        site: &Site,
+        name: &str,
+        options: &[&str],
+    ) -> Result<String> {
+        let create = ["token", "create", name, "-config-file", CONFIGURATION];
+        let launch = Launch::new(&format!("token-{name}"), &[&create, options].concat());
         self.start_process(site, &launch)?.ended().await?;
-        let log = fs::read_to_string(site.path().join("token.log"))?;
+        let log = fs::read_to_string(site.path().join(format!("{}.log", launch.name)))?;
         let token = log.lines().find(|line| line.starts_with("cts_"));
-        Ok(Some(token.context("no token was made")?.to_owned()))
+        Ok(token.context("no token was made")?.to_owned())
     }
 
     /// Starts one process.

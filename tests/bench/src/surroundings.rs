@@ -72,6 +72,12 @@ impl Surroundings {
         Ok(target.join("release").join(binary))
     }
 
+    /// The executable of this name in the directory of this one, if there is one.
+    pub(crate) fn beside_this(&self, binary: &str) -> Option<PathBuf> {
+        let path = self.executable.with_file_name(binary);
+        path.is_file().then_some(path)
+    }
+
     fn target(&self) -> Result<&Path> {
         let target = self.executable.ancestors().nth(2);
         target.context("this executable is in no target directory")

@@ -158,7 +158,7 @@ impl Checks {
             Ok(principal) => Ok((principal.caller(address), principal)),
             Err(denied) => {
                 tracing::debug!(client = ?address, "a token is refused: {denied}");
-                tokio::time::sleep(authenticator.failed(address)).await;
+                authenticator.pause(address).await;
                 Err(refused())
             }
         }

@@ -1,7 +1,12 @@
 //! Calls in progress that one connection may have (docs/configuration.md#limits).
 
 use cts_rpc::access::AccessRules;
+use futures::future::join_all;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::access_stage::{DOMAIN, Stage, named};
 
@@ -72,6 +77,37 @@ async fn services_make_many_calls_on_a_connection_and_others_make_100() {
             assert_eq!(announced, expected, "{names:?} {rules:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn calls_of_all_other_connections_are_bounded() {
+    let stage = Stage::with_tls(rules(true, true)).await;
+    let watched = async |channel: Channel| {
+        let request = HealthCheckRequest::default();
+        HealthClient::new(channel).watch(request).await
+    };
+    let read = named("read");
+    let mut held = Vec::new();
+    for _ in 0..4096_u32.div_ceil(OTHER.0) {
+        let reader = stage.certified(&[&read]).await;
+        let calls = (0..OTHER.0).map(|_| watched(reader.clone()));
+        held.push(join_all(calls).await);
+    }
+    let refused = held.pop().unwrap();
+    let refused: Vec<&Status> = refused
+        .iter()
+        .filter_map(|call| call.as_ref().err())
+        .collect();
+    assert_eq!(refused.len(), 4);
+    assert_eq!(refused[0].code(), Code::ResourceExhausted);
+    assert_eq!(
+        refused[0].message(),
+        "no call is free: there are too many in total"
+    );
+    assert!(held.iter().flatten().all(Result::is_ok));
+    watched(stage.certified(&[&named("worker")]).await)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

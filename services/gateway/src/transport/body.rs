@@ -20,8 +20,11 @@ pub(crate) const BODIES: ClientLimit = ClientLimit {
     per_client: 8 << 20,
 };
 
-/// Memory that a body takes first.
-const FIRST: usize = 4096;
+/// Memory that counts for each body, also before any of it has come: a request that waits for its body takes as much.
+const FIRST: usize = 32 << 10;
+
+/// Memory that is reserved when the first bytes come.
+const RESERVED: usize = 4096;
 
 /// Why a body cannot be read. The texts are answers to clients.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +66,10 @@ pub(crate) async fn read(
     if body.size_hint().lower() > limit.bytes() as u64 {
         return Err(limit.exceeded());
     }
+    let mut counted = FIRST;
+    if !body.is_end_stream() {
+        memory.add(FIRST).map_err(BodyError::Crowded)?;
+    }
     let reading = async {
         let mut chunks = body.into_data_stream();
         let mut bytes = Vec::new();
@@ -73,9 +80,10 @@ pub(crate) async fn read(
                 return Err(limit.exceeded());
             }
             if length > bytes.capacity() {
-                let capacity = length.next_power_of_two().max(FIRST);
-                let more = capacity - bytes.capacity();
+                let capacity = length.next_power_of_two().max(RESERVED);
+                let more = capacity.saturating_sub(counted);
                 memory.add(more).map_err(BodyError::Crowded)?;
+                counted += more;
                 bytes.reserve_exact(capacity - bytes.len());
             }
             bytes.extend_from_slice(&chunk);

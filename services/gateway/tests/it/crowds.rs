@@ -209,6 +209,38 @@ async fn bodies_that_are_being_read_take_bounded_memory() {
 }
 
 #[tokio::test]
+async fn requests_that_wait_for_their_bodies_are_bounded() {
+    let stage = Stage::start(three_tasks()).await;
+    let release = async |client: &str| {
+        let headers = [JSON, ("X-Forwarded-For", client)];
+        let path = "/v1/tasks/dns/release";
+        stage.ask_with("POST", path, &headers, b"{}").await
+    };
+    let usual = release("192.0.2.1").await.status;
+    let mut held = Vec::new();
+    for _ in 0..256 {
+        let mut socket = stage.connect().await;
+        let head = "POST /v1/tasks/dns/release HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\
+                    Content-Type: application/json\r\nContent-Length: 2\r\n\r\n";
+        socket.write_all(head.as_bytes()).await.unwrap();
+        held.push(socket);
+    }
+    let refused = async {
+        loop {
+            let answer = release("192.0.2.1").await;
+            if answer.status == 429 {
+                return answer;
+            }
+        }
+    };
+    let refused = timeout(SOON, refused).await.expect("each of them counts");
+    let text = "this client has too many bytes of request bodies in progress";
+    assert!(refused.body.contains(text), "{refused:?}");
+    assert_eq!(release("192.0.2.2").await.status, usual);
+    assert_eq!(status(&stage, "192.0.2.1", "/v1/health").await, "200");
+}
+
+#[tokio::test]
 async fn names_in_a_request_are_counted() {
     let stage = stage(Limits { names: 3, ..LIMITS }).await;
     let create = async |names: &str| -> Answer {

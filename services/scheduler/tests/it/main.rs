@@ -5,6 +5,7 @@ mod audit;
 mod calls;
 mod configurations;
 mod creations;
+mod crowded_connection;
 mod database_health;
 mod destructions;
 mod disabled;

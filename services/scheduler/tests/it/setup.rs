@@ -51,6 +51,8 @@ pub(crate) struct Setup {
     pub(crate) watcher: PlayedWatcher,
     pub(crate) requests: RunRequests,
     pub(crate) checks: DisabledChecks,
+    /// The services of the scheduler, for further listeners.
+    pub(crate) endpoints: Endpoints,
     /// Changes of runs, from before the scheduler has begun.
     changes: Mutex<Streaming<run::FollowRunsResponse>>,
     /// The secret of [`WORKER`]; empty until that worker registers.
@@ -107,8 +109,9 @@ impl Setup {
             .with(WatchServiceServer::new(watcher.clone()))
             .serve_memory(watch_listener, stop.clone().cancelled_owned());
         parts.spawn(async { served.await.unwrap() });
-        let served = scheduler
-            .endpoints(&stop)
+        let endpoints = scheduler.endpoints(&stop);
+        let served = endpoints
+            .clone()
             .serve_memory(listener, stop.clone().cancelled_owned());
         parts.spawn(async { served.await.unwrap() });
         let runs = RunServiceClient::new(channel.clone());
@@ -133,6 +136,7 @@ impl Setup {
             watcher,
             requests,
             checks,
+            endpoints,
             _parts: parts,
             stop: stop.drop_guard(),
             _directory: None,

@@ -211,6 +211,22 @@ pub(crate) struct SoakArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct StrangersArguments {
+    /// Seconds of each of the four measurements of a round.
+    #[arg(long, default_value_t = 60, value_parser = positive())]
+    pub(crate) seconds: u32,
+    /// Repetitions.
+    #[arg(long, default_value_t = 3, value_parser = positive())]
+    pub(crate) rounds: u32,
+    /// Number of tasks.
+    #[arg(long, default_value_t = 100, value_parser = positive())]
+    pub(crate) tasks: u32,
+    /// Connections of each kind that strangers hold open at each listener.
+    #[arg(long, default_value_t = 64, value_parser = positive())]
+    pub(crate) connections: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct FailoverArguments {
     /// Life of a run's lease, in seconds.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=600))]
