@@ -3,7 +3,8 @@
 # shellcheck disable=SC2034,SC2154 # variables of the caller, and for it
 #
 # Podman runs without systemd and without a registry: images that cannot be pulled are made of Debian's packages, and
-# have names below localhost/offline. `containers_work` is a directory for generated files, set by the caller.
+# have names below localhost/offline, and are kept in the cache. `containers_work` is a directory for generated files, set
+# by the caller.
 
 podman_compose_version=1.5.0
 images_file="$root/deploy/docker/images.env"
@@ -19,6 +20,10 @@ prometheus_image="$(image_of PROMETHEUS_IMAGE)"
 
 engine=""
 compose=()
+images_dir="${tools_dir%/*}/images"
+
+# Reason why this machine cannot run containers. Empty if the reason is a fault of the scripts.
+no_containers=""
 
 # setup_containers: sets `engine` (docker or podman) and `compose`, the command of compose files.
 setup_containers() {
@@ -28,7 +33,16 @@ setup_containers() {
     note "containers: Docker"
     return 0
   fi
-  if ! have podman || ! have runc; then apt_install podman runc netavark aardvark-dns iptables uidmap; fi
+  if ((EUID != 0)); then
+    no_containers="Docker does not run here, and Podman needs root"
+    return 1
+  fi
+  if ! have podman || ! have runc; then
+    (apt_install podman runc netavark aardvark-dns iptables uidmap) || {
+      no_containers="there is no container engine, and none can be installed"
+      return 1
+    }
+  fi
   local python
   python="$(python_tool podman-compose "$podman_compose_version" "python -m podman_compose")" || return 1
   engine=podman
@@ -45,6 +59,7 @@ CONF
   export CONTAINERS_CONF="$containers_work/containers.conf"
   podman info >/dev/null 2>&1 || {
     podman info >&2
+    no_containers="Podman does not run here"
     return 1
   }
   note "containers: Podman with podman-compose $podman_compose_version"
@@ -79,8 +94,29 @@ base_image() {
   chosen_image="localhost/offline/${wanted##*/}"
   note "$wanted cannot be pulled: $chosen_image is made offline in its place"
   if is_stored "$chosen_image"; then return 0; fi
+  local kept
+  kept="$(kept_image "$chosen_image")"
+  if [[ -f "$kept" ]] && gzip --decompress --stdout "$kept" | podman load --quiet >/dev/null && is_stored "$chosen_image"; then
+    return 0
+  fi
   step "making $chosen_image"
-  "$make"
+  "$make" || return 1
+  # The toolchain is on this machine anyway.
+  [[ "$make" == make_rust ]] || keep_image "$chosen_image" "$kept"
+}
+
+# kept_image IMAGE: path of an image that an earlier run has made as this one does.
+kept_image() {
+  local name="${1##*/}" key
+  key="$({ cat "$root/scripts/containers.sh" && "$CTS_TEST_CONSUL" version; } | sha256sum | cut -c 1-16)"
+  printf '%s/%s-%s.tar.gz' "$images_dir" "${name//:/-}" "$key"
+}
+
+# keep_image IMAGE FILE: a run without space for the file goes on.
+keep_image() {
+  local incoming
+  mkdir -p "$images_dir" && rm -f "${2%-*}"-*.tar.gz && incoming="$(mktemp "$images_dir/.incoming.XXXXXX")" || return 0
+  if podman save "$1" 2>/dev/null | gzip -1 >"$incoming"; then mv "$incoming" "$2"; else rm -f "$incoming"; fi
 }
 
 make_debian() {

@@ -7,6 +7,9 @@
 
 cts_script_name="${0##*/}"
 
+# scripts/test names the scripts that nothing has run: each one that runs leaves a file with its name.
+if [[ -d "${CTS_TEST_SCRIPTS_RUN:-}" ]]; then : >"$CTS_TEST_SCRIPTS_RUN/$cts_script_name"; fi
+
 step() { printf '==> %s\n' "$*" >&2; }
 note() { printf '    %s\n' "$*" >&2; }
 

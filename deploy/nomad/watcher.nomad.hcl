@@ -59,6 +59,18 @@ variable "consul" {
   default     = "127.0.0.1:8500"
 }
 
+variable "environment" {
+  description = "Variables of the environment that are no secrets, such as CONSUL_HTTP_TOKEN_FILE."
+  type        = map(string)
+  default     = {}
+}
+
+variable "vault_environment" {
+  description = "Whether the members of the secret kv/cts/watcher of Vault are variables of the environment: CONSUL_HTTP_TOKEN."
+  type        = bool
+  default     = false
+}
+
 locals {
   # Template of the directory with the secrets: that of the task, or the one on the client.
   secrets = var.vault ? "{{ env \"NOMAD_SECRETS_DIR\" }}" : var.secrets
@@ -195,6 +207,31 @@ job "cts-watcher" {
           destination = "secrets/ca.pem"
           change_mode = "noop"
           data        = "{{ with secret \"pki/cert/ca\" }}{{ .Data.certificate }}{{ end }}"
+        }
+      }
+
+      # Tokens and credentials for the environment. A change restarts the service.
+      dynamic "template" {
+        for_each = var.vault && var.vault_environment ? [1] : []
+
+        content {
+          destination = "secrets/vault.env"
+          env         = true
+          perms       = "400"
+          change_mode = "restart"
+          data        = "{{ with secret \"kv/data/cts/watcher\" }}{{ range $name, $value := .Data.data }}{{ $name }}={{ $value | toJSON }}\n{{ end }}{{ end }}"
+        }
+      }
+
+      dynamic "template" {
+        for_each = length(var.environment) > 0 ? [1] : []
+
+        content {
+          destination     = "local/environment.env"
+          env             = true
+          left_delimiter  = "[[["
+          right_delimiter = "]]]"
+          data            = join("\n", [for name, value in var.environment : "${name}=${jsonencode(value)}"])
         }
       }
 

@@ -60,6 +60,24 @@ variable "consul" {
   default     = "127.0.0.1:8500"
 }
 
+variable "settings" {
+  description = "Blocks of the configuration for the workers alone: driver, terraform_provider, vault."
+  type        = string
+  default     = ""
+}
+
+variable "environment" {
+  description = "Variables of the environment that are no secrets, such as CONSUL_HTTP_TOKEN_FILE."
+  type        = map(string)
+  default     = {}
+}
+
+variable "vault_environment" {
+  description = "Whether the members of the secret kv/cts/worker of Vault are variables of the environment: CONSUL_HTTP_TOKEN, and credentials of providers."
+  type        = bool
+  default     = false
+}
+
 locals {
   # Template of the directory with the secrets: that of the task, or the one on the client.
   secrets = var.vault ? "{{ env \"NOMAD_SECRETS_DIR\" }}" : var.secrets
@@ -230,6 +248,44 @@ job "cts-worker" {
           destination = "secrets/ca.pem"
           change_mode = "noop"
           data        = "{{ with secret \"pki/cert/ca\" }}{{ .Data.certificate }}{{ end }}"
+        }
+      }
+
+      # The dynamic values of cts, {{ … }}, are not for Nomad.
+      dynamic "template" {
+        for_each = var.settings == "" ? [] : [1]
+
+        content {
+          destination     = "local/settings.hcl"
+          change_mode     = "restart"
+          left_delimiter  = "[[["
+          right_delimiter = "]]]"
+          data            = var.settings
+        }
+      }
+
+      # Tokens and credentials for the environment. A change restarts the service.
+      dynamic "template" {
+        for_each = var.vault && var.vault_environment ? [1] : []
+
+        content {
+          destination = "secrets/vault.env"
+          env         = true
+          perms       = "400"
+          change_mode = "restart"
+          data        = "{{ with secret \"kv/data/cts/worker\" }}{{ range $name, $value := .Data.data }}{{ $name }}={{ $value | toJSON }}\n{{ end }}{{ end }}"
+        }
+      }
+
+      dynamic "template" {
+        for_each = length(var.environment) > 0 ? [1] : []
+
+        content {
+          destination     = "local/environment.env"
+          env             = true
+          left_delimiter  = "[[["
+          right_delimiter = "]]]"
+          data            = join("\n", [for name, value in var.environment : "${name}=${jsonencode(value)}"])
         }
       }
 

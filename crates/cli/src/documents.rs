@@ -18,6 +18,9 @@ static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"`([^`]+)`").unwrap(
 static CALL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?:\$ )?(?:\w+=\S+ )*cts ([a-z-][^;&>#)\\`]*)").unwrap());
 
+/// The output of another program as a word of a call.
+static SUBSTITUTION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\$\([^)]*\)").unwrap());
+
 /// An option in prose.
 static OPTION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?:^|[\s(\[`])--?([a-z][a-z-]*)").unwrap());
@@ -61,8 +64,10 @@ fn calls(document: &str) -> Vec<String> {
     }
     let code = CODE.captures_iter(&prose);
     lines.extend(code.map(|found| found[1].replace('\n', " ")));
-    let calls = lines.iter().flat_map(|line| CALL.captures_iter(line));
-    let calls = calls.map(|found| found[1].to_owned());
+    let calls = lines.iter().filter_map(|line| {
+        let line = SUBSTITUTION.replace_all(line, "VALUE");
+        Some(CALL.captures(&line)?[1].to_owned())
+    });
     // The words after a pipe are for another program.
     calls
         .map(|call| call.split(" | ").next().unwrap_or_default().to_owned())
@@ -188,6 +193,30 @@ fn every_command_and_option_is_documented() {
         missing.extend(options.map(|option| format!("{words} -{}", option.get_id())));
     }
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn the_table_of_commands_is_complete() {
+    let document = &documents()[Path::new("docs/cli.md")];
+    let section = document.split("\n## Commands of `cts`\n").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.filter_map(|row| row.strip_prefix("| ")?.split(" | ").next());
+    let cells: String = cells.collect();
+    let named: BTreeSet<&str> = CODE
+        .captures_iter(&cells)
+        .map(|found| found.get(1).unwrap().as_str())
+        .flat_map(|code| code.trim_start_matches("cts ").split(' ').next())
+        .collect();
+    let tree = tree();
+    let commands = tree
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    let missing: Vec<&str> = commands
+        .map(Command::get_name)
+        .filter(|name| !named.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} of {named:?}");
 }
 
 #[test]

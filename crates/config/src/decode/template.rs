@@ -128,7 +128,8 @@ impl<'a> Templates<'a> {
     }
 
     fn report_misplaced(&self, place: &SourceLocation) {
-        let message = "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks and in `url` and `secret` of `webhook` blocks";
+        let message = "dynamic templates (`{{ … }}`) are only allowed in the values of `terraform_provider` blocks, \
+                       in `url` and `secret` of `webhook` blocks, and in `token` of `driver \"terraform-cloud\"`";
         self.sink.error(place, message);
         self.sink.classify(ProblemKind::MisplacedTemplate);
     }

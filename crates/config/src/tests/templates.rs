@@ -61,7 +61,8 @@ fn templates_elsewhere_are_refused() {
         assert_problem(
             &text,
             1,
-            "only allowed in the values of `terraform_provider`",
+            "only allowed in the values of `terraform_provider` blocks, in `url` and `secret` of `webhook` blocks, \
+             and in `token` of `driver \"terraform-cloud\"`",
         );
     }
     for text in [

@@ -18,7 +18,10 @@ use members::TaskMembers;
 pub(crate) enum InvalidBody {
     #[error("request body has an error: value is required but missing")]
     Missing,
-    #[error("request body has an error: header Content-Type has unexpected value {}", quoted(.0))]
+    #[error(
+        "request body has an error: header Content-Type has unexpected value {}; a body of JSON needs 'Content-Type: application/json'",
+        quoted(.0)
+    )]
     ContentType(String),
     #[error("request body has an error: failed to decode request body: {0}")]
     NoJson(String),
@@ -118,7 +121,6 @@ impl TaskRequest {
 }
 
 /// The first JSON value of `body`; what follows it does not count.
-/// A body of JSON.
 pub(crate) fn decode(headers: &HeaderMap, body: &[u8]) -> Result<Value, InvalidBody> {
     if body.is_empty() {
         return Err(InvalidBody::Missing);

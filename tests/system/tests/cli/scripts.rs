@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use cts_testkit::assert_contains;
@@ -57,6 +58,39 @@ async fn the_setup_has_a_digest_of_each_archive_that_it_fetches() {
             "{digest}"
         );
     }
+}
+
+/// `scripts/test` names the scripts that have left no such file.
+#[tokio::test]
+async fn each_script_that_runs_leaves_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(scripts()).unwrap() {
+        let path = entry.unwrap().path();
+        let mode = path.metadata().unwrap().permissions().mode();
+        if path.is_dir() || mode & 0o100 == 0 {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let output = Command::new(&path)
+            .arg("--help")
+            .env("CTS_TEST_SCRIPTS_RUN", directory.path())
+            .env_remove("CTS_TEST_HCP_TOKEN")
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
+        // It has no options.
+        if name != "test-hcp" {
+            assert_eq!(output.status.code(), Some(0), "{name}: {output:?}");
+        }
+        names.insert(name);
+    }
+    let left = fs::read_dir(directory.path()).unwrap();
+    let left: BTreeSet<_> = left
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(left, names);
 }
 
 #[test]

@@ -97,6 +97,31 @@ fn every_metric_of_dashboard_and_alerts_is_documented() {
 }
 
 #[test]
+fn every_metric_that_a_document_names_is_documented() {
+    let marked = Regex::new("`(cts_[a-z0-9_]+)").unwrap();
+    // A key of tasks.
+    let other = "cts_user_defined_meta";
+    let mut number = 0;
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        for found in marked.captures_iter(&text) {
+            let name = &found[1];
+            let is_metric = documented_metrics()
+                .iter()
+                .any(|metric| metric.prometheus == name);
+            number += 1;
+            assert!(
+                is_metric || is_documented(name) || name == other,
+                "{name} in {}",
+                path.display()
+            );
+        }
+    }
+    assert!(number > 40, "only {number} names are found");
+}
+
+#[test]
 fn every_alert_has_a_section_of_the_runbook_and_a_test() {
     let runbook = read("docs/runbook.md");
     let tests = read("deploy/telemetry/alerts-test.yaml");

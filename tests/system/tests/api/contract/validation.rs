@@ -61,11 +61,16 @@ fn queries() -> Vec<Row> {
 
 fn empty_bodies_and_content_types() -> Vec<Row> {
     let missing = |request: Request| refused(request, OF_BODY, "value is required but missing");
-    let unexpected = |content_type: &str| {
+    // The answer names the header that the request lacks.
+    let other_type = |request: Request, content_type: &str| {
         let quoted = json!(content_type);
-        let rest = format!("header Content-Type has unexpected value {quoted}");
-        refused(typed(content_type).body("{"), OF_BODY, &rest)
+        let rest = format!(
+            "header Content-Type has unexpected value {quoted}; \
+             a body of JSON needs 'Content-Type: application/json'"
+        );
+        refused(request.body("{"), OF_BODY, &rest)
     };
+    let unexpected = |content_type: &str| other_type(typed(content_type), content_type);
     let decoded = |content_type: &str| {
         let rest = "failed to decode request body: ";
         refused(typed(content_type).body("{"), OF_BODY, rest)
@@ -83,11 +88,7 @@ fn empty_bodies_and_content_types() -> Vec<Row> {
         unexpected("application/x-www-form-urlencoded"),
         unexpected("multipart/form-data; boundary=x"),
         unexpected("application/vnd.api+json"),
-        refused(
-            post("").body("{"),
-            OF_BODY,
-            "header Content-Type has unexpected value \"\"",
-        ),
+        other_type(post(""), ""),
         decoded("application/json"),
         decoded("application/json; charset=utf-8"),
         decoded("application/json;"),

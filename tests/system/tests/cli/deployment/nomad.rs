@@ -154,6 +154,36 @@ async fn each_job_of_nomad_gives_its_service_a_valid_configuration() {
     }
 }
 
+#[tokio::test]
+async fn workers_of_nomad_get_settings_of_their_own() {
+    let provider = "terraform_provider \"lbx\" {\n  token = \"{{ env \\\"LBX_TOKEN\\\" }}\"\n}\n";
+    let mut job = Job::read("worker");
+    let settings = format!("{}\n{provider}", read("config/worker.hcl"));
+    job.variables
+        .insert("settings".to_owned(), settings.clone().into());
+    let contents = job.blocks("content").into_iter();
+    let content = contents.filter(|content| {
+        attribute(content, "destination").is_some_and(|at| at.to_string().contains("settings.hcl"))
+    });
+    let content: Vec<_> = content.collect();
+    assert_eq!(content.len(), 1);
+    // Nomad leaves dynamic values of cts as they are.
+    let delimiter = attribute(content[0], "left_delimiter").unwrap();
+    assert_ne!(delimiter.to_string(), "\"{{\"");
+    let data = attribute(content[0], "data").unwrap();
+    let data = data.evaluate(&job.context(false)).unwrap();
+    assert_eq!(data.as_str(), Some(settings.as_str()));
+    let place = Place::new();
+    write_certificates(&place).await;
+    place.write("local/cts.hcl", &job.local_configuration(false));
+    place.write("local/settings.hcl", &settings);
+    let words = ["config", "validate", "-config-dir=local"];
+    let called = place.call(OURS, &words).await;
+    assert_eq!(called.code, 0, "{called:?}");
+    let dumped = place.call(OURS, &["config", "dump", "-config-dir=local"]);
+    assert_contains(&dumped.await.stdout, ["terraform_provider \"lbx\""]);
+}
+
 #[test]
 fn certificates_of_nomad_have_the_names_by_which_services_are_called() {
     let alternatives = Regex::new("\"alt_names=([^\"]+)\"").unwrap();

@@ -102,6 +102,11 @@ async fn the_samples_of_four_services_are_safe() {
     let gateway = gateway.replace("/etc/cts.d/gateway/gateway-key", "tls/gateway/key");
     let gateway = gateway.replace("/etc/cts.d/gateway/gateway", "tls/gateway/cert");
     place.write("gateway/gateway.hcl", &gateway);
+    place.write("modules/hello/main.tf", "");
+    let scheduler = read("config/scheduler.hcl");
+    let scheduler = scheduler.replace("/etc/cts.d/modules/", "modules/");
+    place.write("scheduler/scheduler.hcl", &scheduler);
+    place.write("worker/worker.hcl", &read("config/worker.hcl"));
     // The file that deploy/README.md writes for each service.
     for service in SERVICES {
         let tls = format!("tls/{service}");
