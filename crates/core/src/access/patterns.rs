@@ -36,6 +36,11 @@ impl TaskPatterns {
         })
     }
 
+    /// The patterns as they were written; empty if every task matches.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
     /// Whether every task matches.
     pub const fn is_all(&self) -> bool {
         self.set.is_none()

@@ -298,6 +298,9 @@ pub struct CancelRunRequest {
     /// Whether Terraform may be ended by force, so that its state may be lost.
     #[prost(bool, tag = "2")]
     pub force: bool,
+    /// Patterns of the names of tasks that "waiting_for" may contain, apart from the task of the run; empty for all names.
+    #[prost(string, repeated, tag = "3")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The run is cancelled, or will be.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -306,6 +309,9 @@ pub struct CancelRunResponse {
     /// is a destruction that is suspended.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
+    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
+    #[prost(bool, tag = "2")]
+    pub considers_visible_tasks: bool,
 }
 /// Reports that a run waits.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -850,6 +856,9 @@ pub struct GetRunRequest {
     /// Whether to send the records of its attempts.
     #[prost(bool, tag = "3")]
     pub include_attempts: bool,
+    /// Patterns of the names of tasks that "waiting_for" may contain, apart from the task of the run; empty for all names.
+    #[prost(string, repeated, tag = "4")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Contains a run.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -857,6 +866,9 @@ pub struct GetRunResponse {
     /// The run.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
+    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
+    #[prost(bool, tag = "2")]
+    pub considers_visible_tasks: bool,
 }
 /// Asks for runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -109,7 +109,7 @@ async fn visible(
     visitor: &Visitor,
     id: RequestId,
 ) -> Result<Run, Problem> {
-    let found = questions.run(run, includes).await;
+    let found = questions.run(run, includes, visitor.tasks()).await;
     let found = found.and_then(|found| {
         if visitor.sees(&found.task_name) {
             Ok(found)
@@ -143,6 +143,7 @@ pub(crate) async fn cancel(
     calls: &RunClient,
     run: &str,
     body: Received,
+    visitor: &Visitor,
     by: &OnBehalf,
     local_time: &LocalTime,
     id: RequestId,
@@ -150,7 +151,7 @@ pub(crate) async fn cancel(
     let body = body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))?;
     let force = cancel_body::force(&body)?;
     let cancelled = calls
-        .cancel(run, force, by)
+        .cancel(run, force, by, visitor.tasks())
         .await
         .map_err(|error| Problem::unanswered_run(&error, run, id))?;
     let status = match cancelled.status() {
@@ -168,11 +169,12 @@ pub(crate) async fn cancel(
 pub(crate) async fn explanation(
     questions: &TaskClient,
     name: &str,
+    visitor: &Visitor,
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
     let explanation = questions
-        .explanation(name)
+        .explanation(name, visitor.tasks())
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
     let answer = ExplanationAnswer {
