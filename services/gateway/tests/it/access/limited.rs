@@ -177,3 +177,38 @@ async fn texts_of_an_earlier_scheduler_name_no_other_task_to_a_limited_token() {
         }
     }
 }
+
+#[tokio::test]
+async fn states_for_limited_tokens_are_asked_for_only_when_they_may_have_changed() {
+    let scene = scene();
+    let tasks = &scene.tasks;
+    let (version, asked) = (Arc::clone(&tasks.version), Arc::clone(&tasks.arrivals));
+    *version.lock().unwrap() = Some("1".to_owned());
+    let stage = stage(scene).await;
+    let body = async |path: &str, token| ask(&stage, "GET", path, Some(token)).await.body;
+    let before = asked.available_permits();
+    let calls = || asked.available_permits() - before;
+    let first = body("/v1/status/tasks", LIMITED).await;
+    for _ in 0..3 {
+        assert_eq!(body("/v1/status/tasks", LIMITED).await, first);
+        body("/v1/status", LIMITED).await;
+    }
+    assert_eq!(calls(), 1, "one list serves all of them");
+    let with_events = body("/v1/status/tasks?include=events", LIMITED).await;
+    assert_ne!(with_events, first);
+    let errored = "/v1/status/tasks?status=errored";
+    let none = body(errored, LIMITED).await;
+    assert!(!none.contains("edge-lb"), "{none}");
+    assert_eq!(body(errored, LIMITED).await, none);
+    assert_eq!(calls(), 3);
+    let all = body("/v1/status/tasks", READ).await;
+    assert!(all.contains("edge-lb"), "{all}");
+    assert!(!body("/v1/status/tasks", LIMITED).await.contains("edge-lb"));
+
+    let before = calls();
+    *version.lock().unwrap() = Some("2".to_owned());
+    for _ in 0..3 {
+        assert_eq!(body("/v1/status/tasks", LIMITED).await, first);
+    }
+    assert_eq!(calls() - before, 1);
+}
