@@ -886,13 +886,18 @@ pub struct ListRunsRequest {
     /// is not such a token.
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
+    /// Only runs of tasks whose names match one of these patterns; empty for all. Counts without "task_name" alone.
+    /// Schedulers of earlier versions do not know it, and send all runs.
+    #[prost(string, repeated, tag = "5")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A page of runs.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListRunsResponse {
-    /// The runs, newest first, without the texts of their plans.
+    /// The runs, newest first, without the texts of their plans. If only some tasks are visible, a page may have fewer
+    /// runs than requested, also none, although another page follows.
     #[prost(message, repeated, tag = "1")]
     pub runs: ::prost::alloc::vec::Vec<Run>,
     /// Token of the next page; empty if this is the last.

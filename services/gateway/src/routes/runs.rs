@@ -45,10 +45,10 @@ pub(crate) async fn runs(
     let page = match visitor.tasks() {
         Some(_) if !request.task.is_empty() => {
             visitor.may_name(&request.task)?;
-            questions.runs(request).await
+            questions.runs(request, None).await
         }
         Some(tasks) => some_runs(questions, request, tasks).await,
-        None => questions.runs(request).await,
+        None => questions.runs(request, None).await,
     };
     let page = page.map_err(|error| Problem::unanswered_run(&error, "", id))?;
     let answer = IdFirst {
@@ -58,8 +58,9 @@ pub(crate) async fn runs(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
-/// Runs of some tasks. The schedulers list runs of one task or of all, so that pages are read until half of the wanted
-/// runs are found, there are no more, or too many were read; the client continues where this page ends.
+/// Runs of some tasks. Schedulers list the runs of few tasks by task. Of many tasks, and in an earlier version, a page of all
+/// runs may have few of theirs: pages are read until half of the wanted runs are found, there are no more, or too many
+/// were read; the client continues where this page ends.
 async fn some_runs(
     questions: &RunClient,
     request: RunsQuery,
@@ -72,12 +73,12 @@ async fn some_runs(
     let limit = request.limit as usize;
     for _ in 0..MOST_PAGES {
         let left = limit.saturating_sub(found.runs.len());
-        let page = questions.runs(RunsQuery {
+        let query = RunsQuery {
             limit: u32::try_from(left).unwrap_or(request.limit),
             after: found.next_page_token,
             ..request.clone()
-        });
-        let page = page.await?;
+        };
+        let page = questions.runs(query, Some(tasks)).await?;
         let shown = page.runs.into_iter();
         let shown = shown.filter(|run| tasks.matches(&run.task_name));
         found.runs.extend(shown);

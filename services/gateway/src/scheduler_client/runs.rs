@@ -37,10 +37,11 @@ impl RunClient {
         Ok(answer.into_inner())
     }
 
-    /// A page of runs.
+    /// A page of runs, if possible only those of tasks that are visible: `None` for all.
     pub(crate) async fn runs(
         &self,
         query: RunsQuery,
+        tasks: Option<&TaskPatterns>,
     ) -> Result<proto::ListRunsResponse, CallError> {
         let request = proto::ListRunsRequest {
             task_name: query.task,
@@ -50,6 +51,7 @@ impl RunClient {
                 .into(),
             page_size: query.limit,
             page_token: query.after,
+            visible_tasks: visible::patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.list_runs(request))).await;
         match answer {

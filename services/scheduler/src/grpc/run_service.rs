@@ -327,8 +327,8 @@ impl RunService for RunEndpoint {
         let Some(page) = page::Page::of(&request.into_inner())? else {
             return Ok(Response::new(proto::ListRunsResponse::default()));
         };
-        let runs = self.store.runs(&page.filter).await.or_status()?;
-        Ok(Response::new(page.response(runs)))
+        let page = page.read(&*self.store).await.or_status()?;
+        Ok(Response::new(page))
     }
 
     async fn get_queue(

@@ -93,8 +93,16 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
     }
     let list = ask(&stage, "GET", "/v1/runs", Some(LIMITED)).await.body;
     assert!(list.contains(RUN) && !list.contains(OTHER_RUN), "{list}");
+    let visible = || {
+        let lists = std::mem::take(&mut *runs.lists.lock().unwrap());
+        let visible = lists.into_iter().map(|request| request.visible_tasks);
+        visible.collect::<Vec<_>>()
+    };
+    let asked = visible();
+    assert!(!asked.is_empty() && asked.iter().all(|it| *it == ["dns", "fw-*"]));
     let list = ask(&stage, "GET", "/v1/runs", Some(READ)).await.body;
     assert!(list.contains(RUN) && list.contains(OTHER_RUN), "{list}");
+    assert_eq!(visible(), [Vec::<String>::new()]);
 }
 
 #[tokio::test]
