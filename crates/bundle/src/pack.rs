@@ -1,5 +1,6 @@
 //! From a module directory to a bundle.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -55,6 +56,8 @@ pub struct BundleIdentity {
     pub root: PathBuf,
     /// As [`Bundle::module`].
     pub module: PathBuf,
+    /// The module's directory on this host, and each directory that module calls lead to.
+    pub directories: BTreeSet<PathBuf>,
 }
 
 /// Packs the module in `module_directory`, an absolute path, with the directories that its module calls lead
@@ -166,6 +169,7 @@ fn read(
         hash: hasher.finish(),
         root: layout.root,
         module: layout.module,
+        directories: layout.directories,
     })
 }
 

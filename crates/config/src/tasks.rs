@@ -1,6 +1,7 @@
 //! Tasks: `task` blocks of files, task files of the command line, and tasks of the API.
 
 pub(crate) mod allowed_sources;
+pub(crate) mod api_modules;
 pub(crate) mod checks;
 pub(crate) mod cloud_workspace;
 pub(crate) mod condition;
@@ -16,4 +17,5 @@ pub(crate) mod query;
 pub(crate) mod raw;
 pub(crate) mod references;
 pub(crate) mod service_block;
+pub(crate) mod task_directories;
 pub(crate) mod variables;

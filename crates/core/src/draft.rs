@@ -58,6 +58,15 @@ pub enum InvalidDraft {
     NotAllowed(Vec<String>),
 }
 
+/// The one text about a local module that a task of the API cannot use, whatever the reason: texts of their own would
+/// show which files exist on the machine of a scheduler.
+pub fn unusable_module(module: &str) -> String {
+    format!(
+        "module {module:?} cannot be used: no module is there, or it is not for tasks of the API; the log of the \
+         scheduler has the reason"
+    )
+}
+
 /// A buffer period as declared over the API, where times may be negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DraftBufferPeriod {

@@ -49,6 +49,85 @@ pub async fn runs_are_listed_newest_first<F: Fixture>() {
     assert_eq!(list(&scene, &unknown).await, []);
 }
 
+pub async fn runs_of_some_tasks_are_listed_newest_first<F: Fixture>() {
+    let scene = Scene::<F>::new(&["a", "b", "c"]).await;
+    let first = scene.apply("a", "1").await;
+    let second = scene.apply("b", "1").await;
+    let third = scene.queue("c", "1").await;
+    let fourth = scene.queue("a", "2").await;
+    let of = |names: &[&str]| RunFilter {
+        tasks: Some(names.iter().map(|name| task(name)).collect()),
+        ..every()
+    };
+    for (names, expected) in [
+        (&["a", "c"][..], &[fourth, third, first][..]),
+        (&["b", "missing"], &[second]),
+        (&["missing"], &[]),
+        (&[], &[]),
+    ] {
+        assert_eq!(list(&scene, &of(names)).await, expected, "{names:?}");
+    }
+    let page = RunFilter {
+        limit: 2,
+        ..of(&["a", "b"])
+    };
+    assert_eq!(list(&scene, &page).await, [fourth, second]);
+    let behind = RunFilter {
+        after: Some(second),
+        ..page.clone()
+    };
+    assert_eq!(list(&scene, &behind).await, [first]);
+    for (status, expected) in [
+        (RunStatus::Queued, &[fourth][..]),
+        (RunStatus::Succeeded, &[second, first]),
+        (RunStatus::Failed, &[]),
+        (RunStatus::Running, &[]),
+    ] {
+        let filter = RunFilter {
+            status: Some(status),
+            ..page.clone()
+        };
+        assert_eq!(list(&scene, &filter).await, expected, "{status:?}");
+    }
+    let one = RunFilter {
+        task: Some(task("c")),
+        ..of(&["a"])
+    };
+    assert_eq!(list(&scene, &one).await, [third], "one task alone counts");
+}
+
+pub async fn tasks_with_runs_are_found_by_the_beginning_of_their_names<F: Fixture>() {
+    let scene = Scene::<F>::new(&["web", "web-1", "web-2", "Web-3", "dns", "idle"]).await;
+    let named = ["web-2", "web-1", "web-2", "web", "Web-3", "dns"];
+    for (number, name) in named.into_iter().enumerate() {
+        scene.apply(name, &number.to_string()).await;
+    }
+    // The name of a task that does not exist any more.
+    let failed = scene.draft("gone", RunKind::Apply).await;
+    let lease = scene.carried_out(failed, "1").await;
+    scene.failed(&lease, "no").await;
+    scene.drop_draft("gone", failed).await;
+    for (beginning, at_most, expected) in [
+        (
+            "",
+            100,
+            &["Web-3", "dns", "gone", "web", "web-1", "web-2"][..],
+        ),
+        ("web-", 100, &["web-1", "web-2"]),
+        ("web", 2, &["web", "web-1"]),
+        ("g", 100, &["gone"]),
+        ("idle", 100, &[]),
+        ("a~", 100, &[]),
+        ("web%", 100, &[]),
+        ("", 0, &[]),
+    ] {
+        let found = scene.store().tasks_with_runs(beginning, at_most).await;
+        let found = found.expect("names can be listed");
+        let names: Vec<&str> = found.iter().map(cts_core::TaskName::as_str).collect();
+        assert_eq!(names, expected, "{beginning:?}");
+    }
+}
+
 pub async fn pages_of_runs_go_on_where_the_last_ended<F: Fixture>() {
     let scene = Scene::<F>::new(&["a", "b"]).await;
     let mut runs = Vec::new();

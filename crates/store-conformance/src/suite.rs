@@ -356,6 +356,8 @@ macro_rules! store_suite {
             }
             listing {
                 runs_are_listed_newest_first,
+                runs_of_some_tasks_are_listed_newest_first,
+                tasks_with_runs_are_found_by_the_beginning_of_their_names,
                 pages_of_runs_go_on_where_the_last_ended,
                 lists_tell_all_of_a_run_but_the_text_of_its_plan,
                 runs_of_a_creation_are_listed_while_they_go_on_and_afterwards,

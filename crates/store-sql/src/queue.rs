@@ -264,21 +264,53 @@ pub async fn runs(
     c: &mut dyn Connection,
     filter: &RunFilter,
 ) -> Result<Vec<RunRecord>, StoreError> {
-    sql("list runs", listing(c.dialect(), filter))
-        .bind(filter.task.as_ref())
+    let listing = sql("list runs", listing(c.dialect(), filter));
+    let listing = match (&filter.task, &filter.tasks) {
+        (None, Some(tasks)) => listing.bind(tasks.as_slice()),
+        (task, _) => listing.bind(task.as_ref()),
+    };
+    listing
         .bind(filter.after)
         .bind(filter.limit)
         .all(c, decode::run_record)
         .await
 }
 
+/// Names of tasks with runs, each found by the next entry of the index.
+pub async fn tasks_with_runs(
+    c: &mut dyn Connection,
+    beginning: &str,
+    at_most: u32,
+) -> Result<Vec<TaskName>, StoreError> {
+    // Every character of a name comes before this one.
+    let end = format!("{beginning}~");
+    let names = sql(
+        "list tasks with runs",
+        "-- tasks_with_runs; index runs_task
+        WITH RECURSIVE names (name) AS (
+            SELECT min(task_name) FROM runs WHERE task_name >= $1 AND task_name < $2
+            UNION ALL
+            SELECT (SELECT min(task_name) FROM runs
+                    WHERE task_name > names.name AND task_name < $2)
+            FROM names WHERE names.name IS NOT NULL
+        )
+        SELECT name FROM names WHERE name IS NOT NULL LIMIT $3",
+    );
+    let names = names.bind(beginning).bind(end).bind(at_most);
+    let names = names.all(c, |row| {
+        let row = Fields::new(row, "list tasks with runs", "runs").keyed("name")?;
+        row.parse("name")
+    });
+    names.await
+}
+
 /// A statement of its own for each kind of filter, so that each has its index.
 fn listing(dialect: Dialect, filter: &RunFilter) -> String {
     let task = filter.task.as_ref();
-    let of_task = task.map_or("$1 IS NULL", |_| "task_name = $1");
+    let tasks = filter.tasks.as_ref().filter(|_| task.is_none());
     let older = filter.after.map_or("$2 IS NULL", |_| "id < $2");
     let equal = |status: RunStatus| format!("status = '{}'", status.as_str());
-    let of_all_tasks = task.is_none() && dialect == Dialect::Postgres;
+    let of_all_tasks = task.is_none() && tasks.is_none() && dialect == Dialect::Postgres;
     let (found, of_status, order) = match filter.status {
         None => ("NOT MATERIALIZED", "TRUE".to_owned(), "id DESC"),
         // Queued and running runs are few, in an unknown number: all of them are found before they are
@@ -297,9 +329,31 @@ fn listing(dialect: Dialect, filter: &RunFilter) -> String {
         }
         Some(status) => ("NOT MATERIALIZED", equal(status), "id DESC"),
     };
+    let of_task = match (task, tasks) {
+        (Some(_), _) => "task_name = $1".to_owned(),
+        // The newest runs of each of a few tasks, found by their ids alone. On Postgres each task is looked up by
+        // itself, whatever old statistics say.
+        (None, Some(_)) => {
+            let newest = format!("{of_status} AND {older} ORDER BY id DESC LIMIT $3");
+            match dialect {
+                Dialect::Sqlite => {
+                    format!("id IN (SELECT id FROM runs WHERE task_name {{in $1}} AND {newest})")
+                }
+                Dialect::Postgres => format!(
+                    "id IN (SELECT newest.id FROM unnest($1) AS visible (name)
+                            CROSS JOIN LATERAL (
+                                SELECT id FROM runs WHERE task_name = visible.name AND {newest}
+                            ) newest
+                            ORDER BY newest.id DESC LIMIT $3)"
+                ),
+            }
+        }
+        (None, None) => "$1 IS NULL".to_owned(),
+    };
     let no_bytes = dialect.pick("x''", "''::BYTEA");
+    let few = tasks.map_or("", |_| " of few tasks");
     format!(
-        "-- runs: without the texts of plans and without findings; indexes runs_pkey, runs_task, runs_not_applied
+        "-- runs{few}: without the texts of plans and without findings; indexes runs_pkey, runs_task, runs_not_applied
         WITH found AS {found} (
             SELECT id, task_name, kind, destroys, no_retry, status, input_hash, attempts, errors,
                    changes_present,

@@ -216,6 +216,8 @@ pub struct FailedAttempts {
 pub struct RunFilter {
     /// Only those of this task.
     pub task: Option<TaskName>,
+    /// Only those of these tasks, which are few. Counts without `task` alone.
+    pub tasks: Option<Vec<TaskName>>,
     /// Only those with this status.
     pub status: Option<RunStatus>,
     /// Only runs that are listed after this one, which need not exist any more.

@@ -381,6 +381,14 @@ pub trait Store:
     /// exist any more.
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
 
+    /// Names of tasks with runs that begin with a text, in their order, at most this number; also those of tasks that do
+    /// not exist any more. Reads about one row for each name.
+    async fn tasks_with_runs(
+        &self,
+        beginning: &str,
+        at_most: u32,
+    ) -> Result<Vec<TaskName>, StoreError>;
+
     /// One run.
     async fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
 

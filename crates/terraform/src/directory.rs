@@ -5,11 +5,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use cts_core::Chain;
 use cts_core::hidden::secret_places;
+use cts_core::{Chain, GENERATED_NOTICE};
 
 use crate::error::FileError;
-use crate::render::{GENERATED_NOTICE, GeneratedFile, OUTPUTS_TF, RootModule};
+use crate::render::{GeneratedFile, OUTPUTS_TF, RootModule};
 use crate::state::remove_left;
 
 /// Mode of a task directory and of the parents that are created with it.

@@ -32,7 +32,6 @@ pub(crate) use outputs_tf::{OUTPUTS_TF, WantedOutputs};
 
 use crate::provider_schema::ProviderForms;
 use expression::sorted;
-pub(crate) use header::GENERATED_NOTICE;
 use header::Title;
 use root_module::{OpenForms, TaskProvider, require_identifier};
 

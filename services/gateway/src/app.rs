@@ -246,7 +246,9 @@ impl App {
                 changes::terraform_state(&self.tasks, &name, time, id).await
             }
             Route::DecideState(name) => self.decide_state(&name, request).await,
-            Route::ExplainTask(name) => runs::explanation(&self.tasks, &name, time, id).await,
+            Route::ExplainTask(name) => {
+                runs::explanation(&self.tasks, &name, &request.visitor, time, id).await
+            }
             Route::Configuration => new_family::configuration(&self.cluster, time, id).await,
             Route::Queue => runs::queue(&self.runs, id).await,
             Route::Overview => overview::overview(&self.overviews, id).await,
@@ -260,9 +262,9 @@ impl App {
             Route::Run(run) => runs::run(&self.runs, &run, query, &request.visitor, time, id).await,
             Route::CancelRun(run) => {
                 runs::require_visible(&self.runs, &run, &request.visitor, id).await?;
-                let by = request.on_behalf();
+                let (by, visitor) = (request.on_behalf(), request.visitor.clone());
                 let (_headers, body) = self.received(request, BodyLimit::Small).await;
-                runs::cancel(&self.runs, &run, body, &by, time, id).await
+                runs::cancel(&self.runs, &run, body, &visitor, &by, time, id).await
             }
             Route::RunLog(run) => {
                 runs::require_visible(&self.runs, &run, &request.visitor, id).await?;

@@ -30,6 +30,7 @@ pub(crate) mod single_flight;
 mod state_list;
 pub(crate) mod status_board;
 mod tasks;
+mod visible;
 mod workers;
 
 use std::error::Error;

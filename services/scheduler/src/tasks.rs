@@ -22,7 +22,7 @@ use cts_core::runs::{Occasion, Plan, RunKind};
 use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
     Backoff, Blocked, Creation, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec,
-    losses_text,
+    losses_text, unusable_module,
 };
 use cts_store::{NewTask, Store, StoredTask, TaskChange, TaskError};
 use tokio::sync::Semaphore;
@@ -267,10 +267,7 @@ impl TaskCommands {
             return Err(Refusal::Broken("a task was lost".to_owned()));
         };
         if spec.requirement.bundle && spec.definition.bundle.is_none() {
-            let module = &spec.definition.module;
-            let message = format!(
-                "module {module:?} cannot be packed for the workers; see the scheduler's log"
-            );
+            let message = unusable_module(&spec.definition.module);
             return Err(Refusal::Invalid(message));
         }
         Ok(spec)

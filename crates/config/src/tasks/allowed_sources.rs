@@ -43,14 +43,11 @@ impl AllowedSources {
         prefix(entry, "registry").map(drop)
     }
 
-    /// Whether a task may use the module; the error is the reason.
+    /// Whether a task may use the module by its source alone, without a look at files; the error is the reason.
     pub(crate) fn check(&self, written: &str) -> Result<(), String> {
         let is_allowed = if let Some(path) = local_path(&self.current_dir, written) {
-            let real = real(&path);
             let mut directories = self.directories.iter();
-            directories.any(|directory| {
-                path.starts_with(directory) && real.starts_with(self::real(directory))
-            })
+            directories.any(|directory| path.starts_with(directory))
         } else {
             let address = address(written, self.registry)?;
             let mut prefixes = self.prefixes.iter();
@@ -61,6 +58,14 @@ impl AllowedSources {
         } else {
             Err("its source is not in that list".to_owned())
         }
+    }
+
+    /// Whether a local module is in a directory of the list, wherever links lead.
+    pub(crate) fn hold(&self, path: &Path) -> bool {
+        let real = real(path);
+        let mut directories = self.directories.iter();
+        directories
+            .any(|directory| path.starts_with(directory) && real.starts_with(self::real(directory)))
     }
 }
 

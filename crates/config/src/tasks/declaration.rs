@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cts_bundle::ModuleRoots;
 use cts_core::hidden::HIDDEN;
 use cts_core::{
     BufferPeriod, BufferSetting, Condition, FileDefinition, FileSettings, InvalidDraft,
@@ -17,22 +16,18 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::tasks::allowed_sources::AllowedSources;
+use crate::tasks::api_modules::ApiModules;
 use crate::tasks::checks;
-use crate::tasks::module_source::{NoModule, ResolvedModule, resolve_of_api};
+use crate::tasks::module_source::ResolvedModule;
 use crate::tasks::pinned::RequiredPins;
+use crate::tasks::task_directories::TaskDirectories;
 use crate::tasks::variables::evaluate_text;
 
 /// The settings that tasks of the API get from the configuration.
 #[derive(Debug, Clone)]
 pub struct DeclaredTasks {
-    /// Relative modules are below it.
-    current_dir: PathBuf,
-    /// Left out of the digests of modules.
-    working_dirs: Vec<PathBuf>,
-    roots: ModuleRoots,
+    modules: ApiModules,
     buffer_period: BufferPeriod,
-    /// `security.module_sources`.
-    allowed: Option<AllowedSources>,
     /// With `security.strict`.
     pins: Option<RequiredPins>,
 }
@@ -44,15 +39,23 @@ impl DeclaredTasks {
             Some(&config.working_dir),
             config.worker.working_dir.as_ref(),
         ];
+        let working_dirs: Vec<PathBuf> = working_dirs.into_iter().flatten().cloned().collect();
+        let directories = working_dirs.iter().flat_map(|parent| {
+            let tasks = config.tasks.iter();
+            tasks.map(move |task| parent.join(&task.definition.working_dir))
+        });
         let security = &config.security;
         let allowed = security.module_sources.as_ref();
         let registry = config.driver.engine.registry();
         Self {
-            current_dir: current_dir.to_owned(),
-            working_dirs: working_dirs.into_iter().flatten().cloned().collect(),
-            roots: config.module_roots.clone(),
+            modules: ApiModules {
+                current_dir: current_dir.to_owned(),
+                task_directories: TaskDirectories::new(directories),
+                working_dirs,
+                roots: config.module_roots.clone(),
+                allowed: allowed.map(|entries| AllowedSources::new(entries, current_dir, registry)),
+            },
             buffer_period: config.buffer_period,
-            allowed: allowed.map(|entries| AllowedSources::new(entries, current_dir, registry)),
             pins: security
                 .strict
                 .then(|| RequiredPins::new(config.required_providers())),
@@ -66,7 +69,7 @@ impl DeclaredTasks {
         if let Err(error) = draft.check_texts() {
             return Err(InvalidDraft::Problems(vec![error.to_string()]));
         }
-        if let Some(allowed) = &self.allowed
+        if let Some(allowed) = &self.modules.allowed
             && let Err(reason) = allowed.check(&draft.module)
         {
             let message = format!("`module` is refused by security.module_sources: {reason}");
@@ -139,14 +142,7 @@ impl DeclaredTasks {
         if written.is_empty() {
             return Err(checks::EMPTY_MODULE.to_owned());
         }
-        let resolved = resolve_of_api(written, &self.current_dir, &self.working_dirs, &self.roots);
-        resolved.map_err(|reason| match reason {
-            NoModule::Unusable(reason) => reason,
-            NoModule::LeavesRoots(reason) => {
-                tracing::warn!(module = written, reason, "a module that a client names is refused");
-                format!("module {written:?} leads out of the module roots; the log of the scheduler says where to")
-            }
-        })
+        self.modules.resolve(written)
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_bundle::{
-    BundleIdentity, InvalidModulePath, Limits, ModuleRoots, PackFailure, Packing, Roots,
-    declared_variables, identify, module_source,
+    BundleIdentity, InvalidModulePath, Limits, ModuleRoots, Packing, Roots, declared_variables,
+    identify, module_source,
 };
 use cts_core::{Chain, Digest, TaskDefinition};
 
@@ -29,17 +29,19 @@ pub(crate) struct ModuleSources<'a> {
     working_dirs: &'a [PathBuf],
     roots: ModuleRoots,
     sink: &'a Sink,
-    local: HashMap<PathBuf, Result<LocalModule, NoModule>>,
+    local: HashMap<PathBuf, Result<LocalModule, String>>,
     may_be_elsewhere: bool,
 }
 
 /// A module directory that was read: its source, digest and variables.
 #[derive(Debug, Clone)]
-struct LocalModule {
+pub(super) struct LocalModule {
     source: String,
     digest: Digest,
     /// See [`declared_variables`].
     variables: Option<Arc<BTreeSet<String>>>,
+    /// The directories that it is read from: its own, and each of a module that it calls.
+    pub(super) directories: BTreeSet<PathBuf>,
 }
 
 /// A module as Terraform gets it.
@@ -54,7 +56,7 @@ pub(crate) struct ResolvedModule {
 
 impl ResolvedModule {
     /// One that Terraform fetches, or that is not here.
-    fn elsewhere(source: String) -> Self {
+    pub(super) fn elsewhere(source: String) -> Self {
         Self {
             source,
             digest: None,
@@ -152,7 +154,7 @@ impl<'a> ModuleSources<'a> {
         match found {
             Ok(found) => found.clone().into(),
             Err(reason) => {
-                self.sink.error(&module.place, reason.to_string());
+                self.sink.error(&module.place, reason.as_str());
                 ResolvedModule::elsewhere(written.clone())
             }
         }
@@ -175,42 +177,23 @@ impl<'a> ModuleSources<'a> {
     }
 }
 
-/// Why a local module cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoModule {
-    #[error("{0}")]
-    Unusable(String),
-    /// The path leads out of the module roots. Its destination is only shown to readers with access to the
-    /// files of this machine.
-    #[error("{0}")]
-    LeavesRoots(String),
-}
-
-/// The module that a caller of the API names, as Terraform gets it, or why it cannot be used. For the other
-/// parameters see [`ModuleSources::new`].
-pub(crate) fn resolve_of_api(
-    written: &str,
-    current_dir: &Path,
-    working_dirs: &[PathBuf],
-    roots: &ModuleRoots,
-) -> Result<ResolvedModule, NoModule> {
-    let Some(path) = local_path(current_dir, written) else {
-        return match lacks_dot(current_dir, written) {
-            Some(reason) => Err(NoModule::Unusable(reason)),
-            None => Ok(ResolvedModule::elsewhere(written.to_owned())),
-        };
-    };
-    Ok(local_module(&path, working_dirs, roots.of_api())?.into())
-}
-
 /// Terraform takes a bare name for a package that is to be fetched, and finds no such thing.
 fn lacks_dot(current_dir: &Path, written: &str) -> Option<String> {
+    let is_directory = is_bare(written) && current_dir.join(written).is_dir();
+    is_directory.then(|| no_address(written))
+}
+
+/// Whether the source is a single name, which is never the address of a module.
+pub(super) fn is_bare(written: &str) -> bool {
     let names = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let is_bare = written.bytes().all(names) && written.parse::<std::net::IpAddr>().is_err();
-    let is_directory = is_bare && !written.is_empty() && current_dir.join(written).is_dir();
-    is_directory.then(|| {
-        format!("module {written:?} is no address of a module; for the directory of that name write \"./{written}\"")
-    })
+    let is_name = !written.is_empty() && written.bytes().all(names);
+    is_name && written.parse::<std::net::IpAddr>().is_err()
+}
+
+pub(super) fn no_address(written: &str) -> String {
+    format!(
+        "module {written:?} is no address of a module; for the directory of that name write \"./{written}\""
+    )
 }
 
 /// The directory of a local module.
@@ -262,44 +245,34 @@ fn has_terraform_file(path: &Path) -> io::Result<bool> {
 
 /// The digest is that of the module's bundle, so that it does not matter whether workers use the
 /// directory in place.
-fn local_module(
+pub(super) fn local_module(
     path: &Path,
     working_dirs: &[PathBuf],
     roots: Roots,
-) -> Result<LocalModule, NoModule> {
+) -> Result<LocalModule, String> {
     let shown = path.display();
     // Checked before anything is read there.
     if !roots.hold(path) {
-        let message = format!(
+        return Err(format!(
             "module directory {shown} is in no module root: add module_roots = [\"{}\"] to the configuration",
             path.parent().unwrap_or(path).display()
-        );
-        return Err(NoModule::LeavesRoots(message));
+        ));
     }
-    require_module(path).map_err(NoModule::Unusable)?;
+    require_module(path)?;
     let packing = Packing {
         excluded: working_dirs.to_owned(),
         roots,
         limits: UNLIMITED,
     };
     let identity = identify(path, &packing).map_err(|error| {
-        let failure = &error.failure;
-        let message = format!(
-            "module directory {shown} cannot be used: {}",
-            Chain(failure)
-        );
-        match failure {
-            PackFailure::LeavesRoots { .. }
-            | PackFailure::LinkLeaves { .. }
-            | PackFailure::MadeUp { .. } => NoModule::LeavesRoots(message),
-            _ => NoModule::Unusable(message),
-        }
+        let failure = Chain(&error.failure);
+        format!("module directory {shown} cannot be used: {failure}")
     })?;
-    let source = source_in_place(&identity);
     Ok(LocalModule {
-        source: source.map_err(|error| NoModule::Unusable(error.to_string()))?,
+        source: source_in_place(&identity).map_err(|error| error.to_string())?,
         digest: identity.hash,
         variables: declared_variables(path).map(Arc::new),
+        directories: identity.directories,
     })
 }
 
@@ -326,6 +299,7 @@ mod tests {
                 hash: Digest::of(b"module"),
                 root: root.into(),
                 module: module.into(),
+                directories: BTreeSet::new(),
             })
             .unwrap()
         };

@@ -101,40 +101,101 @@ fn modules_are_resolved_and_must_be_there() {
     assert_eq!(definition.module_digest, None);
 }
 
+/// Reads a task with this module, under this configuration.
+fn read_module(sandbox: &Sandbox, config: &str, module: &str) -> Result<TaskSpec, String> {
+    let draft = with(|it| it.module = module.to_owned());
+    read_under(sandbox, config, &draft)
+}
+
 #[test]
-fn a_client_learns_nothing_of_what_is_outside_of_the_roots() {
+fn a_client_learns_nothing_of_files_from_a_module_that_cannot_be_used() {
     let (sandbox, outside) = (Sandbox::new(), Sandbox::new());
-    let out = outside.path();
+    let (own, out) = (sandbox.path(), outside.path());
     outside.write("secret/key.pem", "");
-    std::os::unix::fs::symlink(out.join("m"), sandbox.path().join("linked")).unwrap();
-    sandbox.write("links/main.tf", "variable \"services\" {}\n");
-    let key = sandbox.path().join("links/key.pem");
-    std::os::unix::fs::symlink(out.join("secret/key.pem"), key).unwrap();
-    let named = |module: &str, config: &str| {
-        let draft = with(|it| it.module = module.to_owned());
-        read_under(&sandbox, config, &draft)
-    };
+    sandbox.write("linking/main.tf", "variable \"services\" {}\n");
+    sandbox.write("empty/readme", "");
+    sandbox.write("file", "");
+    for (target, link) in [
+        (out.join("m"), "linked"),
+        (out.join("secret/key.pem"), "linking/key.pem"),
+        (own.join("none"), "dangling"),
+        (own.join("m"), "list/out"),
+    ] {
+        let link = own.join(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, link).unwrap();
+    }
     for module in [
         out.join("m").to_str().unwrap(),
         out.join("none").to_str().unwrap(),
         "/proc/self",
         "../../../etc",
         "./linked",
-        "./links",
+        "./linking",
+        "./dangling",
+        "./none",
+        "./empty",
+        "./file",
+        "./file/below",
     ] {
-        let refused = named(module, "").unwrap_err();
-        let said = format!(
-            "module {module:?} leads out of the module roots; the log of the scheduler says where to"
-        );
-        assert_eq!(refused, said);
+        let refused = read_module(&sandbox, "", module).unwrap_err();
+        assert_eq!(refused, cts_core::unusable_module(module));
+        // Nor with a list of sources.
+        let config = "security { module_sources = [\"/\"] }";
+        let refused = read_module(&sandbox, config, module).unwrap_err();
+        assert_eq!(refused, cts_core::unusable_module(module));
+    }
+    let config = "security { module_sources = [\"./list\"] }";
+    for module in ["./list/out", "./list/none"] {
+        let refused = read_module(&sandbox, config, module).unwrap_err();
+        assert_eq!(refused, cts_core::unusable_module(module));
     }
     let roots = format!("module_roots = [{out:?}]");
-    named(out.join("m").to_str().unwrap(), &roots).unwrap();
-    let refused = named("./m", &roots).unwrap_err();
-    assert!(
-        refused.contains("leads out of the module roots"),
-        "{refused}"
+    read_module(&sandbox, &roots, out.join("m").to_str().unwrap()).unwrap();
+    let refused = read_module(&sandbox, &roots, "./m").unwrap_err();
+    assert_eq!(refused, cts_core::unusable_module("./m"));
+
+    // A name alone is no address, whether a directory has it or not.
+    let texts = ["m", "n"].map(|module| {
+        let refused = read_module(&sandbox, "", module).unwrap_err();
+        refused
+            .replace(&format!("{module:?}"), "NAME")
+            .replace(&format!("./{module}"), "./NAME")
+    });
+    assert_eq!(texts[0], texts[1]);
+}
+
+#[test]
+fn the_working_directory_of_a_task_is_no_module() {
+    let sandbox = Sandbox::new();
+    let header = cts_core::GENERATED_NOTICE;
+    let module = "variable \"services\" {}\n";
+    sandbox.write("sync-tasks/web/main.tf", format!("{header}\n{module}"));
+    sandbox.write("sync-tasks/web/.terraform/modules/x/main.tf", module);
+    sandbox.write("sync-tasks/modules/own/main.tf", module);
+    sandbox.write("elsewhere/db/main.tf", module);
+    sandbox.write(
+        "calls/main.tf",
+        format!("{module}module \"web\" {{\n  source = \"../sync-tasks/web\"\n}}\n"),
     );
+    std::os::unix::fs::symlink("sync-tasks/web", sandbox.path().join("link")).unwrap();
+    let file = "task {\n name = \"db\"\n module = \"./m\"\n working_dir = \"elsewhere/db\"\n \
+                condition \"services\" { names = [\"web\"] }\n}\n";
+    for sources in ["", "security { module_sources = [\"./\"] }\n"] {
+        let config = format!("{sources}{file}");
+        for module in [
+            "./sync-tasks/web",
+            "./sync-tasks/web/.terraform/modules/x",
+            "./elsewhere/db",
+            "./calls",
+            "./link",
+        ] {
+            let refused = read_module(&sandbox, &config, module).unwrap_err();
+            assert_eq!(refused, cts_core::unusable_module(module));
+        }
+        // The rest of the working directory is not that of a task.
+        read_module(&sandbox, &config, "./sync-tasks/modules/own").unwrap();
+    }
 }
 
 #[test]
@@ -216,7 +277,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             with(|it| it.module = "./none".into()),
-            "/none does not exist",
+            "module \"./none\" cannot be used",
         ),
         (
             with(|it| it.providers = vec!["fw.a".into(), "fw.b".into()]),

@@ -36,9 +36,24 @@ impl TaskPatterns {
         })
     }
 
+    /// The patterns as they were written; empty if every task matches.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
     /// Whether every task matches.
     pub const fn is_all(&self) -> bool {
         self.set.is_none()
+    }
+
+    /// The text that every name begins with which matches a pattern, for each pattern.
+    pub fn beginnings(&self) -> impl Iterator<Item = &str> {
+        let texts = self.texts.iter();
+        texts.map(|text| {
+            text.split(['*', '?', '[', '{', '\\'])
+                .next()
+                .unwrap_or_default()
+        })
     }
 
     /// Whether this name of a task matches.
@@ -83,6 +98,18 @@ mod tests {
         ] {
             assert_eq!(some.matches(name), matches, "{name}");
         }
+    }
+
+    #[test]
+    fn a_beginning_holds_for_every_name_that_matches() {
+        let some = patterns(&["web-*", "dns", "*-x", "a[bc]d", "{a,b}", "w\\eb"]);
+        let beginnings: Vec<_> = some.beginnings().collect();
+        assert_eq!(beginnings, ["web-", "dns", "", "a", "", "w"]);
+        for name in ["web-1", "dns", "1-x", "abd", "a"] {
+            assert!(some.matches(name));
+            assert!(beginnings.iter().any(|begin| name.starts_with(begin)));
+        }
+        assert_eq!(patterns(&[]).beginnings().count(), 0);
     }
 
     #[test]

@@ -302,6 +302,9 @@ pub struct CancelRunRequest {
     /// Whether Terraform may be ended by force, so that its state may be lost.
     #[prost(bool, tag = "2")]
     pub force: bool,
+    /// Patterns of the names of tasks that "waiting_for" may contain, apart from the task of the run; empty for all names.
+    #[prost(string, repeated, tag = "3")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The run is cancelled, or will be.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -310,6 +313,9 @@ pub struct CancelRunResponse {
     /// is a destruction that is suspended.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
+    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
+    #[prost(bool, tag = "2")]
+    pub considers_visible_tasks: bool,
 }
 /// Reports that a run waits.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -854,6 +860,9 @@ pub struct GetRunRequest {
     /// Whether to send the records of its attempts.
     #[prost(bool, tag = "3")]
     pub include_attempts: bool,
+    /// Patterns of the names of tasks that "waiting_for" may contain, apart from the task of the run; empty for all names.
+    #[prost(string, repeated, tag = "4")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Contains a run.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -861,6 +870,9 @@ pub struct GetRunResponse {
     /// The run.
     #[prost(message, optional, tag = "1")]
     pub run: ::core::option::Option<Run>,
+    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
+    #[prost(bool, tag = "2")]
+    pub considers_visible_tasks: bool,
 }
 /// Asks for runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -878,13 +890,18 @@ pub struct ListRunsRequest {
     /// is not such a token.
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
+    /// Only runs of tasks whose names match one of these patterns; empty for all. Counts without "task_name" alone.
+    /// Schedulers of earlier versions do not know it, and send all runs.
+    #[prost(string, repeated, tag = "5")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A page of runs.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListRunsResponse {
-    /// The runs, newest first, without the texts of their plans.
+    /// The runs, newest first, without the texts of their plans. If only some tasks are visible, a page may have fewer
+    /// runs than requested, also none, although another page follows.
     #[prost(message, repeated, tag = "1")]
     pub runs: ::prost::alloc::vec::Vec<Run>,
     /// Token of the next page; empty if this is the last.

@@ -1084,6 +1084,9 @@ pub struct ExplainTaskRequest {
     /// Name of the task.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+    /// Patterns of the names of tasks that the texts may contain, apart from the explained task; empty for all names.
+    #[prost(string, repeated, tag = "2")]
+    pub visible_tasks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// An explanation.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1091,6 +1094,9 @@ pub struct ExplainTaskResponse {
     /// The explanation.
     #[prost(message, optional, tag = "1")]
     pub explanation: ::core::option::Option<Explanation>,
+    /// Whether "visible_tasks" was considered. Schedulers of earlier versions do not set this, and name any task.
+    #[prost(bool, tag = "2")]
+    pub considers_visible_tasks: bool,
 }
 /// Asks for the version of all states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -377,9 +377,14 @@ impl Calls {
         };
         let running = RunFilter {
             status: Some(RunStatus::Running),
+            ..first.clone()
+        };
+        let names = self.store.tasks_with_runs("", 10).await.unwrap();
+        let of_tasks = RunFilter {
+            tasks: Some(names),
             ..first
         };
-        for filter in [behind, of_task, failed, running] {
+        for filter in [behind, of_task, failed, running, of_tasks] {
             self.store.runs(&filter).await.unwrap();
         }
     }

@@ -12,7 +12,7 @@ const PAGES: u64 = 1_000;
 const SORTED: f64 = 1_000.0;
 
 /// Exceptions, for statements about all tasks or the whole queue: how their names begin, pages, rows to sort.
-const EXCEPTIONS: [(&str, u64, f64); 15] = [
+const EXCEPTIONS: [(&str, u64, f64); 16] = [
     // The new task is placed after all others.
     ("create_task", 5_000, SORTED),
     ("prune: drafts", 5_000, SORTED),
@@ -27,6 +27,8 @@ const EXCEPTIONS: [(&str, u64, f64); 15] = [
     ("waiting_runs", 60_000, 11_000.0),
     // The open runs of all tasks, of which some have two.
     ("runs:", 10_000, 11_000.0),
+    // The newest runs of ten tasks.
+    ("runs of few tasks", 3_000, SORTED),
     // A hundred names, a few pages for each kind of run.
     ("prune: surplus", 20_000, SORTED),
     ("prune: outdated", 10_000, SORTED),

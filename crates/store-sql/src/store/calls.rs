@@ -302,6 +302,14 @@ impl<D: Database> Store for SqlStore<D> {
         read!(self, c => inputs::contents(c, hashes))
     }
 
+    async fn tasks_with_runs(
+        &self,
+        beginning: &str,
+        at_most: u32,
+    ) -> Result<Vec<TaskName>, StoreError> {
+        read!(self, c => queue::tasks_with_runs(c, beginning, at_most))
+    }
+
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
         read!(self, c => queue::runs(c, filter))
     }

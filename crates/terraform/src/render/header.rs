@@ -1,12 +1,8 @@
 //! Comments: the header of every generated file, and the description of the module block.
 
-use cts_core::TaskDefinition;
+use cts_core::{GENERATED_NOTICE, TaskDefinition};
 
 use super::expression::{is_printable, write_escape};
-
-/// First line of every generated file.
-pub(crate) const GENERATED_NOTICE: &str =
-    "# Written by cts from the operator's configuration: change that, not this file.";
 
 /// How a task presents itself in the generated files.
 pub(super) struct Title<'a> {

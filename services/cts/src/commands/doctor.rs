@@ -18,7 +18,6 @@ mod show;
 mod states;
 
 use std::fmt::Display;
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use cts_cli::{CommandError, Doctor, print, read};
@@ -30,7 +29,7 @@ use tokio::time::timeout;
 use self::finding::Finding;
 use self::needs::Needs;
 use crate::failure::Failure;
-use crate::services::unsafe_settings::{Listeners, Uses, api_address};
+use crate::services::unsafe_settings::{Service, Uses};
 
 /// Time for each check.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -42,8 +41,8 @@ struct Subject<'a> {
     needs: Needs,
     /// What the service uses, apart from the database, whose connection has a check of its own.
     uses: Uses,
-    /// The service that is checked; `None` for all in one process.
-    role: Option<ServiceRole>,
+    /// The role that callers expect of the service as a server; `None` if nothing calls it by gRPC.
+    server_role: Option<ServiceRole>,
     process_env: &'a ProcessEnv,
 }
 
@@ -65,14 +64,8 @@ impl Subject<'_> {
 }
 
 /// What is used by the service that the command is about.
-fn uses(doctor: &Doctor, needs: Needs, config: &Config) -> Uses {
-    // The address of a service that runs alone is on the loopback by default.
-    let own = doctor.role.map(|_role| (Ipv4Addr::LOCALHOST, 0).into());
-    let listeners = Listeners {
-        api: Some(api_address(&doctor.api)),
-        grpc: doctor.grpc_address.or(own),
-    };
-    let uses = Uses::of(doctor.role, listeners, config);
+fn uses(service: Service, needs: Needs, config: &Config) -> Uses {
+    let uses = Uses::of(service, config);
     Uses {
         database: false,
         services: uses.services || needs.services,
@@ -92,11 +85,12 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
     };
     if let Some(config) = &config {
         let needs = Needs::of(doctor.role, config);
+        let service = Service::of_checks(&doctor);
         let subject = Subject {
             config,
             needs,
-            uses: uses(&doctor, needs, config),
-            role: doctor.role.map(certificates::named),
+            uses: uses(service, needs, config),
+            server_role: service.server_role(),
             process_env,
         };
         findings.extend(configuration::settings(subject));

@@ -272,6 +272,7 @@ impl Follower {
             run_id: run.to_owned(),
             include_cause: false,
             include_attempts: false,
+            visible_tasks: Vec::new(),
         };
         let record = self
             .runs

@@ -6,12 +6,11 @@ mod uses;
 
 use cts_cli::ServiceCommand;
 use cts_config::Config;
-use cts_core::access::ServiceRole;
 use cts_runtime::ProcessEnv;
 
 pub(crate) use self::conditions::of_settings;
 pub(crate) use self::files::open_secret_files;
-pub(crate) use self::uses::{Listeners, Uses, api_address};
+pub(crate) use self::uses::{Service, Uses};
 use crate::failure::Failure;
 use crate::services::own_certificate::{OwnCertificate, own_certificate};
 
@@ -26,9 +25,10 @@ pub(crate) fn check(
     let files = command.options().configuration.paths.iter();
     let files = files.map(|path| process_env.current_dir.join(path));
     let mut found = readable;
-    found.extend(of_settings(Uses::of_command(command, config), config));
+    let service = Service::of_command(command);
+    found.extend(of_settings(Uses::of(service, config), config));
     found.extend(files::of_files(files, config));
-    found.extend(of_certificate(command, config));
+    found.extend(of_certificate(service, config));
     if process_env.is_root {
         found.push(
             "cts runs as root, and so does what its modules start: give it a user of its own"
@@ -45,16 +45,8 @@ pub(crate) fn check(
 }
 
 /// A certificate by which the others do not know this service.
-fn of_certificate(command: &ServiceCommand, config: &Config) -> Option<String> {
-    let role = match command {
-        // Commands call it as a scheduler.
-        ServiceCommand::Start(start) => start.grpc_address.map(|_| ServiceRole::Scheduler)?,
-        ServiceCommand::Watcher(_) => ServiceRole::Watcher,
-        ServiceCommand::Scheduler(_) => ServiceRole::Scheduler,
-        ServiceCommand::Worker(_) => ServiceRole::Worker,
-        ServiceCommand::Gateway(_) => ServiceRole::Gateway,
-    };
-    match own_certificate(role, config)? {
+fn of_certificate(service: Service, config: &Config) -> Option<String> {
+    match own_certificate(service.server_role()?, config)? {
         OwnCertificate::Proven(_) => None,
         OwnCertificate::Unproven(text) => Some(text),
     }

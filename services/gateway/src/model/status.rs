@@ -42,7 +42,9 @@ struct EnabledCounts {
 
 impl OverallStatusAnswer {
     /// Counts `states`.
-    pub(crate) fn count(states: &[proto::TaskState]) -> Result<Self, ConversionError> {
+    pub(crate) fn count<'a>(
+        states: impl Iterator<Item = &'a proto::TaskState>,
+    ) -> Result<Self, ConversionError> {
         let mut summary = TaskSummary::default();
         for state in states {
             *match status_of(state)? {

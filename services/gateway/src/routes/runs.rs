@@ -45,10 +45,10 @@ pub(crate) async fn runs(
     let page = match visitor.tasks() {
         Some(_) if !request.task.is_empty() => {
             visitor.may_name(&request.task)?;
-            questions.runs(request).await
+            questions.runs(request, None).await
         }
         Some(tasks) => some_runs(questions, request, tasks).await,
-        None => questions.runs(request).await,
+        None => questions.runs(request, None).await,
     };
     let page = page.map_err(|error| Problem::unanswered_run(&error, "", id))?;
     let answer = IdFirst {
@@ -58,8 +58,9 @@ pub(crate) async fn runs(
     Ok(json::answer_in(local_time, StatusCode::OK, &answer))
 }
 
-/// Runs of some tasks. The schedulers list runs of one task or of all, so that pages are read until half of the wanted
-/// runs are found, there are no more, or too many were read; the client continues where this page ends.
+/// Runs of some tasks. Schedulers list the runs of few tasks by task. Of many tasks, and in an earlier version, a page of all
+/// runs may have few of theirs: pages are read until half of the wanted runs are found, there are no more, or too many
+/// were read; the client continues where this page ends.
 async fn some_runs(
     questions: &RunClient,
     request: RunsQuery,
@@ -72,12 +73,12 @@ async fn some_runs(
     let limit = request.limit as usize;
     for _ in 0..MOST_PAGES {
         let left = limit.saturating_sub(found.runs.len());
-        let page = questions.runs(RunsQuery {
+        let query = RunsQuery {
             limit: u32::try_from(left).unwrap_or(request.limit),
             after: found.next_page_token,
             ..request.clone()
-        });
-        let page = page.await?;
+        };
+        let page = questions.runs(query, Some(tasks)).await?;
         let shown = page.runs.into_iter();
         let shown = shown.filter(|run| tasks.matches(&run.task_name));
         found.runs.extend(shown);
@@ -109,7 +110,7 @@ async fn visible(
     visitor: &Visitor,
     id: RequestId,
 ) -> Result<Run, Problem> {
-    let found = questions.run(run, includes).await;
+    let found = questions.run(run, includes, visitor.tasks()).await;
     let found = found.and_then(|found| {
         if visitor.sees(&found.task_name) {
             Ok(found)
@@ -143,6 +144,7 @@ pub(crate) async fn cancel(
     calls: &RunClient,
     run: &str,
     body: Received,
+    visitor: &Visitor,
     by: &OnBehalf,
     local_time: &LocalTime,
     id: RequestId,
@@ -150,7 +152,7 @@ pub(crate) async fn cancel(
     let body = body.map_err(|error| Problem::without_body(&error, StatusCode::BAD_REQUEST))?;
     let force = cancel_body::force(&body)?;
     let cancelled = calls
-        .cancel(run, force, by)
+        .cancel(run, force, by, visitor.tasks())
         .await
         .map_err(|error| Problem::unanswered_run(&error, run, id))?;
     let status = match cancelled.status() {
@@ -168,11 +170,12 @@ pub(crate) async fn cancel(
 pub(crate) async fn explanation(
     questions: &TaskClient,
     name: &str,
+    visitor: &Visitor,
     local_time: &LocalTime,
     id: RequestId,
 ) -> Result<Response, Problem> {
     let explanation = questions
-        .explanation(name)
+        .explanation(name, visitor.tasks())
         .await
         .map_err(|error| Problem::unanswered(&error, Some(name), id))?;
     let answer = ExplanationAnswer {

@@ -1,5 +1,6 @@
 //! Calls about runs, and the stream of their events.
 
+use cts_core::access::TaskPatterns;
 use cts_proto::log::v1 as log;
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::run::v1 as proto;
@@ -10,7 +11,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
 use super::on_behalf::OnBehalf;
-use super::{CALL_LIMIT, CallError, ask, present};
+use super::{CALL_LIMIT, CallError, ask, present, visible};
 use crate::request::parameters::{RunIncludes, RunsQuery};
 
 /// The answer if the called scheduler does not support cancelling runs.
@@ -36,10 +37,11 @@ impl RunClient {
         Ok(answer.into_inner())
     }
 
-    /// A page of runs.
+    /// A page of runs, if possible only those of tasks that are visible: `None` for all.
     pub(crate) async fn runs(
         &self,
         query: RunsQuery,
+        tasks: Option<&TaskPatterns>,
     ) -> Result<proto::ListRunsResponse, CallError> {
         let request = proto::ListRunsRequest {
             task_name: query.task,
@@ -49,6 +51,7 @@ impl RunClient {
                 .into(),
             page_size: query.limit,
             page_token: query.after,
+            visible_tasks: visible::patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.list_runs(request))).await;
         match answer {
@@ -60,33 +63,40 @@ impl RunClient {
         }
     }
 
-    /// One run, with the wanted additions.
+    /// One run, with the wanted additions. Texts name only other tasks that are visible: `None` for all.
     pub(crate) async fn run(
         &self,
         id: &str,
         includes: RunIncludes,
+        tasks: Option<&TaskPatterns>,
     ) -> Result<proto::Run, CallError> {
         let request = proto::GetRunRequest {
             run_id: id.to_owned(),
             include_cause: includes.cause,
             include_attempts: includes.attempts,
+            visible_tasks: visible::patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.runs.get_run(request))).await;
-        present(one(answer)?.into_inner().run, "GetRunResponse.run")
+        let answer = one(answer)?.into_inner();
+        let run = present(answer.run, "GetRunResponse.run")?;
+        Ok(visible::run(run, tasks, answer.considers_visible_tasks))
     }
 
     /// Cancels a run, and gives it as it is then. Made once: a call that was lost may have arrived, and a second one
-    /// would be refused as such. `by` is for the audit records.
+    /// would be refused as such. `by` is for the audit records. Texts name only other tasks that are visible: `None` for
+    /// all.
     pub(crate) async fn cancel(
         &self,
         id: &str,
         force: bool,
         by: &OnBehalf,
+        tasks: Option<&TaskPatterns>,
     ) -> Result<proto::Run, CallError> {
         let mut client = self.runs.clone();
         let request = by.request(proto::CancelRunRequest {
             run_id: id.to_owned(),
             force,
+            visible_tasks: visible::patterns(tasks),
         });
         let answer = timeout(CALL_LIMIT, client.cancel_run(request)).await;
         let answer = answer
@@ -99,7 +109,11 @@ impl RunClient {
             Err(CallError::Call(status)) if status.code() == Code::Unimplemented => {
                 Err(CallError::Refused(EARLIER.to_owned()))
             }
-            answer => present(one(answer)?.into_inner().run, "CancelRunResponse.run"),
+            answer => {
+                let answer = one(answer)?.into_inner();
+                let run = present(answer.run, "CancelRunResponse.run")?;
+                Ok(visible::run(run, tasks, answer.considers_visible_tasks))
+            }
         }
     }
 

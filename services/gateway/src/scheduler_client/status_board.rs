@@ -35,6 +35,31 @@ pub(crate) enum Page {
     },
 }
 
+/// The states that an answer is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Listed {
+    status: Option<TaskStatus>,
+    include_events: bool,
+}
+
+impl Page {
+    const fn listed(self) -> Listed {
+        match self {
+            Self::Overall => Listed {
+                status: None,
+                include_events: false,
+            },
+            Self::Statuses {
+                status,
+                include_events,
+            } => Listed {
+                status,
+                include_events,
+            },
+        }
+    }
+}
+
 impl From<StatusQuery> for Page {
     fn from(query: StatusQuery) -> Self {
         Self::Statuses {
@@ -47,6 +72,12 @@ impl From<StatusQuery> for Page {
 /// Body of an answer, or the error of the call.
 type Answer = Result<Bytes, Arc<CallError>>;
 
+/// States of all tasks, or the error of the call.
+type States = Result<Arc<Vec<TaskState>>, Arc<CallError>>;
+
+/// Most lists of states that are kept for callers who may know of some tasks only.
+const LISTS: usize = 2;
+
 /// Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct StatusBoard(Arc<Inner>);
@@ -54,15 +85,30 @@ pub(crate) struct StatusBoard(Arc<Inner>);
 struct Inner {
     questions: TaskClient,
     turns: Mutex<HashMap<Page, Arc<SingleFlight<Answer>>>>,
+    lists: Mutex<HashMap<Listed, Arc<SingleFlight<States>>>>,
     kept: Mutex<Kept>,
     local_time: LocalTime,
 }
 
-/// Bodies of one version.
+/// Bodies and states of one version.
 #[derive(Debug, Default)]
 struct Kept {
     version: String,
     bodies: HashMap<Page, Bytes>,
+    /// The one that was used last is the first.
+    lists: Vec<(Listed, Arc<Vec<TaskState>>)>,
+}
+
+impl Kept {
+    /// Forgets what is of another version.
+    fn turn_to(&mut self, version: String) {
+        if self.version != version {
+            *self = Self {
+                version,
+                ..Self::default()
+            };
+        }
+    }
 }
 
 impl StatusBoard {
@@ -70,6 +116,7 @@ impl StatusBoard {
         Self(Arc::new(Inner {
             questions,
             turns: Mutex::default(),
+            lists: Mutex::default(),
             kept: Mutex::default(),
             local_time,
         }))
@@ -87,10 +134,23 @@ impl StatusBoard {
             .await
     }
 
-    /// The body of an answer about these tasks only, made for this request.
+    /// The body of an answer about these tasks only, made for this request of states that all such callers share: so it
+    /// costs a scheduler no more than an answer about all tasks.
     pub(crate) async fn page_of(&self, page: Page, tasks: &TaskPatterns) -> Answer {
-        let body = self.0.made(page, Some(tasks)).await;
-        body.map(Bytes::from).map_err(Arc::new)
+        let listed = page.listed();
+        let turns = {
+            let mut lists = self.0.lists.lock();
+            Arc::clone(lists.entry(listed).or_default())
+        };
+        let inner = Arc::clone(&self.0);
+        let states = turns
+            .join(|| async move { inner.states(listed).await.map_err(Arc::new) })
+            .await?;
+        let shown = states.iter();
+        let shown = shown.filter(|state| tasks.matches(&state.task_name));
+        let body = self.0.made(page, shown);
+        let body = body.map_err(|error| Arc::new(CallError::from(error)))?;
+        Ok(Bytes::from(body))
     }
 }
 
@@ -106,36 +166,54 @@ impl Inner {
                 return Ok(body.clone());
             }
         }
-        let body = Bytes::from(self.made(page, None).await?);
+        let states = self.read(page.listed()).await?;
+        let body = Bytes::from(self.made(page, states.iter())?);
         let mut kept = self.kept.lock();
-        if kept.version != version {
-            *kept = Kept {
-                version,
-                bodies: HashMap::new(),
-            };
-        }
+        kept.turn_to(version);
         kept.bodies.insert(page, body.clone());
         Ok(body)
     }
 
-    /// Makes a page, of these tasks only if some are given.
-    async fn made(&self, page: Page, tasks: Option<&TaskPatterns>) -> Result<Vec<u8>, CallError> {
-        let shown = |mut states: Vec<TaskState>| {
-            states.retain(|state| tasks.is_none_or(|tasks| tasks.matches(&state.task_name)));
-            states
-        };
-        match page {
-            Page::Overall => {
-                let states = shown(self.questions.states(None, false).await?);
-                Ok(json::line(&OverallStatusAnswer::count(&states)?))
+    /// The states of a list, as new as if they had been read for this request.
+    async fn states(&self, listed: Listed) -> Result<Arc<Vec<TaskState>>, CallError> {
+        let version = self.questions.version().await?;
+        {
+            let mut kept = self.kept.lock();
+            let place = kept.lists.iter().position(|(known, _)| *known == listed);
+            if kept.version == version
+                && let Some(place) = place
+            {
+                kept.lists[..=place].rotate_right(1);
+                return Ok(Arc::clone(&kept.lists[0].1));
             }
-            Page::Statuses {
-                status,
-                include_events,
-            } => {
-                let states = shown(self.questions.states(status, include_events).await?);
+        }
+        let states = Arc::new(self.read(listed).await?);
+        let mut kept = self.kept.lock();
+        kept.turn_to(version);
+        kept.lists.retain(|(known, _)| *known != listed);
+        kept.lists.insert(0, (listed, Arc::clone(&states)));
+        kept.lists.truncate(LISTS);
+        Ok(states)
+    }
+
+    async fn read(&self, listed: Listed) -> Result<Vec<TaskState>, CallError> {
+        let Listed {
+            status,
+            include_events,
+        } = listed;
+        self.questions.states(status, include_events).await
+    }
+
+    /// Makes a page of these states.
+    fn made<'a>(
+        &self,
+        page: Page,
+        states: impl Iterator<Item = &'a TaskState>,
+    ) -> Result<Vec<u8>, ConversionError> {
+        match page {
+            Page::Overall => Ok(json::line(&OverallStatusAnswer::count(states)?)),
+            Page::Statuses { .. } => {
                 let answer: TaskStatusesAnswer<'_> = states
-                    .iter()
                     .map(TaskStatusAnswer::new)
                     .collect::<Result<_, ConversionError>>()?;
                 Ok(in_local_time(&self.local_time, || json::line(&answer)))

@@ -1,5 +1,6 @@
 //! Questions about tasks.
 
+use cts_core::access::TaskPatterns;
 use cts_core::{TaskDraft, TaskStatus};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
@@ -9,7 +10,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
 use super::state_list::StateChanges;
-use super::{CALL_LIMIT, CallError, ask, present};
+use super::{CALL_LIMIT, CallError, ask, present, visible};
 
 /// A task as the scheduler has it.
 #[derive(Debug)]
@@ -69,16 +70,21 @@ impl TaskClient {
         KnownTask::of(one(answer)?.into_inner().task, "GetTaskResponse.task")
     }
 
-    /// Why the task ran, or why it does not.
-    pub(crate) async fn explanation(&self, name: &str) -> Result<proto::Explanation, CallError> {
+    /// Why the task ran, or why it does not. Texts name only other tasks that are visible: `None` for all.
+    pub(crate) async fn explanation(
+        &self,
+        name: &str,
+        tasks: Option<&TaskPatterns>,
+    ) -> Result<proto::Explanation, CallError> {
         let request = proto::ExplainTaskRequest {
             name: name.to_owned(),
+            visible_tasks: visible::patterns(tasks),
         };
         let answer = ask(CALL_LIMIT, call!(self.client.explain_task(request))).await;
-        present(
-            one(answer)?.into_inner().explanation,
-            "ExplainTaskResponse.explanation",
-        )
+        let answer = one(answer)?.into_inner();
+        let explanation = present(answer.explanation, "ExplainTaskResponse.explanation")?;
+        let considered = answer.considers_visible_tasks;
+        Ok(visible::explanation(explanation, tasks, considered))
     }
 
     /// Known data of the task's Terraform state.

@@ -150,6 +150,7 @@ async fn runs_are_listed_by_page() {
         status: RunStatus::Failed.into(),
         page_size: 7,
         page_token: "p2".to_owned(),
+        visible_tasks: Vec::new(),
     };
     assert_eq!(*runs.lists.lock().unwrap(), [asked]);
 }

@@ -40,6 +40,10 @@ pub(crate) struct MemoryRuns {
     pub(crate) failure: Option<Status>,
     /// Whether there is a run of the task `edge-lb`, too.
     pub(crate) others: bool,
+    /// The visible tasks of each request of one run.
+    pub(crate) visible: Arc<Mutex<Vec<Vec<String>>>>,
+    /// The scheduler is of a version that does not know visible tasks.
+    pub(crate) is_earlier: bool,
 }
 
 /// The way to one follower, and the task that it named.
@@ -200,6 +204,21 @@ impl MemoryRuns {
         }
     }
 
+    /// The answer to a request of one run.
+    fn shown(&self, run: Run, visible: Vec<String>) -> (Option<Run>, bool) {
+        self.visible.lock().unwrap().push(visible);
+        let run = if self.is_earlier {
+            Run {
+                status: RunStatus::Queued.into(),
+                waiting_for: "task edge-lb of its concurrency group".to_owned(),
+                ..run
+            }
+        } else {
+            run
+        };
+        (Some(run), !self.is_earlier)
+    }
+
     fn enter(&self) -> Result<(), Status> {
         self.failure.clone().map_or(Ok(()), Err)
     }
@@ -241,7 +260,11 @@ impl RunService for MemoryRuns {
                     RunStatus::Cancelled
                 };
                 run.set_status(status);
-                Ok(Response::new(CancelRunResponse { run: Some(run) }))
+                let (run, considers_visible_tasks) = self.shown(run, request.visible_tasks);
+                Ok(Response::new(CancelRunResponse {
+                    run,
+                    considers_visible_tasks,
+                }))
             }
             "no-id" => Err(Status::invalid_argument("inner text")),
             "stopping" => Err(Status::failed_precondition("7 s are left")),
@@ -265,9 +288,16 @@ impl RunService for MemoryRuns {
         request: Request<GetRunRequest>,
     ) -> Result<Response<GetRunResponse>, Status> {
         self.enter()?;
-        let id = request.into_inner().run_id;
+        let request = request.into_inner();
+        let id = request.run_id;
         match self.find(&id) {
-            run @ Some(_) => Ok(Response::new(GetRunResponse { run })),
+            Some(run) => {
+                let (run, considers_visible_tasks) = self.shown(run, request.visible_tasks);
+                Ok(Response::new(GetRunResponse {
+                    run,
+                    considers_visible_tasks,
+                }))
+            }
             None if id == "no-id" => Err(Status::invalid_argument("inner text")),
             None => Err(Status::not_found("inner text")),
         }

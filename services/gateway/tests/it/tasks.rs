@@ -10,8 +10,8 @@ use cts_proto::task::v1::{
     ExplainTaskResponse, GetTaskRequest, GetTaskResponse, GetTaskStateRequest,
     GetTaskStateResponse, GetTaskVersionRequest, GetTaskVersionResponse, GetTerraformStateRequest,
     GetTerraformStateResponse, ListCurrentStatesRequest, ListCurrentStatesResponse,
-    ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest, ListTasksResponse,
-    PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
+    ListTaskStatesRequest, ListTaskStatesResponse, ListTasksRequest, ListTasksResponse, Obstacle,
+    ObstacleKind, PlanTaskDestructionRequest, PlanTaskDestructionResponse, ReleaseTaskRequest,
     ReleaseTaskResponse, ReplaceTaskRequest, ReplaceTaskResponse, ServicesCondition, Task,
     TaskOrigin, TaskState, TaskStatus, UpdateTaskRequest, UpdateTaskResponse, condition,
 };
@@ -38,6 +38,10 @@ pub(crate) struct MemoryTasks {
     pub(crate) gate: Arc<Semaphore>,
     /// Gets a permit for each call that has come as far as the gate.
     pub(crate) arrivals: Arc<Semaphore>,
+    /// The visible tasks of each request of an explanation.
+    pub(crate) visible: Arc<Mutex<Vec<Vec<String>>>>,
+    /// The scheduler is of a version that does not know visible tasks.
+    pub(crate) is_earlier: bool,
 }
 
 impl Default for MemoryTasks {
@@ -52,6 +56,8 @@ impl Default for MemoryTasks {
             first: Arc::default(),
             gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             arrivals: Arc::new(Semaphore::new(0)),
+            visible: Arc::default(),
+            is_earlier: false,
         }
     }
 }
@@ -235,12 +241,23 @@ impl TaskService for MemoryTasks {
         request: Request<ExplainTaskRequest>,
     ) -> Result<Response<ExplainTaskResponse>, Status> {
         self.enter().await?;
-        let name = request.into_inner().name;
+        let request = request.into_inner();
+        let name = request.name;
         if !self.tasks.iter().any(|task| task.name == name) {
             return Err(Status::not_found("inner text"));
         }
+        self.visible.lock().unwrap().push(request.visible_tasks);
+        let mut explanation = crate::run_answers::explanation(&name);
+        if self.is_earlier {
+            explanation.obstacles = vec![Obstacle {
+                kind: ObstacleKind::GroupBusy.into(),
+                text: "task edge-lb of its concurrency group".to_owned(),
+                until: None,
+            }];
+        }
         Ok(Response::new(ExplainTaskResponse {
-            explanation: Some(crate::run_answers::explanation(&name)),
+            explanation: Some(explanation),
+            considers_visible_tasks: !self.is_earlier,
         }))
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use cts_core::access::TaskPatterns;
 use cts_core::runs::{Occasion, RunKind, RunStatus};
 use cts_core::settings::SettingsScope;
 use cts_core::{
@@ -31,7 +32,7 @@ const ERROR_SHOWN: usize = 200;
 const RUNS: u32 = 30;
 
 /// Everything that is looked at.
-struct Facts {
+struct Facts<'a> {
     task: StoredTask,
     written: Option<Written>,
     current: Option<RunRecord>,
@@ -55,15 +56,18 @@ struct Facts {
     state: Option<proto::CurrentState>,
     led: bool,
     now: DateTime<Utc>,
+    /// Other tasks that texts may name.
+    visible: &'a TaskPatterns,
 }
 
 /// Explains a task; `None` if the task does not exist. A leader that was silent for `leadership` counts as
-/// gone.
+/// gone. Texts name only other tasks that are `visible`.
 pub(crate) async fn explain(
     store: &dyn Store,
     name: &TaskName,
     leadership: Duration,
     clock: &dyn Clock,
+    visible: &TaskPatterns,
 ) -> Result<Option<proto::Explanation>, StoreError> {
     let Some(task) = store.task(name).await? else {
         return Ok(None);
@@ -143,6 +147,7 @@ pub(crate) async fn explain(
         led: members.iter().any(|member| member.leader),
         task,
         now,
+        visible,
     };
     Ok(Some(facts.build()))
 }
@@ -154,14 +159,16 @@ fn with_cause(run: RunRecord, cause: Vec<String>) -> Run {
     }
 }
 
-/// The reason why a queued run of a task waits, in one line; `None` if it has none.
+/// The reason why a queued run of a task waits, in one line; `None` if it has none. The text names only other tasks
+/// that are `visible`.
 pub(crate) async fn waiting_for(
     store: &dyn Store,
     name: &TaskName,
     leadership: Duration,
     clock: &dyn Clock,
+    visible: &TaskPatterns,
 ) -> Result<Option<String>, StoreError> {
-    let explanation = explain(store, name, leadership, clock).await?;
+    let explanation = explain(store, name, leadership, clock, visible).await?;
     let obstacles = explanation.map_or_else(Vec::new, |explanation| explanation.obstacles);
     let texts: Vec<String> = obstacles
         .into_iter()
@@ -170,7 +177,7 @@ pub(crate) async fn waiting_for(
     Ok((!texts.is_empty()).then(|| texts.join("; ")))
 }
 
-impl Facts {
+impl Facts<'_> {
     fn build(self) -> proto::Explanation {
         let obstacles = self.obstacles();
         let Self {
@@ -365,7 +372,8 @@ impl Facts {
             &self.group_holder,
             &self.task.spec.file_settings.concurrency_group,
         ) {
-            add(ObstacleKind::GroupBusy, taken_group(group, holder), None);
+            let text = taken_group(group, holder, self.visible);
+            add(ObstacleKind::GroupBusy, text, None);
             return;
         }
         self.worker_obstacle(add);

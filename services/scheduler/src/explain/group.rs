@@ -1,11 +1,17 @@
 //! Concurrency groups in explanations.
 
 use chrono::SecondsFormat;
+use cts_core::access::TaskPatterns;
 use cts_store::RunRecord;
 
-/// Why a concurrency group is taken.
-pub(super) fn taken_group(group: &str, holder: &RunRecord) -> String {
+/// Why a concurrency group is taken. A task that is not `visible` is neither named nor described.
+pub(super) fn taken_group(group: &str, holder: &RunRecord, visible: &TaskPatterns) -> String {
     let task = &holder.task;
+    if !visible.matches(task.as_str()) {
+        return format!(
+            "another task has its concurrency group {group:?}, and of a group one applies at a time"
+        );
+    }
     let remote = holder.remote_run.as_ref();
     match remote.filter(|_| has_open_remote(holder)) {
         Some(remote) => {

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::access::AuditAction;
+use cts_core::access::{AuditAction, TaskPatterns};
 use cts_core::runs::RunStatus;
 use cts_core::{Clock, RunId, TraceContext};
 use cts_proto::run::v1 as proto;
@@ -35,7 +35,7 @@ use crate::grpc::lease_proofs::{Held, LeaseProofs};
 use crate::grpc::queue::queue;
 use crate::grpc::registrations::Registrations;
 use crate::grpc::status::OrStatus as _;
-use crate::grpc::wire::{holder, requested_to_wire, run_to_wire};
+use crate::grpc::wire::{holder, requested_to_wire, run_to_wire, visible_tasks};
 use crate::identities::Identities;
 use crate::leader::first_pass::FirstPass;
 use crate::leader::mode::Mode;
@@ -77,8 +77,12 @@ impl RunEndpoint {
         run.of_lease(lease.epoch).to_string()
     }
 
-    /// A run, or the request of one, with the reason why it waits.
-    async fn found(&self, run: RunId) -> Result<Option<proto::Run>, StoreError> {
+    /// A run, or the request of one, with the reason why it waits, which names only other tasks that are `visible`.
+    async fn found(
+        &self,
+        run: RunId,
+        visible: &TaskPatterns,
+    ) -> Result<Option<proto::Run>, StoreError> {
         // A request goes in the transaction that stores its run, so it is looked for first.
         let request = self.store.request(run).await?;
         let (task, mut found) = match self.store.run(run).await? {
@@ -105,7 +109,8 @@ impl RunEndpoint {
                 None => return Ok(None),
             },
         };
-        let waits = waiting_for(&*self.store, &task, self.leadership, &*self.clock).await?;
+        let waits = waiting_for(&*self.store, &task, self.leadership, &*self.clock, visible);
+        let waits = waits.await?;
         if let Some(waits) = waits {
             found.waiting_for = waits;
         }
@@ -301,7 +306,8 @@ impl RunService for RunEndpoint {
     ) -> Result<Response<proto::GetRunResponse>, Status> {
         let request = request.into_inner();
         let id = convert::run_id(&request.run_id)?;
-        let found = self.found(id).await.or_status()?;
+        let visible = visible_tasks(request.visible_tasks)?;
+        let found = self.found(id, &visible).await.or_status()?;
         let mut run = found.ok_or_else(|| Status::not_found(format!("there is no run {id}")))?;
         if request.include_cause
             && let Some(record) = self.store.run(id).await.or_status()?
@@ -312,7 +318,10 @@ impl RunService for RunEndpoint {
             let attempts = self.store.attempts(id).await.or_status()?;
             run.attempt_records = attempts.into_iter().map(convert::attempt_to_wire).collect();
         }
-        Ok(Response::new(proto::GetRunResponse { run: Some(run) }))
+        Ok(Response::new(proto::GetRunResponse {
+            run: Some(run),
+            considers_visible_tasks: true,
+        }))
     }
 
     async fn list_runs(
@@ -322,8 +331,8 @@ impl RunService for RunEndpoint {
         let Some(page) = page::Page::of(&request.into_inner())? else {
             return Ok(Response::new(proto::ListRunsResponse::default()));
         };
-        let runs = self.store.runs(&page.filter).await.or_status()?;
-        Ok(Response::new(page.response(runs)))
+        let page = page.read(&*self.store).await.or_status()?;
+        Ok(Response::new(page))
     }
 
     async fn get_queue(

@@ -20,6 +20,7 @@ use crate::access::recorder::{note, record};
 use crate::explain::{Board, Changes, explain};
 use crate::grpc::status::OrStatus as _;
 use crate::grpc::task_states::{on_wire, state_to_wire, with_current};
+use crate::grpc::wire::visible_tasks;
 use crate::tasks::{DeletionMode, Done, Refusal, Run, TaskCommands, unknown_task};
 
 #[derive(Debug)]
@@ -293,13 +294,15 @@ impl TaskService for TaskEndpoint {
         &self,
         request: Request<proto::ExplainTaskRequest>,
     ) -> Result<Response<proto::ExplainTaskResponse>, Status> {
-        let name = known_name(&request.get_ref().name)?;
-        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock)
-            .await
-            .or_status()?;
+        let request = request.into_inner();
+        let name = known_name(&request.name)?;
+        let visible = visible_tasks(request.visible_tasks)?;
+        let explanation = explain(&*self.store, &name, self.leadership, &*self.clock, &visible);
+        let explanation = explanation.await.or_status()?;
         let explanation = explanation.ok_or_else(|| unknown_task(name.as_str()))?;
         Ok(Response::new(proto::ExplainTaskResponse {
             explanation: Some(explanation),
+            considers_visible_tasks: true,
         }))
     }
 }

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use cts_core::WorkerId;
+use cts_core::access::TaskPatterns;
 use cts_core::runs::{ERRORS_BYTES, RunDetails, RunStatus, shortened};
 use cts_proto::run::v1 as proto;
 use cts_rpc::convert;
@@ -54,6 +55,12 @@ pub(crate) fn run_to_wire(record: RunRecord) -> proto::Run {
             .phase
             .map(|(_, since)| convert::timestamp_to_wire(since)),
     }
+}
+
+/// The tasks that the caller of a request may know of, by the patterns in the request.
+pub(crate) fn visible_tasks(patterns: Vec<String>) -> Result<TaskPatterns, Status> {
+    let patterns = TaskPatterns::new(patterns);
+    patterns.map_err(|error| Status::invalid_argument(error.to_string()))
 }
 
 /// Details for the wire, with how long the run has waited for its first attempt.

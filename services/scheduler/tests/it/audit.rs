@@ -62,6 +62,7 @@ async fn calls_are_recorded_with_caller_arguments_and_outcome() {
     let cancelled = run::CancelRunRequest {
         run_id: "0198c1f0-0000-7000-8000-000000000001".to_owned(),
         force: true,
+        visible_tasks: Vec::new(),
     };
     let cancelled = setup.runs.clone().cancel_run(by_ci(cancelled)).await;
     assert_eq!(cancelled.unwrap_err().code(), Code::NotFound);

@@ -47,7 +47,10 @@ async fn plan(setup: &Setup, name: &str) -> Result<Option<run::Planned>, Status>
 }
 
 async fn explained(setup: &Setup) -> proto::Explanation {
-    let request = proto::ExplainTaskRequest { name: "a".into() };
+    let request = proto::ExplainTaskRequest {
+        name: "a".into(),
+        ..proto::ExplainTaskRequest::default()
+    };
     let answer = setup.tasks.clone().explain_task(request).await;
     answer.unwrap().into_inner().explanation.unwrap()
 }

@@ -234,7 +234,10 @@ async fn a_failed_check_is_told_and_not_repeated() {
         }
         assert_eq!(setup.acquire(WHILE).await, None);
         assert_eq!(state(&setup, "a").await.check_error, "no such module");
-        let request = proto::ExplainTaskRequest { name: "a".into() };
+        let request = proto::ExplainTaskRequest {
+            name: "a".into(),
+            ..proto::ExplainTaskRequest::default()
+        };
         let answer = setup.tasks.clone().explain_task(request).await.unwrap();
         let explanation = answer.into_inner().explanation.unwrap();
         let text = &explanation.obstacles[0].text;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_core::TaskSpec;
-use cts_proto::run::v1::RunKind;
+use cts_proto::run::v1::{GetRunRequest, RunKind};
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{DecisionKind, ObstacleKind, RunMode};
 use tonic::Code;
@@ -14,7 +14,10 @@ use crate::setup::{Setup, instance, task};
 const LONG: Duration = Duration::from_mins(1);
 
 async fn explained(setup: &Setup, name: &str) -> proto::Explanation {
-    let request = proto::ExplainTaskRequest { name: name.into() };
+    let request = proto::ExplainTaskRequest {
+        name: name.into(),
+        ..proto::ExplainTaskRequest::default()
+    };
     let response = setup.tasks.clone().explain_task(request).await.unwrap();
     response.into_inner().explanation.unwrap()
 }
@@ -161,6 +164,38 @@ async fn a_run_that_waits_for_its_group_says_for_which_task() {
         first.task_name
     );
     assert_eq!(queued.obstacles[0].text, expected);
+    let run = queued.current_run.unwrap().id;
+    assert_eq!(setup.run(&run).await.unwrap().waiting_for, expected);
+
+    // A caller who may not know of the other task.
+    let hidden =
+        "another task has its concurrency group \"fw\", and of a group one applies at a time";
+    let either = ["a".to_owned(), "b".to_owned()];
+    for (visible, text) in [
+        (vec![waiting.to_owned()], hidden),
+        (either.to_vec(), expected.as_str()),
+        (vec!["?".to_owned()], expected.as_str()),
+    ] {
+        let request = proto::ExplainTaskRequest {
+            name: waiting.into(),
+            visible_tasks: visible.clone(),
+        };
+        let answer = setup.tasks.clone().explain_task(request).await.unwrap();
+        let answer = answer.into_inner();
+        assert!(answer.considers_visible_tasks);
+        let explanation = answer.explanation.unwrap();
+        assert_eq!(obstacles(&explanation), [ObstacleKind::GroupBusy]);
+        assert_eq!(explanation.obstacles[0].text, text, "{visible:?}");
+        let request = GetRunRequest {
+            run_id: run.clone(),
+            visible_tasks: visible.clone(),
+            ..GetRunRequest::default()
+        };
+        let answer = setup.runs.clone().get_run(request).await.unwrap();
+        let answer = answer.into_inner();
+        assert!(answer.considers_visible_tasks);
+        assert_eq!(answer.run.unwrap().waiting_for, text, "{visible:?}");
+    }
     setup.applied(&first).await;
     let second = setup.acquired().await;
     assert_eq!(second.task_name, waiting);
@@ -190,7 +225,10 @@ async fn what_is_not_there_is_not_explained() {
     let setup = Setup::new(Vec::new(), LONG).await;
     let created = setup.create(on_services("a", &["web"]), RunMode::Now);
     let asked = async {
-        let request = proto::ExplainTaskRequest { name: "a".into() };
+        let request = proto::ExplainTaskRequest {
+            name: "a".into(),
+            ..proto::ExplainTaskRequest::default()
+        };
         setup.tasks.clone().explain_task(request).await.unwrap_err()
     };
     let refusal = tokio::select! {

@@ -259,6 +259,7 @@ faulty! {
     fn applied_inputs(&self, names: &[TaskName]) -> Result<Vec<(TaskName, Digest)>, StoreError>;
     fn contents(&self, hashes: &[Digest]) -> Result<Vec<Content>, StoreError>;
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
+    fn tasks_with_runs(&self, beginning: &str, at_most: u32) -> Result<Vec<TaskName>, StoreError>;
     fn run(&self, id: RunId) -> Result<Option<RunRecord>, StoreError>;
     fn attempts(&self, id: RunId) -> Result<Vec<AttemptRecord>, StoreError>;
     fn prune(&self, retention: Retention) -> Result<u64, StoreError>;

@@ -32,7 +32,10 @@ async fn listed(setup: &Setup) -> proto::CurrentState {
 }
 
 async fn explained(setup: &Setup) -> proto::CurrentState {
-    let request = proto::ExplainTaskRequest { name: "t".into() };
+    let request = proto::ExplainTaskRequest {
+        name: "t".into(),
+        ..proto::ExplainTaskRequest::default()
+    };
     let answer = setup.tasks.clone().explain_task(request).await.unwrap();
     let explanation = answer.into_inner().explanation.unwrap();
     explanation.state.unwrap()
@@ -147,7 +150,10 @@ async fn a_run_tells_what_has_changed_since_the_last_apply() {
     let run = setup.run(&second.run_id).await.unwrap();
     assert_eq!(run.cause, ["web: +x, w port 1 → 2"]);
     setup.applied(&second).await;
-    let request = proto::ExplainTaskRequest { name: "t".into() };
+    let request = proto::ExplainTaskRequest {
+        name: "t".into(),
+        ..proto::ExplainTaskRequest::default()
+    };
     let answer = setup.tasks.clone().explain_task(request).await.unwrap();
     let explanation = answer.into_inner().explanation.unwrap();
     assert_eq!(explanation.last_run.unwrap().cause, run.cause);

@@ -72,7 +72,10 @@ async fn remote_runs(
 
 /// Texts of everything that the task waits for.
 async fn obstacles(setup: &Setup) -> String {
-    let request = task_proto::ExplainTaskRequest { name: "t".into() };
+    let request = task_proto::ExplainTaskRequest {
+        name: "t".into(),
+        ..task_proto::ExplainTaskRequest::default()
+    };
     let explained = setup.tasks.clone().explain_task(request).await.unwrap();
     let explanation = explained.into_inner().explanation.unwrap();
     let obstacles = explanation.obstacles.into_iter();
@@ -229,6 +232,7 @@ async fn a_worker_that_announces_it_ends_the_remote_run_of_a_cancelled_queued_ru
         let request = run::CancelRunRequest {
             run_id: first.run_id.clone(),
             force: false,
+            visible_tasks: Vec::new(),
         };
         let answer = setup.runs.clone().cancel_run(request).await.unwrap();
         answer.into_inner().run.unwrap()

@@ -25,7 +25,10 @@ use crate::setup::{Setup, instance, member, store_in, task};
 const LONG: Duration = Duration::from_mins(1);
 
 async fn explained(setup: &Setup) -> proto::Explanation {
-    let request = proto::ExplainTaskRequest { name: "t".into() };
+    let request = proto::ExplainTaskRequest {
+        name: "t".into(),
+        ..proto::ExplainTaskRequest::default()
+    };
     let response = setup.tasks.clone().explain_task(request).await.unwrap();
     response.into_inner().explanation.unwrap()
 }

@@ -190,6 +190,7 @@ impl Setup {
             run_id: id.into(),
             include_cause: true,
             include_attempts: true,
+            visible_tasks: Vec::new(),
         };
         let response = self.runs.clone().get_run(request).await?;
         Ok(response.into_inner().run.unwrap())

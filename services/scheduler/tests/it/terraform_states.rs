@@ -50,7 +50,10 @@ async fn decide(setup: &Setup, decision: Decision) -> Result<run::KnownState, St
 }
 
 async fn obstacles(setup: &Setup) -> Vec<ObstacleKind> {
-    let request = proto::ExplainTaskRequest { name: "t".into() };
+    let request = proto::ExplainTaskRequest {
+        name: "t".into(),
+        ..proto::ExplainTaskRequest::default()
+    };
     let explained = setup.tasks.clone().explain_task(request).await.unwrap();
     let explanation = explained.into_inner().explanation.unwrap();
     explanation

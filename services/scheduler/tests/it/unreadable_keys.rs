@@ -81,7 +81,10 @@ impl Setup {
 
     async fn obstacle(&self, kind: ObstacleKind) -> String {
         self.until(async |setup| {
-            let request = proto::ExplainTaskRequest { name: "t".into() };
+            let request = proto::ExplainTaskRequest {
+                name: "t".into(),
+                ..proto::ExplainTaskRequest::default()
+            };
             let response = setup.tasks.clone().explain_task(request).await.unwrap();
             let explanation = response.into_inner().explanation.unwrap();
             let mut obstacles = explanation.obstacles.into_iter();

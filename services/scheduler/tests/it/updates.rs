@@ -291,6 +291,48 @@ async fn runs_are_listed_page_by_page_newest_first() {
 }
 
 #[tokio::test]
+async fn runs_of_visible_tasks_are_listed_alone() {
+    let tasks = ["web-1", "web-2", "web", "db"];
+    let setup = Setup::new(tasks.map(task).to_vec(), LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    for _ in tasks {
+        setup.does(RunKind::Apply, applied()).await;
+    }
+    let names = async |visible: &[&str], size, token: &str| {
+        let request = ListRunsRequest {
+            page_size: size,
+            page_token: token.to_owned(),
+            visible_tasks: visible.iter().map(|&it| it.to_owned()).collect(),
+            ..ListRunsRequest::default()
+        };
+        let page = setup.runs.clone().list_runs(request).await.unwrap();
+        let page = page.into_inner();
+        let mut names: Vec<_> = page.runs.into_iter().map(|run| run.task_name).collect();
+        names.sort_unstable();
+        (names, page.next_page_token)
+    };
+    for (visible, expected) in [
+        (&["web-*"][..], &["web-1", "web-2"][..]),
+        (&["web", "d?"], &["db", "web"]),
+        (&["*-2", "web"], &["web", "web-2"]),
+        (&["missing"], &[]),
+        (&[], &["db", "web", "web-1", "web-2"]),
+    ] {
+        let (found, next) = names(visible, 100, "").await;
+        assert_eq!(found, expected, "{visible:?}");
+        assert_eq!(next, "");
+    }
+    let (first, token) = names(&["web-*"], 1, "").await;
+    let (second, end) = names(&["web-*"], 1, &token).await;
+    let mut both = [first, second].concat();
+    both.sort_unstable();
+    assert_eq!(
+        (both, end.as_str()),
+        (vec!["web-1".to_owned(), "web-2".to_owned()], "")
+    );
+}
+
+#[tokio::test]
 async fn of_two_calls_for_one_task_the_second_finds_it_active() {
     let setup = applied_once().await;
     let (first, ()) = tokio::join!(setup.update("t", None, RunMode::Now), async {

@@ -1,5 +1,7 @@
 //! Authentication end to end: tokens of `cts token`, requests, the command line and the audit records (docs/access.md).
 
+mod limited;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;

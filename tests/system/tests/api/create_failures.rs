@@ -178,9 +178,7 @@ async fn a_module_reads_nothing_outside_of_its_roots() {
         theirs.to_str().unwrap(),
         none.to_str().unwrap(),
     ] {
-        let said = format!(
-            "module {module:?} leads out of the module roots; the log of the scheduler says where to"
-        );
+        let said = cts_core::unusable_module(module);
         refused_in_every_mode(&scene, &task("curious", module), &[&said]).await;
     }
     let log = scene.instance.output();
@@ -191,4 +189,35 @@ async fn a_module_reads_nothing_outside_of_its_roots() {
         assert!(log.contains(said), "no {said:?} in {log}");
     }
     assert!(!log.contains("TEST_SITE="), "{log}");
+}
+
+/// The directory of a task has its variables and its state.
+#[tokio::test]
+async fn the_working_directory_of_a_task_is_no_module() {
+    for more in ["", "security { module_sources = [\"./\"] }\n"] {
+        let scene = Scene::of_site(Site::new(), more).await;
+        let created = scene.create(&task("secret", MODULE), "?run=now").await;
+        created.expect(201);
+        let root = scene.site.path();
+        let entries = std::fs::read_dir(root).unwrap();
+        let mut entries = entries.map(|entry| entry.unwrap().path().join("secret"));
+        let directory = entries.find(|path| path.join("main.tf").exists());
+        let directory = directory.expect("the task has run in its directory");
+        let inside = directory.strip_prefix(root).unwrap();
+        let relative = format!("./{}", inside.display());
+        let link = root.join("modules/linked");
+        std::os::unix::fs::symlink(&directory, link).unwrap();
+        for module in [
+            relative.as_str(),
+            directory.to_str().unwrap(),
+            "./modules/linked",
+        ] {
+            let said = cts_core::unusable_module(module);
+            refused_in_every_mode(&scene, &task("curious", module), &[&said]).await;
+        }
+        let log = scene.instance.output();
+        let said = "is in the working directory of a task, which has its secrets";
+        assert!(log.contains(said), "no {said:?} in {log}");
+        scene.instance.stop().await;
+    }
 }

@@ -184,10 +184,19 @@ fn directories_cover_what_is_really_below_them() {
         absolute("modules/web"),
     ] {
         assert_eq!(sources.check(&source), Ok(()), "{source}");
+        assert!(
+            sources.hold(&local_path(root, &source).unwrap()),
+            "{source}"
+        );
     }
+    assert_eq!(
+        sources.check("./modules/link"),
+        Ok(()),
+        "files do not count"
+    );
+    assert!(!sources.hold(&root.join("modules/link")));
     for source in [
         "./modules/../secret".to_owned(),
-        "./modules/link".to_owned(),
         "./modules/link/../../secret".to_owned(),
         "./modules-old/web".to_owned(),
         "./alias/web".to_owned(),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, TimeDelta, Utc};
 use cts_config::{ClientTls, Config};
 use cts_core::Chain;
-use cts_core::access::ServiceRole;
 use cts_tls::{Authorities, Files, IdentityFiles, Validity};
 
 use super::Subject;
@@ -43,19 +42,9 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The role that a service has as a server.
-pub(super) const fn named(role: cts_cli::ServiceRole) -> ServiceRole {
-    match role {
-        cts_cli::ServiceRole::Watcher => ServiceRole::Watcher,
-        cts_cli::ServiceRole::Scheduler => ServiceRole::Scheduler,
-        cts_cli::ServiceRole::Worker => ServiceRole::Worker,
-        cts_cli::ServiceRole::Gateway => ServiceRole::Gateway,
-    }
-}
-
 /// The role that the certificate of the service names.
 fn of_role(subject: Subject<'_>) -> Option<Finding> {
-    let found = own_certificate(subject.role?, subject.config)?;
+    let found = own_certificate(subject.server_role?, subject.config)?;
     Some(match found {
         OwnCertificate::Proven(text) => Finding::ok(CERTIFICATES, text),
         OwnCertificate::Unproven(text) => Finding::error(

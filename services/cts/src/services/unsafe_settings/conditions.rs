@@ -117,6 +117,7 @@ pub(super) mod tests {
     use cts_config::{ApiTls, LoadContext, load};
     use cts_core::{Clock as _, SystemClock};
 
+    use super::super::uses::Service;
     use super::*;
 
     /// Commands with options that matter.
@@ -159,7 +160,7 @@ pub(super) mod tests {
         let words = std::iter::once("cts").chain(command.split(' '));
         let matches = commands.get_matches_from(words);
         let command = ServiceCommand::from_arg_matches(&matches).unwrap();
-        Uses::of_command(&command, config)
+        Uses::of(Service::of_command(&command), config)
     }
 
     /// The numbers of the commands that say a sentence with this text.

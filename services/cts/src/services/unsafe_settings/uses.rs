@@ -3,17 +3,86 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use cts_cli::{
-    ApiAddress, Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker,
+    ApiAddress, Doctor, Gateway, Scheduler, ServiceCommand, ServiceRole, Start, Watcher, Worker,
 };
 use cts_config::Config;
+use cts_core::access;
 
 /// Where a service listens, as its options say.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Listeners {
+struct Listeners {
     /// The API.
-    pub(crate) api: Option<IpAddr>,
+    api: Option<IpAddr>,
     /// gRPC.
-    pub(crate) grpc: Option<SocketAddr>,
+    grpc: Option<SocketAddr>,
+}
+
+/// A service as its command and options name it, at its start and in the checks before it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Service {
+    /// `None` for all services in one process.
+    role: Option<ServiceRole>,
+    listeners: Listeners,
+}
+
+impl Service {
+    /// The service that a command starts.
+    pub(crate) fn of_command(command: &ServiceCommand) -> Self {
+        let (role, api, grpc) = match command {
+            ServiceCommand::Start(start) => {
+                let Start {
+                    api, grpc_address, ..
+                } = start;
+                let serves = !start.once && !start.inspect && start.inspect_task.is_empty();
+                (None, serves.then_some(api), *grpc_address)
+            }
+            ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
+                (Some(ServiceRole::Watcher), None, Some(*grpc_address))
+            }
+            ServiceCommand::Scheduler(Scheduler { grpc_address, .. }) => {
+                (Some(ServiceRole::Scheduler), None, Some(*grpc_address))
+            }
+            ServiceCommand::Worker(Worker { grpc_address, .. }) => {
+                (Some(ServiceRole::Worker), None, Some(*grpc_address))
+            }
+            ServiceCommand::Gateway(Gateway {
+                api, grpc_address, ..
+            }) => (Some(ServiceRole::Gateway), Some(api), Some(*grpc_address)),
+        };
+        let api = api.map(api_address);
+        Self {
+            role,
+            listeners: Listeners { api, grpc },
+        }
+    }
+
+    /// The service that `cts doctor` checks.
+    pub(crate) fn of_checks(doctor: &Doctor) -> Self {
+        // The address of a service that runs alone is on the loopback by default.
+        let own = doctor.role.map(|_role| (Ipv4Addr::LOCALHOST, 0).into());
+        Self {
+            role: doctor.role,
+            listeners: Listeners {
+                api: Some(api_address(&doctor.api)),
+                grpc: doctor.grpc_address.or(own),
+            },
+        }
+    }
+
+    /// The role that its callers expect of it as a server; `None` if nothing calls it by gRPC.
+    pub(crate) fn server_role(self) -> Option<access::ServiceRole> {
+        match self.role {
+            // Commands call it as a scheduler.
+            None => self
+                .listeners
+                .grpc
+                .map(|_address| access::ServiceRole::Scheduler),
+            Some(ServiceRole::Watcher) => Some(access::ServiceRole::Watcher),
+            Some(ServiceRole::Scheduler) => Some(access::ServiceRole::Scheduler),
+            Some(ServiceRole::Worker) => Some(access::ServiceRole::Worker),
+            Some(ServiceRole::Gateway) => Some(access::ServiceRole::Gateway),
+        }
+    }
 }
 
 /// Resources that a service uses.
@@ -32,41 +101,9 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    pub(super) fn of_command(command: &ServiceCommand, config: &Config) -> Self {
-        let listens = |api, grpc| Listeners { api, grpc };
-        let (role, listeners) = match command {
-            ServiceCommand::Start(start) => {
-                let Start {
-                    api, grpc_address, ..
-                } = start;
-                let serves = !start.once && !start.inspect && start.inspect_task.is_empty();
-                let api = serves.then(|| api_address(api));
-                (None, listens(api, *grpc_address))
-            }
-            ServiceCommand::Watcher(Watcher { grpc_address, .. }) => (
-                Some(ServiceRole::Watcher),
-                listens(None, Some(*grpc_address)),
-            ),
-            ServiceCommand::Scheduler(Scheduler { grpc_address, .. }) => (
-                Some(ServiceRole::Scheduler),
-                listens(None, Some(*grpc_address)),
-            ),
-            ServiceCommand::Worker(Worker { grpc_address, .. }) => (
-                Some(ServiceRole::Worker),
-                listens(None, Some(*grpc_address)),
-            ),
-            ServiceCommand::Gateway(Gateway {
-                api, grpc_address, ..
-            }) => {
-                let listeners = listens(Some(api_address(api)), Some(*grpc_address));
-                (Some(ServiceRole::Gateway), listeners)
-            }
-        };
-        Self::of(role, listeners, config)
-    }
-
-    /// Those of one service; without a role those of `cts start`.
-    pub(crate) fn of(role: Option<ServiceRole>, listeners: Listeners, config: &Config) -> Self {
+    /// Those of a service.
+    pub(crate) fn of(service: Service, config: &Config) -> Self {
+        let Service { role, listeners } = service;
         let is = |one: ServiceRole| role.is_none_or(|role| role == one);
         let serves_api = is(ServiceRole::Gateway) && listeners.api.is_some();
         let registers = serves_api && config.consul.service_registration.enabled;
@@ -85,7 +122,7 @@ impl Uses {
 }
 
 /// Where the API listens by these options; by default on every address of the host.
-pub(crate) fn api_address(options: &ApiAddress) -> IpAddr {
+fn api_address(options: &ApiAddress) -> IpAddr {
     let all = Ipv4Addr::UNSPECIFIED.into();
     options.bind_address.unwrap_or(all)
 }

@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::{ADMIN, LIMITED, READ, ask, ask_with, scene, stage};
 use crate::runs::{MemoryRuns, OTHER_RUN, RUN};
 use crate::stage::{Scene, read_until};
+use crate::tasks::{MemoryTasks, three_tasks};
 
 #[tokio::test]
 async fn a_limited_token_learns_nothing_of_other_tasks() {
@@ -92,8 +93,16 @@ async fn runs_of_other_tasks_do_not_exist_for_a_limited_token() {
     }
     let list = ask(&stage, "GET", "/v1/runs", Some(LIMITED)).await.body;
     assert!(list.contains(RUN) && !list.contains(OTHER_RUN), "{list}");
+    let visible = || {
+        let lists = std::mem::take(&mut *runs.lists.lock().unwrap());
+        let visible = lists.into_iter().map(|request| request.visible_tasks);
+        visible.collect::<Vec<_>>()
+    };
+    let asked = visible();
+    assert!(!asked.is_empty() && asked.iter().all(|it| *it == ["dns", "fw-*"]));
     let list = ask(&stage, "GET", "/v1/runs", Some(READ)).await.body;
     assert!(list.contains(RUN) && list.contains(OTHER_RUN), "{list}");
+    assert_eq!(visible(), [Vec::<String>::new()]);
 }
 
 #[tokio::test]
@@ -118,4 +127,96 @@ async fn a_limited_token_follows_its_own_tasks_only() {
     }
     let text = read_until(&mut socket, "dns").await;
     assert!(!text.contains("edge-lb"), "{text}");
+}
+
+/// A scene in which the scheduler is of an earlier version, or of this one.
+fn of_version(is_earlier: bool) -> Scene {
+    Scene {
+        tasks: MemoryTasks {
+            is_earlier,
+            ..three_tasks()
+        },
+        runs: MemoryRuns {
+            is_earlier,
+            ..MemoryRuns::default()
+        },
+        ..scene()
+    }
+}
+
+/// Requests whose answers say what a task waits for.
+fn of_waits() -> [(&'static str, String); 3] {
+    let run = format!("/v1/runs/{RUN}");
+    let cancel = format!("{run}/cancel");
+    let explanation = "/v1/tasks/dns/explain".to_owned();
+    [("GET", explanation), ("GET", run), ("POST", cancel)]
+}
+
+#[tokio::test]
+async fn schedulers_learn_which_tasks_their_texts_may_name() {
+    let scene = of_version(false);
+    let visible = [
+        Arc::clone(&scene.tasks.visible),
+        Arc::clone(&scene.runs.visible),
+    ];
+    let stage = stage(scene).await;
+    for (token, expected) in [(LIMITED, ["dns", "fw-*"].as_slice()), (ADMIN, &[])] {
+        for (method, path) in of_waits() {
+            let answer = ask(&stage, method, &path, Some(token)).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+        for visible in &visible {
+            let visible = std::mem::take(&mut *visible.lock().unwrap());
+            assert!(!visible.is_empty());
+            assert!(visible.iter().all(|tasks| tasks == expected), "{visible:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn texts_of_an_earlier_scheduler_name_no_other_task_to_a_limited_token() {
+    let stage = stage(of_version(true)).await;
+    for (token, names) in [(LIMITED, false), (ADMIN, true)] {
+        for (method, path) in of_waits() {
+            let answer = ask(&stage, method, &path, Some(token)).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            assert_eq!(answer.body.contains("edge-lb"), names, "{path}: {answer:?}");
+            assert!(answer.body.contains("concurrency group"), "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn states_for_limited_tokens_are_asked_for_only_when_they_may_have_changed() {
+    let scene = scene();
+    let tasks = &scene.tasks;
+    let (version, asked) = (Arc::clone(&tasks.version), Arc::clone(&tasks.arrivals));
+    *version.lock().unwrap() = Some("1".to_owned());
+    let stage = stage(scene).await;
+    let body = async |path: &str, token| ask(&stage, "GET", path, Some(token)).await.body;
+    let before = asked.available_permits();
+    let calls = || asked.available_permits() - before;
+    let first = body("/v1/status/tasks", LIMITED).await;
+    for _ in 0..3 {
+        assert_eq!(body("/v1/status/tasks", LIMITED).await, first);
+        body("/v1/status", LIMITED).await;
+    }
+    assert_eq!(calls(), 1, "one list serves all of them");
+    let with_events = body("/v1/status/tasks?include=events", LIMITED).await;
+    assert_ne!(with_events, first);
+    let errored = "/v1/status/tasks?status=errored";
+    let none = body(errored, LIMITED).await;
+    assert!(!none.contains("edge-lb"), "{none}");
+    assert_eq!(body(errored, LIMITED).await, none);
+    assert_eq!(calls(), 3);
+    let all = body("/v1/status/tasks", READ).await;
+    assert!(all.contains("edge-lb"), "{all}");
+    assert!(!body("/v1/status/tasks", LIMITED).await.contains("edge-lb"));
+
+    let before = calls();
+    *version.lock().unwrap() = Some("2".to_owned());
+    for _ in 0..3 {
+        assert_eq!(body("/v1/status/tasks", LIMITED).await, first);
+    }
+    assert_eq!(calls() - before, 1);
 }

@@ -13,6 +13,7 @@ use tonic::{Request, Status};
 use super::{LONGEST_WAIT, RunEndpoint};
 use crate::grpc::lease_proofs::Held;
 use crate::grpc::status::{OrStatus as _, store_failure};
+use crate::grpc::wire::visible_tasks;
 use crate::liveness::FORGOTTEN_AFTER;
 
 /// Longest time between two looks at the store, for orders that no hint announces.
@@ -63,6 +64,7 @@ impl RunEndpoint {
         request: &proto::CancelRunRequest,
     ) -> Result<proto::CancelRunResponse, Status> {
         let run = convert::run_id(&request.run_id)?;
+        let visible = visible_tasks(request.visible_tasks.clone())?;
         let force = request.force;
         let cancelled = store.cancel_run(run, force, self.identities.event_id());
         let cancelled = cancelled.await.map_err(|error| match error {
@@ -94,9 +96,12 @@ impl RunEndpoint {
         }
         // The worker's call waits for this hint, at any replica.
         self.notifier.tasks_changed();
-        let found = self.found(run).await.or_status()?;
+        let found = self.found(run, &visible).await.or_status()?;
         let run = found.ok_or_else(|| Status::not_found(format!("there is no run {run}")))?;
-        Ok(proto::CancelRunResponse { run: Some(run) })
+        Ok(proto::CancelRunResponse {
+            run: Some(run),
+            considers_visible_tasks: true,
+        })
     }
 
     /// What the end of a run waits for whose remote run is to be ended, for people.

@@ -1,12 +1,15 @@
 //! Runs page by page.
 
+use std::collections::BTreeSet;
+
+use cts_core::access::TaskPatterns;
 use cts_core::runs::RunStatus;
 use cts_core::{RunId, TaskName};
 use cts_proto::run::v1 as proto;
-use cts_store::{RunFilter, RunRecord};
+use cts_store::{RunFilter, RunRecord, Store, StoreError};
 use tonic::Status;
 
-use crate::grpc::wire::run_to_wire;
+use crate::grpc::wire::{run_to_wire, visible_tasks};
 
 /// Runs of a page, where the caller does not say.
 const USUAL: u32 = 100;
@@ -17,9 +20,15 @@ const MOST: u32 = 1000;
 /// Longest page in bytes, which has to fit into one message; one with errors that are longer is shorter.
 const BYTES: usize = 2 * 1024 * 1024;
 
+/// Most names of visible tasks for which runs are listed by task. If more are visible, they have so large a share of all
+/// runs that a page of all runs has some of theirs.
+const NAMES: u32 = 64;
+
 /// A request for one page of runs.
 #[derive(Debug)]
 pub(super) struct Page {
+    /// The tasks whose runs the page may have.
+    visible: TaskPatterns,
     /// Asks for one run more than the page has, which shows whether another page follows.
     pub(super) filter: RunFilter,
 }
@@ -44,9 +53,15 @@ impl Page {
                 Status::invalid_argument(format!("{token:?} is no page token"))
             })?),
         };
+        let visible = match task {
+            Some(_) => TaskPatterns::default(),
+            None => visible_tasks(request.visible_tasks.clone())?,
+        };
         Ok(Some(Self {
+            visible,
             filter: RunFilter {
                 task,
+                tasks: None,
                 status: status(request.status()),
                 after,
                 limit: size + 1,
@@ -54,21 +69,56 @@ impl Page {
         }))
     }
 
-    pub(super) fn response(&self, records: Vec<RunRecord>) -> proto::ListRunsResponse {
+    /// Reads the page.
+    pub(super) async fn read(
+        mut self,
+        store: &dyn Store,
+    ) -> Result<proto::ListRunsResponse, StoreError> {
+        self.filter.tasks = self.names(store).await?;
+        let records = store.runs(&self.filter).await?;
+        Ok(self.response(records))
+    }
+
+    /// The visible tasks that have runs; `None` if these are all or many.
+    async fn names(&self, store: &dyn Store) -> Result<Option<Vec<TaskName>>, StoreError> {
+        if self.visible.is_all() {
+            return Ok(None);
+        }
+        let mut names = BTreeSet::new();
+        let mut looked_at = 0;
+        for beginning in self.visible.beginnings() {
+            let found = store.tasks_with_runs(beginning, NAMES + 1).await?;
+            looked_at += found.len();
+            if looked_at > NAMES as usize {
+                return Ok(None);
+            }
+            let visible = found.into_iter();
+            names.extend(visible.filter(|name| self.visible.matches(name.as_str())));
+        }
+        Ok(Some(names.into_iter().collect()))
+    }
+
+    fn response(&self, records: Vec<RunRecord>) -> proto::ListRunsResponse {
         let all = records.len();
         let size = self.filter.limit as usize - 1;
-        let mut bytes = 0;
+        let (mut bytes, mut read, mut last) = (0, 0, String::new());
         let mut runs: Vec<proto::Run> = Vec::new();
         for run in records.into_iter().take(size).map(run_to_wire) {
-            bytes += prost::Message::encoded_len(&run);
-            if bytes > BYTES && !runs.is_empty() {
-                break;
+            let is_visible = self.visible.matches(&run.task_name);
+            if is_visible {
+                bytes += prost::Message::encoded_len(&run);
+                if bytes > BYTES && !runs.is_empty() {
+                    break;
+                }
             }
-            runs.push(run);
+            read += 1;
+            last.clone_from(&run.id);
+            if is_visible {
+                runs.push(run);
+            }
         }
-        let last = runs.last().filter(|_| runs.len() < all);
         proto::ListRunsResponse {
-            next_page_token: last.map(|run| run.id.clone()).unwrap_or_default(),
+            next_page_token: if read < all { last } else { String::new() },
             runs,
         }
     }
@@ -120,6 +170,38 @@ mod tests {
             trace: None,
             cause: None,
         }
+    }
+
+    #[test]
+    fn a_page_goes_on_after_runs_that_are_not_visible() {
+        let named = |number, name: &str| RunRecord {
+            task: TaskName::new(name).unwrap(),
+            ..record(number, Vec::new())
+        };
+        let response = |page_size, records: &[RunRecord]| {
+            let request = proto::ListRunsRequest {
+                page_size,
+                visible_tasks: vec!["web-*".to_owned()],
+                ..proto::ListRunsRequest::default()
+            };
+            let page = Page::of(&request).unwrap().unwrap();
+            let page = page.response(records.to_vec());
+            let names: Vec<_> = page.runs.into_iter().map(|run| run.task_name).collect();
+            (names, page.next_page_token)
+        };
+        let id = |number| record(number, Vec::new()).id.to_string();
+        let records = [named(9, "web-1"), named(8, "a"), named(7, "b")];
+        assert_eq!(response(2, &records), (vec!["web-1".to_owned()], id(8)));
+        assert_eq!(
+            response(3, &records),
+            (vec!["web-1".to_owned()], String::new())
+        );
+        assert_eq!(response(1, &records[1..]), (Vec::new(), id(8)));
+        let request = proto::ListRunsRequest {
+            visible_tasks: vec!["web-[".to_owned()],
+            ..proto::ListRunsRequest::default()
+        };
+        assert!(Page::of(&request).is_err());
     }
 
     /// An earlier version stored errors of any length.

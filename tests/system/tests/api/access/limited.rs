@@ -1,0 +1,84 @@
+//! Tokens that are limited to some tasks (docs/access.md#roles).
+
+use cts_testkit::eventually;
+use cts_tests::{Backend, DEADLINE, Instance, Site, task as block};
+use serde_json::Value;
+
+use super::{REQUIRED, ask, cts, token};
+use crate::api::scene::{Scene, prepare};
+
+/// Names that no text contains by chance.
+const NAMES: [&str; 2] = ["falcon", "osprey"];
+
+const HIDDEN: &str = "another task has its concurrency group \\\"fw\\\"";
+
+#[tokio::test]
+async fn a_limited_token_does_not_learn_which_task_its_own_waits_for() {
+    let (site, consul) = prepare(Site::new(), "").await;
+    for name in NAMES {
+        site.write_steps(name);
+    }
+    site.hold();
+    let group = "concurrency_group = \"fw\"";
+    let tasks = NAMES.map(|name| block(name, &format!("./modules/{name}"), &["web"], group));
+    let tasks = format!("{REQUIRED}{}", tasks.concat());
+    site.configure(&consul.address(), Backend::Shared, &tasks);
+    let instance = Instance::start_embedded(&site).await;
+    let scene = Scene {
+        instance,
+        site,
+        consul,
+    };
+    let reader = token(&scene, "all", "read", &[]).await;
+    let text = async |path: &str, token: &str| {
+        let answer = ask(&scene, "GET", path, token).await;
+        assert_eq!(answer.status, 200, "{path}");
+        String::from_utf8(answer.body).unwrap()
+    };
+    let explain = |name: &str| format!("/v1/tasks/{name}/explain");
+    let (waiting, holder) = eventually(DEADLINE, async || {
+        for [waiting, holder] in [NAMES, [NAMES[1], NAMES[0]]] {
+            let said = text(&explain(waiting), &reader).await;
+            if said.contains(&format!("task {holder} of its concurrency group")) {
+                return Ok((waiting, holder));
+            }
+        }
+        Err("no task waits for the other one")
+    })
+    .await;
+    let own = token(&scene, "team", "operate", &["-tasks", waiting]).await;
+    let runs: Value = serde_json::from_str(&text("/v1/runs", &own).await).unwrap();
+    let runs = runs["runs"].as_array().unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|run| run["task_name"] == waiting));
+    let run = runs[0]["id"].as_str().unwrap();
+    let mut texts = Vec::new();
+    for path in [explain(waiting), format!("/v1/runs/{run}")] {
+        let said = text(&path, &own).await;
+        assert!(said.contains(HIDDEN), "{path}: {said}");
+        texts.push(said);
+        let said = text(&path, &reader).await;
+        assert!(said.contains(holder), "{path}: {said}");
+    }
+    for path in [
+        "/v1/tasks",
+        "/v1/status/tasks?include=events",
+        "/v1/overview/tasks",
+        "/v1/runs",
+    ] {
+        texts.push(text(path, &own).await);
+    }
+    for words in [
+        &["task", "explain", waiting][..],
+        &["runs", "show", run],
+        &["task", "list"],
+        &["runs", "list"],
+    ] {
+        let (_code, output, messages) = cts(&scene, &own, words).await;
+        texts.extend([output, messages]);
+    }
+    for said in texts {
+        assert!(!said.contains(holder), "{said}");
+    }
+    scene.site.release();
+    scene.instance.stop().await;
+}
