@@ -53,7 +53,7 @@ fn serve_until_signal(arguments: &[String]) -> Result<()> {
         .build()?;
     runtime.block_on(async {
         let mut signals = StopSignals::take_over()?;
-        let app = app(size).await;
+        let app = app(size);
         tokio::select! {
             ended = serve(closed, files(Some(authority)), app.clone()) => ended,
             ended = serve(open, files(None), app) => ended,
@@ -78,7 +78,7 @@ async fn serve(address: SocketAddr, files: ServerFiles, app: Router) -> Result<(
     }
 }
 
-async fn app(size: usize) -> Router {
+fn app(size: usize) -> Router {
     let answer = Bytes::from(vec![b'x'; size]);
     let (_reporter, health) = tonic_health::server::health_reporter();
     Routes::new(health)

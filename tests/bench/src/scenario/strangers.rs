@@ -53,8 +53,9 @@ pub(super) async fn run(stage: &mut Stage, options: &StrangersArguments) -> Resu
     let site = stage.new_site(plan).await?;
     let files = Access::certificates(site.path());
     site.configure(&format!(
-        "\ntls {{\n  cert = {:?}\n  key  = {:?}\n}}\n",
-        files.cert, files.key
+        "\ntls {{\n  cert = \"{}\"\n  key  = \"{}\"\n}}\n",
+        files.cert.display(),
+        files.key.display()
     ))?;
     say("first pass");
     let health = new_address();

@@ -25,7 +25,7 @@ pub(super) async fn open(stranger: Stranger, api: SocketAddr) {
     };
     stranger
         .again(PAUSE, async || send(&stranger, api, ALLOWED, rest).await)
-        .await
+        .await;
 }
 
 /// Sends a head byte by byte.
@@ -36,7 +36,7 @@ pub(super) async fn slow(stranger: Stranger, api: SocketAddr) {
     };
     stranger
         .again(PAUSE, async || send(&stranger, api, 0, rest).await)
-        .await
+        .await;
 }
 
 /// Sends more than a head may have.
@@ -47,7 +47,7 @@ pub(super) async fn huge(stranger: Stranger, api: SocketAddr) {
     };
     stranger
         .again(PAUSE, async || send(&stranger, api, 0, rest).await)
-        .await
+        .await;
 }
 
 #[derive(Debug, Clone, Copy)]

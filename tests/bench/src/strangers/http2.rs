@@ -82,7 +82,7 @@ impl Upload {
 pub(super) async fn idle(stranger: Stranger, address: SocketAddr) {
     let nothing = async |_client| std::future::pending().await;
     let hold = async || on_connection(&stranger, address, nothing).await;
-    stranger.again(PAUSE, hold).await
+    stranger.again(PAUSE, hold).await;
 }
 
 /// Keeps a connection full of calls of `Health/Watch`.
@@ -102,7 +102,7 @@ pub(super) async fn watch(stranger: Stranger, address: SocketAddr) {
         drop(join_all((0..CALLS).map(|_| call())).await);
     };
     let hold = async || on_connection(&stranger, address, all).await;
-    stranger.again(PAUSE, hold).await
+    stranger.again(PAUSE, hold).await;
 }
 
 /// Keeps a connection full of bodies.
@@ -120,7 +120,7 @@ pub(super) async fn uploads(stranger: Stranger, address: SocketAddr, upload: Upl
         drop(join_all((0..upload.count).map(|_| body())).await);
     };
     let hold = async || on_connection(&stranger, address, all).await;
-    stranger.again(PAUSE, hold).await
+    stranger.again(PAUSE, hold).await;
 }
 
 /// Keeps a connection full of requests with a wrong token, whose answers come late.
@@ -137,7 +137,7 @@ pub(super) async fn guess(stranger: Stranger, api: SocketAddr) {
         drop(join_all((0..CALLS).map(|_| request())).await);
     };
     let hold = async || on_connection(&stranger, api, all).await;
-    stranger.again(PAUSE, hold).await
+    stranger.again(PAUSE, hold).await;
 }
 
 /// Sends heads that are too large.
@@ -147,7 +147,7 @@ pub(super) async fn big_heads(stranger: Stranger, address: SocketAddr) {
         drop(join_all(heads).await);
     };
     let hold = async || on_connection(&stranger, address, all).await;
-    stranger.again(PAUSE, hold).await
+    stranger.again(PAUSE, hold).await;
 }
 
 async fn on_connection(

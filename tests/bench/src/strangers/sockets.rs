@@ -17,11 +17,11 @@ pub(super) async fn silent(stranger: Stranger, address: SocketAddr) {
         let mut socket = TcpStream::connect(address).await?;
         anyhow::Ok(socket.read(&mut [0]).await?)
     };
-    stranger.again(PAUSE, hold).await
+    stranger.again(PAUSE, hold).await;
 }
 
 /// Connections that end after their handshake.
 pub(super) async fn handshakes(stranger: Stranger, address: SocketAddr) {
     let hold = async || stranger.http2(address).await;
-    stranger.again(BETWEEN_HANDSHAKES, hold).await
+    stranger.again(BETWEEN_HANDSHAKES, hold).await;
 }
