@@ -206,7 +206,7 @@ fn the_table_of_commands_is_complete() {
     let named: BTreeSet<&str> = CODE
         .captures_iter(&cells)
         .map(|found| found.get(1).unwrap().as_str())
-        .flat_map(|code| code.trim_start_matches("cts ").split(' ').next())
+        .filter_map(|code| code.trim_start_matches("cts ").split(' ').next())
         .collect();
     let tree = tree();
     let commands = tree
