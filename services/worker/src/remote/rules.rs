@@ -26,6 +26,8 @@ pub struct WorkspaceSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkspaceFacts {
     pub(crate) tags: BTreeSet<String>,
+    /// cts has made it, and it has neither tags nor anything else yet.
+    pub(crate) is_just_made: bool,
     /// As the server names it: `remote`, `agent` or `local`.
     pub(crate) execution_mode: String,
     pub(crate) has_version_control: bool,
@@ -76,7 +78,7 @@ impl WorkspaceSettings {
             let tag = tag.clone();
             return Err(WorkspaceRefusal::Denied { tag });
         }
-        if !tags.contains(OWN_TAG) {
+        if !tags.contains(OWN_TAG) && !workspace.is_just_made {
             return Err(WorkspaceRefusal::NotOurs);
         }
         // Tags that cts adds itself count: a workspace that it makes has them from the start.
@@ -117,6 +119,7 @@ mod tests {
     fn facts(tags: &[&str]) -> WorkspaceFacts {
         WorkspaceFacts {
             tags: tags.iter().map(|&tag| tag.to_owned()).collect(),
+            is_just_made: false,
             execution_mode: "remote".into(),
             has_version_control: false,
             may_queue_runs: true,
@@ -145,6 +148,11 @@ mod tests {
         for tags in [&[][..], &["source:tfe"], &["team:net"]] {
             assert_eq!(settings.judge(&facts(tags)), Err(WorkspaceRefusal::NotOurs));
         }
+        let just_made = WorkspaceFacts {
+            is_just_made: true,
+            ..facts(&[])
+        };
+        assert_eq!(settings.judge(&just_made), Ok(()));
     }
 
     #[test]

@@ -47,7 +47,9 @@ impl RemoteDriver {
         let name = self.settings.workspaces.name_of(definition.name.as_str());
         let workspace = found.as_ref().map(|(workspace, _tags)| workspace);
         self.require_known(server, known, workspace, &name).await?;
-        let is_new = found.is_none();
+        let is_new = found
+            .as_ref()
+            .is_none_or(|(workspace, tags)| is_just_made(workspace, tags));
         let (workspace, tags) = match found {
             Some(found) => found,
             None => self.make(server, definition, &mode, reach).await?,
@@ -314,11 +316,26 @@ fn says_taken(refusal: &cts_hcp_terraform::Refusal) -> bool {
     details.any(|detail| detail.detail.contains("taken") || detail.title.contains("taken"))
 }
 
+/// Whether cts has made the workspace, and nothing has been in it. Some servers ignore the tags of a new workspace, and the
+/// worker that made this one may have been lost before it added them.
+fn is_just_made(workspace: &Workspace, tags: &BTreeSet<String>) -> bool {
+    let content = [
+        &workspace.current_run_id,
+        &workspace.current_configuration_version_id,
+        &workspace.current_state_version_id,
+    ];
+    tags.is_empty()
+        && workspace.source_name.as_deref() == Some(SOURCE_NAME)
+        && content.iter().all(|id| id.is_none())
+        && workspace.resource_count.unwrap_or_default() == 0
+}
+
 /// The rights of a token count as granted where the server does not name them: the refusal comes with the request
 /// then.
 fn facts(workspace: &Workspace, tags: BTreeSet<String>) -> WorkspaceFacts {
     let rights = &workspace.permissions;
     WorkspaceFacts {
+        is_just_made: is_just_made(workspace, &tags),
         tags,
         execution_mode: workspace.execution_mode.as_str().to_owned(),
         has_version_control: workspace.has_vcs,

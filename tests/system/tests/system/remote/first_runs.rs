@@ -9,6 +9,20 @@ use serde_json::json;
 use super::super::cancels::ask;
 use super::stage::{Stage, WORKSPACE};
 
+/// As a worker leaves the workspace that is killed between making it and adding the tag that the server has ignored.
+#[tokio::test]
+async fn a_workspace_whose_worker_was_lost_before_its_tag_is_taken_over() {
+    let stage = Stage::new().await;
+    let attributes =
+        json!({ "execution-mode": "remote", "source-name": "cts", "auto-apply": true });
+    stage.server.create_workspace(WORKSPACE, attributes);
+    stage.register("web-1").await;
+    let _cts = stage.start().await;
+    stage.recorded(&["web-1"]).await;
+    let workspace = stage.server.workspace(WORKSPACE);
+    assert_eq!(workspace["attributes"]["tag-names"], json!(["source:cts"]));
+}
+
 #[tokio::test]
 async fn changes_of_consul_become_runs_in_a_workspace_that_is_made_for_the_task() {
     let stage = Stage::new().await;

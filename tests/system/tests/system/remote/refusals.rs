@@ -38,6 +38,22 @@ async fn a_workspace_of_others_is_left_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_workspace_of_cts_that_has_lost_its_tag_is_refused_once_it_was_used() {
+    let stage = Stage::new().await;
+    let attributes = json!({ "execution-mode": "remote", "source-name": "cts" });
+    stage.server.create_workspace(WORKSPACE, attributes);
+    stage
+        .server
+        .upload_configuration(WORKSPACE, &[("main.tf", "")]);
+    stage.server.queue_run(WORKSPACE, "by hand");
+    let message = refused(&stage).await;
+    assert!(
+        message.contains("does not have the tag \"source:cts\""),
+        "{message}"
+    );
+}
+
+#[tokio::test]
 async fn a_repository_a_local_mode_and_a_denied_tag_are_refused() {
     for (mode, tag, repository, expected) in [
         (
