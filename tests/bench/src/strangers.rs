@@ -71,7 +71,7 @@ pub(crate) struct Strangers {
 }
 
 impl Strangers {
-    /// Lets them begin, with so many `connections` of each kind that is held open.
+    /// Lets the strangers begin. `connections` is the number of connections of each kind that is held open.
     pub(crate) fn start(target: &Target, connections: usize) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -152,7 +152,7 @@ impl Logged {
 }
 
 impl Refusal {
-    /// What an operator can do.
+    /// The next step of an operator.
     const fn remedy(self) -> &'static str {
         match self {
             Self::Foreign => {

@@ -1,4 +1,4 @@
-//! What strangers hold open: row 20 of the table.
+//! Memory and answers of cts while callers without rights hold connections and requests open: row 20 of the table.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

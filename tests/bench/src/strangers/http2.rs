@@ -35,13 +35,13 @@ const HEAD: usize = 60 << 10;
 /// Requests with such a head on one connection.
 const HEADS: usize = 8;
 
-/// A token that nobody has.
+/// A token that does not exist.
 const WRONG: &str = "Bearer cts_wrong";
 
 /// A message of gRPC without content.
 const EMPTY: Bytes = Bytes::from_static(&[0; 5]);
 
-/// What bodies are made of: blanks, which neither JSON nor gRPC refuses before the end.
+/// The content of bodies: blanks, which neither JSON nor gRPC refuses before the end.
 static BLANKS: [u8; 64 << 10] = [b' '; 64 << 10];
 
 /// Bodies of one connection.
@@ -55,7 +55,7 @@ pub(super) struct Upload {
 }
 
 impl Upload {
-    /// Of 1 MiB each, sent in less than the time for a request.
+    /// Bodies of 1 MiB each, sent in less than the time for a request.
     pub(super) const fn slow(path: &'static str) -> Self {
         Self {
             path,
@@ -66,7 +66,7 @@ impl Upload {
         }
     }
 
-    /// Of 16 MiB each, sent as fast as the server takes them.
+    /// Bodies of 16 MiB each, sent as fast as the server takes them.
     pub(super) const fn large(path: &'static str) -> Self {
         Self {
             path,

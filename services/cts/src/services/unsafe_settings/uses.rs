@@ -101,7 +101,7 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// Those of a service.
+    /// The uses of a service.
     pub(crate) fn of(service: Service, config: &Config) -> Self {
         let Service { role, listeners } = service;
         let is = |one: ServiceRole| role.is_none_or(|role| role == one);

@@ -86,7 +86,7 @@ struct Registry {
     _server: JoinSet<()>,
 }
 
-/// What the registry answers about a name.
+/// The answer of the registry about a name.
 fn answer(uri: &Uri) -> Response {
     let json = |kind: &'static str, body: &'static str| {
         ([(header::CONTENT_TYPE, kind)], body).into_response()

@@ -55,7 +55,7 @@ impl Job {
         found
     }
 
-    /// What expressions of the job can name, with or without Vault. Variables of Nomad stay as they are.
+    /// The names that expressions of the job can have, with or without Vault. Variables of Nomad stay as they are.
     fn context(&self, vault: bool) -> Context<'_> {
         let mut variables = self.variables.clone();
         variables.insert("vault".to_owned(), vault.into());

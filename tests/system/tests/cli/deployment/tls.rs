@@ -10,7 +10,7 @@ use super::nomad::Job;
 use super::{SERVICES, compose, deploy, read};
 use crate::cli::calls::{OURS, Place};
 
-/// What the files of compose leave in plain text, inside of one machine (deploy/README.md#compose).
+/// The condition that the files of compose leave, inside of one machine (deploy/README.md#compose).
 const PLAIN_CONSUL: &str = "Consul on another host is asked in plain HTTP: token and answers can be read and changed on the way; use https:// in consul.address";
 
 /// Certificates of each service in `tls/<service>`, also as the one file that Vault's template makes.
@@ -85,7 +85,7 @@ async fn the_sample_of_one_process_is_safe() {
     place.write("cts.hcl", &text);
     let words = ["-config-file=cts.hcl".to_owned()];
     assert_eq!(unsafe_settings(&place, &words).await, Vec::<String>::new());
-    // The same without TLS is what the check is there for.
+    // Without TLS the check finds the tokens.
     let plain = Regex::new(r"(?m)^tls \{\n(  .*\n)*\}\n").unwrap();
     place.write("cts.hcl", &plain.replace(&text, ""));
     let found = unsafe_settings(&place, &words).await;
