@@ -1,16 +1,26 @@
 //! Reads of a followed query that are asked for (ARCHITECTURE.md#what-a-run-sees).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 /// Requests within this time share a read.
 pub(crate) const GATHER: Duration = Duration::from_millis(20);
 
-/// Asks for reads of a followed query. Cheap to clone; all clones ask for the same query.
+/// Asks for reads of a followed query. Cheap to clone; all clones ask for the same query. One follower waits for the
+/// requests.
 #[derive(Debug, Clone, Default)]
-pub struct ReadRequests(watch::Sender<Requested>);
+pub struct ReadRequests(Arc<Shared>);
+
+// A watch channel does the same with five times the memory, and each of thousands of views has one of these.
+#[derive(Debug, Default)]
+struct Shared {
+    requested: Mutex<Requested>,
+    asked: Notify,
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Requested {
@@ -26,64 +36,63 @@ impl ReadRequests {
     pub fn request(&self, gather: bool) -> u64 {
         let now = Instant::now();
         let begin_at = if gather { now + GATHER } else { now };
-        let mut number = 0;
-        self.0.send_modify(|requested| {
+        let number = {
+            let mut requested = self.0.requested.lock();
             requested.last += 1;
-            number = requested.last;
             let earlier = requested.begin_at.unwrap_or(begin_at);
             requested.begin_at = Some(earlier.min(begin_at));
-        });
+            requested.last
+        };
+        self.0.asked.notify_one();
         number
     }
 
     /// Waits for requests after this number, for a view that is put together from others. Returns the number of the
     /// newest, and whether its read is to wait for further requests. Cancel safe.
     pub async fn next(&self, after: u64) -> (u64, bool) {
-        let mut changes = self.0.subscribe();
-        loop {
-            let Requested { last, begin_at } = *changes.borrow_and_update();
-            if last > after {
-                self.note_begun(last);
-                return (last, begin_at.is_some_and(|at| at > Instant::now()));
-            }
-            // The sender is here.
-            drop(changes.changed().await);
-        }
+        let Requested { last, begin_at } = self.asked(|| after).await;
+        self.note_begun(last);
+        (last, begin_at.is_some_and(|at| at > Instant::now()))
     }
 
     /// Number of the newest request.
     pub(crate) fn last(&self) -> u64 {
-        self.0.borrow().last
+        self.0.requested.lock().last
     }
 
     /// All requests up to this one have their read, or it has begun.
     pub(crate) fn note_begun(&self, number: u64) {
-        self.0.send_if_modified(|requested| {
-            if requested.last <= number {
-                requested.begin_at = None;
-            }
-            false
-        });
+        let mut requested = self.0.requested.lock();
+        if requested.last <= number {
+            requested.begin_at = None;
+        }
     }
 
     /// Waits until a read is to begin: for a request after number `read()`, and not before this moment. Cancel safe.
     pub(crate) async fn due(&self, read: impl Fn() -> u64, not_before: Instant) {
-        let mut changes = self.0.subscribe();
         loop {
-            let Requested { last, begin_at } = *changes.borrow_and_update();
-            if last <= read() {
-                // The sender is here.
-                drop(changes.changed().await);
-                continue;
-            }
+            let begin_at = self.asked(&read).await.begin_at;
             let at = begin_at.map_or(not_before, |at| at.max(not_before));
             if at <= Instant::now() {
                 return;
             }
+            // Boxed: a timer is large, and of thousands of followers most wait for a request.
+            let earlier = Box::pin(sleep_until(at));
             tokio::select! {
-                () = sleep_until(at) => {}
-                _ = changes.changed() => {}
+                () = earlier => {}
+                () = self.0.asked.notified() => {}
             }
+        }
+    }
+
+    /// Waits for a request after number `read()`.
+    async fn asked(&self, read: impl Fn() -> u64) -> Requested {
+        loop {
+            let requested = *self.0.requested.lock();
+            if requested.last > read() {
+                return requested;
+            }
+            self.0.asked.notified().await;
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::members::Members;
 use super::slot_allocator::MemberId;
+use crate::error::ConsulError;
 use crate::known::Known;
 use crate::poll::PollEvent;
 use crate::query::Query;
@@ -28,21 +29,26 @@ pub(super) async fn read_on_request(
     let mut not_before = Instant::now();
     loop {
         known.requests.due(|| known.read(), not_before).await;
-        let permit = members.turn(id).await;
-        let begun = known.begin_requested();
-        not_before = Instant::now() + GATHER;
-        // Boxed: a request under way is large, and of thousands of followers most have none.
-        match Box::pin(members.client.read_again(query, begun.index)).await {
-            Ok(answer) => {
+        // Boxed: a read is large, and of thousands of followers most have none.
+        let read = Box::pin(async {
+            let permit = members.turn(id).await;
+            let begun = known.begin_requested();
+            let earliest = Instant::now() + GATHER;
+            let answer = members.client.read_again(query, begun.index).await?;
+            known.answered(answer, begun, true);
+            permit.end().await;
+            Ok::<_, ConsulError>(earliest)
+        });
+        not_before = match read.await {
+            Ok(earliest) => {
                 pauses.reset();
-                known.answered(answer, begun, true);
-                permit.end().await;
+                earliest
             }
             Err(error) => {
                 let pause = pauses.next_pause();
-                not_before = Instant::now() + pause;
                 tracing::debug!(query = %query, error = error.report(), retry_after = ?pause, "a requested read has failed");
+                Instant::now() + pause
             }
-        }
+        };
     }
 }
