@@ -234,11 +234,11 @@ pub(crate) enum Scenario {
     /// scheduler for its health as often. `answer` and `call`: from the moment at which a question is due to its whole
     /// answer; `connection`: a health request of the API with a connection of its own, twice a second; `quiet_` is
     /// before the strangers come. With `bare_` the same at two servers without cts (hyper, axum, tonic-health and
-    /// rustls, with their own limits), which get the same strangers and answer as many bytes. `answer_ratio` and
-    /// `call_ratio` are the 99th percentile beside the strangers divided by that of the bare servers. `rss_max` is the
-    /// most memory that gateway or scheduler ever had. Medians of the rounds; `failed` is of all rounds together. To
-    /// reach: `rss_max` at most 128 MiB, the ratios at most 1.5, `answer_p99` and `call_p99` at most 100 ms, nothing
-    /// failed.
+    /// rustls, with their own limits), which get the same strangers and answer as many bytes; the first calls the
+    /// second before it answers with states, as a gateway calls its scheduler. `answer_ratio` and `call_ratio` are the
+    /// 99th percentile beside the strangers divided by that of the bare servers. `rss_max` is the most memory that
+    /// gateway or scheduler ever had. Medians of the rounds; `failed` is of all rounds together. To reach: `rss_max` at
+    /// most 128 MiB, the ratios at most 1.5, `answer_p99` and `call_p99` at most 100 ms, nothing failed.
     Strangers(StrangersArguments),
     /// One watcher that follows thousands of services, with Consul's default limits.
     ///

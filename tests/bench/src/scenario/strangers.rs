@@ -106,7 +106,7 @@ async fn bare(stage: &mut Stage, site: &Site, cts: &Target, size: &str) -> Resul
     for (name, closed, open) in [(BARE[0], &health, &api), (BARE[1], &scheduler, &unused)] {
         let files = [&files.cert, &files.key, &files.authority];
         let files: Result<Vec<&str>> = files.into_iter().map(|path| text(path)).collect();
-        let words = [&*files?, &[size, closed, open]].concat();
+        let words = [&*files?, &[size, closed, open, &scheduler]].concat();
         let launch = Launch::new(name, &words);
         stage.launch_helper(site, "cts-bench-bare", &launch).await?;
     }
