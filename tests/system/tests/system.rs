@@ -29,6 +29,7 @@ mod log_lines;
 pub(crate) mod lost_states;
 mod migrate;
 mod module_variables;
+mod named_ports;
 mod outside;
 mod passes;
 pub(crate) mod provider_environment;

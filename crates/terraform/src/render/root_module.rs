@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use cts_core::{Backend, Digest, EngineKind, ProviderBlock, TaskDefinition};
+use cts_core::{Backend, Digest, EngineKind, ModuleInterface, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
 
 use super::expression::is_identifier;
@@ -114,6 +114,7 @@ pub struct RootModule {
 pub(super) struct OpenForms {
     pub(super) definition: TaskDefinition,
     pub(super) settings: RenderSettings,
+    pub(super) module: ModuleInterface,
 }
 
 /// A task cannot be written as a root module.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use cts_core::{RunInput, ServiceInstance, ServicesQuery};
+use cts_core::{ModuleInterface, RunInput, ServiceInstance, ServicesQuery};
 use serde_json::Value;
 
 use super::expression::{
@@ -19,14 +19,14 @@ use super::root_module::TaskProvider;
 ///
 /// If instances have equal keys (docs/terraform.md#keys-of-services), the last is written, as Terraform would
 /// keep it.
-pub fn render_tfvars(input: &RunInput) -> String {
+pub fn render_tfvars(input: &RunInput, module: &ModuleInterface) -> String {
     let mut text = Title::of(&input.definition).header();
     let mut has_services = false;
     let inputs = inputs(&input.definition).into_iter();
     for rendered in inputs.filter(|input| input.is_rendered) {
         has_services |= matches!(rendered.kind, InputKind::Services(_));
         begin(&mut text, rendered.kind.variable());
-        write_value(&mut text, rendered.kind, input);
+        write_value(&mut text, rendered.kind, input, module);
         text.push('\n');
     }
     if !has_services {
@@ -47,10 +47,15 @@ fn begin(out: &mut String, variable: &str) {
 }
 
 /// Writes the value of an input as an expression.
-pub(super) fn write_value(out: &mut String, kind: InputKind<'_>, input: &RunInput) {
+pub(super) fn write_value(
+    out: &mut String,
+    kind: InputKind<'_>,
+    input: &RunInput,
+    module: &ModuleInterface,
+) {
     out.push_str("{\n");
     match kind {
-        InputKind::Services(query) => write_services(out, query, &input.services),
+        InputKind::Services(query) => write_services(out, query, &input.services, module),
         InputKind::CatalogServices => {
             let services = input.catalog_services.iter();
             let pairs = services.map(|one| (quoted(&one.name), string_list(&one.tags)));
@@ -65,7 +70,12 @@ pub(super) fn write_value(out: &mut String, kind: InputKind<'_>, input: &RunInpu
     out.push('}');
 }
 
-fn write_services(out: &mut String, query: &ServicesQuery, instances: &[Arc<ServiceInstance>]) {
+fn write_services(
+    out: &mut String,
+    query: &ServicesQuery,
+    instances: &[Arc<ServiceInstance>],
+    module: &ModuleInterface,
+) {
     let keys: Vec<_> = instances
         .iter()
         .map(|instance| instance.module_key())
@@ -74,13 +84,19 @@ fn write_services(out: &mut String, query: &ServicesQuery, instances: &[Arc<Serv
     for (index, (instance, key)) in instances.iter().zip(&keys).enumerate() {
         if last.get(key) == Some(&index) {
             let meta = string_map(query.meta_of(&instance.name), 2);
-            write_instance(out, key, instance, &meta);
+            write_instance(out, key, instance, &meta, module);
         }
     }
 }
 
-fn write_instance(out: &mut String, key: &str, instance: &ServiceInstance, meta: &str) {
-    let attributes = [
+fn write_instance(
+    out: &mut String,
+    key: &str,
+    instance: &ServiceInstance,
+    meta: &str,
+    module: &ModuleInterface,
+) {
+    let mut attributes = vec![
         ("id", quoted(&instance.id)),
         ("name", quoted(&instance.name)),
         ("kind", quoted(&instance.kind)),
@@ -101,11 +117,25 @@ fn write_instance(out: &mut String, key: &str, instance: &ServiceInstance, meta:
         ("node_meta", string_map(&instance.node_meta, 2)),
         ("cts_user_defined_meta", meta.to_owned()),
     ];
+    if module.takes_ports {
+        let after_port = attributes.iter().position(|(name, _)| *name == "meta");
+        attributes.insert(after_port.unwrap_or_default(), ("ports", ports(instance)));
+    }
     indent(out, 1);
     out.push_str(&quoted(key));
     out.push_str(" = {\n");
     write_assignments(out, &attributes, 2);
     out.push_str("  },\n");
+}
+
+/// The named ports of an instance, on one line.
+fn ports(instance: &ServiceInstance) -> String {
+    let ports = instance.ports.iter().map(|port| {
+        let name = quoted(&port.name);
+        let (number, default) = (port.port, port.default);
+        format!("{{ name = {name}, port = {number}, default = {default} }}")
+    });
+    format!("[{}]", ports.collect::<Vec<_>>().join(", "))
 }
 
 /// Values of the provider variables; may hold secrets.

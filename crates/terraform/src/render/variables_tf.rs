@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{EngineKind, PlanMode, TaskDefinition};
+use cts_core::{EngineKind, ModuleInterface, PlanMode, TaskDefinition};
 use semver::Version;
 use serde_json::Value;
 
@@ -39,6 +39,13 @@ variable "services" {
 }
 "#;
 
+/// The line of [`SERVICES`] that [`PORTS`] follows.
+const PORT: &str = "      port      = number\n";
+
+/// The attribute that only modules get that declare it.
+const PORTS: &str =
+    "      ports     = list(object({ name = string, port = number, default = bool }))\n";
+
 const CATALOG_SERVICES: &str = r#"
 # Catalog Services definition protocol v0
 variable "catalog_services" {
@@ -71,11 +78,16 @@ pub(super) fn render(
     title: &Title<'_>,
     definition: &TaskDefinition,
     settings: &RenderSettings,
+    module: &ModuleInterface,
     providers: &[TaskProvider<'_>],
 ) -> String {
     let mut text = title.header();
     text.push('\n');
-    text.push_str(SERVICES);
+    if module.takes_ports {
+        text.push_str(&SERVICES.replace(PORT, &[PORT, PORTS].concat()));
+    } else {
+        text.push_str(SERVICES);
+    }
     let inputs = inputs(definition).into_iter();
     for input in inputs.filter(|input| input.is_rendered) {
         text.push_str(match input.kind {
