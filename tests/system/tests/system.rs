@@ -35,6 +35,7 @@ mod passes;
 pub(crate) mod provider_environment;
 mod provider_forms;
 mod refusal;
+mod refused_keys;
 pub(crate) mod registry_module;
 mod remote;
 mod restart;
