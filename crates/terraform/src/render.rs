@@ -98,7 +98,7 @@ fn render_with_forms(
         definition,
         settings,
         Some(&settings.backend),
-        &providers,
+        (&providers, module),
     )?;
     let variables = variables_tf::render(&title, definition, settings, module, &providers);
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
@@ -137,7 +137,7 @@ fn render_with_forms(
                 definition,
                 settings,
                 Some(&settings.backend),
-                &providers,
+                (&providers, module),
             )?,
             variables_tf::render(&nameless, definition, settings, module, &providers),
             variables_tf::render_module_variables(&nameless, &definition.variables)
@@ -206,7 +206,7 @@ fn require_names(definition: &TaskDefinition) -> Result<(), RenderError> {
     Ok(())
 }
 
-/// The providers of a task, each name once, sorted; without the provider that Terraform does not know.
+/// The providers of a task, each instance once, sorted; without the provider that Terraform does not know.
 fn task_providers<'a>(
     definition: &'a TaskDefinition,
     settings: &'a RenderSettings,
@@ -214,7 +214,9 @@ fn task_providers<'a>(
 ) -> Result<Vec<TaskProvider<'a>>, RenderError> {
     let mut providers = Vec::<TaskProvider<'a>>::with_capacity(definition.providers.len());
     for id in &definition.providers {
-        if id.name == FAKE_SYNC || providers.iter().any(|known| known.name == id.name) {
+        let alias = id.alias.as_deref();
+        let is_known = |known: &TaskProvider<'_>| known.name == id.name && known.alias == alias;
+        if id.name == FAKE_SYNC || providers.iter().any(is_known) {
             continue;
         }
         require_identifier("provider", &id.name)?;
@@ -226,13 +228,24 @@ fn task_providers<'a>(
         }
         providers.push(TaskProvider {
             name: &id.name,
+            alias,
+            instance: None,
             arguments,
             blocks: block.map(|block| &block.blocks),
             source: source_of(&id.name, settings),
             forms,
         });
     }
-    providers.sort_unstable_by_key(|provider| provider.name);
+    providers.sort_unstable_by_key(|provider| (provider.name, provider.alias));
+    let several = providers.chunk_by_mut(|one, next| one.name == next.name);
+    for instances in several.filter(|instances| instances.len() > 1) {
+        for (index, provider) in instances.iter_mut().enumerate() {
+            if let Some(alias) = provider.alias {
+                require_identifier("alias", alias)?;
+            }
+            provider.instance = Some(index);
+        }
+    }
     Ok(providers)
 }
 

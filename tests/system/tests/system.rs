@@ -32,6 +32,7 @@ mod module_variables;
 mod named_ports;
 mod outside;
 mod passes;
+mod provider_aliases;
 pub(crate) mod provider_environment;
 mod provider_forms;
 mod refusal;

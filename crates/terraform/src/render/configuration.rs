@@ -3,7 +3,7 @@
 
 use cts_core::{ModuleInterface, RunInput, TaskDefinition, hidden};
 
-use super::expression::{key, object, value};
+use super::expression::value;
 use super::inputs::inputs;
 use super::root_module::{GeneratedFile, RenderError, RenderSettings};
 use super::{MAIN_TF, main_tf, require_names, task_providers, tfvars, variables_tf};
@@ -46,7 +46,7 @@ pub fn render_configuration(
     let providers = task_providers(definition, settings, None)?;
     require_names(definition)?;
     let title = Title::of(definition);
-    let main = main_tf::render(&title, definition, settings, None, &providers)?;
+    let main = main_tf::render(&title, definition, settings, None, (&providers, module))?;
     let variables = variables_tf::render(&title, definition, settings, module, &providers);
     let mut files = vec![
         GeneratedFile::new(MAIN_TF, main),
@@ -87,14 +87,10 @@ pub fn render_variables(
             ..plain(name, value(given, 0))
         });
     }
-    for provider in task_providers(definition, settings, None)? {
-        let arguments = provider.arguments.iter();
-        let arguments: Vec<_> = arguments
-            .map(|(name, argument)| (key(name), value(argument, 1)))
-            .collect();
+    for (name, value) in tfvars::provider_values(&task_providers(definition, settings, None)?) {
         variables.push(RenderedVariable {
             is_sensitive: true,
-            ..plain(provider.name, object(&arguments, 0))
+            ..plain(name, value)
         });
     }
     Ok(variables)

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
+mod aliases;
 mod inputs;
 
 pub(super) fn object(value: Value) -> Map<String, Value> {
@@ -283,7 +284,10 @@ fn only_a_module_that_declares_ports_gets_them() {
         ..instance("cart-1")
     };
     let values = input(definition(), vec![named, instance("cart-2")]);
-    let declares = ModuleInterface { takes_ports: true };
+    let declares = ModuleInterface {
+        takes_ports: true,
+        ..ModuleInterface::default()
+    };
     let text = render_tfvars(&values, &declares);
     let without = tfvars(&input(
         definition(),

@@ -12,7 +12,7 @@ use super::expression::{
 };
 use super::header::Title;
 use super::inputs::{InputKind, inputs};
-use super::root_module::TaskProvider;
+use super::root_module::{TaskProvider, instances, tuple};
 
 /// Renders `terraform.tfvars`, the only file that depends on the data of Consul
 /// (docs/terraform.md#terraformtfvars).
@@ -141,16 +141,28 @@ fn ports(instance: &ServiceInstance) -> String {
 /// Values of the provider variables; may hold secrets.
 pub(super) fn render_provider_values(title: &Title<'_>, providers: &[TaskProvider<'_>]) -> String {
     let mut text = title.header();
-    for provider in providers {
+    for (name, value) in provider_values(providers) {
         text.push('\n');
-        let arguments: Vec<_> = provider
-            .arguments
-            .iter()
-            .map(|(name, argument)| (key(name), value(argument, 1)))
-            .collect();
-        write_assignments(&mut text, &[(provider.name, object(&arguments, 0))], 0);
+        write_assignments(&mut text, &[(name, value)], 0);
     }
     text
+}
+
+/// The variable of each provider, with its value.
+pub(super) fn provider_values<'a>(
+    providers: &[TaskProvider<'a>],
+) -> impl Iterator<Item = (&'a str, String)> {
+    instances(providers).filter_map(|instances| {
+        let first = instances.first()?;
+        let text = if first.instance.is_some() {
+            value(&tuple(instances), 0)
+        } else {
+            let arguments = first.arguments.iter();
+            let arguments = arguments.map(|(name, argument)| (key(name), value(argument, 1)));
+            object(&arguments.collect::<Vec<_>>(), 0)
+        };
+        Some((first.name, text))
+    })
 }
 
 /// Values of the module's own variables.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::expression::{object_type, quoted, type_constraint, write_assignments};
 use super::header::Title;
 use super::inputs::{InputKind, inputs};
-use super::root_module::{RenderSettings, TaskProvider};
+use super::root_module::{RenderSettings, TaskProvider, instances, tuple};
 
 const SERVICES: &str = r#"# Service definition protocol v0
 variable "services" {
@@ -96,7 +96,10 @@ pub(super) fn render(
             InputKind::ConsulKv => CONSUL_KV,
         });
     }
-    for provider in providers {
+    for instances in instances(providers) {
+        let Some(provider) = instances.first() else {
+            continue;
+        };
         let description = format!("Configuration of the provider {}", provider.name);
         let mut attributes = vec![
             ("default", "null".to_owned()),
@@ -108,7 +111,12 @@ pub(super) fn render(
         if settings.terraform_version >= SENSITIVE_SINCE {
             attributes.push(("sensitive", "true".to_owned()));
         }
-        attributes.push(("type", object_type(&provider.arguments, 1)));
+        let kind = if provider.instance.is_some() {
+            type_constraint(&tuple(instances), 1)
+        } else {
+            object_type(&provider.arguments, 1)
+        };
+        attributes.push(("type", kind));
         text.push('\n');
         write_variable(&mut text, provider.name, &attributes);
     }
