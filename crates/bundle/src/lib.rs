@@ -26,8 +26,10 @@ mod cache;
 mod content;
 mod failure;
 mod handles;
+mod interface;
 mod layout;
 mod limits;
+mod module_files;
 mod pack;
 mod packing;
 mod references;
@@ -40,6 +42,7 @@ mod walk;
 
 pub use cache::{BundleCache, EnsureError, Retention, UnpackedBundle};
 pub use failure::{PackError, PackFailure};
+pub use interface::module_interface;
 pub use limits::Limits;
 pub use pack::{Bundle, BundleIdentity, identify, pack};
 pub use packing::Packing;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::handles::regular_file;
 
 /// Deeper nested text is not given to the HCL parser, which recurses.
-const MAX_DEPTH: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;
 
 /// Sources of local modules (`./x`, `../x`) as written in the directory's own files. A file that cannot be
 /// read or parsed gives no source, or a guess: Terraform reports what is wrong with it.

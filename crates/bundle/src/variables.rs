@@ -1,46 +1,28 @@
 //! Which variables a module declares.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use cts_core::blocks::each;
+use hcl::Body;
 use serde_json::Value;
 
-use crate::references::{parsed, read_text};
-
-/// Most bytes of a file; a larger file is not searched for variables.
-const MAX_BYTES: u64 = 8 * 1024 * 1024;
+use crate::module_files::{ModuleFile, module_files};
 
 /// The variables that the files of a module directory declare. `None` if they are not certain, because a file
 /// cannot be read or parsed: Terraform reports what is wrong with it.
 pub fn declared_variables(directory: &Path) -> Option<BTreeSet<String>> {
     let mut variables = BTreeSet::new();
-    for entry in fs::read_dir(directory).ok()? {
-        let entry = entry.ok()?;
-        let name = entry.file_name();
-        let name = name.as_encoded_bytes();
-        let is = |ending: &[u8]| name.ends_with(ending);
-        let is_json = is(b".tf.json") || is(b".tofu.json");
-        // Terraform does not read hidden files either.
-        if name.starts_with(b".") || !(is_json || is(b".tf") || is(b".tofu")) {
-            continue;
-        }
-        let text = read_text(&entry.path(), MAX_BYTES)?;
-        if u64::try_from(text.len()).ok()? >= MAX_BYTES {
-            return None;
-        }
-        if is_json {
-            of_json(&text, &mut variables)?;
-        } else {
-            of_hcl(&text, &mut variables)?;
+    for file in module_files(directory, |_text| true) {
+        match file? {
+            ModuleFile::Hcl(body) => of_hcl(&body, &mut variables)?,
+            ModuleFile::Json(document) => of_json(&document, &mut variables)?,
         }
     }
     Some(variables)
 }
 
-fn of_hcl(text: &str, variables: &mut BTreeSet<String>) -> Option<()> {
-    let body = parsed(text)?;
+fn of_hcl(body: &Body, variables: &mut BTreeSet<String>) -> Option<()> {
     let blocks = body
         .blocks()
         .filter(|block| block.identifier() == "variable");
@@ -51,9 +33,8 @@ fn of_hcl(text: &str, variables: &mut BTreeSet<String>) -> Option<()> {
     Some(())
 }
 
-fn of_json(text: &str, variables: &mut BTreeSet<String>) -> Option<()> {
-    let document = serde_json::from_str::<Value>(text).ok()?;
-    for root in each(&document) {
+fn of_json(document: &Value, variables: &mut BTreeSet<String>) -> Option<()> {
+    for root in each(document) {
         for declared in root.get("variable").into_iter().flat_map(each) {
             variables.extend(declared.as_object()?.keys().cloned());
         }
@@ -63,6 +44,8 @@ fn of_json(text: &str, variables: &mut BTreeSet<String>) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn declared(files: &[(&str, &str)]) -> Option<Vec<String>> {

@@ -4,7 +4,7 @@ mod elements;
 
 use std::collections::BTreeMap;
 
-use cts_core::{HealthStatus, InstanceKey, ServiceInstance, excerpt};
+use cts_core::{HealthStatus, InstanceKey, ServiceInstance, ServicePort, excerpt};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::ConsulError;
@@ -131,11 +131,24 @@ struct Service {
     #[serde(default)]
     port: i64,
     #[serde(default, deserialize_with = "null_is_empty")]
+    ports: Vec<NamedPort>,
+    #[serde(default, deserialize_with = "null_is_empty")]
     meta: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "null_is_empty")]
     tags: Vec<String>,
     #[serde(default)]
     namespace: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct NamedPort {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    port: i64,
+    #[serde(default)]
+    default: bool,
 }
 
 #[derive(Deserialize)]
@@ -170,7 +183,7 @@ impl Entry {
         } else {
             service.address
         };
-        ServiceInstance {
+        let mut instance = ServiceInstance {
             id: service.id,
             name: service.name,
             kind: service.kind,
@@ -186,8 +199,25 @@ impl Entry {
             node_datacenter: node.datacenter,
             node_tagged_addresses: node.tagged_addresses.into_iter().collect(),
             node_meta: node.meta.into_iter().collect(),
+            ports: ports(service.ports),
+        };
+        // Consul then has 0 as the only port.
+        if let Some(default) = instance.default_port() {
+            instance.port = default.port;
         }
+        instance
     }
+}
+
+fn ports(ports: Vec<NamedPort>) -> Vec<ServicePort> {
+    let ports = ports.into_iter().map(|port| ServicePort {
+        name: port.name,
+        port: port.port,
+        default: port.default,
+    });
+    let mut ports: Vec<_> = ports.collect();
+    ports.sort_unstable();
+    ports
 }
 
 fn aggregate(checks: &[Check]) -> HealthStatus {
@@ -292,8 +322,43 @@ mod tests {
     }
 
     #[test]
+    fn the_default_of_named_ports_is_the_port() {
+        let port = |name: &str, number, default| ServicePort {
+            name: name.to_owned(),
+            port: number,
+            default,
+        };
+        let (admin, http) = (port("admin", 81, false), port("http", 80, true));
+        let unmarked = port("http", 80, false);
+        let cases = [
+            // The order of Consul does not matter.
+            (
+                r#","Port":0,"Ports":[{"Name":"http","Port":80,"Default":true},{"Name":"admin","Port":81}]"#,
+                (80, vec![admin.clone(), http.clone()]),
+            ),
+            (
+                r#","Ports":[{"Name":"admin","Port":81,"Default":false},{"Name":"http","Port":80,"Default":true}]"#,
+                (80, vec![admin.clone(), http]),
+            ),
+            (
+                r#","Port":0,"Ports":[{"Name":"http","Port":80},{"Name":"admin","Port":81}]"#,
+                (81, vec![admin, unmarked]),
+            ),
+            (r#","Port":7,"Ports":[]"#, (7, vec![])),
+            (r#","Port":7,"Ports":null"#, (7, vec![])),
+        ];
+        for (rest, expected) in cases {
+            let body = format!("[{}]", element("a", rest));
+            let instance = decode(body.as_bytes()).unwrap().instances.pop().unwrap();
+            assert_eq!((instance.port, instance.ports), expected, "{rest}");
+        }
+    }
+
+    #[test]
     fn an_instance_that_cannot_be_understood_is_named_and_the_others_live() {
         let odd = [
+            ",\"Ports\":[{\"Name\":1}]",
+            ",\"Ports\":{}",
             ",\"Port\":\"80\"",
             ",\"Port\":1.5",
             ",\"Port\":99999999999999999999",

@@ -221,6 +221,7 @@ mod tests {
             node_datacenter: String::new(),
             node_tagged_addresses: Labels::default(),
             node_meta: Labels::default(),
+            ports: Vec::new(),
         };
         let [one, two] =
             ["one", "two"].map(|id| Arc::new(ViewItems::of(&ViewSnapshot::new(1, [instance(id)]))));

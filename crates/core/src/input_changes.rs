@@ -123,6 +123,8 @@ fn difference(was: &ServiceInstance, is: &ServiceInstance) -> Option<String> {
         None
     } else if was.port != is.port {
         from_to("port", &was.port, &is.port)
+    } else if was.ports != is.ports {
+        Some("ports".to_owned())
     } else if was.address != is.address {
         from_to("address", &was.address, &is.address)
     } else if was.status != is.status {
@@ -170,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::condition::Condition;
-    use crate::service::HealthStatus;
+    use crate::service::{HealthStatus, ServicePort};
     use crate::view::{CatalogService, KeyValue};
     use crate::{Digest, Labels, TaskDefinition};
 
@@ -191,6 +193,7 @@ mod tests {
             node_datacenter: "dc1".to_owned(),
             node_tagged_addresses: Labels::default(),
             node_meta: Labels::default(),
+            ports: Vec::new(),
         }
     }
 
@@ -224,6 +227,16 @@ mod tests {
             "api: api-2 port 80 → 81",
             "web: +web-3, -web-1, web-2 status passing → critical",
         ];
+        let named = input(vec![ServiceInstance {
+            ports: vec![ServicePort {
+                name: "admin".to_owned(),
+                port: 81,
+                default: false,
+            }],
+            ..instance("web", "web-1", 80)
+        }]);
+        let plain = input(vec![instance("web", "web-1", 80)]);
+        assert_eq!(input_changes(&plain, &named), ["web: web-1 ports"]);
         assert_eq!(input_changes(&before, &after), expected);
         assert_eq!(input_changes(&before, &before), Vec::<String>::new());
     }

@@ -55,6 +55,7 @@ pub mod lease;
 mod log_level;
 mod losses;
 mod lost_lease;
+mod module_interface;
 mod module_variables;
 mod outage;
 mod phase;
@@ -125,6 +126,7 @@ pub use journal::{EPOCH_STEP, JournalEntry, JournalPart, KnownRun};
 pub use log_level::LogLevel;
 pub use losses::{Baseline, Blocked, InstanceCounts, Loss, losses_text};
 pub use lost_lease::LostLease;
+pub use module_interface::ModuleInterface;
 pub use module_variables::VariableProblem;
 pub use outage::Outage;
 pub use phase::{Creation, TaskActivity, TaskAfterRun, TaskPhase, task_after_run};
@@ -137,7 +139,7 @@ pub use remote::{
     TaskRemoteRun, poll_pause, requests_per_minute,
 };
 pub use schedule::TaskSchedule;
-pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance};
+pub use service::{HealthStatus, InstanceKey, Labels, ServiceInstance, ServicePort};
 pub use shrink_limit::{InvalidMaxShrink, MaxShrink, ShrinkLimit};
 pub use size::{parse_size, size_text};
 pub use task::{

@@ -46,6 +46,17 @@ pub struct InstanceKey {
 /// more memory than all of its texts.
 pub type Labels = LiteMap<String, String>;
 
+/// One of the named ports of an instance, which Consul has since 1.22.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ServicePort {
+    /// Its name.
+    pub name: String,
+    /// Its number as Consul has it.
+    pub port: i64,
+    /// Whether it is marked as the default of its instance.
+    pub default: bool,
+}
+
 /// One instance as modules see it. Further data of Consul (check output, modify indexes, weights, …) is left
 /// out on purpose: its changes do not count (docs/runs.md#instances).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,7 +69,8 @@ pub struct ServiceInstance {
     pub kind: String,
     /// Address of the service, or of the node where the service has none.
     pub address: String,
-    /// Port as Consul has it, which accepts numbers that no socket can have.
+    /// Port as Consul has it, which accepts numbers that no socket can have. With named ports, the number of the
+    /// [default one](ServiceInstance::default_port).
     pub port: i64,
     /// Meta data of the service.
     pub meta: Labels,
@@ -80,6 +92,9 @@ pub struct ServiceInstance {
     pub node_tagged_addresses: Labels,
     /// Meta data of the node.
     pub node_meta: Labels,
+    /// Named ports, sorted. An instance without any is written as versions of cts wrote it that did not know them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<ServicePort>,
 }
 
 impl ServiceInstance {
@@ -91,6 +106,17 @@ impl ServiceInstance {
         }
     }
 
+    /// The port that is marked as the default, else the first by name; `None` without named ports.
+    pub fn default_port(&self) -> Option<&ServicePort> {
+        let mut ports = self.ports.iter();
+        ports.find(|port| port.default).or(self.ports.first())
+    }
+
+    /// Whether the instance has named ports, and none of them is marked as the default.
+    pub fn lacks_default_port(&self) -> bool {
+        self.default_port().is_some_and(|port| !port.default)
+    }
+
     /// Key in the `services` map of a module: the non-empty parts of service id, node, namespace and
     /// datacenter, joined with dots (docs/terraform.md#keys-of-services).
     pub fn module_key(&self) -> String {
@@ -100,5 +126,58 @@ impl ServiceInstance {
             .map(String::as_str)
             .collect::<Vec<_>>()
             .join(".")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An instance as earlier versions write it into inputs.
+    const EARLIER: &str = r#"{"id":"web-1","name":"web","kind":"","address":"10.0.0.1","port":80,"meta":{"k":"v"},"tags":["a"],"namespace":"","status":"passing","node":"n","node_id":"i","node_address":"10.0.0.1","node_datacenter":"dc1","node_tagged_addresses":[],"node_meta":[]}"#;
+
+    fn port(name: &str, port: i64, default: bool) -> ServicePort {
+        ServicePort {
+            name: name.to_owned(),
+            port,
+            default,
+        }
+    }
+
+    #[test]
+    fn an_instance_without_named_ports_is_written_as_by_earlier_versions() {
+        let instance: ServiceInstance = serde_json::from_str(EARLIER).unwrap();
+        assert_eq!(serde_json::to_string(&instance).unwrap(), EARLIER);
+        let named = ServiceInstance {
+            ports: vec![port("http", 80, true)],
+            ..instance
+        };
+        let text = serde_json::to_string(&named).unwrap();
+        assert_eq!(
+            text.strip_prefix(EARLIER.strip_suffix('}').unwrap()),
+            Some(r#","ports":[{"name":"http","port":80,"default":true}]}"#)
+        );
+        let read: ServiceInstance = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, named);
+    }
+
+    #[test]
+    fn the_default_port_is_the_marked_one_else_the_first() {
+        let with = |ports: &[ServicePort]| ServiceInstance {
+            ports: ports.to_vec(),
+            ..serde_json::from_str(EARLIER).unwrap()
+        };
+        let (admin, http) = (port("admin", 81, false), port("http", 80, true));
+        let marked = with(&[admin.clone(), http.clone()]);
+        assert_eq!(marked.default_port(), Some(&http));
+        assert!(!marked.lacks_default_port());
+        let unmarked = with(&[admin.clone(), port("http", 80, false)]);
+        assert_eq!(unmarked.default_port(), Some(&admin));
+        assert!(unmarked.lacks_default_port());
+        let none = with(&[]);
+        assert_eq!(
+            (none.default_port(), none.lacks_default_port()),
+            (None, false)
+        );
     }
 }

@@ -278,6 +278,7 @@ fn frozen(instances: u32) -> FrozenInput {
         node_datacenter: String::new(),
         node_tagged_addresses: Labels::default(),
         node_meta: Labels::default(),
+        ports: Vec::new(),
     };
     let snapshot = ViewSnapshot::new(1, (0..instances).map(instance));
     let shown = Arc::new(ViewItems::of(&snapshot));

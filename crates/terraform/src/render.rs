@@ -18,7 +18,7 @@ mod variables_tf;
 
 use std::sync::Arc;
 
-use cts_core::{Digest, FAKE_SYNC, ProviderBlock, TaskDefinition, hidden};
+use cts_core::{Digest, FAKE_SYNC, ModuleInterface, ProviderBlock, TaskDefinition, hidden};
 
 pub use configuration::{
     ConfigurationFiles, RenderedVariable, render_configuration, render_variables,
@@ -50,9 +50,10 @@ impl RootModule {
         let OpenForms {
             definition,
             settings,
+            module,
         } = &**self.open_forms.as_ref()?;
         // A definition that was rendered once can be rendered again.
-        let formed = render_with_forms(definition, settings, Some(forms)).ok()?;
+        let formed = render_with_forms(definition, settings, module, Some(forms)).ok()?;
         let formed = Self {
             // `init` does not look at arguments of providers.
             init_fingerprint: self.init_fingerprint,
@@ -72,12 +73,13 @@ impl RootModule {
 }
 
 /// Renders every file of `definition`'s root module except `terraform.tfvars`
-/// (docs/terraform.md#the-task-directory).
+/// (docs/terraform.md#the-task-directory). `module` has the declarations of the task's module.
 pub fn render_root_module(
     definition: &TaskDefinition,
     settings: &RenderSettings,
+    module: &ModuleInterface,
 ) -> Result<RootModule, RenderError> {
-    render_with_forms(definition, settings, None)
+    render_with_forms(definition, settings, module, None)
 }
 
 /// Renders like [`render_root_module`], but `forms` decides which arguments of providers are nested blocks if
@@ -85,6 +87,7 @@ pub fn render_root_module(
 fn render_with_forms(
     definition: &TaskDefinition,
     settings: &RenderSettings,
+    module: &ModuleInterface,
     forms: Option<&ProviderForms>,
 ) -> Result<RootModule, RenderError> {
     let providers = task_providers(definition, settings, forms)?;
@@ -95,9 +98,9 @@ fn render_with_forms(
         definition,
         settings,
         Some(&settings.backend),
-        &providers,
+        (&providers, module),
     )?;
-    let variables = variables_tf::render(&title, definition, settings, &providers);
+    let variables = variables_tf::render(&title, definition, settings, module, &providers);
     let module_variables = variables_tf::render_module_variables(&title, &definition.variables);
     let values = tfvars::render_provider_values(&title, &providers);
     let backend_credentials = credentials::render(&settings.backend);
@@ -134,9 +137,9 @@ fn render_with_forms(
                 definition,
                 settings,
                 Some(&settings.backend),
-                &providers,
+                (&providers, module),
             )?,
-            variables_tf::render(&nameless, definition, settings, &providers),
+            variables_tf::render(&nameless, definition, settings, module, &providers),
             variables_tf::render_module_variables(&nameless, &definition.variables)
                 .unwrap_or_default(),
             module_digest.clone().unwrap_or_default(),
@@ -174,6 +177,7 @@ fn render_with_forms(
         Arc::new(OpenForms {
             definition: definition.clone(),
             settings: settings.clone(),
+            module: module.clone(),
         })
     });
     Ok(RootModule {
@@ -202,7 +206,7 @@ fn require_names(definition: &TaskDefinition) -> Result<(), RenderError> {
     Ok(())
 }
 
-/// The providers of a task, each name once, sorted; without the provider that Terraform does not know.
+/// The providers of a task, each instance once, sorted; without the provider that Terraform does not know.
 fn task_providers<'a>(
     definition: &'a TaskDefinition,
     settings: &'a RenderSettings,
@@ -210,7 +214,9 @@ fn task_providers<'a>(
 ) -> Result<Vec<TaskProvider<'a>>, RenderError> {
     let mut providers = Vec::<TaskProvider<'a>>::with_capacity(definition.providers.len());
     for id in &definition.providers {
-        if id.name == FAKE_SYNC || providers.iter().any(|known| known.name == id.name) {
+        let alias = id.alias.as_deref();
+        let is_known = |known: &TaskProvider<'_>| known.name == id.name && known.alias == alias;
+        if id.name == FAKE_SYNC || providers.iter().any(is_known) {
             continue;
         }
         require_identifier("provider", &id.name)?;
@@ -222,13 +228,24 @@ fn task_providers<'a>(
         }
         providers.push(TaskProvider {
             name: &id.name,
+            alias,
+            instance: None,
             arguments,
             blocks: block.map(|block| &block.blocks),
             source: source_of(&id.name, settings),
             forms,
         });
     }
-    providers.sort_unstable_by_key(|provider| provider.name);
+    providers.sort_unstable_by_key(|provider| (provider.name, provider.alias));
+    let several = providers.chunk_by_mut(|one, next| one.name == next.name);
+    for instances in several.filter(|instances| instances.len() > 1) {
+        for (index, provider) in instances.iter_mut().enumerate() {
+            if let Some(alias) = provider.alias {
+                require_identifier("alias", alias)?;
+            }
+            provider.instance = Some(index);
+        }
+    }
     Ok(providers)
 }
 

@@ -73,5 +73,6 @@ pub fn instance(service: &str, id: &str, port: i64) -> ServiceInstance {
         node_datacenter: "dc1".into(),
         node_tagged_addresses: Labels::default(),
         node_meta: Labels::default(),
+        ports: Vec::new(),
     }
 }

@@ -1,5 +1,5 @@
 //! Shared tools for the tests of several crates: a real Consul, a real Postgres, a PgBouncer, a real Vault, an
-//! emulator of S3, a stub of HCP Terraform, a stub of newer Consuls, a clock that stands still, polling with a deadline, free ports, an
+//! emulator of S3, a stub of HCP Terraform, a stub of newer Consuls and a proxy that answers as they do, a clock that stands still, polling with a deadline, free ports, an
 //! HTTP server with a script, a collector of OTLP, an OIDC issuer, a release site, a TCP proxy that breaks connections, certificates, a long
 //! history, and where the outside programs are; and tasks and instances to change.
 //!
@@ -21,6 +21,7 @@ pub mod fixtures;
 pub mod hcp;
 mod history;
 mod limited_disk;
+mod newer_consul;
 mod object_store;
 mod oidc;
 mod openssl;
@@ -43,6 +44,7 @@ pub use eventually::eventually;
 pub use hcp::HcpServer;
 pub use history::History;
 pub use limited_disk::LimitedDisk;
+pub use newer_consul::NewerConsul;
 pub use object_store::ObjectStore;
 pub use oidc::{IssuerDocument, IssuerFault, OidcIssuer, SigningKey, SigningKeyKind, hmac_token};
 pub use openssl::{KeyKind, Openssl};

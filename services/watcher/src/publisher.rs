@@ -1,5 +1,6 @@
 //! Changes of a view's state by the answers to its poller.
 
+mod default_ports;
 mod unreadable;
 mod unreadable_keys;
 
@@ -11,6 +12,7 @@ use cts_consul::{ConsulError, PollEvent, UnreadableInstance};
 use cts_core::{Item, ItemKey, ItemKind, ViewId, ViewSnapshot, excerpt};
 use tokio::time::Instant;
 
+use self::default_ports::DefaultPorts;
 use self::unreadable::Unreadable;
 use self::unreadable_keys::UnreadableKeys;
 use crate::outage::{ConsulOutage, LONG};
@@ -26,6 +28,7 @@ pub(crate) struct Publisher {
     state: StateSender,
     unreadable: Unreadable,
     unreadable_keys: UnreadableKeys,
+    default_ports: DefaultPorts,
     /// The HTTP statuses of the present row of failures, `None` for failures without a status. Outages are not among
     /// them.
     warned: BTreeSet<Option<u16>>,
@@ -54,6 +57,7 @@ impl Publisher {
             state,
             unreadable: Unreadable::default(),
             unreadable_keys: UnreadableKeys::default(),
+            default_ports: DefaultPorts::default(),
             warned: BTreeSet::new(),
             outage,
             in_outage: false,
@@ -157,6 +161,7 @@ impl Publisher {
         self.unreadable.note(&self.id, unreadable, kept);
         if let Some(snapshot) = self.state.now().snapshot.filter(|_| changed) {
             self.unreadable_keys.note(&self.id, &snapshot);
+            self.default_ports.note(&self.id, &snapshot);
         }
         let had_own_line = !std::mem::take(&mut self.warned).is_empty();
         self.in_outage = false;

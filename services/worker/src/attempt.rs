@@ -8,6 +8,7 @@ mod local;
 mod module_place;
 mod outputs;
 mod own_lock;
+mod refused_key;
 mod saved_plan;
 pub(crate) mod state;
 pub(crate) mod state_error;
@@ -67,6 +68,7 @@ pub(crate) async fn attempt(
             AttemptOutcome::Interrupted
         }
         Err(error) => {
+            let error = refused_key::explain(shared, error).await;
             code = Some(error.code());
             early_failure = match error.machine_suspected() {
                 Some(true) => Some(shared.health.judge(shared).await),

@@ -115,7 +115,7 @@ pub(crate) fn buffer_period(
 
 /// The providers of a task, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Providers(HashSet<String>);
+pub(crate) struct Providers(HashSet<ProviderId>);
 
 impl Providers {
     /// The next one; with the text of a problem, unless it is empty, it counts nevertheless.
@@ -125,16 +125,21 @@ impl Providers {
             return (None, Err(problem));
         }
         let id = ProviderId::from(text);
-        let checked = if self.0.insert(id.name.clone()) {
+        let checked = if self.0.insert(id.clone()) {
             Ok(())
         } else {
-            Err(format!(
-                "only one provider instance per task: provider `{}` is listed twice",
-                id.name
-            ))
+            Err(listed_twice(&id))
         };
         (Some(id), checked)
     }
+}
+
+/// Instances of a provider of which the task may have only one. Modules whose files are known may have several.
+pub(crate) fn listed_twice(id: &ProviderId) -> String {
+    format!(
+        "only one provider instance per task: provider `{}` is listed twice",
+        id.name
+    )
 }
 
 /// Outputs of a task, at most: as many as runs keep.

@@ -82,6 +82,10 @@ impl DeclaredTasks {
         let module = self.module(&draft.module);
         let module = faults.of(module);
         let providers = providers(&draft.providers, &mut faults);
+        let instances = module
+            .iter()
+            .flat_map(|it| it.instance_problems(&providers));
+        instances.for_each(|(_, problem)| faults.add(problem));
         let condition = condition(draft.condition.clone(), now, &mut faults);
         check_inputs(&condition, &draft.module_inputs, &mut faults);
         let setting = buffer(draft, &condition, &mut faults);

@@ -19,7 +19,7 @@ use crate::report::sink::Sink;
 use crate::tasks::checks;
 use crate::tasks::condition::GivenCondition;
 use crate::tasks::file_keys::FileKeys;
-use crate::tasks::module_source::ModuleSources;
+use crate::tasks::module_source::{ModuleSources, ResolvedModule};
 use crate::tasks::pinned::RequiredPins;
 use crate::tasks::raw::RawTask;
 use crate::tasks::service_block::ServiceBlocks;
@@ -157,6 +157,7 @@ impl<'a> TaskDecoder<'a> {
     ) -> Option<TaskSpec> {
         let resolved = written.module.as_ref();
         let resolved = resolved.map(|module| self.modules.resolve(module));
+        self.check_instances(resolved.as_ref(), providers);
         let variables = self.variables(&written);
         let places = variables.iter();
         let places: Vec<_> = places
@@ -237,6 +238,16 @@ impl<'a> TaskDecoder<'a> {
             }
         }
         Some(spec)
+    }
+
+    fn check_instances(&self, module: Option<&ResolvedModule>, providers: &[Located<ProviderId>]) {
+        let ids: Vec<_> = providers.iter().map(|id| id.value.clone()).collect();
+        let problems = module.map(|module| module.instance_problems(&ids));
+        for (index, problem) in problems.into_iter().flatten() {
+            if let Some(id) = providers.get(index) {
+                self.sink.error(&id.place, problem);
+            }
+        }
     }
 
     fn check_pins(

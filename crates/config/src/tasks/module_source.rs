@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use cts_bundle::{
     BundleIdentity, InvalidModulePath, Limits, ModuleRoots, Packing, Roots, declared_variables,
-    identify, module_source,
+    identify, module_interface, module_source,
 };
-use cts_core::{Chain, Digest, TaskDefinition};
+use cts_core::{Chain, Digest, ModuleInterface, ProviderId, TaskDefinition};
 
 use crate::decode::path::clean;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
+use crate::tasks::checks;
 
 /// Only what has to be moved to workers has to be small, which is not known here.
 const UNLIMITED: Limits = Limits {
@@ -40,6 +41,7 @@ pub(super) struct LocalModule {
     digest: Digest,
     /// See [`declared_variables`].
     variables: Option<Arc<BTreeSet<String>>>,
+    interface: Arc<ModuleInterface>,
     /// The directories that it is read from: its own, and each of a module that it calls.
     pub(super) directories: BTreeSet<PathBuf>,
 }
@@ -52,6 +54,8 @@ pub(crate) struct ResolvedModule {
     pub(crate) digest: Option<Digest>,
     /// Variables that a local module declares, see [`declared_variables`].
     variables: Option<Arc<BTreeSet<String>>>,
+    /// Further declarations of a local module.
+    interface: Option<Arc<ModuleInterface>>,
 }
 
 impl ResolvedModule {
@@ -61,7 +65,31 @@ impl ResolvedModule {
             source,
             digest: None,
             variables: None,
+            interface: None,
         }
+    }
+
+    /// Problems with several instances of one provider, each with its place among `providers`. Only a module that
+    /// declares their aliases can tell them apart.
+    pub(crate) fn instance_problems(&self, providers: &[ProviderId]) -> Vec<(usize, String)> {
+        let problems = providers.iter().enumerate().filter_map(|(place, id)| {
+            let of_name = |known: &&ProviderId| known.name == id.name;
+            let before = providers.get(..place)?;
+            // An id that is listed twice is a problem of its own.
+            if !before.iter().any(|known| of_name(&known)) || before.contains(id) {
+                return None;
+            }
+            let (are_distinct, reason) = match &self.interface {
+                Some(interface) => (
+                    interface.distinguishes(providers.iter().filter(of_name)),
+                    ", and the module does not have the alias of each in `configuration_aliases`",
+                ),
+                // The files of a local module may be on a different member only.
+                None => (is_local(&self.source), ""),
+            };
+            (!are_distinct).then(|| (place, format!("{}{reason}", checks::listed_twice(id))))
+        });
+        problems.collect()
     }
 
     /// Problems with variables that the task sets and the module does not declare.
@@ -100,6 +128,7 @@ impl From<LocalModule> for ResolvedModule {
             source: local.source,
             digest: Some(local.digest),
             variables: local.variables,
+            interface: Some(local.interface),
         }
     }
 }
@@ -268,8 +297,10 @@ pub(super) fn local_module(
         let failure = Chain(&error.failure);
         format!("module directory {shown} cannot be used: {failure}")
     })?;
+    let source = source_in_place(&identity).map_err(|error| error.to_string())?;
     Ok(LocalModule {
-        source: source_in_place(&identity).map_err(|error| error.to_string())?,
+        interface: Arc::new(module_interface(&source)),
+        source,
         digest: identity.hash,
         variables: declared_variables(path).map(Arc::new),
         directories: identity.directories,

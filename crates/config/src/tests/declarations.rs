@@ -458,3 +458,30 @@ fn texts_that_cannot_be_handed_on_are_refused_before_anything_else() {
         assert_eq!(error, expected);
     }
 }
+
+#[test]
+fn several_instances_of_a_provider_need_a_module_with_their_aliases() {
+    let sandbox = Sandbox::new();
+    let aliased = r#"terraform {
+        required_providers {
+            fw = { source = "a/fw", configuration_aliases = [fw.a, fw.b] }
+        }
+    }
+    variable "services" {}"#;
+    sandbox.write("aliased/main.tf", aliased);
+    let draft = |module: &str| {
+        with(|it| {
+            it.module = module.into();
+            it.providers = vec!["fw.a".into(), "fw.b".into()];
+        })
+    };
+    let read = |module: &str| read_under(&sandbox, "", &draft(module));
+    assert_eq!(read("./aliased").unwrap().definition.providers.len(), 2);
+    for module in ["./m", "acme/aliased/fw"] {
+        let refused = read(module).unwrap_err();
+        assert!(
+            refused.contains("only one provider instance per task"),
+            "{refused}"
+        );
+    }
+}

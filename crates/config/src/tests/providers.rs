@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sandbox, assert_problem, assert_problems, config, only, task_with};
+use super::{ConfigError, Sandbox, assert_problem, assert_problems, config, only, task_with};
 
 fn arguments(text: &str) -> Value {
     Value::Object(config(text).providers[0].arguments.clone())
@@ -259,4 +259,42 @@ fn a_provider_that_commits_serves_one_task() {
     );
     let harmless = text.replace("= true", "= \"true\"");
     assert_eq!(config(&harmless).tasks.len(), 2);
+}
+
+/// A module `./aliased` that must be called with these providers.
+fn write_aliased(sandbox: &Sandbox, aliases: &str) {
+    let required = format!("fw = {{ source = \"a/fw\", configuration_aliases = [{aliases}] }}");
+    let text = format!("terraform {{\n required_providers {{\n {required}\n }}\n}}\n");
+    sandbox.write("aliased/main.tf", text + "variable \"services\" {}\n");
+}
+
+#[test]
+fn a_local_module_may_have_several_instances_of_a_provider_under_its_aliases() {
+    let sandbox = Sandbox::new();
+    let providers = |module: &str, providers: &str| {
+        let text = task_with(&format!("providers = [{providers}]"));
+        sandbox.write("a.hcl", text.replace("./m", module));
+        let loaded = sandbox.load(&["a.hcl"]);
+        loaded.map_err(|error| match error {
+            ConfigError::Problems(report) => only(&report).message().to_owned(),
+            ConfigError::NothingFound(_) => panic!("nothing found"),
+        })
+    };
+    let both = "\"fw.north\", \"fw.south\"";
+    let once = "only one provider instance per task: provider `fw` is listed twice";
+    write_aliased(&sandbox, "fw.north, fw.south");
+    let loaded = providers("./aliased", both).unwrap();
+    assert_eq!(loaded.config.tasks[0].definition.providers.len(), 2);
+    assert!(providers("./aliased", "\"fw\", \"fw.north\"").is_ok());
+    assert_eq!(
+        providers("./aliased", "\"fw.north\", \"fw.north\"").unwrap_err(),
+        once
+    );
+    assert_eq!(providers("acme/aliased/fw", both).unwrap_err(), once);
+    write_aliased(&sandbox, "fw.north");
+    let missing = format!(
+        "{once}, and the module does not have the alias of each in `configuration_aliases`"
+    );
+    assert_eq!(providers("./aliased", both).unwrap_err(), missing);
+    assert_eq!(providers("./m", both).unwrap_err(), missing);
 }

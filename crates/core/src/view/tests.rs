@@ -20,6 +20,7 @@ fn instance(node: &str, id: &str, port: i64) -> ServiceInstance {
         node_datacenter: "dc1".into(),
         node_tagged_addresses: Labels::default(),
         node_meta: Labels::default(),
+        ports: Vec::new(),
     }
 }
 

@@ -92,7 +92,8 @@ pub struct ServiceInstance {
     /// Address of the service, or of the node where the service has none.
     #[prost(string, tag = "4")]
     pub address: ::prost::alloc::string::String,
-    /// Port as Consul has it, which accepts any number.
+    /// Port as Consul has it, which accepts any number. With named ports, the number of the one marked as the default, else
+    /// of the first by name.
     #[prost(int64, tag = "5")]
     pub port: i64,
     /// Meta data of the service.
@@ -134,6 +135,22 @@ pub struct ServiceInstance {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// Named ports, sorted by name. Not set by watchers of earlier versions, and where Consul has none.
+    #[prost(message, repeated, tag = "16")]
+    pub ports: ::prost::alloc::vec::Vec<ServicePort>,
+}
+/// One of the named ports of an instance, which Consul has since 1.22.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ServicePort {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its number as Consul has it.
+    #[prost(int64, tag = "2")]
+    pub port: i64,
+    /// Consul marks it as the default.
+    #[prost(bool, tag = "3")]
+    pub default: bool,
 }
 /// The name of a service, with the tags of all its instances.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,8 +1,8 @@
 //! Deltas of views.
 
 use cts_core::{
-    CatalogService, HealthStatus, InstanceKey, Item, ItemKey, KeyValue, ServiceInstance, ViewDelta,
-    ViewId,
+    CatalogService, HealthStatus, InstanceKey, Item, ItemKey, KeyValue, ServiceInstance,
+    ServicePort, ViewDelta, ViewId,
 };
 use cts_proto::watch::v1 as proto;
 use prost::Message as _;
@@ -22,6 +22,16 @@ same_fields!(
     KeyValue,
     pair_to_wire,
     pair_from_wire { key, value }
+);
+same_fields!(
+    ServicePort,
+    ServicePort,
+    port_to_wire,
+    port_from_wire {
+        name,
+        port,
+        default
+    }
 );
 same_fields!(
     InstanceKey,
@@ -49,6 +59,7 @@ fn instance_to_wire(instance: &ServiceInstance) -> proto::ServiceInstance {
         node_datacenter: instance.node_datacenter,
         node_tagged_addresses: instance.node_tagged_addresses.into_iter().collect(),
         node_meta: instance.node_meta.into_iter().collect(),
+        ports: instance.ports.into_iter().map(port_to_wire).collect(),
     }
 }
 
@@ -70,6 +81,7 @@ fn instance_from_wire(instance: proto::ServiceInstance) -> ServiceInstance {
         node_datacenter: instance.node_datacenter,
         node_tagged_addresses: instance.node_tagged_addresses.into_iter().collect(),
         node_meta: instance.node_meta.into_iter().collect(),
+        ports: instance.ports.into_iter().map(port_from_wire).collect(),
     }
 }
 
@@ -230,6 +242,7 @@ mod tests {
             node_datacenter: "dc1".into(),
             node_tagged_addresses: Labels::default(),
             node_meta: Labels::from_iter([("rack".into(), "r".into())]),
+            ports: Vec::new(),
         }
     }
 
@@ -310,6 +323,28 @@ mod tests {
         let parts = delta_to_wire(&ViewId::new("v"), 5, &delta);
         assert_eq!(parts.len(), 1);
         assert!(parts[0].complete);
+    }
+
+    #[test]
+    fn named_ports_arrive_and_without_them_the_message_is_that_of_earlier_versions() {
+        let plain = instance("i".into());
+        let earlier = instance_to_wire(&plain).encode_to_vec();
+        let named = ServiceInstance {
+            ports: [("admin", -1, false), ("http", 80, true)]
+                .map(|(name, port, default)| ServicePort {
+                    name: name.into(),
+                    port,
+                    default,
+                })
+                .into(),
+            ..plain
+        };
+        let wire = instance_to_wire(&named);
+        let bytes = wire.encode_to_vec();
+        assert_eq!(instance_from_wire(wire), named);
+        // Field 16 follows all others, and is not there if it is empty.
+        let added = bytes.strip_prefix(&earlier[..]).unwrap();
+        assert_eq!(added[..2], [0x82, 0x01]);
     }
 
     #[test]

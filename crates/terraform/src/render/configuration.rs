@@ -1,9 +1,9 @@
 //! A root module for a server that runs Terraform: files without a backend, and the values of their variables
 //! (docs/hcp-terraform.md#what-is-uploaded).
 
-use cts_core::{RunInput, TaskDefinition, hidden};
+use cts_core::{ModuleInterface, RunInput, TaskDefinition, hidden};
 
-use super::expression::{key, object, value};
+use super::expression::value;
 use super::inputs::inputs;
 use super::root_module::{GeneratedFile, RenderError, RenderSettings};
 use super::{MAIN_TF, main_tf, require_names, task_providers, tfvars, variables_tf};
@@ -41,12 +41,13 @@ impl std::fmt::Debug for RenderedVariable {
 pub fn render_configuration(
     definition: &TaskDefinition,
     settings: &RenderSettings,
+    module: &ModuleInterface,
 ) -> Result<ConfigurationFiles, RenderError> {
     let providers = task_providers(definition, settings, None)?;
     require_names(definition)?;
     let title = Title::of(definition);
-    let main = main_tf::render(&title, definition, settings, None, &providers)?;
-    let variables = variables_tf::render(&title, definition, settings, &providers);
+    let main = main_tf::render(&title, definition, settings, None, (&providers, module))?;
+    let variables = variables_tf::render(&title, definition, settings, module, &providers);
     let mut files = vec![
         GeneratedFile::new(MAIN_TF, main),
         GeneratedFile::new("variables.tf", variables),
@@ -64,13 +65,14 @@ pub fn render_configuration(
 pub fn render_variables(
     input: &RunInput,
     settings: &RenderSettings,
+    module: &ModuleInterface,
 ) -> Result<Vec<RenderedVariable>, RenderError> {
     let definition = &input.definition;
     let mut variables = Vec::new();
     let rendered = inputs(definition).into_iter();
     for rendered in rendered.filter(|input| input.is_rendered) {
         let mut text = String::new();
-        tfvars::write_value(&mut text, rendered.kind, input);
+        tfvars::write_value(&mut text, rendered.kind, input, module);
         variables.push(RenderedVariable {
             is_data: true,
             ..plain(rendered.kind.variable(), text)
@@ -85,14 +87,10 @@ pub fn render_variables(
             ..plain(name, value(given, 0))
         });
     }
-    for provider in task_providers(definition, settings, None)? {
-        let arguments = provider.arguments.iter();
-        let arguments: Vec<_> = arguments
-            .map(|(name, argument)| (key(name), value(argument, 1)))
-            .collect();
+    for (name, value) in tfvars::provider_values(&task_providers(definition, settings, None)?) {
         variables.push(RenderedVariable {
             is_sensitive: true,
-            ..plain(provider.name, object(&arguments, 0))
+            ..plain(name, value)
         });
     }
     Ok(variables)

@@ -1,11 +1,13 @@
 //! `main.tf`: terraform, provider and module blocks (docs/terraform.md#maintf).
 
-use cts_core::{Backend, TaskDefinition};
+use cts_core::{Backend, ModuleInterface, ProviderId, TaskDefinition};
 use serde_json::Value;
 
-use super::expression::{indent, is_identifier, quoted, sorted, value, write_assignments};
+use super::expression::{indent, is_identifier, object, quoted, sorted, value, write_assignments};
 use super::header::{Title, write_comment};
-use super::root_module::{RenderError, RenderSettings, TaskProvider, require_identifier};
+use super::root_module::{
+    RenderError, RenderSettings, TaskProvider, instances, require_identifier,
+};
 use crate::provider_schema::Form;
 
 /// Provider arguments that are part of the provider's variable but not of its block.
@@ -16,7 +18,7 @@ pub(super) fn render(
     definition: &TaskDefinition,
     settings: &RenderSettings,
     backend: Option<&Backend>,
-    providers: &[TaskProvider<'_>],
+    (providers, module): (&[TaskProvider<'_>], &ModuleInterface),
 ) -> Result<String, RenderError> {
     let mut text = title.header();
     text.push('\n');
@@ -29,7 +31,7 @@ pub(super) fn render(
         write_provider_block(&mut text, provider);
     }
     text.push('\n');
-    write_module_block(&mut text, title, definition);
+    write_module_block(&mut text, title, definition, &passed(providers, module));
     Ok(text)
 }
 
@@ -43,9 +45,9 @@ fn write_terraform_block(
     let required_version = quoted(&settings.required_version);
     write_assignments(out, &[("required_version", required_version)], 1);
 
-    let required: Vec<_> = providers
-        .iter()
-        .filter_map(|provider| {
+    let required: Vec<_> = instances(providers)
+        .filter_map(|instances| {
+            let provider = instances.first()?;
             let entry = settings.required_providers.get(provider.name)?;
             Some((provider.name, value(entry, 2)))
         })
@@ -85,8 +87,14 @@ fn write_provider_block(out: &mut String, provider: &TaskProvider<'_>) {
     out.push_str(" {\n");
     let arguments = provider.arguments.iter();
     let in_block = arguments.filter(|(name, _value)| !NOT_IN_BLOCK.contains(name));
-    let variable = format!("var.{}", provider.name);
     let in_block: Vec<_> = in_block.copied().collect();
+    if let Some(alias) = provider.block_alias() {
+        write_assignments(out, &[("alias", quoted(alias))], 1);
+        if !in_block.is_empty() {
+            out.push('\n');
+        }
+    }
+    let variable = provider.variable();
     write_arguments(out, provider, &in_block, &variable, &mut Vec::new());
     out.push_str("}\n");
 }
@@ -202,7 +210,28 @@ fn members(argument: &Value) -> Option<Members<'_>> {
     are_names.then_some(members)
 }
 
-fn write_module_block(out: &mut String, title: &Title<'_>, definition: &TaskDefinition) {
+/// The providers that the module wants under an alias, each with its name in the root module. Others are inherited.
+fn passed(providers: &[TaskProvider<'_>], module: &ModuleInterface) -> Vec<(String, String)> {
+    let passed = providers.iter().filter_map(|provider| {
+        let name = provider.name.to_owned();
+        let alias = Some(provider.alias?.to_owned());
+        let wanted = ProviderId { name, alias };
+        let block = match provider.block_alias() {
+            Some(alias) => format!("{}.{alias}", provider.name),
+            None => provider.name.to_owned(),
+        };
+        let is_wanted = module.provider_aliases.contains(&wanted);
+        is_wanted.then(|| (wanted.to_string(), block))
+    });
+    passed.collect()
+}
+
+fn write_module_block(
+    out: &mut String,
+    title: &Title<'_>,
+    definition: &TaskDefinition,
+    providers: &[(String, String)],
+) {
     if !title.description.is_empty() {
         write_comment(out, "", title.description);
     }
@@ -218,6 +247,10 @@ fn write_module_block(out: &mut String, title: &Title<'_>, definition: &TaskDefi
     arguments.extend(inputs.map(|name| (name, format!("var.{name}"))));
     write_assignments(out, &arguments, 1);
 
+    if !providers.is_empty() {
+        out.push('\n');
+        write_assignments(out, &[("providers", object(providers, 1))], 1);
+    }
     if !definition.variables.is_empty() {
         out.push('\n');
         let variables: Vec<_> = definition

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use cts_core::{Backend, Digest, EngineKind, ProviderBlock, TaskDefinition};
+use cts_core::{Backend, Digest, EngineKind, ModuleInterface, ProviderBlock, TaskDefinition};
 use serde_json::{Map, Value};
 
 use super::expression::is_identifier;
@@ -114,6 +114,7 @@ pub struct RootModule {
 pub(super) struct OpenForms {
     pub(super) definition: TaskDefinition,
     pub(super) settings: RenderSettings,
+    pub(super) module: ModuleInterface,
 }
 
 /// A task cannot be written as a root module.
@@ -132,6 +133,10 @@ pub enum RenderError {
 /// A provider of the task and the block that configures it.
 pub(super) struct TaskProvider<'a> {
     pub(super) name: &'a str,
+    /// The alias by which the task names it.
+    pub(super) alias: Option<&'a str>,
+    /// Its place among the instances of this provider; `None` if the task has only this one.
+    pub(super) instance: Option<usize>,
     /// Arguments sorted by name; empty without a block.
     pub(super) arguments: Vec<(&'a str, &'a Value)>,
     /// Paths of the arguments that are written as blocks.
@@ -139,6 +144,38 @@ pub(super) struct TaskProvider<'a> {
     /// The source of the provider, as in `required_providers`.
     pub(super) source: String,
     pub(super) forms: Option<&'a ProviderForms>,
+}
+
+impl TaskProvider<'_> {
+    /// The alias of the provider block. A single instance is the provider without an alias, whatever its name.
+    pub(super) fn block_alias(&self) -> Option<&str> {
+        self.alias.filter(|_alias| self.instance.is_some())
+    }
+
+    /// The expression of its arguments.
+    pub(super) fn variable(&self) -> String {
+        match self.instance {
+            Some(index) => format!("var.{}[{index}]", self.name),
+            None => format!("var.{}", self.name),
+        }
+    }
+}
+
+/// The instances of each provider. Several have one variable, a tuple.
+pub(super) fn instances<'p, 'a>(
+    providers: &'p [TaskProvider<'a>],
+) -> impl Iterator<Item = &'p [TaskProvider<'a>]> {
+    providers.chunk_by(|one, next| one.name == next.name)
+}
+
+/// The arguments of several instances.
+pub(super) fn tuple(instances: &[TaskProvider<'_>]) -> Value {
+    let objects = instances.iter().map(|instance| {
+        let arguments = instance.arguments.iter();
+        let arguments = arguments.map(|(name, value)| ((*name).to_owned(), (*value).clone()));
+        Value::Object(arguments.collect())
+    });
+    Value::Array(objects.collect())
 }
 
 pub(super) fn require_identifier(what: &'static str, name: &str) -> Result<(), RenderError> {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use cts_core::{
     Backend, Condition, EngineKind, HealthStatus, Labels, ProviderId, RunInput, ServiceInstance,
-    ServicesCondition, ServicesQuery, TaskName,
+    ServicePort, ServicesCondition, ServicesQuery, TaskName,
 };
 use cts_testkit::{assert_contains, fixtures};
 use serde_json::{Map, Value, json};
 
 use super::*;
 
+mod aliases;
 mod inputs;
 
 pub(super) fn object(value: Value) -> Map<String, Value> {
@@ -98,6 +99,7 @@ fn instance(id: &str) -> ServiceInstance {
             ("wan".into(), "198.51.100.7".into()),
         ]),
         node_meta: Labels::from_iter([("rack".into(), "r12".into())]),
+        ports: Vec::new(),
     }
 }
 
@@ -109,7 +111,11 @@ fn input(definition: TaskDefinition, services: Vec<ServiceInstance>) -> RunInput
 }
 
 fn rendered(definition: &TaskDefinition, settings: &RenderSettings) -> RootModule {
-    render_root_module(definition, settings).unwrap()
+    render_root_module(definition, settings, &ModuleInterface::default()).unwrap()
+}
+
+fn tfvars(input: &RunInput) -> String {
+    render_tfvars(input, &ModuleInterface::default())
 }
 
 fn services_of(definition: &mut TaskDefinition) -> &mut ServicesCondition {
@@ -130,7 +136,7 @@ fn a_complete_root_module() {
 
 #[test]
 fn values_from_consul() {
-    insta::assert_snapshot!(render_tfvars(&input(
+    insta::assert_snapshot!(tfvars(&input(
         definition(),
         vec![instance("cart-1"), instance("cart-2")]
     )));
@@ -218,7 +224,7 @@ fn nothing_is_sensitive_before_0_14() {
 fn a_condition_that_is_no_module_input_gives_an_empty_map() {
     let mut definition = definition();
     services_of(&mut definition).use_as_module_input = false;
-    let text = render_tfvars(&input(definition, vec![instance("cart-1")]));
+    let text = tfvars(&input(definition, vec![instance("cart-1")]));
     assert!(text.ends_with("\n\nservices = {\n}\n"), "{text}");
 }
 
@@ -235,7 +241,7 @@ fn of_equal_keys_the_last_is_written() {
         port: 1,
         ..instance("")
     };
-    let text = render_tfvars(&input(definition(), vec![first, last]));
+    let text = tfvars(&input(definition(), vec![first, last]));
     assert_eq!(text.matches("\"a.b.c.dc1\" = {").count(), 1);
     assert!(text.contains("= 1\n"));
     assert!(!text.contains("9090"));
@@ -248,7 +254,7 @@ fn a_port_is_written_as_it_is() {
             port,
             ..instance("odd")
         };
-        let text = render_tfvars(&input(definition(), vec![odd]));
+        let text = tfvars(&input(definition(), vec![odd]));
         assert!(text.contains(&format!("= {port}\n")), "{text}");
     }
 }
@@ -258,12 +264,54 @@ fn user_defined_meta_is_in_every_instance() {
     let mut definition = definition();
     services_of(&mut definition).query.cts_user_defined_meta =
         BTreeMap::from([("zone".into(), "dmz".into())]);
-    let text = render_tfvars(&input(
+    let text = tfvars(&input(
         definition,
         vec![instance("cart-1"), instance("cart-2")],
     ));
     let block = "    cts_user_defined_meta = {\n      zone = \"dmz\"\n    }\n";
     assert_eq!(text.matches(block).count(), 2);
+}
+
+#[test]
+fn only_a_module_that_declares_ports_gets_them() {
+    let port = |name: &str, port, default| ServicePort {
+        name: name.into(),
+        port,
+        default,
+    };
+    let named = ServiceInstance {
+        ports: vec![port("admin", 9091, false), port("http ${x}", 9090, true)],
+        ..instance("cart-1")
+    };
+    let values = input(definition(), vec![named, instance("cart-2")]);
+    let declares = ModuleInterface {
+        takes_ports: true,
+        ..ModuleInterface::default()
+    };
+    let text = render_tfvars(&values, &declares);
+    let without = tfvars(&input(
+        definition(),
+        vec![instance("cart-1"), instance("cart-2")],
+    ));
+    assert_eq!(tfvars(&values), without);
+    let is_ports = |line: &&str| line.trim_start().starts_with("ports ");
+    let (ports, others): (Vec<&str>, Vec<&str>) = text.lines().partition(is_ports);
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ports: Vec<_> = ports.into_iter().map(words).collect();
+    let named = "ports = [{ name = \"admin\", port = 9091, default = false }, { name = \"http $${x}\", port = 9090, default = true }]";
+    assert_eq!(ports, [named, "ports = []"]);
+    assert_eq!(others, without.lines().collect::<Vec<_>>());
+    let root = render_root_module(&definition(), &settings(), &declares).unwrap();
+    let variables = root.file("variables.tf").unwrap();
+    let line = "      ports     = list(object({ name = string, port = number, default = bool }))\n";
+    let plain = rendered(&definition(), &settings());
+    assert_eq!(
+        variables.replace(line, ""),
+        plain.file("variables.tf").unwrap()
+    );
+    assert_eq!(variables.matches(line).count(), 1);
+    assert_eq!(root.file("main.tf"), plain.file("main.tf"));
+    assert_ne!(root.init_fingerprint, plain.init_fingerprint);
 }
 
 #[test]
@@ -305,7 +353,7 @@ fn names_that_are_no_identifiers_are_refused() {
         (definition(), bad_backend, "backend argument"),
     ] {
         let RenderError::NotAnIdentifier { what: refused, .. } =
-            render_root_module(&definition, &settings).unwrap_err();
+            render_root_module(&definition, &settings, &ModuleInterface::default()).unwrap_err();
         assert_eq!(refused, what);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use cts_core::{RunInput, ServiceInstance, ServicesQuery};
+use cts_core::{ModuleInterface, RunInput, ServiceInstance, ServicesQuery};
 use serde_json::Value;
 
 use super::expression::{
@@ -12,21 +12,21 @@ use super::expression::{
 };
 use super::header::Title;
 use super::inputs::{InputKind, inputs};
-use super::root_module::TaskProvider;
+use super::root_module::{TaskProvider, instances, tuple};
 
 /// Renders `terraform.tfvars`, the only file that depends on the data of Consul
 /// (docs/terraform.md#terraformtfvars).
 ///
 /// If instances have equal keys (docs/terraform.md#keys-of-services), the last is written, as Terraform would
 /// keep it.
-pub fn render_tfvars(input: &RunInput) -> String {
+pub fn render_tfvars(input: &RunInput, module: &ModuleInterface) -> String {
     let mut text = Title::of(&input.definition).header();
     let mut has_services = false;
     let inputs = inputs(&input.definition).into_iter();
     for rendered in inputs.filter(|input| input.is_rendered) {
         has_services |= matches!(rendered.kind, InputKind::Services(_));
         begin(&mut text, rendered.kind.variable());
-        write_value(&mut text, rendered.kind, input);
+        write_value(&mut text, rendered.kind, input, module);
         text.push('\n');
     }
     if !has_services {
@@ -47,10 +47,15 @@ fn begin(out: &mut String, variable: &str) {
 }
 
 /// Writes the value of an input as an expression.
-pub(super) fn write_value(out: &mut String, kind: InputKind<'_>, input: &RunInput) {
+pub(super) fn write_value(
+    out: &mut String,
+    kind: InputKind<'_>,
+    input: &RunInput,
+    module: &ModuleInterface,
+) {
     out.push_str("{\n");
     match kind {
-        InputKind::Services(query) => write_services(out, query, &input.services),
+        InputKind::Services(query) => write_services(out, query, &input.services, module),
         InputKind::CatalogServices => {
             let services = input.catalog_services.iter();
             let pairs = services.map(|one| (quoted(&one.name), string_list(&one.tags)));
@@ -65,7 +70,12 @@ pub(super) fn write_value(out: &mut String, kind: InputKind<'_>, input: &RunInpu
     out.push('}');
 }
 
-fn write_services(out: &mut String, query: &ServicesQuery, instances: &[Arc<ServiceInstance>]) {
+fn write_services(
+    out: &mut String,
+    query: &ServicesQuery,
+    instances: &[Arc<ServiceInstance>],
+    module: &ModuleInterface,
+) {
     let keys: Vec<_> = instances
         .iter()
         .map(|instance| instance.module_key())
@@ -74,13 +84,19 @@ fn write_services(out: &mut String, query: &ServicesQuery, instances: &[Arc<Serv
     for (index, (instance, key)) in instances.iter().zip(&keys).enumerate() {
         if last.get(key) == Some(&index) {
             let meta = string_map(query.meta_of(&instance.name), 2);
-            write_instance(out, key, instance, &meta);
+            write_instance(out, key, instance, &meta, module);
         }
     }
 }
 
-fn write_instance(out: &mut String, key: &str, instance: &ServiceInstance, meta: &str) {
-    let attributes = [
+fn write_instance(
+    out: &mut String,
+    key: &str,
+    instance: &ServiceInstance,
+    meta: &str,
+    module: &ModuleInterface,
+) {
+    let mut attributes = vec![
         ("id", quoted(&instance.id)),
         ("name", quoted(&instance.name)),
         ("kind", quoted(&instance.kind)),
@@ -101,6 +117,10 @@ fn write_instance(out: &mut String, key: &str, instance: &ServiceInstance, meta:
         ("node_meta", string_map(&instance.node_meta, 2)),
         ("cts_user_defined_meta", meta.to_owned()),
     ];
+    if module.takes_ports {
+        let after_port = attributes.iter().position(|(name, _)| *name == "meta");
+        attributes.insert(after_port.unwrap_or_default(), ("ports", ports(instance)));
+    }
     indent(out, 1);
     out.push_str(&quoted(key));
     out.push_str(" = {\n");
@@ -108,19 +128,41 @@ fn write_instance(out: &mut String, key: &str, instance: &ServiceInstance, meta:
     out.push_str("  },\n");
 }
 
+/// The named ports of an instance, on one line.
+fn ports(instance: &ServiceInstance) -> String {
+    let ports = instance.ports.iter().map(|port| {
+        let name = quoted(&port.name);
+        let (number, default) = (port.port, port.default);
+        format!("{{ name = {name}, port = {number}, default = {default} }}")
+    });
+    format!("[{}]", ports.collect::<Vec<_>>().join(", "))
+}
+
 /// Values of the provider variables; may hold secrets.
 pub(super) fn render_provider_values(title: &Title<'_>, providers: &[TaskProvider<'_>]) -> String {
     let mut text = title.header();
-    for provider in providers {
+    for (name, value) in provider_values(providers) {
         text.push('\n');
-        let arguments: Vec<_> = provider
-            .arguments
-            .iter()
-            .map(|(name, argument)| (key(name), value(argument, 1)))
-            .collect();
-        write_assignments(&mut text, &[(provider.name, object(&arguments, 0))], 0);
+        write_assignments(&mut text, &[(name, value)], 0);
     }
     text
+}
+
+/// The variable of each provider, with its value.
+pub(super) fn provider_values<'a>(
+    providers: &[TaskProvider<'a>],
+) -> impl Iterator<Item = (&'a str, String)> {
+    instances(providers).filter_map(|instances| {
+        let first = instances.first()?;
+        let text = if first.instance.is_some() {
+            value(&tuple(instances), 0)
+        } else {
+            let arguments = first.arguments.iter();
+            let arguments = arguments.map(|(name, argument)| (key(name), value(argument, 1)));
+            object(&arguments.collect::<Vec<_>>(), 0)
+        };
+        Some((first.name, text))
+    })
 }
 
 /// Values of the module's own variables.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use cts_core::{EngineKind, PlanMode, TaskDefinition};
+use cts_core::{EngineKind, ModuleInterface, PlanMode, TaskDefinition};
 use semver::Version;
 use serde_json::Value;
 
 use super::expression::{object_type, quoted, type_constraint, write_assignments};
 use super::header::Title;
 use super::inputs::{InputKind, inputs};
-use super::root_module::{RenderSettings, TaskProvider};
+use super::root_module::{RenderSettings, TaskProvider, instances, tuple};
 
 const SERVICES: &str = r#"# Service definition protocol v0
 variable "services" {
@@ -38,6 +38,13 @@ variable "services" {
   )
 }
 "#;
+
+/// The line of [`SERVICES`] that [`PORTS`] follows.
+const PORT: &str = "      port      = number\n";
+
+/// The attribute that only modules get that declare it.
+const PORTS: &str =
+    "      ports     = list(object({ name = string, port = number, default = bool }))\n";
 
 const CATALOG_SERVICES: &str = r#"
 # Catalog Services definition protocol v0
@@ -71,11 +78,16 @@ pub(super) fn render(
     title: &Title<'_>,
     definition: &TaskDefinition,
     settings: &RenderSettings,
+    module: &ModuleInterface,
     providers: &[TaskProvider<'_>],
 ) -> String {
     let mut text = title.header();
     text.push('\n');
-    text.push_str(SERVICES);
+    if module.takes_ports {
+        text.push_str(&SERVICES.replace(PORT, &[PORT, PORTS].concat()));
+    } else {
+        text.push_str(SERVICES);
+    }
     let inputs = inputs(definition).into_iter();
     for input in inputs.filter(|input| input.is_rendered) {
         text.push_str(match input.kind {
@@ -84,7 +96,10 @@ pub(super) fn render(
             InputKind::ConsulKv => CONSUL_KV,
         });
     }
-    for provider in providers {
+    for instances in instances(providers) {
+        let Some(provider) = instances.first() else {
+            continue;
+        };
         let description = format!("Configuration of the provider {}", provider.name);
         let mut attributes = vec![
             ("default", "null".to_owned()),
@@ -96,7 +111,12 @@ pub(super) fn render(
         if settings.terraform_version >= SENSITIVE_SINCE {
             attributes.push(("sensitive", "true".to_owned()));
         }
-        attributes.push(("type", object_type(&provider.arguments, 1)));
+        let kind = if provider.instance.is_some() {
+            type_constraint(&tuple(instances), 1)
+        } else {
+            object_type(&provider.arguments, 1)
+        };
+        attributes.push(("type", kind));
         text.push('\n');
         write_variable(&mut text, provider.name, &attributes);
     }

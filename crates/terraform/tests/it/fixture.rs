@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_core::{
-    Backend, Digest, EngineKind, HealthStatus, Labels, RunInput, ServiceInstance, StepTimeouts,
-    TaskDefinition,
+    Backend, Digest, EngineKind, HealthStatus, Labels, ModuleInterface, RunInput, ServiceInstance,
+    StepTimeouts, TaskDefinition,
 };
 use cts_terraform::{
     Attempt, ChildEnvironment, EnvironmentSources, Executable, InheritedEnvironment, LineChannel,
@@ -107,6 +107,7 @@ pub(crate) fn instance(id: &str, text: &str) -> ServiceInstance {
         node_datacenter: "dc1".into(),
         node_tagged_addresses: map.clone(),
         node_meta: map,
+        ports: Vec::new(),
     }
 }
 
@@ -117,6 +118,7 @@ pub(crate) struct Sandbox {
     pub(crate) supervisors: TaskTracker,
     pub(crate) definition: TaskDefinition,
     pub(crate) settings: RenderSettings,
+    pub(crate) module: ModuleInterface,
     pub(crate) extra_environment: Vec<(String, String)>,
     pub(crate) worker: Option<String>,
 }
@@ -149,6 +151,7 @@ impl Sandbox {
                 },
                 providers: Vec::new(),
             },
+            module: ModuleInterface::default(),
             definition: TaskDefinition {
                 description: "a test".into(),
                 module: "./module".into(),
@@ -213,14 +216,14 @@ impl Sandbox {
 
     /// Writes all files.
     pub(crate) fn write(&self, services: Vec<ServiceInstance>) -> RootModule {
-        let root = render_root_module(&self.definition, &self.settings).unwrap();
+        let root = render_root_module(&self.definition, &self.settings, &self.module).unwrap();
         let input = RunInput {
             services: services.into_iter().map(Arc::new).collect(),
             ..RunInput::without_data(self.definition.clone(), Digest::of(b""))
         };
         self.directory().write_root(&root).unwrap();
         self.directory()
-            .write_tfvars(&render_tfvars(&input))
+            .write_tfvars(&render_tfvars(&input, &self.module))
             .unwrap();
         root
     }

@@ -9,6 +9,7 @@
     reason = "what fixtures do not expect fails the test, too"
 )]
 
+mod aliases;
 mod aws;
 mod backends;
 mod consul;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use cts_core::{
     CatalogService, CatalogServicesCondition, Condition, ConsulKvCondition, Digest, KeyValue,
-    KvQuery, ModuleInput, PlanMode, ProviderBlock, ProviderId, RunInput, ScheduleCondition,
-    ServicesQuery, TaskDefinition, TaskName,
+    KvQuery, ModuleInput, ModuleInterface, PlanMode, ProviderBlock, ProviderId, RunInput,
+    ScheduleCondition, ServicesQuery, TaskDefinition, TaskName,
 };
 use cts_terraform::{render_root_module, render_tfvars};
 use serde_json::json;
@@ -164,11 +164,12 @@ async fn every_file_is_as_it_was_and_formatted_and_valid() {
     for definition in tasks(&sandbox.definition) {
         let name = definition.name.to_string();
         sandbox.definition = definition.clone();
-        let root = render_root_module(&definition, &sandbox.settings).unwrap();
+        let module = ModuleInterface::default();
+        let root = render_root_module(&definition, &sandbox.settings, &module).unwrap();
         let directory = sandbox.directory();
         directory.write_root(&root).unwrap();
         directory
-            .write_tfvars(&render_tfvars(&input(definition)))
+            .write_tfvars(&render_tfvars(&input(definition), &module))
             .unwrap();
 
         let mut written: Vec<_> = fs::read_dir(directory.path())

@@ -6,7 +6,7 @@ use std::io::{Cursor, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use cts_core::{EngineKind, PlanMode, ProviderBlock, ProviderId};
+use cts_core::{EngineKind, ModuleInterface, PlanMode, ProviderBlock, ProviderId};
 use cts_terraform::{render_root_module, required_version};
 use cts_testkit::tofu_path;
 use serde_json::json;
@@ -73,7 +73,12 @@ async fn plan_with_token(engine: EngineKind, path: PathBuf, mode: PlanMode) -> V
         required_version(engine, &sandbox.settings.terraform_version);
     sandbox.definition.providers = vec![ProviderId::from("fw")];
     sandbox.definition.file_definition.plan = mode;
-    let root = render_root_module(&sandbox.definition, &sandbox.settings).unwrap();
+    let root = render_root_module(
+        &sandbox.definition,
+        &sandbox.settings,
+        &ModuleInterface::default(),
+    )
+    .unwrap();
     let directory = sandbox.path().join("by-hand");
     fs::create_dir(&directory).unwrap();
     // The provider does not exist here, and a plan has the values of all variables.

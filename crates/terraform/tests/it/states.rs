@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cts_core::state::TerraformState;
-use cts_core::{Backend, TaskName};
+use cts_core::{Backend, ModuleInterface, TaskName};
 use cts_terraform::{
     Attempt, BackendIdentity, FoundState, ReadState, StateOrigin, Terraform, consul_key,
     read_consul_value, read_directly, render_root_module,
@@ -245,7 +245,12 @@ async fn what_a_kill_has_left_of_a_move_goes_with_the_next_run() {
         fs::create_dir(directory.path().join(name)).unwrap();
         fs::write(directory.path().join(name).join("pulled.tfstate"), "{}").unwrap();
     }
-    let root = render_root_module(&sandbox.definition, &sandbox.settings).unwrap();
+    let root = render_root_module(
+        &sandbox.definition,
+        &sandbox.settings,
+        &ModuleInterface::default(),
+    )
+    .unwrap();
     directory.write_root(&root).unwrap();
     assert_eq!(scratch(directory.path()), Vec::<String>::new());
 }

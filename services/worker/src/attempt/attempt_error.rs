@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use cts_bundle::{EnsureError, InvalidModulePath};
+use cts_consul::REFUSED_KEY_REMEDY;
 use cts_core::runs::can_be_of_machine;
 use cts_core::{Chain, ErrorCode, LostLease};
 use cts_handlers::{HandlersError, PrepareError};
@@ -62,6 +63,12 @@ pub(crate) enum AttemptError {
         error: CommandError,
         lease: LostLease,
     },
+    #[error("{error}\n{refused}; {REFUSED_KEY_REMEDY}")]
+    RefusedKey {
+        error: CommandError,
+        /// The refusal, with the version of Consul.
+        refused: String,
+    },
     #[error(transparent)]
     State(#[from] StateError),
     #[error(transparent)]
@@ -91,7 +98,7 @@ impl AttemptError {
             }
             Self::Orphan(_) => ErrorCode::TerraformLeftBehind,
             Self::Stopped => ErrorCode::RunStopped,
-            Self::Terraform(_) => ErrorCode::TerraformFailed,
+            Self::Terraform(_) | Self::RefusedKey { .. } => ErrorCode::TerraformFailed,
             Self::OwnLock { .. } => ErrorCode::StateLocked,
             Self::State(_) => ErrorCode::StateRefused,
             Self::Undestroyed(_) => ErrorCode::DestructionIncomplete,
@@ -126,6 +133,7 @@ impl AttemptError {
                 _ => None,
             },
             Self::Stopped
+            | Self::RefusedKey { .. }
             | Self::State(_)
             | Self::Undestroyed(_)
             | Self::Wait(_)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cts_bundle::module_interface;
 use cts_core::runs::{AttemptOutcome, Plan, RunKind};
 use cts_core::{PlanMode, RunInput, TaskDefinition};
 use cts_terraform::{
@@ -163,9 +164,10 @@ async fn render(
     directory: TaskDirectory,
 ) -> Result<(RunInput, RootModule, String), AttemptError> {
     let rendering = spawn_blocking(move || {
-        let root = render_root_module(&input.definition, &settings)?;
+        let module = module_interface(&input.definition.module_source);
+        let root = render_root_module(&input.definition, &settings, &module)?;
         let root = terraform.with_known_forms(directory.path(), root);
-        let values = render_tfvars(&input);
+        let values = render_tfvars(&input, &module);
         Ok::<_, RenderError>((input, root, values))
     });
     Ok(rendering.await??)

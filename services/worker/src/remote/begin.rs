@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use cts_bundle::module_interface;
 use cts_core::runs::RunKind;
 use cts_core::{RemoteConfiguration, RemoteRun, RunId, TaskRemoteRun};
 use cts_hcp_terraform::{NewRun, Run, RunVariable, Server, Workspace};
@@ -221,9 +222,12 @@ impl RemoteAttempt<'_> {
         let (input, environment) = (given.input.clone(), given.environment.clone());
         let bundle = given.bundle.clone();
         let rendering = spawn_blocking(move || {
-            let mut values = values(render_variables(&input, &settings)?, &environment);
+            let module = module_interface(&input.definition.module_source);
+            let variables = render_variables(&input, &settings, &module)?;
+            let mut values = values(variables, &environment);
             let long = values.file.take();
-            let configuration = Configuration::render(input.definition, &settings, bundle, long)?;
+            let definition = (input.definition, &module);
+            let configuration = Configuration::render(definition, &settings, bundle, long)?;
             Ok::<_, RemoteError>((configuration, values))
         });
         rendering.await?

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cts_bundle::UnpackedBundle;
-use cts_core::{Digest, RemoteConfiguration, TaskDefinition};
+use cts_core::{Digest, ModuleInterface, RemoteConfiguration, TaskDefinition};
 use cts_hcp_terraform::{
     ConfigurationVersion, ConfigurationVersionStatus as Status, NewConfigurationVersion, Server,
 };
@@ -41,7 +41,7 @@ impl Configuration {
     /// Renders the root module of a task for a server. A module that comes as a bundle is put below `modules`.
     /// Reads files.
     pub(super) fn render(
-        mut definition: TaskDefinition,
+        (mut definition, declared): (TaskDefinition, &ModuleInterface),
         settings: &RenderSettings,
         bundle: Option<UnpackedBundle>,
         long_values: Option<String>,
@@ -56,7 +56,7 @@ impl Configuration {
                 None => return Err(RemoteError::ModulePath(reference.module.clone())),
             };
         }
-        let mut configuration = render_configuration(&definition, settings)?;
+        let mut configuration = render_configuration(&definition, settings, declared)?;
         configuration.declare_outputs(module.as_deref())?;
         let mut files = configuration.files;
         files.extend(long_values.map(|contents| GeneratedFile {

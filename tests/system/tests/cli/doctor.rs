@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use cts_testkit::{
-    Authority, ConsulAgent, Postgres, access_control_by_default_deny, engine_script, free_port,
+    Authority, ConsulAgent, NewerConsul, Postgres, access_control_by_default_deny, engine_script,
+    free_port,
 };
 use serde_json::Value;
 
@@ -193,6 +194,25 @@ async fn without_acls_every_right_is_granted() {
     findings.expect("database", "ok", &["SQLite", "will be made"]);
     findings.expect("modules", "ok", &["local modules that can be packed: 1"]);
     findings.expect("working directory", "ok", &["will be made"]);
+}
+
+#[tokio::test]
+async fn a_consul_that_refuses_the_keys_of_states_is_an_error() {
+    let agent = ConsulAgent::start().await;
+    for (version, result, parts) in [
+        ("1.21.5", "error", ["Consul 1.21.5 refuses", "`backend`"]),
+        ("1.22.0", "ok", ["taken", ""]),
+    ] {
+        let consul = NewerConsul::start(agent.address(), version).await;
+        let place = place(&format!("consul {{ address = \"{}\" }}", consul.address()));
+        let findings = Findings::of(&place, &[]).await;
+        findings.expect("consul keys", result, &parts);
+        findings.expect("consul version", "ok", &[version]);
+        let elsewhere = "driver \"terraform\" {\n  backend \"local\" {}\n}\n";
+        place.write("driver.hcl", elsewhere);
+        let findings = Findings::of(&place, &["-config-file=driver.hcl"]).await;
+        assert_eq!(findings.results("consul keys"), []);
+    }
 }
 
 #[tokio::test]

@@ -98,7 +98,7 @@ fn text(definition: TaskDefinition) -> String {
         .to_owned();
     let template = file("terraform.tfvars.tmpl");
     let template = template.split_once("\n\n").unwrap().1.to_owned();
-    let values = render_tfvars(&full(definition));
+    let values = tfvars(&full(definition));
     let values = values.split_once("\n\n").unwrap().1.to_owned();
     format!("{main}\n-- variables.tf{variables}-- template\n{template}-- values\n{values}")
 }
@@ -125,7 +125,7 @@ fn a_schedule_with_both_module_inputs() {
 fn a_deprecated_list_of_services_stands_first() {
     let mut definition = with(catalog(true), vec![services_input(None)]);
     definition.services = vec!["cart".into()];
-    let values = render_tfvars(&full(definition));
+    let values = tfvars(&full(definition));
     assert!(values.find("services = {").unwrap() < values.find("catalog_services").unwrap());
 }
 
@@ -138,7 +138,7 @@ fn what_is_no_module_input_is_in_no_file_that_terraform_reads() {
             let text = root.file(name).unwrap();
             assert!(!text.contains("catalog_services") && !text.contains("consul_kv"));
         }
-        let values = render_tfvars(&full(definition));
+        let values = tfvars(&full(definition));
         assert!(values.ends_with("\n\nservices = {\n}\n"), "{values}");
     }
 }
@@ -146,7 +146,7 @@ fn what_is_no_module_input_is_in_no_file_that_terraform_reads() {
 #[test]
 fn a_key_that_there_is_not_is_an_empty_map() {
     let definition = with(kv(true), vec![]);
-    let values = render_tfvars(&input(definition, vec![]));
+    let values = tfvars(&input(definition, vec![]));
     assert!(
         values.ends_with("\n\nconsul_kv = {\n}\n\nservices = {\n}\n"),
         "{values}"

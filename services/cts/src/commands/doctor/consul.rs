@@ -1,7 +1,11 @@
 //! Consul itself, and the token of cts.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cts_consul::{ConsulClient, ConsulError, Resource, Right, Scope};
+use cts_consul::{
+    ConsulClient, ConsulError, REFUSED_KEY_REMEDY, Resource, Right, Scope, refused_key, refuses_key,
+};
+use cts_core::TaskName;
+use cts_terraform::consul_key;
 use semver::Version;
 
 use super::Subject;
@@ -12,6 +16,7 @@ use crate::services::wiring::unasked_consul_client;
 const REACH: &str = "consul";
 const VERSION: &str = "consul version";
 const TOKEN: &str = "consul token";
+const KEYS: &str = "consul keys";
 const CLOCK: &str = "clock of consul";
 
 /// The oldest version that cts works with.
@@ -83,6 +88,30 @@ pub(super) async fn version(subject: Subject<'_>) -> Vec<Finding> {
             format!("{version:?} is no version that cts can read"),
         ),
     }]
+}
+
+/// Whether Consul takes the key of a state. Without such a state the answer is the same.
+pub(super) async fn keys(subject: Subject<'_>) -> Vec<Finding> {
+    let states = subject.needs.states.then(|| asked(subject)).flatten();
+    let task = TaskName::new("cts-doctor").ok();
+    let key = task.and_then(|task| consul_key(&task, &subject.config.driver.backend));
+    let (Some(client), Some(key)) = (states, key) else {
+        return Vec::new();
+    };
+    match client.raw_value(&key).await {
+        Err(ConsulError::Status { body, .. }) if refuses_key(&body) => {
+            let agent = client.agent().await.ok();
+            let version = agent.as_ref().map(|agent| agent.version.as_str());
+            vec![Finding::error(
+                KEYS,
+                refused_key(version),
+                REFUSED_KEY_REMEDY,
+            )]
+        }
+        Ok(_) => vec![Finding::ok(KEYS, "the keys of states are taken")],
+        // The check of the rights reports a token that may not read them.
+        Err(_) => Vec::new(),
+    }
 }
 
 /// Whether Consul knows the token, and until when.
