@@ -97,8 +97,9 @@ impl Publisher {
             PollEvent::Failure {
                 error,
                 failures,
+                failing_for,
                 retry_after,
-            } => self.failed(&error, failures, retry_after, now),
+            } => self.failed(&error, failures, (failing_for, retry_after), now),
         }
     }
 
@@ -177,7 +178,13 @@ impl Publisher {
         gone
     }
 
-    fn failed(&mut self, error: &ConsulError, failures: u32, retry_after: Duration, now: Instant) {
+    fn failed(
+        &mut self,
+        error: &ConsulError,
+        failures: u32,
+        (failing_for, retry_after): (Duration, Duration),
+        now: Instant,
+    ) {
         let message = excerpt(&error.report(), MESSAGE_SHOWN);
         let status = match error {
             ConsulError::Status { status, .. } => Some(*status),
@@ -186,7 +193,7 @@ impl Publisher {
         if error.is_outage() {
             // All views share the line about it.
             let reason = excerpt(&error.plain_reason(), MESSAGE_SHOWN);
-            self.outage.fails(&self.id, reason);
+            self.outage.fails(&self.id, reason, failing_for);
             tracing::debug!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
         } else {
             self.outage.ends_for(&self.id);
@@ -195,7 +202,8 @@ impl Publisher {
                 tracing::warn!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
             }
         }
-        let since = self.state.now().failure.map_or(now, |before| before.since);
+        let since = self.state.now().failure.map(|before| before.since);
+        let since = since.or(now.checked_sub(failing_for)).unwrap_or(now);
         let after = now.saturating_duration_since(since);
         if error.is_outage() && after >= LONG && !self.in_outage {
             self.in_outage = true;
