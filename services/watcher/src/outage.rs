@@ -83,7 +83,7 @@ impl ConsulOutage {
         self.is_long.load(Ordering::Relaxed)
     }
 
-    #[cfg(test)]
+    /// Whether queries fail because of an outage.
     pub(crate) fn is_on(&self) -> bool {
         self.consul.is_in_outage()
     }

@@ -124,6 +124,7 @@ impl Publisher {
                  kept until it shows them, or all that there is"
             ),
             refused: false,
+            outage: false,
             failures: before.as_ref().map_or(1, |before| before.failures + 1),
             since: before.map_or(now, |before| before.since),
             next_try: now,
@@ -220,6 +221,7 @@ impl Publisher {
         self.state.failed(Failure {
             message,
             refused: error.is_refusal(),
+            outage: error.is_outage(),
             failures,
             since,
             next_try: now + retry_after,
