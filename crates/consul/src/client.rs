@@ -1,6 +1,7 @@
 //! Requests to Consul.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::answer;
 use crate::error::{ConsulError, SettingsError};
 use crate::health::UnreadableInstance;
+use crate::hold::QuietWaits;
 use crate::http2_pool::Http2Pool;
 use crate::query::{Query, path_segment};
 use crate::recovery::Recovery;
@@ -40,6 +42,7 @@ pub struct ConsulClient {
     longest_answer: usize,
     pub(crate) poll_interval: Duration,
     pub(crate) recovery: Arc<Recovery>,
+    pub(crate) waits: Arc<QuietWaits>,
 }
 
 /// Consul's answer to a query.
@@ -53,6 +56,8 @@ pub struct Answer {
     pub items: Vec<Item>,
     /// Further instances, whose data cannot be understood.
     pub unreadable: Vec<UnreadableInstance>,
+    /// Distinguishes the body from others.
+    pub(crate) digest: u64,
 }
 
 impl ConsulClient {
@@ -71,6 +76,7 @@ impl ConsulClient {
             longest_answer: settings.longest_answer,
             poll_interval: settings.poll_interval,
             recovery: Arc::default(),
+            waits: Arc::default(),
         })
     }
 
@@ -121,11 +127,21 @@ impl ConsulClient {
         query: &Query,
         known: u64,
     ) -> Result<Answer, ConsulError> {
-        let answer = self.ask(query, 0, WAIT_TIME, known).await?;
+        let answer = self.read_plainly(query, known).await?;
         match answer.index {
             Some(index) if index < known => self.ask(query, 0, WAIT_TIME, 0).await,
             _ => Ok(answer),
         }
+    }
+
+    /// Reads the current items, as far as the server that answers has them, whatever the index of the answer is. If it is
+    /// `known`, the answer has no items.
+    pub(crate) async fn read_plainly(
+        &self,
+        query: &Query,
+        known: u64,
+    ) -> Result<Answer, ConsulError> {
+        self.ask(query, 0, WAIT_TIME, known).await
     }
 
     async fn ask(
@@ -165,6 +181,7 @@ impl ConsulClient {
         answer::expect_leader(answer.headers())?;
         let filtered = is_filtered(&answer);
         let body = self.body(answer).await?;
+        let digest = digest(&body);
         let (items, unreadable) = match index {
             Some(index) if index == known => Default::default(),
             _ if is_missing => {
@@ -178,6 +195,7 @@ impl ConsulClient {
             filtered,
             items,
             unreadable,
+            digest,
         })
     }
 
@@ -343,6 +361,12 @@ fn transport_error(error: reqwest::Error) -> ConsulError {
 fn is_filtered(answer: &Response) -> bool {
     let header = answer.headers().get("x-consul-results-filtered-by-acls");
     header.is_some_and(|value| value == "true")
+}
+
+fn digest(body: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(body);
+    hasher.finish()
 }
 
 fn without_scheme(address: &str) -> &str {

@@ -160,6 +160,18 @@ impl ConsulError {
         }
     }
 
+    /// Whether the connection has ended before an answer, or a proxy answers in the place of a server that is silent or
+    /// whose connection has ended.
+    pub(crate) fn is_cut(&self) -> bool {
+        match self {
+            Self::Transport(error) => {
+                error.is_request() && !error.is_connect() && !error.is_timeout()
+            }
+            Self::Status { status, .. } => matches!(status, 408 | 502..=504),
+            _ => false,
+        }
+    }
+
     /// Whether nothing answers at the address of Consul, or no server that could: it may be starting. `None` if Consul
     /// has answered, or TLS has failed.
     pub fn absence(&self) -> Option<Absence> {

@@ -18,6 +18,8 @@ pub(crate) struct Known<F> {
 struct State<F> {
     /// Index of the newest answer, 0 if no answer counts.
     index: u64,
+    /// Digest of the newest answer that was handed on.
+    digest: u64,
     /// Number of the newest requested read that an answer stands for.
     read: u64,
     on_event: F,
@@ -38,6 +40,7 @@ impl<F: FnMut(PollEvent)> Known<F> {
             requests,
             state: Mutex::new(State {
                 index: 0,
+                digest: 0,
                 read: 0,
                 on_event,
             }),
@@ -78,6 +81,7 @@ impl<F: FnMut(PollEvent)> Known<F> {
             Some(at) if state.index != begun.index && at <= state.index => {}
             at => {
                 state.index = at.unwrap_or(0);
+                state.digest = answer.digest;
                 let event = PollEvent::Snapshot {
                     index: state.index,
                     filtered: answer.filtered,
@@ -96,13 +100,30 @@ impl<F: FnMut(PollEvent)> Known<F> {
         }
     }
 
+    /// Whether the answer to a read says what is known already.
+    pub(crate) fn is_known(&self, answer: &Answer) -> bool {
+        let state = self.state.lock();
+        state.index > 0 && answer.index == Some(state.index) && answer.digest == state.digest
+    }
+
+    /// Makes the next answer count, whatever its index is.
+    pub(crate) fn forget(&self) {
+        self.state.lock().index = 0;
+    }
+
     /// Consul could not be asked.
-    pub(crate) fn failed(&self, error: ConsulError, failures: u32, retry_after: Duration) {
+    pub(crate) fn failed(
+        &self,
+        error: ConsulError,
+        failures: u32,
+        (failing_for, retry_after): (Duration, Duration),
+    ) {
         let mut state = self.state.lock();
         state.index = 0;
         (state.on_event)(PollEvent::Failure {
             error,
             failures,
+            failing_for,
             retry_after,
         });
     }
@@ -118,6 +139,7 @@ mod tests {
             filtered: false,
             items: Vec::new(),
             unreadable: Vec::new(),
+            digest: index,
         }
     }
 
@@ -173,5 +195,24 @@ mod tests {
         });
         let expected = ["snapshot 5", "snapshot 8", "snapshot 9", "snapshot 3"];
         assert_eq!(told, expected);
+    }
+    #[test]
+    fn after_a_cut_an_answer_is_known_by_its_index_and_its_body() {
+        let told = told(|known| {
+            assert!(!known.is_known(&answer(5)), "nothing is known");
+            known.answered(answer(5), known.begin(), true);
+            assert!(known.is_known(&answer(5)));
+            for other in [4, 6] {
+                assert!(!known.is_known(&answer(other)));
+            }
+            let other = Answer {
+                digest: 7,
+                ..answer(5)
+            };
+            assert!(!known.is_known(&other));
+            known.forget();
+            known.answered(other, known.begin(), true);
+        });
+        assert_eq!(told, ["snapshot 5", "snapshot 5"]);
     }
 }

@@ -15,6 +15,7 @@ mod catalog;
 mod client;
 mod error;
 mod health;
+mod hold;
 mod http2_pool;
 mod inspection;
 mod known;
@@ -31,6 +32,7 @@ mod registration;
 mod rights;
 mod settings;
 mod transport;
+mod wait_limit;
 
 pub use address::is_plain_over_network;
 pub use client::{Answer, ConsulClient};

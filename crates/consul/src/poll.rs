@@ -6,6 +6,8 @@
 //!   unless it closely follows the change before.
 //! * After every failure the next request carries no index. A Consul that comes back with a lower
 //!   index would otherwise hold the query until it has passed the old one, and changes would go unseen.
+//! * A quiet query whose connection ends after some seconds is read at once, and goes on if nothing has changed
+//!   (`hold.rs`).
 //! * The loop never gives up, and never waits longer than [`MAX_RETRY_DELAY`]. When queries wait out an outage,
 //!   the first answered one wakes the others.
 
@@ -18,6 +20,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::client::ConsulClient;
 use crate::error::ConsulError;
 use crate::health::UnreadableInstance;
+use crate::hold::{Held, hold};
 use crate::known::Known;
 use crate::query::Query;
 use crate::query_slot::{OwnSlot, Permit, QuerySlot};
@@ -61,6 +64,8 @@ pub enum PollEvent {
         error: ConsulError,
         /// Failures in a row, this one included.
         failures: u32,
+        /// Time since the connection of the query was cut, if that came before; else zero.
+        failing_for: Duration,
         /// Time until the next request.
         retry_after: Duration,
     },
@@ -91,21 +96,26 @@ pub(crate) async fn follow(
         let permit = slot.permit().await;
         others.begin();
         let started = Instant::now();
-        let begun = known.begin();
-        let index = begun.index;
         // Boxed: a request under way is large, and of thousands of followers most have none.
-        let answer = match &permit {
-            Permit::Read(_permit) => Box::pin(client.read_again(query, index)).await,
-            Permit::Block(wait_time) => {
-                Box::pin(client.read_blocking(query, index, *wait_time)).await
+        let held = match &permit {
+            Permit::Read(_permit) => {
+                let begun = known.begin();
+                Held {
+                    begun,
+                    answer: Box::pin(client.read_again(query, begun.index)).await,
+                    cut: None,
+                }
             }
+            Permit::Block(wait_time) => Box::pin(hold(client, query, known, *wait_time)).await,
         };
+        let Held { begun, answer, cut } = held;
+        let index = begun.index;
         match answer {
             Ok(answer) => {
                 if std::mem::replace(&mut retries, Retries::new()).is_outage {
                     client.recovery.answered();
                 }
-                let is_whole = index == 0 || matches!(permit, Permit::Read(_));
+                let is_whole = index == 0 || cut.is_some() || matches!(permit, Permit::Read(_));
                 let is_new = answer.index.is_none_or(|at| at != index);
                 slot.answered(&permit, answer.index, is_new && index > 0);
                 let has_index = answer.index.is_some();
@@ -129,7 +139,8 @@ pub(crate) async fn follow(
                 slot.failed();
                 let retry_after = retries.next_delay(&error);
                 retries.is_outage = error.is_outage();
-                known.failed(error, retries.failures, retry_after);
+                let failing_for = cut.map(|at| at.elapsed()).unwrap_or_default();
+                known.failed(error, retries.failures, (failing_for, retry_after));
                 retries.pause(retry_after, client, &mut others).await;
             }
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Time over which woken queries are spread: a second, in microseconds.
 const SPREAD: u64 = 1_000_000;
@@ -18,7 +18,7 @@ const STEP: u64 = 618_034;
 pub(crate) struct Recovery {
     /// Counts queries that were answered after failures.
     answered: watch::Sender<u64>,
-    /// Counts woken queries.
+    /// Counts queries that were woken or spread.
     woken: AtomicU32,
 }
 
@@ -51,9 +51,17 @@ impl Recovery {
             // The sender is here.
             _ = listener.0.changed() => {}
         }
-        let number = self.woken.fetch_add(1, Ordering::Relaxed);
-        sleep_until(end.min(Instant::now() + part_of_spread(number, in_vain))).await;
+        sleep_until(end.min(Instant::now() + self.next_part(in_vain))).await;
         true
+    }
+
+    /// Waits for up to a second, so that queries that have failed at the same moment do not ask at the same moment.
+    pub(crate) async fn spread(&self) {
+        sleep(self.next_part(0)).await;
+    }
+
+    fn next_part(&self, in_vain: u32) -> Duration {
+        part_of_spread(self.woken.fetch_add(1, Ordering::Relaxed), in_vain)
     }
 }
 

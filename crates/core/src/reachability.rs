@@ -85,6 +85,16 @@ impl Reachability {
     /// Notes a failed call; its reason is `None` if there was no answer. Returns the line that is due: with the first
     /// failure of an outage, and each minute, with the last reason.
     pub fn fails(&self, call: CallBegun, reason: Option<String>) -> Option<Unreachable> {
+        self.fails_for(call, reason, Duration::ZERO)
+    }
+
+    /// Notes a failed call as [`Reachability::fails`] does. An outage that begins with it began so long ago.
+    pub fn fails_for(
+        &self,
+        call: CallBegun,
+        reason: Option<String>,
+        failing_for: Duration,
+    ) -> Option<Unreachable> {
         let now = self.0.clock.now();
         let mut outage = self.0.outage.lock();
         if outage.is_none() {
@@ -93,7 +103,8 @@ impl Reachability {
             }
             self.0.turns.fetch_add(1, Ordering::SeqCst);
         }
-        let ongoing = Ongoing::fails(&mut outage, reason, now)?;
+        let ago = TimeDelta::from_std(failing_for).unwrap_or_default();
+        let ongoing = Ongoing::fails(&mut outage, reason, (now - ago, now))?;
         let reason = ongoing.reason.as_deref().unwrap_or(SILENT);
         Some(Unreachable {
             peer: self.0.peer.clone(),
@@ -126,15 +137,16 @@ impl Reachability {
 }
 
 impl Ongoing {
-    /// Notes a failure at `now`. Returns the outage if a line is due. A clock that was set back delays no line.
+    /// Notes a failure at `now`; an outage that begins with it began at `since`. Returns the outage if a line is due. A clock
+    /// that was set back delays no line.
     fn fails(
         outage: &mut Option<Self>,
         reason: Option<String>,
-        now: DateTime<Utc>,
+        (since, now): (DateTime<Utc>, DateTime<Utc>),
     ) -> Option<&Self> {
         let is_new = outage.is_none();
         let ongoing = outage.get_or_insert(Self {
-            since: now,
+            since,
             logged: now,
             reason: None,
             failures: 0,
@@ -276,6 +288,18 @@ mod tests {
             );
             clock.advance(60);
         }
+    }
+
+    #[test]
+    fn an_outage_may_have_begun_before_its_first_failure() {
+        let (clock, peer) = postgres();
+        let ago = Duration::from_secs(3);
+        let begin = clock.now() - ago;
+        let line = peer.fails_for(peer.begin(), None, ago).unwrap();
+        assert_eq!(line.since, begin);
+        let again = peer.fails_for(peer.begin(), None, Duration::from_mins(9));
+        assert_eq!(again, None, "it has begun already");
+        assert_eq!(peer.answers(peer.begin()).unwrap().lasted, ago);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub mod access;
 mod address;
+mod call_failure;
 mod call_limit;
 mod chunk;
 mod client;
@@ -26,6 +27,7 @@ mod trace;
 mod transport_rule;
 
 pub use address::{Address, AddressProblem, InvalidAddress};
+pub use call_failure::CallFailure;
 pub use chunk::{CHUNK_BYTES, TASK_BYTES, chunks};
 pub use client::{connect, connect_tls};
 pub use convert::ConversionError;

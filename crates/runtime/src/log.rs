@@ -69,10 +69,11 @@ pub fn init_log(
 }
 
 /// Libraries whose warnings are lines for debugging; names of their parts begin so.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "h2",
     "hyper",
     "hyper_util",
+    "opentelemetry",
     "reqwest",
     "sqlx",
     "tonic",

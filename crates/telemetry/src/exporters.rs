@@ -11,6 +11,7 @@ use secrecy::ExposeSecret as _;
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
 use tonic::transport::{Certificate, ClientTlsConfig};
 
+use crate::collector_log::{CollectorLog, Logged};
 use crate::settings::OtlpSettings;
 use crate::telemetry::TelemetryError;
 
@@ -20,20 +21,29 @@ const EXPORT_LIMIT: Duration = Duration::from_secs(10);
 /// Exports all instruments each `interval`. Must be called inside a runtime.
 pub(crate) fn metrics(
     settings: &OtlpSettings,
-) -> Result<PeriodicReader<MetricExporter>, TelemetryError> {
+    log: &CollectorLog,
+) -> Result<PeriodicReader<Logged<MetricExporter>>, TelemetryError> {
     let exporter = configured(MetricExporter::builder().with_tonic(), settings)?.build()?;
-    let reader = PeriodicReader::builder(exporter).with_interval(settings.interval);
+    let reader = PeriodicReader::builder(log.of(exporter)).with_interval(settings.interval);
     Ok(reader.build())
 }
 
 /// Exports log lines. Must be called inside a runtime.
-pub(crate) fn logs(settings: &OtlpSettings) -> Result<LogExporter, TelemetryError> {
-    Ok(configured(LogExporter::builder().with_tonic(), settings)?.build()?)
+pub(crate) fn logs(
+    settings: &OtlpSettings,
+    log: &CollectorLog,
+) -> Result<Logged<LogExporter>, TelemetryError> {
+    let exporter = configured(LogExporter::builder().with_tonic(), settings)?;
+    Ok(log.of(exporter.build()?))
 }
 
 /// Exports spans. Must be called inside a runtime.
-pub(crate) fn spans(settings: &OtlpSettings) -> Result<SpanExporter, TelemetryError> {
-    Ok(configured(SpanExporter::builder().with_tonic(), settings)?.build()?)
+pub(crate) fn spans(
+    settings: &OtlpSettings,
+    log: &CollectorLog,
+) -> Result<Logged<SpanExporter>, TelemetryError> {
+    let exporter = configured(SpanExporter::builder().with_tonic(), settings)?;
+    Ok(log.of(exporter.build()?))
 }
 
 fn configured<B>(builder: B, settings: &OtlpSettings) -> Result<B, TelemetryError>

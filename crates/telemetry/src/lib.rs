@@ -4,6 +4,7 @@
 //! configuration it costs nothing. Start with [`Telemetry`]; [`Listener`] serves metrics and health checks over HTTP.
 #![warn(missing_docs)]
 
+mod collector_log;
 mod exporters;
 mod held_spans;
 mod listener;

@@ -10,6 +10,7 @@ use opentelemetry_otlp::LogExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::{SdkLogger, SdkLoggerProvider};
 
+use crate::collector_log::Logged;
 use crate::telemetry::SCOPE;
 
 /// Exports log lines. Cheap to clone.
@@ -37,7 +38,7 @@ pub struct ExportedLine<'a> {
 }
 
 impl LogExport {
-    pub(crate) fn new(exporter: LogExporter, resource: Resource) -> Self {
+    pub(crate) fn new(exporter: Logged<LogExporter>, resource: Resource) -> Self {
         let provider = SdkLoggerProvider::builder()
             .with_resource(resource)
             .with_batch_exporter(exporter)

@@ -16,6 +16,7 @@ use opentelemetry_sdk::metrics::{
 };
 use prometheus::{Registry, TextEncoder};
 
+use crate::collector_log::CollectorLog;
 use crate::exporters;
 use crate::log_export::LogExport;
 use crate::process_metrics;
@@ -109,9 +110,10 @@ impl Telemetry {
     /// # Errors
     /// If the settings of the collector cannot be used.
     pub fn start(settings: &TelemetrySettings) -> Result<Self, TelemetryError> {
+        let log = CollectorLog::default();
         let off = Self {
-            traces: traces(settings)?,
-            logs: logs(settings)?,
+            traces: traces(settings, &log)?,
+            logs: logs(settings, &log)?,
             ..Self::off()
         };
         let exported = settings.otlp.as_ref().filter(|otlp| otlp.metrics);
@@ -132,7 +134,7 @@ impl Telemetry {
             metrics = Some(Metrics(registry));
         }
         if let Some(otlp) = exported {
-            provider = provider.with_reader(exporters::metrics(otlp)?);
+            provider = provider.with_reader(exporters::metrics(otlp, &log)?);
         }
         let provider = provider.build();
         let meter = provider.meter(SCOPE);
@@ -201,21 +203,24 @@ fn stream(instrument: &Instrument) -> Option<Stream> {
     stream.build().ok()
 }
 
-fn logs(settings: &TelemetrySettings) -> Result<Option<LogExport>, TelemetryError> {
+fn logs(
+    settings: &TelemetrySettings,
+    log: &CollectorLog,
+) -> Result<Option<LogExport>, TelemetryError> {
     let otlp = settings.otlp.as_ref().filter(|otlp| otlp.logs);
     let export = otlp.map(|otlp| {
-        let exporter = exporters::logs(otlp)?;
+        let exporter = exporters::logs(otlp, log)?;
         Ok(LogExport::new(exporter, settings.identity.resource()))
     });
     export.transpose()
 }
 
-fn traces(settings: &TelemetrySettings) -> Result<Traces, TelemetryError> {
+fn traces(settings: &TelemetrySettings, log: &CollectorLog) -> Result<Traces, TelemetryError> {
     let Some(otlp) = settings.otlp.as_ref().filter(|otlp| otlp.traces) else {
         return Ok(Traces::off());
     };
     Ok(Traces::exporting(
-        exporters::spans(otlp)?,
+        exporters::spans(otlp, log)?,
         &settings.identity.resource(),
         SamplingRate::percent(settings.traces_kept),
         Arc::clone(&settings.clock),

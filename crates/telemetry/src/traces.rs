@@ -15,6 +15,7 @@ use opentelemetry_sdk::trace::{
     SpanEvents, SpanLinks, SpanProcessor,
 };
 
+use crate::collector_log::Logged;
 use crate::telemetry::SCOPE;
 
 /// Spans that wait for their export; further ones are dropped.
@@ -113,7 +114,7 @@ impl Traces {
 
     /// Exports by `exporter`.
     pub(crate) fn exporting(
-        exporter: SpanExporter,
+        exporter: Logged<SpanExporter>,
         resource: &Resource,
         kept: SamplingRate,
         clock: Arc<dyn Clock>,

@@ -33,6 +33,8 @@ pub enum Link {
     /// Everything passes but HTTP requests that begin with this text: they wait until the link changes, and are
     /// lost then, with their connections. [`TcpProxy::held`] counts them.
     Hold(&'static str),
+    /// Everything passes; a connection over which nothing has passed for this long is reset.
+    EndsQuiet(Duration),
 }
 
 /// Which way bytes go.
@@ -54,12 +56,13 @@ impl Link {
             Self::ToServer => "one-way to the server",
             Self::Answer(..) => "answer",
             Self::Hold(_) => "hold",
+            Self::EndsQuiet(_) => "ends quiet connections",
         }
     }
 
     const fn passes(self, direction: Direction) -> bool {
         match self {
-            Self::Open | Self::Slow(_) | Self::Hold(_) => true,
+            Self::Open | Self::Slow(_) | Self::Hold(_) | Self::EndsQuiet(_) => true,
             Self::ToClient => matches!(direction, Direction::ToClient),
             Self::ToServer => matches!(direction, Direction::ToServer),
             Self::Cut | Self::HalfOpen | Self::Answer(..) => false,
@@ -87,13 +90,21 @@ struct Route {
     generation: u64,
 }
 
+/// Numbers of what has happened so far.
+#[derive(Debug, Default)]
+struct Counts {
+    held: AtomicUsize,
+    reads: AtomicUsize,
+    ended: AtomicUsize,
+}
+
 /// Listens on a loopback port of its own and passes connections on to a server. Ends with all its connections
 /// when dropped.
 #[derive(Debug)]
 pub struct TcpProxy {
     address: SocketAddr,
     route: watch::Sender<Route>,
-    held: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
     _connections: JoinSet<()>,
 }
 
@@ -109,13 +120,13 @@ impl TcpProxy {
             link: Link::Open,
             generation: 0,
         });
-        let held = Arc::default();
+        let counts = Arc::default();
         let mut connections = JoinSet::new();
-        connections.spawn(accept(listener, route.subscribe(), Arc::clone(&held)));
+        connections.spawn(accept(listener, route.subscribe(), Arc::clone(&counts)));
         Self {
             address,
             route,
-            held,
+            counts,
             _connections: connections,
         }
     }
@@ -132,7 +143,17 @@ impl TcpProxy {
 
     /// How many requests have been held so far.
     pub fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+        self.counts.held.load(Ordering::Relaxed)
+    }
+
+    /// How many HTTP requests with `GET` have come so far.
+    pub fn reads(&self) -> usize {
+        self.counts.reads.load(Ordering::Relaxed)
+    }
+
+    /// How many connections have been reset because they were quiet.
+    pub fn ended(&self) -> usize {
+        self.counts.ended.load(Ordering::Relaxed)
     }
 
     /// From now on the link is this one.
@@ -149,13 +170,13 @@ impl TcpProxy {
     }
 }
 
-async fn accept(listener: TcpListener, route: watch::Receiver<Route>, held: Arc<AtomicUsize>) {
+async fn accept(listener: TcpListener, route: watch::Receiver<Route>, counts: Arc<Counts>) {
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => {
-                    open.spawn(serve(client, route.clone(), Arc::clone(&held)));
+                    open.spawn(serve(client, route.clone(), Arc::clone(&counts)));
                 }
                 // Such as too many open files: the next may be accepted again.
                 Err(_refused) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -165,7 +186,7 @@ async fn accept(listener: TcpListener, route: watch::Receiver<Route>, held: Arc<
     }
 }
 
-async fn serve(client: TcpStream, mut route: watch::Receiver<Route>, held: Arc<AtomicUsize>) {
+async fn serve(client: TcpStream, mut route: watch::Receiver<Route>, counts: Arc<Counts>) {
     // Waits where the link is silent, so that the server is not connected to before it is not.
     let accepted = route.borrow_and_update().generation;
     let settled = route.wait_for(|route| {
@@ -182,7 +203,7 @@ async fn serve(client: TcpStream, mut route: watch::Receiver<Route>, held: Arc<A
         Link::Cut => reset(&client),
         _ if now.generation != accepted => reset(&client),
         _ => match TcpStream::connect(now.server).await {
-            Ok(server) => relay::run(client, server, route, now.generation, &held).await,
+            Ok(server) => relay::run(client, server, route, now.generation, &counts).await,
             Err(_refused) => reset(&client),
         },
     }

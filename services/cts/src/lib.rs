@@ -16,6 +16,7 @@ mod guard_lines;
 mod private_environment;
 mod program;
 mod services;
+mod time_zone;
 
 pub use cts_runtime::{LogFormat, ProcessEnv};
 pub use failure::Failure;

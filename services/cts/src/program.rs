@@ -31,6 +31,7 @@ use crate::services::telemetry::Observation;
 use crate::services::waiting::Patience;
 use crate::services::wiring::{GUARD_COMMAND, JSON};
 use crate::services::{settings, single, unsafe_settings};
+use crate::time_zone;
 
 /// Runs this process as the program that it was called as, and gives its exit code. Called once, from `main`.
 pub fn run_program() -> ExitCode {
@@ -177,6 +178,7 @@ async fn run(
     tracing::debug!(target: "cli", ?config, "configuration");
     log_role(&command, &config);
     warn_of_idle_options(&command);
+    time_zone::warn_of_unknown(process_env);
     if uses_database(&command) {
         config.read_database_url()?;
     }

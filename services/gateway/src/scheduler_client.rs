@@ -36,7 +36,7 @@ mod workers;
 use std::error::Error;
 use std::time::Duration;
 
-use cts_rpc::{ConversionError, DATABASE_UNREACHABLE};
+use cts_rpc::{CallFailure, ConversionError, DATABASE_UNREACHABLE};
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
@@ -73,8 +73,8 @@ pub(crate) enum CallError {
     #[error("the scheduler refuses: {0}")]
     Refused(String),
     /// The scheduler did not answer, or answered with an error.
-    #[error("the call of the scheduler failed")]
-    Call(#[source] Box<Status>),
+    #[error("the call of the scheduler failed: {}", CallFailure(.0))]
+    Call(Box<Status>),
     /// Its answer is larger than one to a client may be; the text of the error is an answer to clients.
     #[error("the answer would have more than {limit} bytes: ask for single tasks")]
     TooLarge {

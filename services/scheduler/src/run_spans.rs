@@ -9,7 +9,7 @@ use cts_core::runs::RunStatus;
 use cts_core::{Chain, LeaseEpoch, RunId, RunTrace, TraceContext, WorkerId};
 use cts_proto::watch::v1::KeepTracesRequest;
 use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
-use cts_rpc::Peers;
+use cts_rpc::{CallFailure, Peers};
 use cts_store::{RunRecord, Store};
 use cts_telemetry::{Span, Traces};
 use opentelemetry::KeyValue;
@@ -138,7 +138,7 @@ impl RunSpans {
             match answer {
                 Ok(Ok(_kept)) => {}
                 Ok(Err(status)) => {
-                    tracing::debug!(error = %Chain(&status), "a watcher does not keep a trace");
+                    tracing::debug!(error = %CallFailure(&status), "a watcher does not keep a trace");
                 }
                 Err(_elapsed) => tracing::debug!("a watcher does not keep a trace in time"),
             }

@@ -24,6 +24,7 @@ mod poller;
 mod publisher;
 mod revisions;
 mod service;
+mod silence;
 mod state;
 mod subscriber;
 mod views;

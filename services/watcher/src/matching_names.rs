@@ -95,6 +95,7 @@ pub(crate) fn refuse(state: &StateSender, message: String) {
     state.failed(Failure {
         message,
         refused: true,
+        outage: false,
         failures: 1,
         since: now,
         next_try: now + std::time::Duration::from_hours(24 * NEVER),

@@ -38,15 +38,16 @@ impl ConsulOutage {
         }
     }
 
-    /// The query of a view has failed as all others do. Logs a line if one is due.
-    pub(crate) fn fails(&self, view: &ViewId, reason: String) {
+    /// The query of a view has failed as all others do, for this time already. Logs a line if one is due.
+    pub(crate) fn fails(&self, view: &ViewId, reason: String, failing_for: Duration) {
         let views = {
             let mut views = self.views.lock();
             views.now.insert(view.clone());
             views.of_outage.insert(view.clone());
             views.now.len()
         };
-        if let Some(line) = self.consul.fails(self.consul.begin(), Some(reason)) {
+        let call = self.consul.begin();
+        if let Some(line) = self.consul.fails_for(call, Some(reason), failing_for) {
             tracing::warn!(views, "{line}");
         }
     }
@@ -82,7 +83,7 @@ impl ConsulOutage {
         self.is_long.load(Ordering::Relaxed)
     }
 
-    #[cfg(test)]
+    /// Whether queries fail because of an outage.
     pub(crate) fn is_on(&self) -> bool {
         self.consul.is_in_outage()
     }

@@ -101,8 +101,9 @@ impl Publisher {
             PollEvent::Failure {
                 error,
                 failures,
+                failing_for,
                 retry_after,
-            } => self.failed(&error, failures, retry_after, now),
+            } => self.failed(&error, failures, (failing_for, retry_after), now),
         }
     }
 
@@ -127,6 +128,7 @@ impl Publisher {
                  kept until it shows them, or all that there is"
             ),
             refused: false,
+            outage: false,
             failures: before.as_ref().map_or(1, |before| before.failures + 1),
             since: before.map_or(now, |before| before.since),
             next_try: now,
@@ -182,7 +184,13 @@ impl Publisher {
         gone
     }
 
-    fn failed(&mut self, error: &ConsulError, failures: u32, retry_after: Duration, now: Instant) {
+    fn failed(
+        &mut self,
+        error: &ConsulError,
+        failures: u32,
+        (failing_for, retry_after): (Duration, Duration),
+        now: Instant,
+    ) {
         let message = excerpt(&error.report(), MESSAGE_SHOWN);
         let status = match error {
             ConsulError::Status { status, .. } => Some(*status),
@@ -191,7 +199,7 @@ impl Publisher {
         if error.is_outage() {
             // All views share the line about it.
             let reason = excerpt(&error.plain_reason(), MESSAGE_SHOWN);
-            self.outage.fails(&self.id, reason);
+            self.outage.fails(&self.id, reason, failing_for);
             tracing::debug!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
         } else {
             self.outage.ends_for(&self.id);
@@ -200,7 +208,8 @@ impl Publisher {
                 tracing::warn!(view.id = %self.id, error = message, failures, ?retry_after, "consul cannot be asked");
             }
         }
-        let since = self.state.now().failure.map_or(now, |before| before.since);
+        let since = self.state.now().failure.map(|before| before.since);
+        let since = since.or(now.checked_sub(failing_for)).unwrap_or(now);
         let after = now.saturating_duration_since(since);
         if error.is_outage() && after >= LONG && !self.in_outage {
             self.in_outage = true;
@@ -217,6 +226,7 @@ impl Publisher {
         self.state.failed(Failure {
             message,
             refused: error.is_refusal(),
+            outage: error.is_outage(),
             failures,
             since,
             next_try: now + retry_after,

@@ -2,8 +2,11 @@
 
 use cts_core::{InvalidTraceContext, TraceContext};
 use cts_proto::watch::v1::watch_service_server::WatchService;
-use cts_proto::watch::v1::{KeepTracesRequest, KeepTracesResponse, WatchRequest, WatchResponse};
-use cts_rpc::convert::READS_VIEWS;
+use cts_proto::watch::v1::{
+    GetConsulRequest, GetConsulResponse, KeepTracesRequest, KeepTracesResponse, WatchRequest,
+    WatchResponse,
+};
+use cts_rpc::convert::{READS_VIEWS, duration_to_wire};
 use futures::stream::BoxStream;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
@@ -36,6 +39,17 @@ impl WatchService for Watches {
         let metadata = response.metadata_mut();
         metadata.insert(READS_VIEWS, MetadataValue::from_static("1"));
         Ok(response)
+    }
+
+    async fn get_consul(
+        &self,
+        _request: Request<GetConsulRequest>,
+    ) -> Result<Response<GetConsulResponse>, Status> {
+        let shared = &self.views.0;
+        Ok(Response::new(GetConsulResponse {
+            address: shared.client.address().to_owned(),
+            silent_for: shared.silence.lasts().map(duration_to_wire),
+        }))
     }
 
     async fn keep_traces(

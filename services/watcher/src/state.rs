@@ -32,6 +32,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,
+    /// All queries to Consul fail for this reason.
+    pub(crate) outage: bool,
     /// Failures in a row.
     pub(crate) failures: u32,
     /// The first of them.

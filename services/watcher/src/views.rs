@@ -21,6 +21,7 @@ use crate::change_traces::ChangeTraces;
 use crate::metrics::{self, Metrics};
 use crate::outage::ConsulOutage;
 use crate::revisions::Revisions;
+use crate::silence::Silence;
 use crate::state::{StateSender, ViewState};
 use crate::watch_options::WatchOptions;
 
@@ -30,12 +31,14 @@ pub(crate) struct Views(pub(crate) Arc<Shared>);
 
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) client: ConsulClient,
     pub(crate) pool: QueryPool,
     pollers: TaskTracker,
     stop: CancellationToken,
     pub(crate) options: WatchOptions,
     revisions: Arc<Revisions>,
     pub(crate) outage: Arc<ConsulOutage>,
+    pub(crate) silence: Silence,
     pub(crate) metrics: Metrics,
     pub(crate) traces: ChangeTraces,
     followed: Mutex<HashMap<Source, Weak<FollowedView>>>,
@@ -86,12 +89,14 @@ impl Views {
     ) -> Self {
         let outage = Arc::new(ConsulOutage::new(client.address(), clock));
         let shared = Arc::new(Shared {
-            pool: QueryPool::new(client),
+            pool: QueryPool::new(client.clone()),
+            client,
             pollers: TaskTracker::new(),
             stop: CancellationToken::new(),
             options,
             revisions: Arc::default(),
             outage,
+            silence: Silence::default(),
             metrics: Metrics::new(meter),
             traces,
             followed: Mutex::default(),

@@ -47,7 +47,10 @@ impl Watcher {
     /// Lets the watcher work until `shutdown`; then ends all streams as unavailable and returns when
     /// the last poller is gone.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Infallible> {
-        shutdown.cancelled().await;
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            never = self.views.look_for_silence() => match never {},
+        }
         self.views.stop().await;
         Ok(())
     }

@@ -13,8 +13,8 @@ use cts_proto::watch::v1::watch_request::Change;
 use cts_proto::watch::v1::watch_response::Event;
 use cts_proto::watch::v1::watch_service_server::{WatchService, WatchServiceServer};
 use cts_proto::watch::v1::{
-    HealthStatus, KeepTracesRequest, KeepTracesResponse, ServiceInstance, ViewDelta, WatchRequest,
-    WatchResponse,
+    GetConsulRequest, GetConsulResponse, HealthStatus, KeepTracesRequest, KeepTracesResponse,
+    ServiceInstance, ViewDelta, WatchRequest, WatchResponse,
 };
 use cts_rpc::{Endpoints, convert};
 use futures::{Stream, StreamExt as _, future, stream};
@@ -228,6 +228,13 @@ impl WatchService for Part {
         });
         let told = stream::poll_fn(move |context| told.poll_recv(context)).map(Ok);
         Ok(Response::new(Box::pin(stream::select(complaints, told))))
+    }
+
+    async fn get_consul(
+        &self,
+        _request: Request<GetConsulRequest>,
+    ) -> Result<Response<GetConsulResponse>, Status> {
+        Ok(Response::new(GetConsulResponse::default()))
     }
 
     async fn keep_traces(

@@ -6,7 +6,9 @@ use cts_api_client::{ApiClient, ClientSettings};
 use cts_config::{SecurityConfig, ServicesConfig};
 use cts_core::Chain;
 use cts_core::access::ServiceRole;
-use cts_rpc::{Address, ClientTls, ClientTlsFiles, IdentityFiles, connect, connect_tls, serves};
+use cts_rpc::{
+    Address, CallFailure, ClientTls, ClientTlsFiles, IdentityFiles, connect, connect_tls, serves,
+};
 use cts_runtime::ProcessEnv;
 use serde_json::json;
 use tokio::time::timeout;
@@ -59,7 +61,7 @@ async fn of_service(
     let problem = match timeout(LIMIT, serves(channel)).await {
         Ok(Ok(true)) => None,
         Ok(Ok(false)) => Some("the service answers that it does not serve".to_owned()),
-        Ok(Err(status)) => Some(Chain(&status).to_string()),
+        Ok(Err(status)) => Some(CallFailure(&status).to_string()),
         Err(_elapsed) => Some(too_late()),
     };
     Ok(Checked {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cts_api_client::token_source;
-use cts_core::Chain;
+use cts_rpc::CallFailure;
 use cts_runtime::ProcessEnv;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
@@ -71,7 +71,7 @@ pub(crate) async fn answered<T>(
         }
         Ok(Err(status)) => Err(CommandError::Call(format!(
             "the scheduler did not do it: {}{}",
-            Chain(&status),
+            CallFailure(&status),
             advice(status.code())
         ))),
         Err(_elapsed) => Err(CommandError::Call(format!(

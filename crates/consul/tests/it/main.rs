@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "shared steps of tests")]
 
 mod answers;
+mod cuts;
 mod faults;
 mod filters;
 mod following;
@@ -137,6 +138,7 @@ impl Poll {
                 error,
                 failures,
                 retry_after,
+                ..
             } => (error.report(), failures, retry_after),
             PollEvent::Snapshot { items, .. } => panic!("no failure but {items:?}"),
             PollEvent::Read { .. } => panic!("nothing was requested"),

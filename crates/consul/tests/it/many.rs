@@ -16,14 +16,17 @@ use crate::secure::Secure;
 use crate::{DEADLINE, settings, view};
 
 /// Followers of numbered queries, and what is known of each.
-struct Many {
-    known: BTreeMap<usize, Vec<Item>>,
-    events: mpsc::UnboundedReceiver<(usize, PollEvent)>,
+pub(crate) struct Many {
+    pub(crate) known: BTreeMap<usize, Vec<Item>>,
+    pub(crate) events: mpsc::UnboundedReceiver<(usize, PollEvent)>,
     _tasks: JoinSet<()>,
 }
 
 impl Many {
-    fn start(settings: &ConsulSettings, queries: impl IntoIterator<Item = Query>) -> Self {
+    pub(crate) fn start(
+        settings: &ConsulSettings,
+        queries: impl IntoIterator<Item = Query>,
+    ) -> Self {
         let followers = QueryPool::new(ConsulClient::new(settings).unwrap());
         let (sender, events) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
@@ -55,7 +58,7 @@ impl Many {
     }
 
     /// The next items that are not those known.
-    async fn next(&mut self) -> (usize, Vec<Item>) {
+    pub(crate) async fn next(&mut self) -> (usize, Vec<Item>) {
         loop {
             let event = timeout(DEADLINE, self.events.recv()).await;
             match event.expect("nothing comes").unwrap() {
@@ -72,14 +75,14 @@ impl Many {
         }
     }
 
-    async fn all(&mut self, count: usize) {
+    pub(crate) async fn all(&mut self, count: usize) {
         while self.known.len() < count {
             self.next().await;
         }
     }
 
     /// Returns the next change, which must be of this query.
-    async fn change_of(&mut self, number: usize) -> Vec<Item> {
+    pub(crate) async fn change_of(&mut self, number: usize) -> Vec<Item> {
         let (changed, items) = self.next().await;
         assert_eq!(changed, number, "{items:?}");
         items
@@ -99,13 +102,13 @@ fn name(number: usize) -> String {
 }
 
 /// Registers so many services without checks, an instance each, on a node of their own.
-async fn register(consul: &ConsulAgent, services: usize) {
+pub(crate) async fn register(consul: &ConsulAgent, services: usize) {
     for number in 0..services {
         instance(consul, number, 80).await;
     }
 }
 
-async fn instance(consul: &ConsulAgent, number: usize, port: u16) {
+pub(crate) async fn instance(consul: &ConsulAgent, number: usize, port: u16) {
     let registration = json!({
         "Node": format!("node-{}", number / 10), "Address": "10.0.0.1", "SkipNodeUpdate": false,
         "Service": {"ID": format!("i-{number}"), "Service": name(number), "Port": port},
@@ -115,11 +118,11 @@ async fn instance(consul: &ConsulAgent, number: usize, port: u16) {
         .await;
 }
 
-fn services(count: usize) -> impl Iterator<Item = Query> {
+pub(crate) fn services(count: usize) -> impl Iterator<Item = Query> {
     (0..count).map(|number| Query::health(view(&name(number))))
 }
 
-fn ports(items: &[Item]) -> Vec<i64> {
+pub(crate) fn ports(items: &[Item]) -> Vec<i64> {
     let ports = items.iter().map(|item| match item {
         Item::Instance(instance) => instance.port,
         other => panic!("no instance but {other:?}"),

@@ -213,6 +213,19 @@ impl HealthStatus {
         }
     }
 }
+/// Asks for the condition of Consul.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetConsulRequest {}
+/// The condition of Consul as a watcher sees it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetConsulResponse {
+    /// Its address, for display.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// How long it has kept its connections and answered nothing; absent while it answers, and while its views fail.
+    #[prost(message, optional, tag = "2")]
+    pub silent_for: ::core::option::Option<::prost_types::Duration>,
+}
 /// Names traces to export.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeepTracesRequest {
@@ -389,6 +402,9 @@ pub struct ViewFailure {
     /// Consul has refused to answer: waiting does not help before the task, the token or Consul is changed.
     #[prost(bool, tag = "8")]
     pub refused: bool,
+    /// The reason is one for which all queries to this Consul fail: Consul cannot be reached, or has no leader.
+    #[prost(bool, tag = "9")]
+    pub outage: bool,
 }
 /// A view was read, and the read began after the request with this mark had come. All that it found was sent before. Sent
 /// only after ReadViews. A view that cannot be read has none before Consul answers.
@@ -525,6 +541,31 @@ pub mod watch_service_client {
                 .insert(GrpcMethod::new("cts.watch.v1.WatchService", "Watch"));
             self.inner.streaming(req, path, codec).await
         }
+        /// Gets the condition of the Consul that the watcher asks.
+        pub async fn get_consul(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetConsulRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetConsulResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cts.watch.v1.WatchService/GetConsul",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cts.watch.v1.WatchService", "GetConsul"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Exports the spans of these traces, which the watcher holds for some minutes. Sent at the end of a run whose trace
         /// is kept although the sampling rate does not keep it.
         pub async fn keep_traces(
@@ -581,6 +622,14 @@ pub mod watch_service_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::WatchRequest>>,
         ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
+        /// Gets the condition of the Consul that the watcher asks.
+        async fn get_consul(
+            &self,
+            request: tonic::Request<super::GetConsulRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetConsulResponse>,
+            tonic::Status,
+        >;
         /// Exports the spans of these traces, which the watcher holds for some minutes. Sent at the end of a run whose trace
         /// is kept although the sampling rate does not keep it.
         async fn keep_traces(
@@ -712,6 +761,51 @@ pub mod watch_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cts.watch.v1.WatchService/GetConsul" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetConsulSvc<T: WatchService>(pub Arc<T>);
+                    impl<
+                        T: WatchService,
+                    > tonic::server::UnaryService<super::GetConsulRequest>
+                    for GetConsulSvc<T> {
+                        type Response = super::GetConsulResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetConsulRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as WatchService>::get_consul(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetConsulSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -193,6 +193,10 @@ pub const METHODS: &[Method] = &[
         Rule::Roles(CLIENTS, Some(Role::Operate)),
     ),
     Method::new(
+        "/cts.watch.v1.WatchService/GetConsul",
+        Rule::Roles(FOLLOWERS, None),
+    ),
+    Method::new(
         "/cts.watch.v1.WatchService/KeepTraces",
         Rule::Roles(FOLLOWERS, None),
     ),

@@ -1,15 +1,16 @@
 //! One connection that is passed on.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Direction, Link, Route, reset};
+use super::{Counts, Direction, Link, Route, reset};
 
 /// Read at once.
 const PIECE: usize = 16 * 1024;
@@ -20,13 +21,15 @@ pub(super) async fn run(
     mut server: TcpStream,
     mut route: watch::Receiver<Route>,
     generation: u64,
-    held: &AtomicUsize,
+    counts: &Counts,
 ) {
+    let last = Mutex::new(Instant::now());
     for stream in [&client, &server] {
         // Small messages must not wait for each other; without it they are only slower.
         let _slower: io::Result<()> = stream.set_nodelay(true);
     }
     let (to_server, to_client) = (route.clone(), route.clone());
+    let ended = quiet(route.clone(), &last);
     let broken = {
         let (from_client, into_client) = client.split();
         let (from_server, into_server) = server.split();
@@ -37,19 +40,23 @@ pub(super) async fn run(
                     into_server,
                     to_server,
                     Direction::ToServer,
-                    held
+                    (counts, &last)
                 ),
                 pass(
                     from_server,
                     into_client,
                     to_client,
                     Direction::ToClient,
-                    held
+                    (counts, &last)
                 ),
             )
         };
         tokio::select! {
             passed = passing => passed.is_err(),
+            () = ended => {
+                counts.ended.fetch_add(1, Ordering::Relaxed);
+                true
+            }
             _reset = route.wait_for(|now| now.link.resets() || now.generation != generation) => true,
         }
     };
@@ -64,11 +71,15 @@ async fn pass(
     mut to: WriteHalf<'_>,
     mut route: watch::Receiver<Route>,
     direction: Direction,
-    held: &AtomicUsize,
+    (counts, last): (&Counts, &Mutex<Instant>),
 ) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
         let read = from.read(&mut piece).await?;
+        *last.lock() = Instant::now();
+        if direction == Direction::ToServer && piece[..read].starts_with(b"GET ") {
+            counts.reads.fetch_add(1, Ordering::Relaxed);
+        }
         let passing = route.wait_for(|route| route.link.passes(direction)).await;
         let link = passing
             .map(|route| route.link)
@@ -77,7 +88,7 @@ async fn pass(
             sleep(delay).await;
         }
         if link.holds(direction, &piece[..read]) {
-            held.fetch_add(1, Ordering::Relaxed);
+            counts.held.fetch_add(1, Ordering::Relaxed);
             let _closed = route.wait_for(|route| route.link != link).await;
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
@@ -85,5 +96,31 @@ async fn pass(
             return to.shutdown().await;
         }
         to.write_all(&piece[..read]).await?;
+    }
+}
+
+/// Over when the link ends quiet connections and nothing has passed for as long as it says.
+async fn quiet(mut route: watch::Receiver<Route>, last: &Mutex<Instant>) {
+    loop {
+        let link = route.borrow_and_update().link;
+        let at = match link {
+            Link::EndsQuiet(limit) => Some(*last.lock() + limit),
+            _ => None,
+        };
+        if at.is_some_and(|at| at <= Instant::now()) {
+            return;
+        }
+        let at = async {
+            match at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = at => {}
+            changed = route.changed() => if changed.is_err() {
+                return;
+            }
+        }
     }
 }

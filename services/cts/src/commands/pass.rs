@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use cts_config::Config;
 use cts_core::runs::RunKind;
-use cts_core::{Chain, TaskName, TaskPhase};
+use cts_core::{TaskName, TaskPhase};
 use cts_proto::log::v1::log_service_client::LogServiceClient;
 use cts_proto::log::v1::{ReadLogRequest, ReadLogResponse};
 use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::run::v1::{FollowRunsRequest, FollowRunsResponse, GetRunRequest, Run, RunStatus};
+use cts_rpc::CallFailure;
 use cts_runtime::ProcessEnv;
 use cts_scheduler::{DisabledChecks, RunRequests};
 use cts_store::StoredTask;
@@ -258,7 +259,7 @@ impl Follower {
                 }
             }
             Err(status) => {
-                tracing::debug!(target: "ctrl", task_name = task, error = %Chain(&status), "the log of a run cannot be read");
+                tracing::debug!(target: "ctrl", task_name = task, error = %CallFailure(&status), "the log of a run cannot be read");
                 self.written.remove(task);
             }
         }
@@ -354,5 +355,8 @@ fn end_of(run: &Run) -> End {
 }
 
 fn lost(status: &Status) -> Failure {
-    Failure::Call(format!("the scheduler does not answer: {}", Chain(status)))
+    Failure::Call(format!(
+        "the scheduler does not answer: {}",
+        CallFailure(status)
+    ))
 }

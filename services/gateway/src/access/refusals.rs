@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use cts_access::{Denied, RefusalSink, Refusals};
-use cts_core::Chain;
 use cts_core::access::{AuditRecord, Caller};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::{RecordRefusalsRequest, Refusal};
+use cts_rpc::CallFailure;
 use cts_rpc::access::CallContext;
 use http::{Method, Uri};
 use parking_lot::Mutex;
@@ -70,7 +70,7 @@ impl RefusalSink for Schedulers {
                 // A scheduler of an earlier version keeps no records.
                 Err(status) if status.code() == Code::Unimplemented => return true,
                 Err(status) => {
-                    let error = Chain(&status).to_string();
+                    let error = CallFailure(&status).to_string();
                     tracing::debug!(target: "api", error, "refused requests cannot be recorded yet");
                     return false;
                 }

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cts_access::{TokenEntry, TokenHash, TokenTable};
+use cts_core::Backoff;
 use cts_core::access::TaskPatterns;
-use cts_core::{Backoff, Chain};
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::access::v1::{FollowTokensRequest, FollowTokensResponse, Token};
 use cts_proto::time::timestamp_from_wire;
+use cts_rpc::CallFailure;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tonic::Status;
@@ -49,7 +50,7 @@ impl Tokens {
                 is_logged = false;
             });
             if let Err(status) = end.await {
-                let error = Chain(&status).to_string();
+                let error = CallFailure(&status).to_string();
                 if is_logged {
                     tracing::debug!(target: "api", error, "the tokens cannot be followed");
                 } else {

@@ -8,6 +8,7 @@ use cts_core::TaskDraft;
 use cts_core::state::StateDecision;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::task_service_client::TaskServiceClient;
+use cts_rpc::CallFailure;
 use cts_rpc::convert::{draft_to_wire, state_decision_to_wire};
 use tonic::transport::Channel;
 use tonic::{ConnectError, Response, Status};
@@ -24,8 +25,8 @@ pub(crate) enum ChangeError {
     #[error("the scheduler declined the change as {reason:?}: {message}")]
     Declined { reason: Reason, message: String },
     /// Whether it is made is unknown: the answer was lost.
-    #[error("the answer to a change was lost")]
-    Lost(#[source] Box<Status>),
+    #[error("the answer to a change was lost: {}", CallFailure(.0))]
+    Lost(Box<Status>),
     /// The call failed as any other call can.
     #[error(transparent)]
     Ask(#[from] CallError),

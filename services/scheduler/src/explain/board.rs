@@ -73,6 +73,8 @@ pub(crate) struct Looked {
 pub(crate) struct Summary {
     pub(crate) counts: Vec<(CurrentState, u32)>,
     pub(crate) views: ViewCounts,
+    /// Tasks that do not see changes because of an outage. They are not among the problems.
+    pub(crate) in_outage: usize,
     /// Tasks that somebody should look at, the most important first.
     pub(crate) problems: Vec<(TaskName, proto::CurrentState)>,
     /// The number of all problems of tasks.
@@ -132,6 +134,7 @@ impl Board {
         Summary {
             counts: counts.map(|(state, count)| (*state, *count)).collect(),
             views: kept.states.views(),
+            in_outage: kept.states.in_outage(),
             problems,
             problem_count,
         }

@@ -88,6 +88,13 @@ impl Facts<'_> {
         problems.next()
     }
 
+    /// Whether all problems of its views are those of a common outage.
+    pub(super) fn shares_outage(&self) -> bool {
+        let views = self.known.into_iter().flat_map(|known| &known.views);
+        let mut problems = views.filter_map(|view| view.problem.as_ref());
+        problems.all(|problem| problem.outage)
+    }
+
     /// Views that were never read.
     fn unread_views(&self) -> impl Iterator<Item = &str> {
         let views = self.known.into_iter().flat_map(|known| &known.views);

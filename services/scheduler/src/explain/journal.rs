@@ -137,6 +137,7 @@ impl Journal {
             triggers: view.triggers,
             problem: view.problem.map(|problem| KnownProblem {
                 text: problem.text.clone(),
+                outage: problem.outage,
                 since: problem.since,
                 next_try: problem.next_try,
                 last_answer: problem.last_answer,

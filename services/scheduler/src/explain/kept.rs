@@ -80,6 +80,8 @@ struct Kept {
     /// The running run, or else the queued one.
     run: Option<ShownRun>,
     state: proto::CurrentState,
+    /// Its problem is the outage that other tasks have, too.
+    shares_outage: bool,
     /// When its state may become another one although nothing changes.
     wakes: Option<DateTime<Utc>>,
 }
@@ -94,6 +96,8 @@ pub(super) struct KeptStates {
     counts: BTreeMap<CurrentState, u32>,
     /// Tasks that somebody should look at, the most important first.
     problems: BTreeSet<(usize, TaskName)>,
+    /// Number of tasks whose problem is a common outage.
+    in_outage: usize,
     wakes: BTreeSet<(DateTime<Utc>, TaskName)>,
     /// Tasks that have a run.
     open: HashSet<TaskName>,
@@ -110,6 +114,7 @@ impl KeptStates {
             views: Views::default(),
             counts: BTreeMap::new(),
             problems: BTreeSet::new(),
+            in_outage: 0,
             wakes: BTreeSet::new(),
             open: HashSet::new(),
             deleting: HashSet::new(),
@@ -205,6 +210,7 @@ impl KeptStates {
                         facts,
                         run: None,
                         state: proto::CurrentState::default(),
+                        shares_outage: false,
                         wakes: None,
                     });
                 }
@@ -223,6 +229,7 @@ impl KeptStates {
         if let Some(at) = kept.wakes {
             self.wakes.remove(&(at, name.clone()));
         }
+        self.in_outage -= usize::from(kept.shares_outage);
         uncount(&mut self.counts, &mut self.problems, name, &kept.state);
         self.versions.gone(name);
     }
@@ -284,13 +291,17 @@ impl KeptStates {
         }
         kept.wakes = wakes;
         self.wakes.extend(wakes.map(|at| (at, name.clone())));
-        if state == kept.state {
+        let shares_outage = state.name() == proto::CurrentStateName::Blind && facts.shares_outage();
+        if state == kept.state && shares_outage == kept.shares_outage {
             return;
         }
         uncount(&mut self.counts, &mut self.problems, name, &kept.state);
+        self.in_outage += usize::from(shares_outage);
+        self.in_outage -= usize::from(kept.shares_outage);
+        kept.shares_outage = shares_outage;
         if let Some(state) = convert::current_state_from_wire(state.name()) {
             *self.counts.entry(state).or_default() += 1;
-            if state.is_problem() {
+            if state.is_problem() && !shares_outage {
                 self.problems.insert((rank(state), name.clone()));
             }
         }
@@ -307,7 +318,13 @@ impl KeptStates {
         self.views.counts()
     }
 
-    /// The first tasks that somebody should look at, the most important first, and the number of all.
+    /// The number of tasks that do not see changes because of an outage.
+    pub(super) fn in_outage(&self) -> usize {
+        self.in_outage
+    }
+
+    /// The first tasks that somebody should look at, the most important first, and the number of all. Tasks of a common
+    /// outage are not among them.
     pub(super) fn problems(&self, most: usize) -> (Vec<(TaskName, proto::CurrentState)>, usize) {
         let problems = self.problems.iter().take(most);
         let problems =

@@ -51,6 +51,9 @@ pub(super) struct KnownUnreadable {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct KnownProblem {
     pub(super) text: String,
+    /// All views of the same Consul or watcher have it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) outage: bool,
     pub(super) since: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next_try: Option<DateTime<Utc>>,

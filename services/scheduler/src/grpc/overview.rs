@@ -1,5 +1,6 @@
 //! The condition of everything, for `GetOverview`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,14 @@ use cts_proto::cluster::v1 as proto;
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::GetQueueResponse;
 use cts_proto::task::v1::CurrentState;
+use cts_proto::watch::v1::GetConsulRequest;
+use cts_proto::watch::v1::watch_service_client::WatchServiceClient;
 use cts_rpc::convert::current_state_to_wire;
 use cts_rpc::{Paced, PeerCondition, Peers, convert};
 use cts_store::{MemberState, StoreError, WorkerState};
+use futures::future::join_all;
+use tokio::time::timeout;
+use tonic::Response;
 
 use super::queue::queue_of;
 use crate::explain::{Board, Looked, Summary, ViewCounts};
@@ -21,6 +27,9 @@ use crate::liveness::is_lost;
 
 /// Shortest time between two makings of the overview.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Time for a watcher to answer.
+const WATCHER_LIMIT: Duration = Duration::from_millis(500);
 
 /// Most problems of one answer.
 const PROBLEMS: usize = 100;
@@ -49,7 +58,8 @@ impl Overviews {
         let make = || {
             let (board, watchers) = (self.board.clone(), watchers.clone());
             async move {
-                let looked = board.look().await?;
+                let (looked, silent) = tokio::join!(board.look(), silent_consuls(&watchers));
+                let looked = looked?;
                 let rest = async {
                     let depth = board.store().queue_depth().await?;
                     Ok((depth, board.store().settings().await?))
@@ -60,7 +70,7 @@ impl Overviews {
                     (&looked, board.leadership()),
                     (queue, &settings),
                     board.summary(PROBLEMS),
-                    &watchers.conditions(),
+                    (&watchers.conditions(), &silent),
                     board.clock().now(),
                 );
                 Ok(Arc::new(overview))
@@ -74,7 +84,7 @@ fn overview(
     (looked, leadership): (&Looked, Duration),
     (queue, settings): (GetQueueResponse, &[SettingsGeneration]),
     tasks: Summary,
-    watchers: &[PeerCondition],
+    (watchers, silent): (&[PeerCondition], &BTreeMap<String, Duration>),
     now: DateTime<Utc>,
 ) -> proto::GetOverviewResponse {
     let members = looked.members.iter().cloned();
@@ -85,7 +95,8 @@ fn overview(
     });
     let workers: Vec<_> = workers.collect();
     let data = observed_data(tasks.views);
-    let mut problems = of_cluster(&members, &workers, &queue, &data);
+    let mut problems = of_cluster(&members, &workers, &queue, (&data, tasks.in_outage));
+    problems.extend(silent.iter().map(of_silent_consul));
     problems.extend(watchers.iter().filter_map(of_watcher));
     let all = problems.len() + tasks.problem_count;
     problems.extend(tasks.problems.into_iter().map(of_task));
@@ -171,7 +182,7 @@ fn of_cluster(
     members: &[proto::OverviewMember],
     workers: &[proto::OverviewWorker],
     queue: &GetQueueResponse,
-    data: &proto::ObservedData,
+    (data, in_outage): (&proto::ObservedData, usize),
 ) -> Vec<proto::Problem> {
     let mut texts = Vec::new();
     if !members.iter().any(|member| member.leader) {
@@ -192,8 +203,13 @@ fn of_cluster(
         ));
     }
     if data.unreadable > 0 {
+        let tasks = match in_outage {
+            0 => String::new(),
+            1 => ", so 1 task does not see changes".to_owned(),
+            tasks => format!(", so {tasks} tasks do not see changes"),
+        };
         texts.push(format!(
-            "{} of {} views of Consul cannot be read: {}",
+            "{} of {} views of Consul cannot be read{tasks}: {}",
             data.unreadable, data.views, data.reason
         ));
     }
@@ -226,6 +242,37 @@ fn of_cluster(
         ..proto::Problem::default()
     };
     texts.into_iter().map(problem).collect()
+}
+
+/// How long each Consul has answered nothing, by its address, as the watchers see it. A watcher of an earlier version does
+/// not say.
+async fn silent_consuls(watchers: &Peers) -> BTreeMap<String, Duration> {
+    let watchers = Arc::clone(&watchers.healthy().borrow());
+    let calls = watchers.iter().map(|watcher| {
+        let mut client = WatchServiceClient::new(watcher.channel());
+        async move { timeout(WATCHER_LIMIT, client.get_consul(GetConsulRequest {})).await }
+    });
+    let answers = join_all(calls).await.into_iter().flatten().flatten();
+    let mut silent = BTreeMap::new();
+    for consul in answers.map(Response::into_inner) {
+        if consul.silent_for.is_some() {
+            let silent_for = convert::duration_from_wire(consul.silent_for.as_ref());
+            let longest: &mut Duration = silent.entry(consul.address).or_default();
+            *longest = silent_for.max(*longest);
+        }
+    }
+    silent
+}
+
+fn of_silent_consul((address, silent_for): (&String, &Duration)) -> proto::Problem {
+    proto::Problem {
+        text: format!(
+            "Consul at {address} stands still: it has answered nothing for {} s, so changes are not seen; is its process \
+             stopped, or short of CPU, memory or disk?",
+            silent_for.as_secs()
+        ),
+        ..proto::Problem::default()
+    }
 }
 
 /// The problem that a watcher cannot be reached.

@@ -164,6 +164,7 @@ impl LeaderLoop {
         let problem = ViewProblem {
             text: error.text.clone(),
             refused: error.refused,
+            outage: error.outage,
             since: before(error.lasts).unwrap_or(now),
             next_try: error
                 .retry_after

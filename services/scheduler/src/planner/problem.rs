@@ -23,7 +23,7 @@ impl Planner {
             // A changed text is a new reason for the same gap.
             problem.since = problem.since.min(before.since);
             problem.last_answer = problem.last_answer.max(before.last_answer);
-            if before.text != problem.text {
+            if (&before.text, before.outage) != (&problem.text, problem.outage) {
                 self.changes += 1;
             } else if let (Some(shown), Some(next)) = (before.next_try, problem.next_try)
                 && next.signed_duration_since(shown) < NEXT_TRY_AGAIN

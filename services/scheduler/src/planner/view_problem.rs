@@ -9,6 +9,8 @@ pub(crate) struct ViewProblem {
     pub(crate) text: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,
+    /// All views of the same Consul or watcher have it.
+    pub(crate) outage: bool,
     pub(crate) since: DateTime<Utc>,
     pub(crate) next_try: Option<DateTime<Utc>>,
     /// When Consul answered last.

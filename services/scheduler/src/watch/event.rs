@@ -24,6 +24,8 @@ pub(crate) struct WatchError {
     pub(crate) text: String,
     /// Consul has refused to answer.
     pub(crate) refused: bool,
+    /// All views of the same Consul or watcher have it.
+    pub(crate) outage: bool,
     /// How long that has been so.
     pub(crate) lasts: Duration,
     /// Time until the next try, where it is known.
@@ -38,6 +40,7 @@ impl WatchError {
         Self {
             text: text.into(),
             refused: false,
+            outage: true,
             lasts: Duration::ZERO,
             retry_after: None,
             since_answer: None,

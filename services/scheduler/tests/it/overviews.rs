@@ -109,6 +109,48 @@ async fn a_task_goes_through_its_states() {
 }
 
 #[tokio::test]
+async fn an_outage_of_consul_is_one_problem_with_a_count() {
+    let tasks = ["a", "b", "c"].map(task);
+    let setup = Setup::new(tasks.into(), LONG).await;
+    let problems = async |count: usize| {
+        let all = setup
+            .until(async |setup| {
+                let all = overview(setup).await;
+                let is_so = all.tasks.get("blind") == Some(&3) && all.problems.len() == count;
+                is_so.then_some(all)
+            })
+            .await;
+        assert_eq!(all.more_problems, 0);
+        all.problems.into_iter().map(|problem| problem.text).next()
+    };
+    setup.watcher.fail("web", "the filter is refused");
+    let text = "1 of 1 views of Consul cannot be read: health.service(web): the filter is refused";
+    assert_eq!(problems(4).await.as_deref(), Some(text));
+    setup.watcher.begin_outage();
+    let text = "1 of 1 views of Consul cannot be read, so 3 tasks do not see changes: health.service(web): the filter is refused";
+    assert_eq!(problems(1).await.as_deref(), Some(text));
+}
+
+#[tokio::test]
+async fn a_consul_that_stands_still_is_a_problem_and_no_outage() {
+    let setup = Setup::new(vec![task("t")], LONG).await;
+    setup.watcher.show(vec![instance("w", 1)]);
+    setup.does(RunKind::Apply, applied()).await;
+    reaches(&setup, CurrentStateName::Successful).await;
+    setup.watcher.stand_still(Some(Duration::from_secs(40)));
+    let problem = setup
+        .until(async |setup| overview(setup).await.problems.into_iter().next())
+        .await;
+    let begin = "Consul at consul:8500 stands still: it has answered nothing for 40 s";
+    assert!(problem.text.starts_with(begin), "{problem:?}");
+    reaches(&setup, CurrentStateName::Successful).await;
+    setup.watcher.stand_still(None);
+    setup
+        .until(async |setup| overview(setup).await.problems.is_empty().then_some(()))
+        .await;
+}
+
+#[tokio::test]
 async fn due_runs_that_no_worker_takes_are_a_problem_of_the_cluster() {
     let setup = Setup::new(vec![task("t")], LONG).await;
     setup.watcher.show(vec![instance("w", 1)]);

@@ -33,6 +33,10 @@ struct Scene {
     hidden: BTreeSet<ViewId>,
     /// Views that cannot be read, with the error that is sent for each.
     failing: BTreeMap<ViewId, String>,
+    /// The errors are those of an outage of Consul.
+    outage: bool,
+    /// The condition of Consul.
+    consul: proto::GetConsulResponse,
     /// Streams begun before this count end.
     generation: u64,
 }
@@ -81,6 +85,21 @@ impl PlayedWatcher {
         let view = ViewId::new(format!("health.service({service})"));
         self.scene.send_modify(|scene| {
             scene.failing.insert(view, message.to_owned());
+        });
+    }
+
+    /// From now on errors are those of an outage of Consul.
+    pub(crate) fn begin_outage(&self) {
+        self.scene.send_modify(|scene| scene.outage = true);
+    }
+
+    /// Reports that Consul answers nothing, for so long; `None` if it answers.
+    pub(crate) fn stand_still(&self, silent_for: Option<Duration>) {
+        self.scene.send_modify(|scene| {
+            scene.consul = proto::GetConsulResponse {
+                address: "consul:8500".to_owned(),
+                silent_for: silent_for.map(convert::duration_to_wire),
+            };
         });
     }
 
@@ -170,6 +189,7 @@ impl Played {
                 message: scene.failing[&view].clone(),
                 failures: 7,
                 refused: false,
+                outage: scene.outage,
                 subscription_id: self.views[&view],
                 retry_after: Some(convert::duration_to_wire(Duration::from_mins(5))),
                 failing_for: Some(convert::duration_to_wire(Duration::from_mins(1))),
@@ -218,6 +238,13 @@ impl WatchService for PlayedWatcher {
             Some((Ok(message), played))
         });
         Ok(Response::new(Box::pin(messages)))
+    }
+
+    async fn get_consul(
+        &self,
+        _request: Request<proto::GetConsulRequest>,
+    ) -> Result<Response<proto::GetConsulResponse>, Status> {
+        Ok(Response::new(self.scene.borrow().consul.clone()))
     }
 
     async fn keep_traces(

@@ -24,6 +24,7 @@ fn failure(failures: u32) -> PollEvent {
     PollEvent::Failure {
         error: ConsulError::TooLong { limit: 1 },
         failures,
+        failing_for: Duration::ZERO,
         retry_after: Duration::from_secs(1),
     }
 }
@@ -156,6 +157,7 @@ fn what_consul_says_of_a_failure_is_one_short_line() {
             body: "x\n[ERROR] fake\u{202e}".repeat(500),
         },
         failures: 1,
+        failing_for: Duration::ZERO,
         retry_after: Duration::from_secs(1),
     };
     publisher.publish(hostile, Instant::now());
@@ -204,6 +206,23 @@ fn what_a_token_cannot_read_any_more_stays_if_so_configured() {
 }
 
 #[test]
+fn a_view_whose_connection_was_cut_has_failed_since_then() {
+    let (mut publisher, state) = publisher();
+    let now = Instant::now() + Duration::from_mins(1);
+    for (failures, failing_for) in [(1, 3), (2, 0)] {
+        let failure = PollEvent::Failure {
+            error: ConsulError::NoLeader,
+            failures,
+            failing_for: Duration::from_secs(failing_for),
+            retry_after: Duration::from_secs(1),
+        };
+        publisher.publish(failure, now);
+        let since = state.borrow().failure.clone().unwrap().since;
+        assert_eq!(since, now - Duration::from_secs(3));
+    }
+}
+
+#[test]
 fn a_long_outage_is_noticed_once() {
     let outage = outage();
     let begin = Instant::now();
@@ -218,6 +237,7 @@ fn a_long_outage_is_noticed_once() {
     let failure = || PollEvent::Failure {
         error: ConsulError::NoLeader,
         failures: 1,
+        failing_for: Duration::ZERO,
         retry_after: Duration::from_secs(1),
     };
     assert_eq!(noticed(0, 0, failure()), (false, false));
@@ -254,6 +274,7 @@ fn an_outage_of_many_views_is_over_with_the_last_of_them() {
         Some(PollEvent::Failure {
             error: ConsulError::NoLeader,
             failures: 1,
+            failing_for: Duration::ZERO,
             retry_after: Duration::from_secs(1),
         })
     };

@@ -133,6 +133,7 @@ impl Subscription {
                 keys_text([&*key])
             ),
             refused: false,
+            outage: false,
             failures: 1,
             since: *self.unsendable.get_or_insert(now),
             next_try: now,
@@ -161,6 +162,7 @@ impl Subscription {
             message: failure.message.clone(),
             failures: failure.failures,
             refused: failure.refused,
+            outage: failure.outage,
             retry_after: Some(duration_to_wire(retry_after)),
             subscription_id: self.terms.id,
             failing_for: Some(since(failure.since)),

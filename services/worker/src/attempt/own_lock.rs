@@ -1,6 +1,7 @@
 //! Locks of a state that an earlier attempt at the same task has left (docs/terraform.md#locks-of-lost-attempts).
 
-use cts_core::{Chain, LostLease};
+use cts_core::LostLease;
+use cts_rpc::CallFailure;
 use cts_terraform::CommandError;
 
 use crate::attempt::attempt_error::AttemptError;
@@ -59,7 +60,7 @@ async fn left_by_us(run: &LeasedRun, error: &CommandError) -> Option<(Option<Str
         Ok(lost) => lost,
         Err(status) => {
             // A scheduler of an earlier version does not have this call.
-            tracing::debug!(run.id = %run.lease.run, error = %Chain(&status), "cannot ask who has left a state lock");
+            tracing::debug!(run.id = %run.lease.run, error = %CallFailure(&status), "cannot ask who has left a state lock");
             return None;
         }
     };

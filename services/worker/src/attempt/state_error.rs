@@ -2,6 +2,7 @@
 
 use aho_corasick::BuildError;
 use cts_core::{Backend, Chain};
+use cts_rpc::CallFailure;
 use cts_terraform::CommandError;
 use tonic::Status;
 
@@ -20,9 +21,10 @@ pub(crate) enum StateError {
     Unreadable { kind: String, text: String },
     /// No scheduler has recorded the change of the state.
     #[error(
-        "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that"
+        "the move of the state cannot be recorded, so nothing is moved; schedulers of an earlier version cannot do that: {}",
+        CallFailure(.0)
     )]
-    Unrecorded(#[source] Status),
+    Unrecorded(Status),
 }
 
 impl StateError {

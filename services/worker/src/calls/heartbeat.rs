@@ -6,7 +6,7 @@ use std::time::Duration;
 use cts_core::settings::{BlockDigests, ClusterKey};
 use cts_core::{Chain, Outage, log_failure};
 use cts_proto::worker::v1::HeartbeatResponse;
-use cts_rpc::convert;
+use cts_rpc::{CallFailure, convert};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -103,7 +103,7 @@ pub(crate) async fn heartbeat(
         .scheduler
         .heartbeat(record(shared, true, &settings), true, unanswered, false);
     if let Err(error) = last.await {
-        tracing::debug!(error = %Chain(&error), "the scheduler does not know that this worker leaves");
+        tracing::debug!(error = %CallFailure(&error), "the scheduler does not know that this worker leaves");
     }
 }
 
@@ -111,9 +111,9 @@ pub(crate) async fn heartbeat(
 /// gets no runs. Schedulers, and the connections to them, log an outage.
 fn log_refusal(refusals: &mut Outage, error: &Status) {
     if is_outage(error) {
-        tracing::debug!(error = %Chain(error), "a heartbeat did not reach the scheduler");
+        tracing::debug!(error = %CallFailure(error), "a heartbeat did not reach the scheduler");
     } else {
-        log_failure!(refusals, error = %Chain(error), "the scheduler refuses the heartbeats of this worker; it gets no new runs");
+        log_failure!(refusals, error = %CallFailure(error), "the scheduler refuses the heartbeats of this worker; it gets no new runs");
     }
 }
 
@@ -151,7 +151,7 @@ async fn report_journal(
     for part in report.parts {
         let record = record(shared, draining, settings);
         if let Err(error) = shared.scheduler.report_journal(record, part).await {
-            tracing::debug!(error = %Chain(&error), "the journal did not reach the scheduler");
+            tracing::debug!(error = %CallFailure(&error), "the journal did not reach the scheduler");
             return false;
         }
     }
@@ -184,7 +184,7 @@ async fn report_attempts(
     for part in parts {
         let record = record(shared, draining, settings);
         if let Err(error) = shared.scheduler.report_attempts(record, part).await {
-            tracing::debug!(error = %Chain(&error), "the attempts in the journal did not reach the scheduler");
+            tracing::debug!(error = %CallFailure(&error), "the attempts in the journal did not reach the scheduler");
             return false;
         }
     }

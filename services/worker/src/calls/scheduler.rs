@@ -6,8 +6,8 @@ use std::time::Duration;
 use cts_core::runs::{CancelOrder, CurrentPhase, Resumed, WaitEnd};
 use cts_core::state::StateReport;
 use cts_core::{
-    Capabilities, Chain, Digest, JournalEntry, JournalPart, LostLease, Outage, RemoteRun,
-    RemoteRuns, RunInput, WorkerId, WorkerRecord, log_failure,
+    Capabilities, Digest, JournalEntry, JournalPart, LostLease, Outage, RemoteRun, RemoteRuns,
+    RunInput, WorkerId, WorkerRecord, log_failure,
 };
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -18,7 +18,7 @@ use cts_proto::run::v1::run_service_client::RunServiceClient;
 use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_proto::worker::v1::{HeartbeatRequest, HeartbeatResponse};
 use cts_rpc::access::with_lease_proof;
-use cts_rpc::{ConversionError, convert};
+use cts_rpc::{CallFailure, ConversionError, convert};
 use cts_terraform::{OutputLine, OutputStream};
 use parking_lot::Mutex;
 use tokio::time::sleep;
@@ -393,7 +393,7 @@ impl Scheduler {
             .await
             {
                 Err(status) if is_worth_another_try(&status) => {
-                    log_failure!(self.reports.lock(), run.id = %lease.run, error = %Chain(&status), "the end of a run cannot be reported yet");
+                    log_failure!(self.reports.lock(), run.id = %lease.run, error = %CallFailure(&status), "the end of a run cannot be reported yet");
                     is_repeated = true;
                     sleep(pauses.next_pause()).await;
                 }

@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use cts_core::Chain;
 use cts_core::runs::{Resumed, WaitEnd};
+use cts_rpc::CallFailure;
 use cts_terraform::StopSignal;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
@@ -137,7 +137,7 @@ where
                 return Err(WaitError::Stopped);
             }
             Err(status) => {
-                tracing::debug!(error = %Chain(&status), "cannot say that a run waits");
+                tracing::debug!(error = %CallFailure(&status), "cannot say that a run waits");
                 sleep(pauses.next_pause()).await;
             }
         }

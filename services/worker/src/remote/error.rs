@@ -2,6 +2,7 @@
 
 use cts_core::Chain;
 use cts_hcp_terraform::ApiError;
+use cts_rpc::CallFailure;
 use cts_terraform::{MissingOutput, RenderError};
 use tokio::task::JoinError;
 use tonic::Status;
@@ -69,8 +70,8 @@ pub(crate) enum RemoteError {
     StateFile(#[source] std::io::Error),
     #[error("the state in the workspace cannot be read")]
     State(#[from] serde_json::Error),
-    #[error("the remote run cannot be recorded")]
-    Record(#[source] Box<Status>),
+    #[error("the remote run cannot be recorded: {}", CallFailure(.0))]
+    Record(Box<Status>),
     #[error("error tf-{step} for '{task}': the remote run is {status}: {url}{}", below(.detail))]
     Ended {
         /// `plan` or `apply`, as in errors of runs on a worker.

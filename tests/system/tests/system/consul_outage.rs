@@ -1,6 +1,7 @@
 //! Consul goes away and comes back with other contents.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use cts_testkit::{ConsulAgent, eventually};
 use cts_tests::{Backend, DEADLINE, Driver, Instance, RECORDER, Site, task};
@@ -58,6 +59,11 @@ async fn what_a_restarted_consul_says_is_applied_without_help(
         }
     })
     .await;
+    let overview = cts.api.get("/v1/overview").await;
+    let problems = overview["problems"].as_array().unwrap();
+    let text = problems[0]["text"].as_str().unwrap();
+    let all = "2 of 2 views of Consul cannot be read, so 1 task does not see changes: ";
+    assert!(text.starts_with(all) && problems.len() == 1, "{overview}");
     let unreachable = format!("Consul at {} is unreachable: ", consul.address());
     let missed = cts.output().matches(&unreachable).count();
     assert_eq!(missed, 1, "once for both views, not for each try");
@@ -71,5 +77,47 @@ async fn what_a_restarted_consul_says_is_applied_without_help(
     // The watcher goes on from there.
     consul.deregister("web-7").await;
     site.wait_for_ids("pool", &["web-8"]).await;
+    cts.stop().await;
+}
+
+#[tokio::test]
+async fn a_consul_that_stands_still_is_a_problem_within_a_minute_and_no_outage() {
+    let consul = ConsulAgent::start().await;
+    let site = Site::new();
+    site.write("modules/pool/main.tf", RECORDER);
+    let pool = task("pool", "./modules/pool", &["web"], "");
+    site.configure(&consul.address(), Backend::Shared, &pool);
+    consul.register_service("web", "web-1", 1, &[], &[]).await;
+    let cts = Instance::start(&site).await;
+    site.wait_for_ids("pool", &["web-1"]).await;
+    cts.api.wait_for_events("pool", 1).await;
+
+    consul.pause();
+    let begin = format!("Consul at {} stands still: it ", consul.address());
+    let overview = eventually(Duration::from_mins(1), async || {
+        let overview = cts.api.get("/v1/overview").await;
+        let text = overview["problems"][0]["text"].as_str().unwrap_or_default();
+        let is_shown = text.starts_with(&begin);
+        is_shown.then_some(overview.clone()).ok_or(overview)
+    })
+    .await;
+    assert_eq!(overview["problems"].as_array().unwrap().len(), 1);
+    assert_eq!(overview["tasks"]["successful"], 1, "{overview}");
+    assert_eq!(overview["data"]["unreadable"], 0, "{overview}");
+    let output = cts.output();
+    assert_eq!(output.matches(&begin).count(), 1, "{output}");
+    let unreachable = format!("Consul at {} is unreachable", consul.address());
+    assert!(!output.contains(&unreachable), "{output}");
+
+    consul.resume();
+    consul.register_service("web", "web-2", 2, &[], &[]).await;
+    site.wait_for_ids("pool", &["web-1", "web-2"]).await;
+    eventually(DEADLINE, async || {
+        let overview = cts.api.get("/v1/overview").await;
+        let problems = overview["problems"].as_array().unwrap();
+        problems.is_empty().then_some(()).ok_or(overview)
+    })
+    .await;
+    cts.until_logged("no longer stands still").await;
     cts.stop().await;
 }

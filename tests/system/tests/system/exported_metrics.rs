@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cts_testkit::{Collector, ConsulAgent, attribute, eventually};
+use cts_testkit::{Collector, ConsulAgent, Link, TcpProxy, attribute, eventually};
 use cts_tests::{Backend, DEADLINE, Instance, RECORDER, Shape, Site, documented_metrics, task};
 use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
 
@@ -88,5 +88,42 @@ async fn each_process_exports_its_documented_metrics() {
     let shown = format!("{:?}", collector.metrics());
     assert!(!shown.contains("hidden-word"));
     assert!(!instance.output().contains("hidden-word"));
+    instance.stop().await;
+}
+
+#[tokio::test]
+async fn an_unreachable_collector_is_one_warning() {
+    let collector = Collector::start().await;
+    let address = collector.url().replace("http://", "");
+    let proxy = TcpProxy::start(address.parse().unwrap()).await;
+    proxy.set_link(Link::Cut);
+    let site = Site::new();
+    let telemetry = format!(
+        "telemetry {{\n  otlp {{\n    endpoint = \"http://{}\"\n    interval = \"1s\"\n  \
+         }}\n}}\n",
+        proxy.address()
+    );
+    let consul = ConsulAgent::start().await;
+    site.configure(&consul.address(), Backend::Shared, &telemetry);
+    let instance = Instance::start_embedded(&site).await;
+    let line = "the collector of telemetry.otlp takes nothing";
+    eventually(DEADLINE, async || {
+        let lines = instance.output().matches(line).count();
+        (lines > 3).then_some(()).ok_or(lines)
+    })
+    .await;
+    proxy.set_link(Link::Open);
+    let again = "the collector of telemetry.otlp takes exports again";
+    instance.until_logged(again).await;
+    let output = instance.output();
+    let warnings = output.lines().filter(|text| {
+        let is_about = text.contains(line) || text.contains("opentelemetry");
+        is_about && (text.contains("[WARN]") || text.contains("[ERROR]"))
+    });
+    let warnings: Vec<_> = warnings.collect();
+    assert_eq!(warnings.len(), 1, "{output}");
+    // The system and the library have different words for it.
+    let reason = warnings[0].to_lowercase();
+    assert!(reason.contains("error=\"connection reset"), "{reason}");
     instance.stop().await;
 }

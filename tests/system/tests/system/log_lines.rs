@@ -244,3 +244,18 @@ async fn a_configuration_that_cannot_be_used_ends_with_an_error_line() {
         assert!(last.contains("[ERROR] cli: "), "{}", exit.output);
     }
 }
+
+#[tokio::test]
+async fn an_unknown_time_zone_is_one_warning_that_names_it() {
+    let consul = ConsulAgent::start().await;
+    let mut site = Site::new();
+    site.set_environment("TZ", "Europe/Berln");
+    site.configure(&consul.address(), Backend::Local, "");
+    let cts = Instance::start_embedded(&site).await;
+    let output = cts.output();
+    let warnings = output.lines().filter(|line| line.contains("Europe/Berln"));
+    let warnings: Vec<_> = warnings.collect();
+    assert_eq!(warnings.len(), 1, "{output}");
+    assert!(warnings[0].contains("[WARN]  cli: the environment variable TZ names no time zone"));
+    cts.stop().await;
+}

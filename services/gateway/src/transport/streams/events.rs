@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use cts_core::Chain;
 use cts_proto::json::{LocalTime, in_local_time};
 use cts_proto::run::v1::FollowRunsResponse;
+use cts_rpc::CallFailure;
 use futures::StreamExt as _;
 use futures::stream::{once, unfold};
 
@@ -113,7 +113,7 @@ impl Follower {
                 Err(End::Failed(status)) => {
                     tracing::warn!(
                         request_id = %self.id,
-                        error = %Chain(&status),
+                        error = %CallFailure(&status),
                         "an answer broke off because its source did"
                     );
                     let_hyper_write().await;

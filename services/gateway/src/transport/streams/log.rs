@@ -4,6 +4,7 @@ use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
 use cts_core::Chain;
 use cts_proto::log::v1::ReadLogResponse;
+use cts_rpc::CallFailure;
 use futures::FutureExt as _;
 use futures::StreamExt as _;
 use futures::stream::unfold;
@@ -152,7 +153,7 @@ impl Log {
             Err(status) => {
                 tracing::warn!(
                     request_id = %self.id,
-                    error = %Chain(&status),
+                    error = %CallFailure(&status),
                     "an answer broke off because its source did"
                 );
                 Part::Failed(status)

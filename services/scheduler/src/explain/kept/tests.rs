@@ -54,6 +54,7 @@ impl Truth {
     fn view(&mut self) -> KnownView {
         let problem = self.dice.one_in(3).then(|| KnownProblem {
             text: format!("text {}", self.dice.below(2)),
+            outage: self.dice.one_in(2),
             since: self.dice.near(self.now),
             next_try: None,
             last_answer: None,
@@ -239,6 +240,7 @@ fn kept_states_are_those_that_would_be_made_anew() {
             assert_eq!(followed.counts(), anew.counts(), "{place}");
             assert_eq!(followed.problems(3), anew.problems(3), "{place}");
             assert_eq!(followed.views(), anew.views(), "{place}");
+            assert_eq!(followed.in_outage(), anew.in_outage(), "{place}");
             if truth.dice.one_in(3) {
                 let versions = followed.versions();
                 let asked = [version.clone(), "other.7".to_owned()];

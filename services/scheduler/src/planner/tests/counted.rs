@@ -14,6 +14,7 @@ fn problem(text: &str, since: i64, next_try: i64, last_answer: i64) -> ViewProbl
     ViewProblem {
         text: text.to_owned(),
         refused: false,
+        outage: false,
         since: moment(since),
         next_try: Some(moment(next_try)),
         last_answer: Some(moment(last_answer)),

@@ -184,6 +184,7 @@ fn problem(refused: bool) -> ViewProblem {
     ViewProblem {
         text: "No path to datacenter".to_owned(),
         refused,
+        outage: false,
         since: chrono::DateTime::UNIX_EPOCH,
         next_try: None,
         last_answer: None,

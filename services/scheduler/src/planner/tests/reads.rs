@@ -188,6 +188,7 @@ fn views_that_fail_or_are_far_or_have_an_earlier_watcher_are_not_waited_for_and_
     let problem = ViewProblem {
         text: "away".into(),
         refused: false,
+        outage: false,
         since: Utc.timestamp_opt(0, 0).unwrap(),
         next_try: None,
         last_answer: None,

@@ -1,6 +1,7 @@
 //! Events and errors of a stream.
 
 use cts_core::{ViewDelta, ViewId};
+use cts_rpc::CallFailure;
 use tonic::Status;
 
 use super::assembly::BadSequence;
@@ -28,8 +29,14 @@ pub(crate) enum StreamEvent {
 pub(super) enum StreamError {
     #[error("the watcher ended the stream")]
     Ended,
-    #[error("the watcher cannot be asked")]
-    Call(#[from] Status),
+    #[error("the watcher cannot be asked: {}", CallFailure(.0))]
+    Call(Box<Status>),
     #[error("the watcher sent unusable messages of a view again")]
     Sequence(#[from] BadSequence),
+}
+
+impl From<Status> for StreamError {
+    fn from(status: Status) -> Self {
+        Self::Call(Box::new(status))
+    }
 }

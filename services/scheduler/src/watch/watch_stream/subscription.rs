@@ -154,6 +154,7 @@ fn watch_error(failure: &proto::ViewFailure) -> WatchError {
     WatchError {
         text: excerpt(&failure.message, ERROR_SHOWN),
         refused: failure.refused,
+        outage: failure.outage,
         lasts: convert::duration_from_wire(failure.failing_for.as_ref()),
         retry_after: failure
             .retry_after

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use cts_core::Chain;
 use cts_core::runs::CancelOrder;
+use cts_rpc::CallFailure;
 use cts_terraform::StopSignal;
 use tokio::time::sleep;
 use tonic::Code;
@@ -97,7 +97,7 @@ impl LeasedRun {
                 }
                 Err(status) if status.code() == Code::Unimplemented => sleep(UNKNOWN_PAUSE).await,
                 Err(status) => {
-                    tracing::debug!(run.id = %self.lease.run, error = %Chain(&status), "cannot ask whether the run is cancelled");
+                    tracing::debug!(run.id = %self.lease.run, error = %CallFailure(&status), "cannot ask whether the run is cancelled");
                     sleep(PAUSE).await;
                 }
             }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cts_core::{Backoff, Chain, Outage, Pauses, log_failure};
+use cts_core::{Backoff, Outage, Pauses, log_failure};
+use cts_rpc::CallFailure;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
@@ -160,10 +161,10 @@ impl LeasedRun {
                 return Renewal::Refused;
             }
             Ok(Err(status)) if !is_outage(&status) => {
-                log_failure!(tries.outage, run.id = %self.lease.run, error = %Chain(&status), "cannot renew a lease");
+                log_failure!(tries.outage, run.id = %self.lease.run, error = %CallFailure(&status), "cannot renew a lease");
                 return Renewal::NoAnswer;
             }
-            Ok(Err(status)) => Chain(&status).to_string(),
+            Ok(Err(status)) => CallFailure(&status).to_string(),
             Err(elapsed) => elapsed.to_string(),
         };
         tries.outage.fails();

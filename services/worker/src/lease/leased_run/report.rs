@@ -1,8 +1,7 @@
 //! The report of an attempt, and the lease until it has arrived.
 
-use cts_core::Chain;
 use cts_core::runs::AttemptOutcome;
-use cts_rpc::chunks;
+use cts_rpc::{CallFailure, chunks};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -53,7 +52,7 @@ impl LeasedRun {
         tracing::error!(
             task_name = self.lease.task_name,
             run.id = %self.lease.run,
-            error = %Chain(&status),
+            error = %CallFailure(&status),
             "the end of the run could not be reported"
         );
     }
@@ -76,7 +75,7 @@ impl LeasedRun {
         if whole_log {
             for lines in parts {
                 if let Err(error) = scheduler.append_log(&self.lease, lines).await {
-                    tracing::debug!(run.id = %self.lease.run, error = %Chain(&error), "log lines are lost");
+                    tracing::debug!(run.id = %self.lease.run, error = %CallFailure(&error), "log lines are lost");
                 }
             }
         }

@@ -1,0 +1,130 @@
+//! A query that Consul may hold, over a connection that a server or proxy may end while it is quiet
+//! (docs/runs.md#views-and-blocking-queries).
+//!
+//! A server that restarts ends its connections too. So the query is read at once after a cut: only an unchanged answer
+//! shows that nothing but the connection has ended.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::client::{Answer, ConsulClient};
+use crate::error::ConsulError;
+use crate::known::{Begun, Known};
+use crate::poll::PollEvent;
+use crate::query::Query;
+use crate::wait_limit::{Wait, WaitLimit};
+
+/// The waits of quiet queries at one address.
+#[derive(Debug)]
+pub(crate) struct QuietWaits {
+    started: Instant,
+    limit: Mutex<WaitLimit>,
+}
+
+/// The end of a query that Consul may have held.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) begun: Begun,
+    pub(crate) answer: Result<Answer, ConsulError>,
+    /// When the connection was cut. The answer is then that of the read after it.
+    pub(crate) cut: Option<Instant>,
+}
+
+impl Default for QuietWaits {
+    fn default() -> Self {
+        Self {
+            started: Instant::now(),
+            limit: Mutex::default(),
+        }
+    }
+}
+
+impl QuietWaits {
+    fn begin(&self, wanted: Duration) -> Wait {
+        self.limit.lock().begin(wanted, self.started.elapsed())
+    }
+
+    fn answered(&self, wait: Wait) {
+        self.limit.lock().answered(wait, self.started.elapsed());
+    }
+
+    /// The connection of the query was cut at this moment, and nothing else has happened.
+    fn cut(&self, wait: Wait, at: Instant, address: &str) {
+        let at = at.saturating_duration_since(self.started);
+        let Some(line) = self.limit.lock().cut(wait, at) else {
+            return;
+        };
+        let wait = line.wait;
+        if line.is_warning {
+            tracing::warn!(
+                address,
+                ?wait,
+                "consul, or a proxy before it, ends connections that are quiet for some seconds, so that each view is \
+                 asked for all the time: raise the limit of the proxy on quiet connections above 5 minutes"
+            );
+        } else {
+            tracing::debug!(
+                address,
+                ?wait,
+                "consul, or a proxy before it, ends quiet connections: queries wait for a shorter time"
+            );
+        }
+    }
+}
+
+/// Asks a query; Consul may hold it for at most `wanted`.
+pub(crate) async fn hold(
+    client: &ConsulClient,
+    query: &Query,
+    known: &Known<impl FnMut(PollEvent)>,
+    wanted: Duration,
+) -> Held {
+    let begun = known.begin();
+    let wait = (begun.index > 0).then(|| client.waits.begin(wanted));
+    let time = wait.map_or(wanted, |wait| wait.time);
+    let answer = client.read_blocking(query, begun.index, time).await;
+    match (&answer, wait) {
+        (Err(error), Some(wait))
+            if error.is_cut() && wait.is_quiet(client.waits.started.elapsed()) =>
+        {
+            let cut = Instant::now();
+            let (read, answer) = read_after_cut(client, query, known).await;
+            let is_same = |answer: &Answer| answer.index == Some(begun.index);
+            if answer.as_ref().is_ok_and(is_same) {
+                client.waits.cut(wait, cut, client.address());
+            }
+            return Held {
+                begun: read,
+                answer,
+                cut: Some(cut),
+            };
+        }
+        (Ok(_), Some(wait)) => client.waits.answered(wait),
+        _ => {}
+    }
+    Held {
+        begun,
+        answer,
+        cut: None,
+    }
+}
+
+/// Reads the query, and reads it as after a failure unless all is as it was.
+async fn read_after_cut(
+    client: &ConsulClient,
+    query: &Query,
+    known: &Known<impl FnMut(PollEvent)>,
+) -> (Begun, Result<Answer, ConsulError>) {
+    client.recovery.spread().await;
+    let begun = known.begin();
+    match client.read_plainly(query, begun.index).await {
+        Ok(answer) if !known.is_known(&answer) => {
+            known.forget();
+            let begun = known.begin();
+            (begun, client.read(query, 0).await)
+        }
+        answer => (begun, answer),
+    }
+}
