@@ -1,6 +1,7 @@
 //! The work of a leader in its term: takes the tasks over, plans and queues runs, takes expired leases back,
 //! finishes removals and prunes old runs.
 
+mod broken_modules;
 pub(crate) mod check_pass;
 mod disabled_tasks;
 pub(crate) mod election;
@@ -26,9 +27,11 @@ use std::time::Duration;
 
 use cts_core::{Chain, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_store::{LeaderError, PendingDeletions, Unchanged};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::configuration::OwnConfiguration;
+use crate::leader::broken_modules::BrokenModules;
 use crate::leader::disabled_tasks::DisabledTasks;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::leader_loop::LeaderLoop;
@@ -146,6 +149,8 @@ impl Leader {
             not_before: None,
             disabled: DisabledTasks::default(),
             look_at_disabled: None,
+            broken: BrokenModules::default(),
+            readings: JoinSet::new(),
         }
     }
 

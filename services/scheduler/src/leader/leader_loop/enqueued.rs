@@ -28,6 +28,10 @@ impl LeaderLoop {
                 .notifier
                 .run_changed(request.run, task, request.kind, RunStatus::Failed);
         }
+        if let Some(failed) = &request.fails {
+            self.report_failed(enqueued, request, failed);
+            return;
+        }
         let losses = losses_text(&enqueued.losses);
         self.measure(enqueued, request);
         match (enqueued.decision, enqueued.queued) {
