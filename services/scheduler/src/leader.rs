@@ -71,6 +71,11 @@ impl Leader {
     /// Works for a term until it is dropped.
     pub(crate) async fn serve(mut self, term: Term) -> Infallible {
         let begun = Instant::now();
+        let mut beginning = if term.is_takeover() {
+            "first data since the leadership was taken over"
+        } else {
+            "first data since cts was started"
+        };
         loop {
             let TakenOver {
                 number,
@@ -81,7 +86,7 @@ impl Leader {
             let is_takeover = term.is_takeover() && self.first_pass == Unchanged::Skip;
             self.context.first_pass.begin(&tasks, is_takeover);
             let (keeper, settings) = SettingsKeeper::new(&self.context);
-            let leader_loop = self.leader_loop(&term, &tasks, settings);
+            let leader_loop = self.leader_loop(&term, (&tasks, beginning), settings);
             // The planner has copied the data that it needs, so thousands of tasks need not stay in memory a
             // second time.
             drop(tasks);
@@ -104,6 +109,7 @@ impl Leader {
                 term.end(epoch);
             }
             self.first_pass = Unchanged::Skip;
+            beginning = "first data since the configuration was changed";
             tracing::info!(target: "ctrl", "another configuration is in force, its tasks are taken over");
         }
     }
@@ -127,7 +133,7 @@ impl Leader {
     fn leader_loop(
         &self,
         term: &Term,
-        tasks: &[TaskSpec],
+        (tasks, beginning): (&[TaskSpec], &'static str),
         settings: SettingsInForce,
     ) -> LeaderLoop {
         let at_the_start = match self.context.mode {
@@ -141,6 +147,7 @@ impl Leader {
             term: term.clone(),
             context: Arc::clone(&self.context),
             first_pass: self.first_pass,
+            beginning,
             settings,
             unfrozen: BTreeMap::new(),
             started: Instant::now(),

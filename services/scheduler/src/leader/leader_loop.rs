@@ -49,6 +49,8 @@ pub(crate) struct LeaderLoop {
     pub(crate) term: Term,
     /// Meaning of the first input of each task if it is already applied.
     pub(crate) first_pass: Unchanged,
+    /// The beginning of the leader, as the cause of the first runs.
+    pub(crate) beginning: &'static str,
     pub(crate) settings: SettingsInForce,
     /// Due tasks whose settings are not known yet, or whose module is being read: the newest change and each request.
     pub(crate) unfrozen: BTreeMap<(TaskName, Option<RunId>), DueTask>,

@@ -236,6 +236,7 @@ impl LeaderLoop {
         let mut noted = RunCause {
             tick,
             takeover,
+            beginning: takeover.then(|| self.beginning.to_owned()),
             ..RunCause::default()
         };
         for unread in &task.unread {
