@@ -15,8 +15,9 @@ pub fn load(
     process_env: &ProcessEnv,
 ) -> Result<Config, CommandError> {
     let loaded = read(configuration, process_env).map_err(CommandError::Configuration)?;
-    if !loaded.warnings.is_empty() {
-        say(&loaded.warnings.render());
+    let warnings = loaded.all_warnings();
+    if !warnings.is_empty() {
+        say(&warnings.render());
     }
     Ok(loaded.config)
 }

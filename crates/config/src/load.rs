@@ -9,7 +9,8 @@ use crate::context::LoadContext;
 use crate::decode::source::read_all;
 use crate::decode::template::Templates;
 use crate::decode::tree::Part;
-use crate::report::problem::Report;
+use crate::report::original::ProblemKind;
+use crate::report::problem::{Problem, Report, Severity};
 use crate::report::sink::Sink;
 use crate::top_level::decode;
 
@@ -20,6 +21,21 @@ pub struct Loaded {
     pub config: Config,
     /// Things that do not mean what they seem to; may be empty.
     pub warnings: Report,
+    /// Problems of modules: the tasks that use these modules fail.
+    pub module_problems: Report,
+}
+
+impl Loaded {
+    /// The warnings, with the problems of modules among them.
+    pub fn all_warnings(&self) -> Report {
+        let modules = self.module_problems.problems().iter();
+        let modules = modules.map(|problem| Problem {
+            severity: Severity::Warning,
+            ..problem.clone()
+        });
+        let warnings = self.warnings.problems().iter().cloned();
+        Report::new(warnings.chain(modules).collect())
+    }
 }
 
 /// Why no usable configuration was found.
@@ -39,14 +55,19 @@ pub fn load(paths: &[PathBuf], context: &LoadContext<'_>) -> Result<Loaded, Conf
     let sink = Sink::default();
     let (found, config) = read_and_decode(paths, context, &sink);
     let (errors, warnings) = sink.into_parts();
-    if !errors.is_empty() {
+    let of_module = |problem: &Problem| problem.kind == ProblemKind::Module;
+    if !errors.iter().all(of_module) {
         return Err(Report::new(errors).into());
     }
     let warnings = Report::new(warnings);
     if found == 0 {
         return Err(ConfigError::NothingFound(warnings));
     }
-    Ok(Loaded { config, warnings })
+    Ok(Loaded {
+        config,
+        warnings,
+        module_problems: Report::new(errors),
+    })
 }
 
 /// Everything there is to say about the files at `paths`: errors and warnings in one report. They

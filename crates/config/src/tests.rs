@@ -135,6 +135,12 @@ impl Sandbox {
     fn refused_files(&self, paths: &[&str]) -> Report {
         match self.load(paths) {
             Err(ConfigError::Problems(report)) => report,
+            Ok(loaded) if !loaded.module_problems.is_empty() => {
+                let tasks = loaded.config.tasks.iter();
+                let mut broken = tasks.filter(|task| task.requirement.unusable_module.is_some());
+                assert!(broken.next().is_some());
+                loaded.module_problems
+            }
             other => panic!("not refused: {other:?}"),
         }
     }

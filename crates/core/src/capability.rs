@@ -20,6 +20,9 @@ pub struct Requirement {
     pub version: Option<String>,
     /// Whether the module comes as a bundle.
     pub bundle: bool,
+    /// Why the local module cannot be used. No worker gets a run of such a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unusable_module: Option<String>,
 }
 
 impl Requirement {
@@ -38,6 +41,7 @@ impl Default for Requirement {
             driver: DEFAULT_DRIVER.to_owned(),
             version: None,
             bundle: false,
+            unusable_module: None,
         }
     }
 }

@@ -53,7 +53,7 @@ mod tests {
         let engine = |driver: &str, version: Option<&str>| Requirement {
             driver: driver.to_owned(),
             version: version.map(str::to_owned),
-            bundle: false,
+            ..Requirement::default()
         };
         let [one, other] = ["1", "2"].map(|text| Digest::of(text.as_bytes()));
         let terraform = engine("terraform", None);

@@ -143,6 +143,8 @@ pub fn complete_modules(
             task.definition.module_digest = other.definition.module_digest;
             task.definition.bundle.clone_from(&other.definition.bundle);
             task.requirement.bundle = other.requirement.bundle;
+            let problem = &other.requirement.unusable_module;
+            task.requirement.unusable_module.clone_from(problem);
         }
     }
     Ok(())

@@ -52,11 +52,25 @@ pub enum Withdrawal {
 impl TaskSpec {
     /// Whether what is queued to be applied is pointless once this task is declared as `after`.
     pub fn withdrawal(&self, after: &Self) -> Option<Withdrawal> {
-        if self.definition == after.definition {
+        if self.definition == after.definition || self.has_only_another_module(after) {
             (self.enabled && !after.enabled).then_some(Withdrawal::Disabled)
         } else {
             Some(Withdrawal::OtherDefinition)
         }
+    }
+
+    /// Whether `after` differs only in what was found out about a module that could not be used. Nothing of such a
+    /// task is queued, and a requested run is of the module as it is then.
+    fn has_only_another_module(&self, after: &Self) -> bool {
+        if self.requirement.unusable_module.is_none() {
+            return false;
+        }
+        let mut mended = self.definition.clone();
+        let read = &after.definition;
+        mended.module_source.clone_from(&read.module_source);
+        mended.module_digest = read.module_digest;
+        mended.bundle.clone_from(&read.bundle);
+        mended == *read
     }
 
     /// The digest of the declaration: of everything but the content of a local module and what a worker
@@ -74,18 +88,20 @@ impl TaskSpec {
     #[must_use]
     pub fn refreshed_by(&self, read: &Self) -> Self {
         let mut refreshed = self.clone();
-        let bundle = self.requirement.bundle;
-        refreshed.requirement = Requirement {
-            bundle,
-            ..read.requirement.clone()
-        };
+        refreshed.requirement.clone_from(&read.requirement);
         if self.definition.module_source == read.definition.module_source {
-            refreshed.requirement.bundle = read.requirement.bundle;
             refreshed.definition.module_digest = read.definition.module_digest;
             refreshed
                 .definition
                 .bundle
                 .clone_from(&read.definition.bundle);
+        } else {
+            let own = &self.requirement;
+            refreshed.requirement.bundle = own.bundle;
+            refreshed
+                .requirement
+                .unusable_module
+                .clone_from(&own.unusable_module);
         }
         refreshed
     }
@@ -158,6 +174,26 @@ mod tests {
         let other = Some(Withdrawal::OtherDefinition);
         assert_eq!(task.withdrawal(&read_again()), other, "an edited module");
         assert_eq!(disabled.withdrawal(&read_again()), other);
+    }
+
+    #[test]
+    fn a_mended_module_withdraws_nothing_and_another_declaration_does() {
+        let mut broken = spec();
+        broken.definition.module_digest = None;
+        assert_eq!(
+            broken.withdrawal(&spec()),
+            Some(Withdrawal::OtherDefinition)
+        );
+        broken.requirement.unusable_module = Some("it does not exist".to_owned());
+        assert_eq!(broken.withdrawal(&spec()), None);
+        let (mut disabled, mut other) = (spec(), spec());
+        disabled.enabled = false;
+        other.definition.description = "another".to_owned();
+        assert_eq!(broken.withdrawal(&disabled), Some(Withdrawal::Disabled));
+        assert_eq!(broken.withdrawal(&other), Some(Withdrawal::OtherDefinition));
+        assert_eq!(broken.declaration().unwrap(), spec().declaration().unwrap());
+        assert_eq!(spec().refreshed_by(&broken), broken);
+        assert_eq!(broken.refreshed_by(&spec()), spec());
     }
 
     #[test]

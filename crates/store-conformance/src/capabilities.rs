@@ -12,6 +12,7 @@ fn requiring(name: &str, driver: &str, version: Option<&str>, bundle: bool) -> T
         driver: driver.to_owned(),
         version: version.map(str::to_owned),
         bundle,
+        ..Requirement::default()
     };
     spec
 }

@@ -33,6 +33,7 @@ pub mod early_failures;
 pub mod endings;
 pub mod enqueue;
 pub mod facts;
+pub mod failed_starts;
 pub mod fences;
 pub mod groups;
 pub mod guards;

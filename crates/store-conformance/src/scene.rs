@@ -161,6 +161,7 @@ impl<F: Fixture> Scene<F> {
             check_key: None,
             trace: None,
             cause: None,
+            fails: None,
         }
     }
 

@@ -110,6 +110,11 @@ macro_rules! store_suite {
                 a_check_that_was_cancelled_or_lost_says_so,
                 a_check_without_a_key_is_not_kept,
             }
+            failed_starts {
+                a_run_that_no_worker_can_begin_fails_with_an_event_and_is_never_leased,
+                a_requested_run_that_no_worker_can_begin_leaves_no_request_and_no_draft,
+                a_check_that_no_worker_can_begin_has_failed,
+            }
             access {
                 a_change_and_its_record_are_one,
                 every_change_of_a_caller_is_recorded,

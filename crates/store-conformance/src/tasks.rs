@@ -68,6 +68,7 @@ fn unusual(name: &str) -> TaskSpec {
         driver: "tofu".into(),
         version: Some("1.8.0".into()),
         bundle: true,
+        ..Requirement::default()
     };
     spec.file_settings.timeouts.init = Some(Duration::from_millis(1));
     spec

@@ -92,6 +92,7 @@ pub async fn richly_filled<F: Fixture>() -> Scene<F> {
         driver: "terraform".to_owned(),
         version: Some("1.9.8".to_owned()),
         bundle: false,
+        ..Requirement::default()
     };
     specs[1].file_settings.skip_unchanged = false;
     specs.push(spec("off"));

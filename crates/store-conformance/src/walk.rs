@@ -180,6 +180,7 @@ impl<F: Fixture> Walk<F> {
             check_key: None,
             trace: None,
             cause: None,
+            fails: None,
         }
     }
 
@@ -375,6 +376,7 @@ impl<F: Fixture> Walk<F> {
                     driver: "tofu".to_owned(),
                     version: self.dice.one_in(2).then(|| "1.8.0".to_owned()),
                     bundle: self.dice.one_in(2),
+                    ..Requirement::default()
                 };
             }
         }

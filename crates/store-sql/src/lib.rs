@@ -25,6 +25,7 @@ pub mod endings;
 pub mod events;
 pub mod export;
 pub mod facts;
+pub mod failed_starts;
 pub mod housekeeping;
 pub mod inputs;
 pub mod leadership;

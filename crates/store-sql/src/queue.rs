@@ -132,6 +132,7 @@ pub async fn waiting_runs(
                 driver: row.text("requires_driver")?.to_owned(),
                 version: row.text_if_any("requires_version")?.map(str::to_owned),
                 bundle: row.flag("requires_bundle")?,
+                unusable_module: None,
             },
             settings: row.integer_if_any("settings")?.map(i64::unsigned_abs),
             runs: row.number("runs")?,

@@ -161,6 +161,7 @@ async fn another_fits(
             driver: row.text("requires_driver")?.to_owned(),
             version: row.text_if_any("requires_version")?.map(str::to_owned),
             bundle: row.flag("requires_bundle")?,
+            unusable_module: None,
         };
         let settings = row.integer_if_any("settings")?.map(i64::unsigned_abs);
         Ok((requirement, settings))

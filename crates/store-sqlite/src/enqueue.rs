@@ -5,7 +5,7 @@ use cts_core::{Digest, RunId};
 use cts_store::enqueue::{EnqueueContext, EnqueueError, stored_cause, stored_trace};
 use cts_store::{EncodedContents, EnqueueRequest, Enqueued, StoreError};
 use cts_store_sql::settings::stored;
-use cts_store_sql::{checks, requests, shrink_limits, tick_events};
+use cts_store_sql::{checks, failed_starts, requests, shrink_limits, tick_events};
 use sqlx::SqliteConnection;
 
 use crate::call::shared;
@@ -108,6 +108,9 @@ async fn enqueue(
             request.run,
         )
         .await?;
+    }
+    if let (Some(run), Some(failed)) = (plan.fails, &request.fails) {
+        failed_starts::end(&mut shared(connection, now), request, run, failed).await?;
     }
     if let Some(event) = plan.tick {
         tick_events::store(&mut shared(connection, now), &[(&request.task, event)]).await?;

@@ -83,6 +83,8 @@ pub struct EnqueuePlan {
     pub tick: Option<EventId>,
     /// Key of the inserted run, which is the newest check of its task.
     pub check_key: Option<Digest>,
+    /// The run of the answer fails now.
+    pub fails: Option<RunId>,
     /// Change of the stored state of the shrink limit.
     pub guard: Option<GuardChange>,
     /// The trace of the inserted run, or of the queued one that gets this input.
@@ -187,6 +189,7 @@ impl EnqueueContext {
             skips: false,
             tick: None,
             check_key: None,
+            fails: None,
             guard: None,
             trace: request.trace.clone(),
             cause: request.cause.clone(),
@@ -208,6 +211,11 @@ impl EnqueueContext {
                 plan.inserts = is_new.then(|| situation.new_place(None));
                 plan.check_key = request.check_key.filter(|_| is_new);
             }
+            let begins = plan.inserts.is_some() || plan.replaces;
+            plan.fails = plan
+                .answer
+                .queued
+                .filter(|_| begins && request.fails.is_some());
         }
         plan
     }

@@ -55,10 +55,10 @@ pub use facts::{ChangedTasks, FactStore, ShownRun, TaskFacts};
 pub use held_leases::{HeldLeases, recorded_by, stored_serial};
 pub use housekeeping::{Housekeeping, LINE_SPACE, LastHousekeeping, REMOVED_LOG, RemovedLogs};
 pub use model::{
-    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, FailedAttempts, Guarded,
-    LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogLine, LogPage, LogStream, PLANS_KEPT,
-    PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState, Unchanged,
-    lost_lease_error,
+    Claim, Completed, Completion, EnqueueRequest, Enqueued, ExpiredLeases, FailedAttempts,
+    FailedStart, Guarded, LINES_PRUNED_AT_ONCE, LOST_LEASES_SHOWN, Lease, LogLine, LogPage,
+    LogStream, PLANS_KEPT, PRUNED_AT_ONCE, Requeued, Retention, RunFilter, RunRecord, TaskState,
+    Unchanged, lost_lease_error,
 };
 pub use remote_runs::RemoteRunStore;
 pub use restored_store::{AppliedState, Restoration, RestoredStore};

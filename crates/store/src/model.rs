@@ -48,6 +48,17 @@ pub struct EnqueueRequest {
     pub trace: Option<RunTrace>,
     /// The cause of a new run; it is merged into the one of the run that gets the input. `None` for a requested run.
     pub cause: Option<RunCause>,
+    /// No worker can begin the run, so it fails in the same transaction, and is never leased.
+    pub fails: Option<FailedStart>,
+}
+
+/// Why a run fails before it is leased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedStart {
+    /// The event of an apply of an existing task.
+    pub event: EventId,
+    /// The error.
+    pub error: String,
 }
 
 /// An input of a task with a shrink limit.

@@ -217,15 +217,15 @@ impl Failure {
 
     /// Logs the reason, with the message of the original's log.
     pub(crate) fn log(&self) {
+        let code = self.code().as_str();
         if let Self::Command(CommandError::Configuration(ConfigError::Problems(report))) = self {
             let first = report.first_problem();
             if let Some((message, file)) = first.file_message {
                 tracing::error!(target: "config", file_path = file, "{message}");
             }
-            tracing::error!(target: "cli", error = first.sentence, "{}", first.message);
+            tracing::error!(target: "cli", error = first.sentence, code, "{}", first.message);
             return;
         }
-        let code = self.code().as_str();
         tracing::error!(target: "cli", error = %Chain(self), code, "{}", self.log_message());
     }
 

@@ -1,6 +1,7 @@
 //! The work of a leader in its term: takes the tasks over, plans and queues runs, takes expired leases back,
 //! finishes removals and prunes old runs.
 
+mod broken_modules;
 pub(crate) mod check_pass;
 mod disabled_tasks;
 pub(crate) mod election;
@@ -26,9 +27,11 @@ use std::time::Duration;
 
 use cts_core::{Chain, LeaderEpoch, TaskPhase, TaskSpec};
 use cts_store::{LeaderError, PendingDeletions, Unchanged};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::configuration::OwnConfiguration;
+use crate::leader::broken_modules::BrokenModules;
 use crate::leader::disabled_tasks::DisabledTasks;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::leader_loop::LeaderLoop;
@@ -68,6 +71,11 @@ impl Leader {
     /// Works for a term until it is dropped.
     pub(crate) async fn serve(mut self, term: Term) -> Infallible {
         let begun = Instant::now();
+        let mut beginning = if term.is_takeover() {
+            "first data since the leadership was taken over"
+        } else {
+            "first data since cts was started"
+        };
         loop {
             let TakenOver {
                 number,
@@ -78,7 +86,7 @@ impl Leader {
             let is_takeover = term.is_takeover() && self.first_pass == Unchanged::Skip;
             self.context.first_pass.begin(&tasks, is_takeover);
             let (keeper, settings) = SettingsKeeper::new(&self.context);
-            let leader_loop = self.leader_loop(&term, &tasks, settings);
+            let leader_loop = self.leader_loop(&term, (&tasks, beginning), settings);
             // The planner has copied the data that it needs, so thousands of tasks need not stay in memory a
             // second time.
             drop(tasks);
@@ -101,6 +109,7 @@ impl Leader {
                 term.end(epoch);
             }
             self.first_pass = Unchanged::Skip;
+            beginning = "first data since the configuration was changed";
             tracing::info!(target: "ctrl", "another configuration is in force, its tasks are taken over");
         }
     }
@@ -124,7 +133,7 @@ impl Leader {
     fn leader_loop(
         &self,
         term: &Term,
-        tasks: &[TaskSpec],
+        (tasks, beginning): (&[TaskSpec], &'static str),
         settings: SettingsInForce,
     ) -> LeaderLoop {
         let at_the_start = match self.context.mode {
@@ -138,6 +147,7 @@ impl Leader {
             term: term.clone(),
             context: Arc::clone(&self.context),
             first_pass: self.first_pass,
+            beginning,
             settings,
             unfrozen: BTreeMap::new(),
             started: Instant::now(),
@@ -146,6 +156,8 @@ impl Leader {
             not_before: None,
             disabled: DisabledTasks::default(),
             look_at_disabled: None,
+            broken: BrokenModules::default(),
+            readings: JoinSet::new(),
         }
     }
 

@@ -290,6 +290,17 @@ impl Planner {
         }
     }
 
+    /// The module of a task was read again. The task is due with the module, unless an apply is requested.
+    pub(crate) fn module_changed(&mut self, task: &TaskSpec, is_requested: bool, now: Duration) {
+        if let Some(entry) = self.tasks.get_mut(task.name()) {
+            entry.take_module(task);
+            if !is_requested {
+                entry.reevaluate(now);
+            }
+            self.agenda.note(task.name(), entry);
+        }
+    }
+
     /// Gives back a due task whose input could not be frozen; it is due again at `until`.
     pub(crate) fn postpone(&mut self, task: &TaskName, now: Duration, until: Duration) {
         if let Some(entry) = self.tasks.get_mut(task) {

@@ -52,6 +52,7 @@ use crate::notifier::{hints, log_follower, queue_watch};
 use crate::options::{Dependencies, Options, RunError, Sharing};
 use crate::run_spans::RunSpans;
 use crate::tasks::disabled_checks::DisabledChecks;
+use crate::tasks::module_again::ModuleAgain;
 use crate::tasks::reader::TaskReader;
 use crate::tasks::run_requests::RunRequests;
 use crate::tasks::{READINGS, TaskCommands};
@@ -163,6 +164,7 @@ impl Scheduler {
                 store: Arc::clone(&store),
                 watchers,
                 identities,
+                modules: ModuleAgain::new(options.modules.clone(), task_reader.clone()),
                 workers: options.workers,
                 notifier: Arc::new(notifier.measured(Arc::clone(&metrics))),
                 recent_inputs: Arc::default(),

@@ -8,6 +8,7 @@ mod cancelled;
 mod deletion;
 pub(crate) mod disabled_checks;
 mod ending;
+pub(crate) mod module_again;
 pub(crate) mod modules;
 pub(crate) mod reader;
 mod refusal;
@@ -22,7 +23,7 @@ use cts_core::runs::{Occasion, Plan, RunKind};
 use cts_core::state::{Keep, StateDecision, StateRecord};
 use cts_core::{
     Backoff, Blocked, Creation, Loss, TaskDraft, TaskName, TaskOrigin, TaskPhase, TaskSpec,
-    losses_text, unusable_module,
+    losses_text,
 };
 use cts_store::{NewTask, Store, StoredTask, TaskChange, TaskError};
 use tokio::sync::Semaphore;
@@ -190,6 +191,9 @@ impl TaskCommands {
         let before = stored.spec.clone();
         let keeps_end = draft.on_delete.is_none();
         let read = self.read(draft, &[stored]).await?;
+        if let Some(problem) = &read.requirement.unusable_module {
+            return Err(Refusal::Invalid(problem.clone()));
+        }
         let mut spec = read.in_place_of(&before);
         if keeps_end {
             spec.on_delete = before.on_delete;
@@ -243,7 +247,8 @@ impl TaskCommands {
         Ok(record)
     }
 
-    /// Checks a declaration, and packs its module if workers need that. Reads files.
+    /// Checks a declaration, and packs its module if workers need that. Reads files. A module that cannot be used is
+    /// noted in the task.
     async fn read(&self, draft: TaskDraft, stored: &[StoredTask]) -> Result<TaskSpec, Refusal> {
         let reader = self.reader.clone();
         let permit = Arc::clone(&self.readings).acquire_owned().await;
@@ -266,10 +271,6 @@ impl TaskCommands {
         let Some(spec) = packed.into_iter().next() else {
             return Err(Refusal::Broken("a task was lost".to_owned()));
         };
-        if spec.requirement.bundle && spec.definition.bundle.is_none() {
-            let message = unusable_module(&spec.definition.module);
-            return Err(Refusal::Invalid(message));
-        }
         Ok(spec)
     }
 }

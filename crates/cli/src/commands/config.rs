@@ -67,8 +67,9 @@ pub(crate) fn dump(
             return Ok(EXIT_UNUSABLE);
         }
     };
-    if !loaded.warnings.is_empty() {
-        say(&loaded.warnings.render());
+    let warnings = loaded.all_warnings();
+    if !warnings.is_empty() {
+        say(&warnings.render());
     }
     let text = match format {
         DumpFormat::Hcl => cts_config::dump(&loaded.config),

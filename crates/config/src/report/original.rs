@@ -22,6 +22,8 @@ pub(crate) enum ProblemKind {
     SecondBlock(String),
     /// A variable file that cannot be used.
     VariableFile,
+    /// A module that its task cannot use.
+    Module,
     /// The second task of a name.
     DuplicateTask(String),
     /// TLS of the API without its files.
@@ -201,6 +203,7 @@ fn invalid(kind: &ProblemKind) -> Option<String> {
         | ProblemKind::WrongType(_)
         | ProblemKind::UnknownKey { .. }
         | ProblemKind::VariableFile
+        | ProblemKind::Module
         | ProblemKind::SecondBlock(_)
         | ProblemKind::LogLevel(_) => return None,
     };

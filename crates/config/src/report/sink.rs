@@ -58,6 +58,17 @@ impl Sink {
         self.push(Severity::Error, None, message.into(), help);
     }
 
+    /// An error about a module, which only a task that uses the module suffers from.
+    pub(crate) fn module_problem(
+        &self,
+        place: &SourceLocation,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        self.error_with_help(place, message, help);
+        self.classify(ProblemKind::Module);
+    }
+
     pub(crate) fn warning(&self, place: &SourceLocation, message: impl Into<String>) {
         self.push(Severity::Warning, Some(place.clone()), message.into(), None);
     }

@@ -6,7 +6,9 @@ use cts_bundle::ModuleRoots;
 use cts_core::unusable_module;
 
 use crate::tasks::allowed_sources::AllowedSources;
-use crate::tasks::module_source::{ResolvedModule, is_bare, local_module, local_path, no_address};
+use crate::tasks::module_source::{
+    ResolvedModule, file_module, is_bare, local_module, local_path, no_address,
+};
 use crate::tasks::task_directories::TaskDirectories;
 
 /// Settings that decide about the modules that callers of the API name.
@@ -23,24 +25,29 @@ pub(crate) struct ApiModules {
 }
 
 impl ApiModules {
-    /// The module as Terraform gets it, or the error for the caller. The error does not depend on the files of this machine,
-    /// apart from whether the module can be used; the reason is logged.
-    pub(crate) fn resolve(&self, written: &str) -> Result<ResolvedModule, String> {
+    /// The module as Terraform gets it. The problem of a module that cannot be used does not depend on the files of this
+    /// machine; the reason is logged.
+    pub(crate) fn resolve(&self, written: &str) -> ResolvedModule {
         let Some(path) = local_path(&self.current_dir, written) else {
             return if is_bare(written) {
-                Err(no_address(written))
+                ResolvedModule::unusable(written.to_owned(), no_address(written))
             } else {
-                Ok(ResolvedModule::elsewhere(written.to_owned()))
+                ResolvedModule::elsewhere(written.to_owned())
             };
         };
-        self.local(&path).map_err(|reason| {
+        self.local(&path).unwrap_or_else(|reason| {
             tracing::warn!(
                 module = written,
                 reason,
-                "a module that a client names is refused"
+                "a module that a client names cannot be used"
             );
-            unusable_module(written)
+            ResolvedModule::unusable(written.to_owned(), unusable_module(written))
         })
+    }
+
+    /// The module of a task of the files.
+    pub(crate) fn of_file(&self, written: &str) -> ResolvedModule {
+        file_module(&self.current_dir, &self.working_dirs, &self.roots, written)
     }
 
     fn local(&self, path: &Path) -> Result<ResolvedModule, String> {

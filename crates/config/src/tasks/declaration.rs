@@ -62,8 +62,9 @@ impl DeclaredTasks {
         }
     }
 
-    /// Checks a task and gives it the settings that it inherits. Reads the files of a local module. `now` is
-    /// for schedules that are over. The error contains all problems of the task.
+    /// Checks a task and gives it the settings that it inherits. Reads the files of a local module: a module that cannot be
+    /// used is noted in the task's requirement. `now` is for schedules that are over. The error contains all other
+    /// problems of the task.
     pub fn read(&self, draft: &TaskDraft, now: DateTime<Utc>) -> Result<TaskSpec, InvalidDraft> {
         // First, so that no other check reads a text of any length.
         if let Err(error) = draft.check_texts() {
@@ -97,7 +98,7 @@ impl DeclaredTasks {
         let (Some(name), Some(resolved), true) = (name, module, faults.0.is_empty()) else {
             return Err(InvalidDraft::Problems(faults.0));
         };
-        let spec = TaskSpec {
+        let mut spec = TaskSpec {
             definition: TaskDefinition {
                 working_dir: PathBuf::from(name.as_str()),
                 name,
@@ -123,12 +124,12 @@ impl DeclaredTasks {
             on_delete: draft.on_delete.unwrap_or_default(),
             requirement: Requirement::default(),
         };
+        spec.requirement.unusable_module = resolved.problem_for(&spec.definition);
         let definition = &spec.definition;
         let names = definition.variables.keys();
         let mut problems: Vec<String> = names
             .filter_map(|name| Some(definition.variable_problem(name)?.to_string()))
             .collect();
-        problems.extend(resolved.missing_variables(definition));
         let pins = self.pins.as_ref();
         let unpinned = pins.map_or_else(Vec::new, |pins| pins.problems(definition));
         if !unpinned.is_empty() {
@@ -146,7 +147,19 @@ impl DeclaredTasks {
         if written.is_empty() {
             return Err(checks::EMPTY_MODULE.to_owned());
         }
-        self.modules.resolve(written)
+        Ok(self.modules.resolve(written))
+    }
+
+    /// Returns a task of the files with its module as the module is now.
+    pub fn read_module(&self, task: &TaskSpec) -> TaskSpec {
+        let read = self.modules.of_file(&task.definition.module);
+        let mut again = task.clone();
+        again.requirement.unusable_module = read.problem_for(&task.definition);
+        let definition = &mut again.definition;
+        definition.module_source = read.source;
+        definition.module_digest = read.digest;
+        definition.bundle = None;
+        again
     }
 }
 

@@ -194,7 +194,7 @@ impl<'a> TaskDecoder<'a> {
             // Below a directory that only the worker determines.
             None => PathBuf::from(name.as_str()),
         };
-        let spec = TaskSpec {
+        let mut spec = TaskSpec {
             definition: TaskDefinition {
                 name,
                 description: written.description.unwrap_or_default(),
@@ -230,8 +230,10 @@ impl<'a> TaskDecoder<'a> {
         };
         self.warn_of_useless_limit(&written.file_keys, &spec.definition);
         self.check_pins(&spec.definition, &module.place, providers);
+        let definition = &spec.definition;
         self.modules
-            .require_variables(&resolved, &spec.definition, &module.place);
+            .require_variables(&resolved, definition, &module.place, &places);
+        spec.requirement.unusable_module = resolved.problem_for(definition);
         for (name, place) in &places {
             if let Some(problem) = spec.definition.variable_problem(name) {
                 self.sink.error(place, problem.to_string());

@@ -16,6 +16,7 @@ use crate::decode::path::clean;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
 use crate::tasks::checks;
+use crate::report::suggestion::suggestion;
 
 /// Only what has to be moved to workers has to be small, which is not known here.
 const UNLIMITED: Limits = Limits {
@@ -56,6 +57,17 @@ pub(crate) struct ResolvedModule {
     variables: Option<Arc<BTreeSet<String>>>,
     /// Further declarations of a local module.
     interface: Option<Arc<ModuleInterface>>,
+    /// Why the module cannot be used.
+    problem: Option<String>,
+}
+
+/// A variable that a task sets and its module does not declare.
+#[derive(Debug, Clone)]
+pub(crate) struct MissingVariable {
+    /// The name, if the task sets the variable itself.
+    own: Option<String>,
+    message: String,
+    help: Option<String>,
 }
 
 impl ResolvedModule {
@@ -66,6 +78,7 @@ impl ResolvedModule {
             digest: None,
             variables: None,
             interface: None,
+            problem: None,
         }
     }
 
@@ -92,8 +105,24 @@ impl ResolvedModule {
         problems.collect()
     }
 
-    /// Problems with variables that the task sets and the module does not declare.
-    pub(crate) fn missing_variables(&self, task: &TaskDefinition) -> Vec<String> {
+    /// One that cannot be used.
+    pub(super) fn unusable(source: String, problem: String) -> Self {
+        Self {
+            problem: Some(problem),
+            ..Self::elsewhere(source)
+        }
+    }
+
+    /// Why the module cannot be used for a task; `None` if it can.
+    pub(crate) fn problem_for(&self, task: &TaskDefinition) -> Option<String> {
+        let missing = self.missing_variables(task).into_iter();
+        let missing: Vec<_> = missing.map(|variable| variable.message).collect();
+        let missing = (!missing.is_empty()).then(|| missing.join("; "));
+        self.problem.clone().or(missing)
+    }
+
+    /// Variables that the task sets and the module does not declare.
+    fn missing_variables(&self, task: &TaskDefinition) -> Vec<MissingVariable> {
         let Some(declared) = &self.variables else {
             return Vec::new();
         };
@@ -110,14 +139,23 @@ impl ResolvedModule {
                 "by which it gets what the task watches"
             };
             let lacks = lacks(variable);
-            format!("{lacks}, {reason}: add `variable {variable:?} {{ type = any }}`")
+            MissingVariable {
+                own: None,
+                message: format!("{lacks}, {reason}: add `variable {variable:?} {{ type = any }}`"),
+                help: None,
+            }
         });
         let own = task.variables.keys();
         // One that cannot be set at all is a problem of its own.
         let own = own.filter(|variable| {
             !declared.contains(*variable) && task.variable_problem(variable).is_none()
         });
-        let own = own.map(|variable| format!("{}, which the task sets", lacks(variable)));
+        let known: Vec<&str> = declared.iter().map(String::as_str).collect();
+        let own = own.map(|variable| MissingVariable {
+            own: Some(variable.clone()),
+            message: format!("{}, which the task sets", lacks(variable)),
+            help: suggestion(variable, &known),
+        });
         inputs.chain(own).collect()
     }
 }
@@ -129,7 +167,28 @@ impl From<LocalModule> for ResolvedModule {
             digest: Some(local.digest),
             variables: local.variables,
             interface: Some(local.interface),
+            problem: None,
         }
+    }
+}
+
+/// The module of a task of the files, read without a report.
+pub(super) fn file_module(
+    current_dir: &Path,
+    working_dirs: &[PathBuf],
+    roots: &ModuleRoots,
+    written: &str,
+) -> ResolvedModule {
+    let source = written.to_owned();
+    let Some(path) = local_path(current_dir, written) else {
+        return match lacks_dot(current_dir, written) {
+            Some(problem) => ResolvedModule::unusable(source, problem),
+            None => ResolvedModule::elsewhere(source),
+        };
+    };
+    match local_module(&path, working_dirs, roots.of_file(&path)) {
+        Ok(found) => found.into(),
+        Err(problem) => ResolvedModule::unusable(path.to_string_lossy().into_owned(), problem),
     }
 }
 
@@ -158,50 +217,59 @@ impl<'a> ModuleSources<'a> {
         self.may_be_elsewhere = true;
     }
 
-    /// The module as Terraform gets it.
+    /// The module as Terraform gets it. A module that cannot be used is reported.
     pub(crate) fn resolve(&mut self, module: &Located<String>) -> ResolvedModule {
         let written = &module.value;
         let Some(path) = local_path(self.current_dir, written) else {
-            if let Some(reason) = lacks_dot(self.current_dir, written) {
-                self.sink.error(&module.place, reason);
-            }
-            return ResolvedModule::elsewhere(written.clone());
+            return match lacks_dot(self.current_dir, written) {
+                Some(problem) => self.unusable(module, written.clone(), problem),
+                None => ResolvedModule::elsewhere(written.clone()),
+            };
         };
+        let source = path.to_string_lossy().into_owned();
         if self.may_be_elsewhere && !path.exists() {
+            let problem = format!("module directory {source} does not exist");
             let message = format!(
-                "module directory {} does not exist here: its task needs another member, or the bundle of an earlier start",
-                path.display()
+                "{problem} here: its task needs another member, or the bundle of an earlier start"
             );
             self.sink.warning(&module.place, message);
-            return ResolvedModule::elsewhere(path.to_string_lossy().into_owned());
+            return ResolvedModule::unusable(source, problem);
         }
         let (working_dirs, roots) = (self.working_dirs, &self.roots);
         let found = self
             .local
             .entry(path)
             .or_insert_with_key(|path| local_module(path, working_dirs, roots.of_file(path)));
-        match found {
-            Ok(found) => found.clone().into(),
-            Err(reason) => {
-                self.sink.error(&module.place, reason.as_str());
-                ResolvedModule::elsewhere(written.clone())
-            }
+        match found.clone() {
+            Ok(found) => found.into(),
+            Err(problem) => self.unusable(module, source, problem),
         }
     }
 
-    /// Says which variables a module lacks. With a database another member may have another module there.
+    fn unusable(
+        &self,
+        module: &Located<String>,
+        source: String,
+        problem: String,
+    ) -> ResolvedModule {
+        self.sink.module_problem(&module.place, &problem, None);
+        ResolvedModule::unusable(source, problem)
+    }
+
+    /// Reports which variables a module lacks: those of the task itself where the task sets them, with their `places`.
     pub(crate) fn require_variables(
         &self,
         module: &ResolvedModule,
         task: &TaskDefinition,
         place: &SourceLocation,
+        places: &[(String, SourceLocation)],
     ) {
-        for problem in module.missing_variables(task) {
-            if self.may_be_elsewhere {
-                self.sink.warning(place, problem);
-            } else {
-                self.sink.error(place, problem);
-            }
+        for missing in module.missing_variables(task) {
+            let own = missing.own.as_ref();
+            let own = own.and_then(|own| places.iter().find(|(name, _place)| name == own));
+            let place = own.map_or(place, |(_name, place)| place);
+            self.sink
+                .module_problem(place, missing.message, missing.help);
         }
     }
 }

@@ -61,7 +61,11 @@ fn read_under(sandbox: &Sandbox, config: &str, draft: &TaskDraft) -> Result<Task
     let config = sandbox.config(config);
     let now = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
     let read = DeclaredTasks::new(&config, sandbox.path()).read(draft, now);
-    read.map_err(|invalid| invalid.to_string())
+    let read = read.map_err(|invalid| invalid.to_string())?;
+    match &read.requirement.unusable_module {
+        Some(problem) => Err(problem.clone()),
+        None => Ok(read),
+    }
 }
 
 fn read(draft: &TaskDraft) -> Result<TaskSpec, String> {

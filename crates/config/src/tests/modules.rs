@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use super::{Sandbox, task, task_with};
+use super::{Problem, Sandbox, task, task_with};
+use crate::Severity;
 
 const SERVICES: &str = "variable \"services\" {}\n";
 
@@ -77,19 +78,20 @@ fn a_module_declares_the_variables_that_it_gets() {
     sandbox.write("some/main.tf", "variable \"services\" {}");
     sandbox.write("odd/main.tf", "variable {");
     let text = |module: &str, extra: &str| task_with(extra).replace("./m", module);
-    let refused = |module: &str, extra: &str| {
+    let refused = |module: &str, extra: &str, line: usize| {
         let report = sandbox.refused(&text(module, extra));
-        assert_eq!(report.problems()[0].line(), Some(3), "{}", report.render());
+        let found = report.problems()[0].line();
+        assert_eq!(found, Some(line), "{}", report.render());
         sandbox.rendered(&report)
     };
     let services =
         "module for task \"t\" is missing the \"services\" variable, which every module gets: add";
-    let without = refused("./none", "");
+    let without = refused("./none", "", 3);
     assert!(without.contains(services), "{without}");
-    let own = refused("./some", "variables { size = 3 }");
+    let own = refused("./some", "variables { size = 3 }", 5);
     let size = "is missing the \"size\" variable, which the task sets";
     assert!(own.contains(size), "{own}");
-    let keys = refused("./some", "module_input \"consul-kv\" { path = \"p\" }");
+    let keys = refused("./some", "module_input \"consul-kv\" { path = \"p\" }", 3);
     assert!(
         keys.contains("is missing the \"consul_kv\" variable"),
         "{keys}"
@@ -101,10 +103,77 @@ fn a_module_declares_the_variables_that_it_gets() {
         "database {{ url = \"postgres://127.0.0.1/cts\" }}\n{}",
         text("./none", "")
     );
-    sandbox.write("cts.hcl", &shared);
-    let warnings = sandbox.load(&["cts.hcl"]).unwrap().warnings;
-    let warnings = sandbox.rendered(&warnings);
-    assert!(warnings.contains(services), "{warnings}");
+    let shared = sandbox.rendered(&sandbox.refused(&shared));
+    assert!(shared.contains(services), "{shared}");
+}
+
+#[test]
+fn a_variable_that_the_module_lacks_is_shown_where_the_task_sets_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "some/main.tf",
+        "variable \"services\" {}\nvariable \"region\" {}",
+    );
+    sandbox.write("eu.tfvars", "# of this site\nregoin = \"eu\"\n");
+    let text = task_with("variable_files = [\"eu.tfvars\"]\nvariables = { zones = 3 }");
+    let report = sandbox.refused(&text.replace("./m", "./some"));
+    let [zones, region] = report.problems() else {
+        panic!("{}", report.render());
+    };
+    let place = |problem: &Problem| (problem.file().map(str::to_owned), problem.line());
+    assert_eq!(place(zones), (Some("a.hcl".to_owned()), Some(6)));
+    assert_eq!(place(region), (Some("eu.tfvars".to_owned()), Some(2)));
+    let message = "module for task \"t\" is missing the \"regoin\" variable, which the task sets";
+    assert_eq!(region.message(), message);
+    assert_eq!(region.help(), Some("did you mean `region`?"));
+}
+
+#[test]
+fn only_the_task_of_a_module_that_cannot_be_used_suffers_from_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("some/main.tf", "variable \"region\" {}");
+    let broken = |name: &str, module: &str| {
+        let task = task_with("").replace("\"t\"", &format!("\"{name}\""));
+        task.replace("./m", module)
+    };
+    let text = format!(
+        "{}\n{}\n{}",
+        broken("gone", "./none"),
+        broken("lacking", "./some"),
+        task_with("")
+    );
+    let config = sandbox.config(&text);
+    let problems: Vec<_> = config
+        .tasks
+        .iter()
+        .map(|task| task.requirement.unusable_module.as_deref().unwrap_or(""))
+        .collect();
+    let gone = format!(
+        "module directory {} does not exist",
+        sandbox.path().join("none").display()
+    );
+    assert_eq!(problems[0], gone);
+    assert!(problems[1].contains("is missing the \"services\" variable"));
+    assert_eq!(problems[2], "");
+
+    let loaded = sandbox.load(&["a.hcl"]).unwrap();
+    assert!(loaded.warnings.is_empty());
+    assert_eq!(loaded.module_problems.count(Severity::Error), 2);
+    assert_eq!(loaded.all_warnings().count(Severity::Warning), 2);
+    let report = sandbox.check(&["a.hcl"]);
+    assert_eq!(report.count(Severity::Error), 2, "{}", report.render());
+
+    // Together with a problem of the configuration they are problems like the rest.
+    let report = sandbox.refused(&format!("{text}\nprot = 1"));
+    assert_eq!(report.count(Severity::Error), 3, "{}", report.render());
+
+    sandbox.write("none/main.tf", SERVICES);
+    let declared = crate::DeclaredTasks::new(&config, sandbox.path());
+    let mended = declared.read_module(&config.tasks[0]);
+    assert_eq!(mended.requirement.unusable_module, None);
+    assert!(mended.definition.module_digest.is_some());
+    let still = declared.read_module(&config.tasks[1]);
+    assert_eq!(still, config.tasks[1]);
 }
 
 #[test]

@@ -34,6 +34,9 @@ pub struct RunCause {
     /// The run has the first data of the task under a new leader: after a start, or after a takeover.
     #[serde(skip_serializing_if = "is_false")]
     pub takeover: bool,
+    /// With [`takeover`](Self::takeover): what the leader began with, as a line; `None` from an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beginning: Option<String>,
     /// The run before it failed for good, and its data is tried again.
     #[serde(skip_serializing_if = "is_false")]
     pub retry: bool,
@@ -96,6 +99,8 @@ impl RunCause {
         self.blocked_since = self.blocked_since.or(later.blocked_since);
         self.tick |= later.tick;
         self.takeover |= later.takeover;
+        let beginning = self.beginning.take();
+        self.beginning = beginning.or_else(|| later.beginning.clone());
         self.retry |= later.retry;
         for change in &later.changes {
             self.note(change);
@@ -106,10 +111,11 @@ impl RunCause {
     }
 
     /// The triggers other than changes of data, a line for each.
-    pub fn triggers(&self) -> impl Iterator<Item = &'static str> {
-        let takeover = self
-            .takeover
-            .then_some("first data under a new leader, after a start or a takeover");
+    pub fn triggers(&self) -> impl Iterator<Item = &str> {
+        let beginning = self.beginning.as_deref();
+        let takeover = self.takeover.then(|| {
+            beginning.unwrap_or("first data under a new leader, after a start or a takeover")
+        });
         let tick = self.tick.then_some("its schedule has ticked");
         let retry = self.retry.then_some("tries again after a failed run");
         takeover.into_iter().chain(tick).chain(retry)
@@ -185,5 +191,13 @@ mod tests {
         assert_eq!(serde_json::to_string(&RunCause::default()).unwrap(), "{}");
         let later: RunCause = serde_json::from_str(r#"{"tick":true,"moon":"full"}"#).unwrap();
         assert!(later.tick && !later.takeover);
+        let mut earlier: RunCause = serde_json::from_str(r#"{"takeover":true}"#).unwrap();
+        let line = "first data under a new leader, after a start or a takeover";
+        assert_eq!(earlier.lines(0), [line]);
+        earlier.merge(&RunCause {
+            beginning: Some("first data since cts was started".to_owned()),
+            ..RunCause::default()
+        });
+        assert_eq!(earlier.lines(0), ["first data since cts was started"]);
     }
 }

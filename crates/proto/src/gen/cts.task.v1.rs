@@ -870,6 +870,8 @@ pub enum ObstacleKind {
     GroupBusy = 14,
     /// A decision between two Terraform states.
     StateConflict = 30,
+    /// A module that can be used.
+    ModuleUnusable = 31,
 }
 impl ObstacleKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -892,6 +894,7 @@ impl ObstacleKind {
             Self::Held => "OBSTACLE_KIND_HELD",
             Self::GroupBusy => "OBSTACLE_KIND_GROUP_BUSY",
             Self::StateConflict => "OBSTACLE_KIND_STATE_CONFLICT",
+            Self::ModuleUnusable => "OBSTACLE_KIND_MODULE_UNUSABLE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -911,6 +914,7 @@ impl ObstacleKind {
             "OBSTACLE_KIND_HELD" => Some(Self::Held),
             "OBSTACLE_KIND_GROUP_BUSY" => Some(Self::GroupBusy),
             "OBSTACLE_KIND_STATE_CONFLICT" => Some(Self::StateConflict),
+            "OBSTACLE_KIND_MODULE_UNUSABLE" => Some(Self::ModuleUnusable),
             _ => None,
         }
     }

@@ -184,6 +184,7 @@ impl<F: Fixture> Scene<F> {
             check_key: None,
             trace: None,
             cause: None,
+            fails: None,
         }
     }
 

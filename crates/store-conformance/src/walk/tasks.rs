@@ -150,6 +150,7 @@ impl<F: Fixture> Walk<F> {
             check_key: None,
             trace: None,
             cause: None,
+            fails: None,
         };
         let epoch = self.some_epoch();
         self.trace.push(format!("carry out {epoch} {request:?}"));

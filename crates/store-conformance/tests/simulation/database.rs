@@ -166,6 +166,7 @@ impl Database {
             check_key: None,
             trace: None,
             cause: None,
+            fails: None,
         };
         self.model.enqueue(&request);
         self.forget_failures(task);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use cts_core::{Digest, EventId, FrozenInput, InstanceCounts, RunId, TaskName};
 use cts_store::enqueue::{EnqueueError, EnqueuePlan, GuardChange, stored_cause, stored_trace};
-use cts_store::{EncodedContents, EnqueueRequest, Refused, StoreError};
+use cts_store::{EncodedContents, EnqueueRequest, FailedStart, Refused, StoreError};
 use cts_store_sql::settings::stored;
-use cts_store_sql::{checks, requests, tick_events};
+use cts_store_sql::{checks, failed_starts, requests, tick_events};
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
@@ -45,6 +45,8 @@ pub(super) struct Changes<'a> {
     skipped_tasks: Vec<&'a str>,
     ticks: Vec<(&'a TaskName, EventId)>,
     checks: Vec<(&'a TaskName, Digest, RunId)>,
+    /// Runs that fail now.
+    failed: Vec<(&'a EnqueueRequest, RunId, &'a FailedStart)>,
     /// Requests that a guard holds.
     refused: Vec<(RunId, Refused)>,
     /// Instances in the inputs of tasks with a shrink limit.
@@ -69,6 +71,9 @@ impl<'a> Changes<'a> {
             .extend(plan.tick.map(|event| (&request.task, event)));
         let check = plan.check_key.map(|key| (&request.task, key, request.run));
         self.checks.extend(check);
+        let failed = plan.fails.zip(request.fails.as_ref());
+        self.failed
+            .extend(failed.map(|(run, failed)| (request, run, failed)));
         let refused = plan.answer.refused.clone();
         self.refused.extend(refused.map(|why| (request.run, why)));
         let guard = plan.guard.clone();
@@ -234,6 +239,9 @@ impl<'a> Changes<'a> {
         }
         for (task, key, run) in self.checks {
             checks::begin(&mut shared(transaction), task, key, run).await?;
+        }
+        for (request, run, failed) in self.failed {
+            failed_starts::end(&mut shared(transaction), request, run, failed).await?;
         }
         for (run, why) in &self.refused {
             requests::refuse_locked(&mut shared(transaction), *run, why).await?;

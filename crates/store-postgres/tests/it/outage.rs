@@ -52,6 +52,7 @@ pub(crate) fn request(name: &str, text: &str) -> EnqueueRequest {
         check_key: None,
         trace: None,
         cause: None,
+        fails: None,
     }
 }
 

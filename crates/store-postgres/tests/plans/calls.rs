@@ -47,6 +47,7 @@ fn request(task: &TaskName, text: &str) -> EnqueueRequest {
         check_key: None,
         trace: None,
         cause: None,
+        fails: None,
     }
 }
 

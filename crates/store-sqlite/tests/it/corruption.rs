@@ -288,6 +288,7 @@ async fn of_what_is_known_when_an_input_is_frozen() {
             check_key: None,
             trace: None,
             cause: None,
+            fails: None,
         };
         let enqueued = scene.store().enqueue(scene.leader(), vec![request]).await;
         assert_corrupt(enqueued.map_err(leader_store_error), (table, column), "a");

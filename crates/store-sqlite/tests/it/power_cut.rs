@@ -68,6 +68,7 @@ async fn decided(store: &SqliteStore, text: &str) -> EnqueueDecision {
         check_key: None,
         trace: None,
         cause: None,
+        fails: None,
     };
     let leader = leader(store).await;
     let enqueued = store.enqueue(leader, vec![request]).await.unwrap();

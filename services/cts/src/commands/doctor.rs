@@ -80,7 +80,11 @@ pub(crate) async fn run(doctor: Doctor, process_env: &ProcessEnv) -> Result<u8, 
         return Ok(CommandError::NoConfiguration.report());
     }
     let (mut findings, config) = match read(&doctor.configuration, process_env) {
-        Ok(loaded) => (vec![configuration::loaded(&loaded)], Some(loaded.config)),
+        Ok(loaded) => {
+            let mut findings = vec![configuration::loaded(&loaded)];
+            findings.extend(configuration::modules(&loaded));
+            (findings, Some(loaded.config))
+        }
         Err(error) => (vec![configuration::refused(&error)], None),
     };
     if let Some(config) = &config {

@@ -275,7 +275,8 @@ fn require_engine(task: &mut TaskSpec, (driver, version): &(&'static str, Option
 
 /// Makes tasks of what callers of the API declare, as the configuration would.
 pub(crate) fn task_reader(config: &Config, process_env: &ProcessEnv, shape: Shape) -> TaskReader {
-    let declared = DeclaredTasks::new(config, &process_env.current_dir);
+    let declared = Arc::new(DeclaredTasks::new(config, &process_env.current_dir));
+    let of_files = Arc::clone(&declared);
     // The whole configuration would have the tasks of the file a second time.
     let engine = required_engine(config, shape);
     let clock = Arc::clone(&process_env.clock);
@@ -284,6 +285,7 @@ pub(crate) fn task_reader(config: &Config, process_env: &ProcessEnv, shape: Shap
         require_engine(&mut task, &engine);
         Ok(task)
     })
+    .with_modules(move |task| of_files.read_module(task))
 }
 
 /// The parent of the tasks' directories, unless the command line names one.

@@ -174,7 +174,7 @@ pub(crate) fn worker(
         tracing::info!(
             target: "driver",
             variables = withheld.join(", "),
-            "credentials of cts in its environment are not handed to terraform; a module that needs one gets it by task_env"
+            "settings and credentials of cts in its environment are not handed to terraform; a module that needs one gets it by task_env"
         );
     }
     let (guard, keeper) = match shape {

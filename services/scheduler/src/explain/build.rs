@@ -247,6 +247,13 @@ impl Facts<'_> {
             };
             add(ObstacleKind::Deleting, text, None);
         }
+        if let Some(problem) = &self.task.spec.requirement.unusable_module {
+            let text = format!(
+                "its module cannot be used, and is read again before each run and once a minute: {}",
+                excerpt(problem, ERROR_SHOWN)
+            );
+            add(ObstacleKind::ModuleUnusable, text, None);
+        }
         if let Some(stuck) = &self.stuck {
             add(ObstacleKind::NoCapableWorker, stuck.clone(), None);
         }

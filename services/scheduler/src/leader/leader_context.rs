@@ -16,6 +16,7 @@ use crate::metrics::Metrics;
 use crate::notifier::Notifier;
 use crate::options::{NextTick, Workers};
 use crate::run_spans::RunSpans;
+use crate::tasks::module_again::ModuleAgain;
 
 /// The dependencies and settings of a leader.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub(crate) struct LeaderContext {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) watchers: Peers,
     pub(crate) identities: Arc<dyn Identities>,
+    pub(crate) modules: ModuleAgain,
     pub(crate) workers: Workers,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) recent_inputs: Arc<RecentInputs>,

@@ -3,6 +3,7 @@
 mod applied;
 mod enqueue;
 mod enqueued;
+mod modules;
 mod poll_schedule;
 mod readiness;
 mod refresh;
@@ -16,14 +17,16 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use cts_core::settings::SettingsScope;
-use cts_core::{RunId, TaskName, ViewId};
+use cts_core::{RunId, TaskName, TaskSpec, ViewId};
 use cts_store::{EnqueueRequest, Unchanged};
 use futures::FutureExt as _;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::poll_schedule::PollSchedule;
 use self::seen::Seen;
 use crate::explain::Journal;
+use crate::leader::broken_modules::BrokenModules;
 use crate::leader::disabled_tasks::DisabledTasks;
 use crate::leader::leader_context::LeaderContext;
 use crate::leader::mode::Mode;
@@ -46,8 +49,10 @@ pub(crate) struct LeaderLoop {
     pub(crate) term: Term,
     /// Meaning of the first input of each task if it is already applied.
     pub(crate) first_pass: Unchanged,
+    /// The beginning of the leader, as the cause of the first runs.
+    pub(crate) beginning: &'static str,
     pub(crate) settings: SettingsInForce,
-    /// Due tasks whose settings are not known yet: the newest change and each request.
+    /// Due tasks whose settings are not known yet, or whose module is being read: the newest change and each request.
     pub(crate) unfrozen: BTreeMap<(TaskName, Option<RunId>), DueTask>,
     pub(crate) started: Instant,
     /// Nothing that counts as applied is in doubt.
@@ -60,6 +65,9 @@ pub(crate) struct LeaderLoop {
     pub(crate) disabled: DisabledTasks,
     /// When to look at disabled tasks next.
     pub(crate) look_at_disabled: Option<Instant>,
+    pub(crate) broken: BrokenModules,
+    /// Modules that are being read again.
+    pub(crate) readings: JoinSet<TaskSpec>,
 }
 
 impl LeaderLoop {
@@ -110,6 +118,13 @@ impl LeaderLoop {
                 () = at(self.look_at_disabled), if may_write => {
                     self.make_ready().await;
                     continue;
+                }
+                () = at(self.broken.next()), if may_write => {
+                    self.read_modules();
+                    continue;
+                }
+                Some(Ok(read)) = self.readings.join_next() => {
+                    self.note_module(read).await;
                 }
                 Ok(()) = checks.changed() => {
                     self.look_at_disabled = Some(Instant::now());

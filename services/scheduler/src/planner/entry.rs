@@ -207,6 +207,12 @@ impl Entry {
         self.set_mode(mode);
     }
 
+    /// The module was read again.
+    pub(super) fn take_module(&mut self, task: &TaskSpec) {
+        self.definition = Arc::new(task.definition.clone());
+        self.engine.clone_from(&task.requirement);
+    }
+
     /// Notes the decision on an input.
     pub(super) fn decide(&mut self, decided: Decided) {
         self.held = matches!(decided.decision, Decision::Held(_));

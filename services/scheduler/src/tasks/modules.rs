@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use cts_bundle::{Bundle, Limits, ModuleRoots, Packing, pack};
-use cts_core::{BundleReference, Chain, TaskDefinition, TaskName, TaskSpec};
+use cts_core::{BundleReference, Chain, TaskDefinition, TaskName, TaskSpec, unusable_module};
 use cts_store::{Store, StoreError, StoredTask};
 
 /// How local modules reach workers.
@@ -31,12 +31,12 @@ pub enum NamedBy {
     Client,
 }
 
-/// Bundles of the packed directories; several tasks may use one.
-type Packed = HashMap<PathBuf, Option<BundleReference>>;
+/// Bundles of the packed directories, or why a directory cannot be packed; several tasks may use one.
+type Packed = HashMap<PathBuf, Result<BundleReference, String>>;
 
 impl Modules {
     /// The tasks with their local modules packed and stored. A module that cannot be packed is no reason to
-    /// stop: its task keeps its last bundle, if it has one.
+    /// stop: its task keeps its last bundle; without one, its module cannot be used.
     pub async fn pack(
         &self,
         store: &dyn Store,
@@ -54,6 +54,15 @@ impl Modules {
                 continue;
             };
             task.requirement.bundle = true;
+            let last = last_bundle(task.name(), &directory, stored);
+            let was_read = task.definition.module_digest.is_some();
+            if !was_read && task.requirement.unusable_module.is_some() {
+                if named_by == NamedBy::File && last.is_some() {
+                    task.requirement.unusable_module = None;
+                    set_bundle(&mut task.definition, last);
+                }
+                continue;
+            }
             let known = if let Some(known) = packed.get(&directory) {
                 known.clone()
             } else {
@@ -65,20 +74,42 @@ impl Modules {
                     },
                     limits: Limits::default(),
                 };
+                let is_known = stored.iter().any(|known| {
+                    known.spec.name() == task.name()
+                        && known.spec.requirement.unusable_module.is_some()
+                });
                 let reference = pack_one(store, &directory, packing).await?;
+                if let Err(reason) = &reference
+                    && !is_known
+                {
+                    tracing::error!(target: "ha.compat", module = %directory.display(), error = reason, "a local module cannot be packed for the workers");
+                }
                 packed.insert(directory.clone(), reference.clone());
                 reference
             };
-            let bundle = known.or_else(|| last_bundle(task.name(), &directory, stored));
-            if let Some(bundle) = &bundle {
-                // The directory may have changed since the configuration was read, and Terraform runs on the
-                // bundle.
-                task.definition.module_digest = Some(bundle.hash);
+            match known.or_else(|reason| last.ok_or(reason)) {
+                Ok(bundle) => set_bundle(&mut task.definition, Some(bundle)),
+                Err(reason) => {
+                    let reason = match named_by {
+                        NamedBy::File => reason,
+                        NamedBy::Client => unusable_module(&task.definition.module),
+                    };
+                    let problem = &mut task.requirement.unusable_module;
+                    problem.get_or_insert(reason);
+                    set_bundle(&mut task.definition, None);
+                }
             }
-            task.definition.bundle = bundle;
         }
         Ok(tasks)
     }
+}
+
+fn set_bundle(definition: &mut TaskDefinition, bundle: Option<BundleReference>) {
+    if let Some(bundle) = &bundle {
+        // The directory may have changed since the configuration was read, and Terraform runs on the bundle.
+        definition.module_digest = Some(bundle.hash);
+    }
+    definition.bundle = bundle;
 }
 
 /// The directory of a local module, without the double slash that says to Terraform which directories
@@ -104,18 +135,21 @@ async fn pack_one(
     store: &dyn Store,
     directory: &Path,
     packing: Packing,
-) -> Result<Option<BundleReference>, StoreError> {
+) -> Result<Result<BundleReference, String>, StoreError> {
     let bundle = match pack_directory(directory.to_owned(), packing).await {
         Ok(bundle) => bundle,
         Err(error) => {
-            tracing::error!(target: "ha.compat", module = %directory.display(), error = %Chain(&*error), "a local module cannot be packed for the workers");
-            return Ok(None);
+            let error = Chain(&*error);
+            let shown = directory.display();
+            return Ok(Err(format!(
+                "module directory {shown} cannot be packed for the workers: {error}"
+            )));
         }
     };
     if !store.keep_bundles(&[bundle.hash]).await?.is_empty() {
         store.store_bundle(bundle.hash, &bundle.bytes).await?;
     }
-    Ok(Some(BundleReference {
+    Ok(Ok(BundleReference {
         hash: bundle.hash,
         module: bundle.module,
     }))

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "shared steps of tests")]
 
 mod audit;
+mod broken_modules;
 mod calls;
 mod configurations;
 mod creations;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cts_bundle::{Limits, ModuleRoots, unpack};
-use cts_core::{BundleReference, TaskDefinition, TaskSpec};
+use cts_core::{BundleReference, TaskDefinition, TaskSpec, unusable_module};
 use cts_proto::bundle::v1::GetBundleRequest;
 use cts_proto::run::v1::LeaseProof;
 use cts_proto::task::v1::{RunMode, Task};
@@ -220,6 +220,16 @@ async fn modules_of_tasks_of_the_api_are_packed_too() {
     assert!(!fetch(&setup, &bundle).await.is_empty());
 
     let task = of_module("missing", "modules/none");
-    let refusal = setup.create(task, RunMode::Unspecified).await.unwrap_err();
+    let unusable = unusable_module("./m");
+    let refusal = setup.create(task.clone(), RunMode::Now).await.unwrap_err();
+    assert_eq!(refused(&refusal), (Code::FailedPrecondition, "run_failed"));
+    assert!(refusal.message().contains(&unusable), "{refusal}");
+    let other = Task {
+        name: "made".into(),
+        ..task
+    };
+    let refusal = setup.replace("made", other, 0, RunMode::Now).await;
+    let refusal = refusal.unwrap_err();
     assert_eq!(refused(&refusal), (Code::InvalidArgument, "invalid"));
+    assert_eq!(setup.names().await, ["made"]);
 }

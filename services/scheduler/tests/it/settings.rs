@@ -164,6 +164,7 @@ async fn applied_before(directory: &Path, spec: &TaskSpec, settings: Digest) -> 
         check_key: None,
         trace: None,
         cause: None,
+        fails: None,
     };
     store.enqueue(leader, vec![request]).await.unwrap();
     let claim = Claim {

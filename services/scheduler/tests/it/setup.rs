@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Engine, InvalidDraft, RunInput, ServiceInstance, SystemClock,
-    TaskDraft, TaskSpec,
+    Capabilities, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput, ServiceInstance,
+    SystemClock, TaskDraft, TaskSpec,
 };
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -99,7 +99,7 @@ impl Setup {
                 clock: Arc::new(SystemClock),
                 next_tick: NextTick::of(chrono::Utc),
                 identities: Arc::new(RandomIdentities),
-                task_reader: TaskReader::new(read),
+                task_reader: TaskReader::new(read).with_modules(read_module),
                 signals: Signals::off(),
             },
         )
@@ -313,7 +313,22 @@ fn read(draft: &TaskDraft) -> Result<TaskSpec, InvalidDraft> {
     if draft.module.starts_with('/') {
         spec.definition.module_source.clone_from(&draft.module);
     }
+    if draft.module == "broken" {
+        spec.requirement.unusable_module = Some(NO_MODULE.to_owned());
+    }
     Ok(spec)
+}
+
+pub(crate) const NO_MODULE: &str = "there is no module";
+
+/// The task with its module as the module is now.
+fn read_module(task: &TaskSpec) -> TaskSpec {
+    let mut again = task.clone();
+    let main = Path::new(&task.definition.module_source).join("main.tf");
+    let content = std::fs::read(main).ok();
+    again.requirement.unusable_module = content.is_none().then(|| NO_MODULE.to_owned());
+    again.definition.module_digest = content.as_deref().map(Digest::of);
+    again
 }
 
 /// A new store with its file in `directory`.

@@ -242,6 +242,7 @@ async fn a_configuration_that_cannot_be_used_ends_with_an_error_line() {
         exit.logs_in_order(expected);
         let last = exit.output.lines().last().unwrap_or_default();
         assert!(last.contains("[ERROR] cli: "), "{}", exit.output);
+        assert!(last.ends_with("code=configuration-invalid"), "{last}");
     }
 }
 

@@ -115,6 +115,7 @@ async fn a_failing_task_is_told_and_the_others_go_on(
     exit.says(["task failed: task_name=fragile", "broken for <web-1>"]);
     let error = "error tf-apply for 'fragile'";
     assert_eq!(exit.output.matches(error).count(), 3, "{}", exit.output);
+    assert!(!exit.output.contains("retry_after"), "{}", exit.output);
     let last = exit.output.lines().last().unwrap_or_default();
     let expected = format!(
         "[ERROR] cli: error running controller: error=\"1 of 2 tasks failed: fragile: {error}"

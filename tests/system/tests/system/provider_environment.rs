@@ -123,7 +123,7 @@ async fn environment_of_module(worker: &str) -> Vec<String> {
     assert_eq!(events[0]["success"], true, "{events:?}");
     assert_contains(
         cts.output(),
-        ["credentials of cts in its environment are not handed to terraform"],
+        ["settings and credentials of cts in its environment are not handed to terraform"],
     );
     cts.stop().await;
     let environment = fs::read_to_string(site.path().join("environment")).unwrap();

@@ -50,15 +50,6 @@ async fn bad_configuration_is_shown_at_its_place() {
         &["module for the task is required", "cts.hcl:2:1", "task {"],
     )
     .await;
-    refused_configuration(
-        &task("pool", "./modules/gone", &["web"], ""),
-        &[
-            "modules/gone does not exist",
-            "cts.hcl:3:12",
-            "module = \"./modules/gone\"",
-        ],
-    )
-    .await;
     refused_configuration("task {\n  name = \"pool\n}\n", &["cts.hcl:2:"]).await;
 }
 

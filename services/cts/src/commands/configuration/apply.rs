@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cts_cli::{Apply, CommandError, confirm, load, print, say};
-use cts_config::Config;
+use cts_cli::{Apply, CommandError, confirm, print, read, say};
+use cts_config::{Config, ConfigError};
 use cts_core::access::{AuditAction, AuditRecord};
 use cts_core::{ConfigurationFingerprint, TaskSpec};
 use cts_runtime::ProcessEnv;
@@ -25,7 +25,7 @@ pub(super) async fn run(apply: &Apply, process_env: &ProcessEnv) -> Result<u8, F
     if apply.configuration.paths.is_empty() {
         return Ok(CommandError::NoConfiguration.report());
     }
-    let config = load(&apply.configuration, process_env)?;
+    let config = usable(apply, process_env)?;
     let place = place(&config, apply.store.as_deref(), process_env)?;
     let comparison = compare(&config, &place, apply.prune, process_env).await?;
     print(&text(&comparison))?;
@@ -47,6 +47,19 @@ pub(super) async fn run(apply: &Apply, process_env: &ProcessEnv) -> Result<u8, F
             put_in_force(store, &config, &comparison, apply, alone, process_env).await
         })
         .await
+}
+
+/// The configuration, if each task can use its module.
+fn usable(apply: &Apply, process_env: &ProcessEnv) -> Result<Config, CommandError> {
+    let loaded = read(&apply.configuration, process_env).map_err(CommandError::Configuration)?;
+    if !loaded.module_problems.is_empty() {
+        let problems = ConfigError::Problems(loaded.module_problems);
+        return Err(CommandError::Configuration(problems));
+    }
+    if !loaded.warnings.is_empty() {
+        say(&loaded.warnings.render());
+    }
+    Ok(loaded.config)
 }
 
 async fn put_in_force(

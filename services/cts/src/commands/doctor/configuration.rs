@@ -6,6 +6,7 @@ use cts_config::{ConfigError, Loaded, Problem, Report, Severity};
 
 use super::Subject;
 use super::finding::Finding;
+use super::modules::MODULES;
 use crate::services::unsafe_settings::{of_settings, open_secret_files};
 
 const CONFIGURATION: &str = "configuration";
@@ -27,6 +28,16 @@ pub(super) fn loaded(loaded: &Loaded) -> Finding {
             "`cts config validate` shows all of them",
         ),
     }
+}
+
+/// The modules that their tasks cannot use.
+pub(super) fn modules(loaded: &Loaded) -> Vec<Finding> {
+    let problems = loaded.module_problems.problems().iter();
+    let finding = |problem| {
+        let remedy = "mend the module, or the task; until then the task fails";
+        Finding::error(MODULES, shown(problem), remedy)
+    };
+    problems.map(finding).collect()
 }
 
 /// The findings about a configuration that cannot be used. Nothing else is checked then.

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::Subject;
 use super::finding::Finding;
 
-const MODULES: &str = "modules";
+pub(super) const MODULES: &str = "modules";
 
 /// Checks each module once.
 pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
@@ -21,6 +21,10 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
     let (mut local, mut findings) = (BTreeMap::<PathBuf, String>::new(), Vec::new());
     let mut pinned = 0;
     for task in &subject.config.tasks {
+        if task.requirement.unusable_module.is_some() {
+            // The configuration's findings have it.
+            continue;
+        }
         let task = &task.definition;
         let source = Path::new(&task.module_source);
         if source.is_absolute() {

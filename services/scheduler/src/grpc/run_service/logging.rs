@@ -107,7 +107,9 @@ impl RunEndpoint {
             (AttemptOutcome::Failed(_), RunStatus::Failed) => {
                 let error = failure.map_or("", |failure| &failure.error);
                 let error = format!("could not apply changes for task {task}: {}", brief(error));
-                let retry_after = completed.next_due.map(tracing::field::debug);
+                // A pass ends before the retry, which is that of the next start.
+                let retry_after = completed.next_due.filter(|_| self.mode == Mode::Daemon);
+                let retry_after = retry_after.map(tracing::field::debug);
                 tracing::error!(target: "tasksmanager", task_name = %task, error, run.id = %run, retry_after, code, "error running task");
                 self.first_pass.ended(task, true);
             }

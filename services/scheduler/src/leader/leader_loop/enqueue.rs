@@ -6,10 +6,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use cts_core::runs::{RunCause, RunKind, RunStatus};
 use cts_core::{Chain, FrozenInput, RunTrace, TaskCheck, TaskName, ViewId, excerpt};
-use cts_store::{EnqueueRequest, Guarded, LeaderError, Refused, RefusedCode, Unchanged};
+use cts_store::{
+    EnqueueRequest, FailedStart, Guarded, LeaderError, Refused, RefusedCode, Unchanged,
+};
 use tokio::time::Instant;
 
 use super::{LeaderLoop, STORE_RETRY};
+use crate::leader::broken_modules::Usability;
 use crate::leader::settings::InForce;
 use crate::planner::{
     Cause, Decision, Due, DueData, DueTask, EnqueueReason, Overdue, RequestedRun, UnreadReason,
@@ -58,10 +61,23 @@ impl LeaderLoop {
                 self.keep_unfrozen(task);
                 continue;
             };
-            match frozen(&task, settings) {
+            let frozen = frozen(&task, settings);
+            let fails = match self.usability(&task) {
+                Usability::Usable => None,
+                Usability::Unusable(error) => Some(FailedStart {
+                    event: self.context.identities.event_id(),
+                    error,
+                }),
+                Usability::BeingRead => {
+                    self.keep_unfrozen(task);
+                    continue;
+                }
+            };
+            match frozen {
                 Ok(frozen) => {
-                    let request = self.enqueue_request(&task, frozen);
-                    if let EnqueueReason::Change { .. } = task.reason {
+                    let mut request = self.enqueue_request(&task, frozen);
+                    request.fails = fails;
+                    if let (EnqueueReason::Change { .. }, None) = (task.reason, &request.fails) {
                         let arrived = self.started + task.changed_at;
                         self.context.metrics.changes.begin(request.run, arrived);
                     }
@@ -70,6 +86,7 @@ impl LeaderLoop {
                 Err(error) => self.not_frozen(&task, &error).await,
             }
         }
+        self.broken.decided();
         self.save().await;
         for overdue in overdue {
             let refused = Refused {
@@ -192,6 +209,7 @@ impl LeaderLoop {
                 check_key,
                 trace: None,
                 cause: None,
+                fails: None,
             },
             EnqueueReason::Change { first, tick } => EnqueueRequest {
                 task: name,
@@ -208,6 +226,7 @@ impl LeaderLoop {
                 check_key: None,
                 trace: self.trace(task.cause.as_ref()),
                 cause: Some(self.run_cause(task, (first, tick))),
+                fails: None,
             },
         }
     }
@@ -217,6 +236,7 @@ impl LeaderLoop {
         let mut noted = RunCause {
             tick,
             takeover,
+            beginning: takeover.then(|| self.beginning.to_owned()),
             ..RunCause::default()
         };
         for unread in &task.unread {
@@ -358,6 +378,7 @@ mod tests {
             check_key: None,
             trace: None,
             cause: None,
+            fails: None,
         }
     }
 

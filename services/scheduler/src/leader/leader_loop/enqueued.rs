@@ -28,6 +28,10 @@ impl LeaderLoop {
                 .notifier
                 .run_changed(request.run, task, request.kind, RunStatus::Failed);
         }
+        if let Some(failed) = &request.fails {
+            self.report_failed(enqueued, request, failed);
+            return;
+        }
         let losses = losses_text(&enqueued.losses);
         self.measure(enqueued, request);
         match (enqueued.decision, enqueued.queued) {
@@ -83,7 +87,7 @@ impl LeaderLoop {
             return "change".to_owned();
         };
         let is_first = cause.takeover || self.context.first_pass.has(&request.task);
-        let first = is_first.then(|| "first run under this leader".to_owned());
+        let first = is_first.then(|| self.beginning.to_owned());
         let tick = cause.tick.then(|| "schedule".to_owned());
         let parts = first.into_iter().chain(tick).chain(cause.change_lines());
         let text = parts.collect::<Vec<_>>().join("; ");

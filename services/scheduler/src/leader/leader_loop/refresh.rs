@@ -49,6 +49,7 @@ impl LeaderLoop {
                     found = Found::Nothing;
                 }
                 self.note_disabled(&stored, seen);
+                self.note_broken(&stored);
                 if self.reconcile(&stored) {
                     watches.set_views(self.planner.views());
                 }
@@ -138,6 +139,15 @@ impl LeaderLoop {
         if self.disabled.left() > 0 || at_start {
             self.look_at_disabled = Some(Instant::now());
         }
+    }
+
+    fn note_broken(&mut self, stored: &Stored) {
+        for task in stored.tasks.values() {
+            self.broken.note(task, Instant::now());
+        }
+        let marks = stored.marks.iter().map(|mark| &mark.name);
+        let names: HashSet<&TaskName> = marks.collect();
+        self.broken.retain(|name| names.contains(name));
     }
 
     fn reconcile(&mut self, stored: &Stored) -> bool {
