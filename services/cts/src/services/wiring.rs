@@ -38,6 +38,7 @@ use crate::failure::Failure;
 use crate::services::access;
 use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
+use crate::services::ignored_variables::{INSTEAD, ignored_variables};
 use crate::services::lock::{DirectoryLock, Use};
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
@@ -176,6 +177,9 @@ pub(crate) fn worker(
             variables = withheld.join(", "),
             "credentials of cts in its environment are not handed to terraform; a module that needs one gets it by task_env"
         );
+    }
+    if let Some(variables) = ignored_variables(process_env) {
+        tracing::warn!(target: "driver", variables, instead = INSTEAD, "variables of the environment have no effect, terraform does not get them");
     }
     let (guard, keeper) = match shape {
         Shape::Embedded => (None, None),
