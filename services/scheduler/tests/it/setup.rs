@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Engine, InvalidDraft, RunInput, ServiceInstance, SystemClock,
-    TaskDraft, TaskSpec,
+    Capabilities, Clock, DEFAULT_DRIVER, Engine, InvalidDraft, RunInput, ServiceInstance,
+    SystemClock, TaskDraft, TaskSpec,
 };
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
 use cts_proto::bundle::v1::bundle_service_client::BundleServiceClient;
@@ -87,6 +87,15 @@ impl Setup {
         store: Arc<impl Store + 'static>,
         options: Options,
     ) -> Result<Self, RunError> {
+    ) -> Result<Self, RunError> {
+        Self::prepared_by(Arc::new(SystemClock), store, options).await
+    }
+
+    /// Like `prepared`, by this wall clock.
+    pub(crate) async fn prepared_by(
+        clock: Arc<dyn Clock>,
+        store: Arc<impl Store + 'static>,
+        options: Options,
         let watcher = PlayedWatcher::silent();
         let (watch_listener, watch_channel) = memory_transport();
         let (listener, channel) = memory_transport();
@@ -96,7 +105,7 @@ impl Setup {
             Dependencies {
                 store,
                 watchers: Peers::fixed(watch_channel),
-                clock: Arc::new(SystemClock),
+                clock,
                 next_tick: NextTick::of(chrono::Utc),
                 identities: Arc::new(RandomIdentities),
                 task_reader: TaskReader::new(read),
