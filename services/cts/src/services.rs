@@ -11,6 +11,7 @@ pub(crate) mod ignored_variables;
 pub(crate) mod lock;
 pub(crate) mod own_certificate;
 pub(crate) mod registration;
+pub(crate) mod reload;
 pub(crate) mod settings;
 pub(crate) mod single;
 pub(crate) mod telemetry;

@@ -232,7 +232,7 @@ pub(crate) fn worker(
             console: config
                 .driver
                 .log
-                .then(|| Arc::new(StandardError) as Arc<dyn OutputSink>),
+                .then(|| Arc::new(StandardError(process_env.log_format)) as Arc<dyn OutputSink>),
             signals,
         },
     );

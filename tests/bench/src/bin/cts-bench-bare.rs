@@ -52,7 +52,7 @@ fn serve_until_signal(arguments: &[String]) -> Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let mut signals = StopSignals::take_over()?;
+        let mut signals = StopSignals::take_over(false)?;
         let app = app(size);
         tokio::select! {
             ended = serve(closed, files(Some(authority)), app.clone()) => ended,
