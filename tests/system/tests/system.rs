@@ -38,6 +38,7 @@ mod refusal;
 pub(crate) mod registry_module;
 mod reload;
 mod remote;
+mod reported_cases;
 mod restart;
 mod restored;
 mod same_user;
