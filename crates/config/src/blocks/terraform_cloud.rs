@@ -93,13 +93,13 @@ fn decode_hostname(block: &mut Block<'_>, environment: Environment<'_>) -> Optio
     let Some(problem) = hostname_problem(&value).filter(|_| !value.contains("{{")) else {
         return Some(value);
     };
-    match place.filter(|_| written.as_deref() == Some(&*value)) {
-        Some(place) => block.sink().error(&place, format!("`hostname` {problem}")),
-        None => {
-            let variable = SETTING.variable();
-            let message = format!("the environment variable {variable} {problem}");
-            block.sink().error_outside(message);
-        }
+    if let Some(place) = place.filter(|_| written.as_deref() == Some(&*value)) {
+        let message = format!("`hostname` {problem}");
+        block.sink().error(&place, message);
+    } else {
+        let variable = SETTING.variable();
+        let message = format!("the environment variable {variable} {problem}");
+        block.sink().error_outside(message);
     }
     None
 }

@@ -41,7 +41,7 @@ pub(crate) enum RemoteError {
         /// The version, and the version that it was to replace.
         version: String,
         #[source]
-        error: ApiError,
+        error: Box<ApiError>,
     },
     #[error(
         "the organization {organization:?} does not exist, or the token has no right to manage its workspaces"

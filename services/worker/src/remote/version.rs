@@ -43,7 +43,7 @@ pub(crate) fn version_to_set(
     let release = Version::new(version.major, version.minor, version.patch);
     let nearest = release.clamp(plain(ENGINE.oldest()), plain(ENGINE.newest_tested()));
     let is_older = nearest < version;
-    if may_change && !(is_older && !version.pre.is_empty()) {
+    if may_change && (version.pre.is_empty() || !is_older) {
         return Ok(Some(nearest.to_string()));
     }
     Err(UnsupportedVersion {

@@ -187,7 +187,7 @@ impl RemoteDriver {
                 Err(RemoteError::RefusedVersion {
                     place: self.named(server, name),
                     version: draft.terraform_version.clone().unwrap_or_default(),
-                    error,
+                    error: Box::new(error),
                 })
             }
             Err(error) => Err(error.into()),
@@ -208,7 +208,7 @@ impl RemoteDriver {
             (error @ ApiError::Invalid(_), Some(version)) => RemoteError::RefusedVersion {
                 place: self.named(server, &workspace.name),
                 version: format!("{version} in place of {before}"),
-                error,
+                error: Box::new(error),
             },
             (error, _) => error.into(),
         })?;
