@@ -1,7 +1,7 @@
 //! The state of a task at a moment, with its run and its data counted in. The status of the original counts events
 //! alone ([`TaskStatus`]).
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::event::TaskStatus;
 
@@ -18,7 +18,7 @@ pub enum CurrentState {
     Retrying,
     /// The shrink limit blocks its newest data.
     Blocked,
-    /// Data of Consul cannot be read, so that changes are not seen.
+    /// Data of Consul cannot be read, so that changes are not seen, or a run has waited for data for a minute.
     Blind,
     /// The task is disabled.
     Disabled,
@@ -114,8 +114,10 @@ pub struct StateFacts {
     pub blocked_since: Option<DateTime<Utc>>,
     /// Since when some of its data cannot be read.
     pub unread_since: Option<DateTime<Utc>>,
-    /// Whether some of its data were never read.
-    pub incomplete: bool,
+    /// Whether its next run waits for data that was never read, or that the first run cannot do without.
+    pub waits: bool,
+    /// Since when it waits, if that is known.
+    pub waits_since: Option<DateTime<Utc>>,
     /// End of the buffer period that delays its changes.
     pub buffered_until: Option<DateTime<Utc>>,
 }
@@ -131,7 +133,15 @@ pub struct TimedState {
     pub until: Option<DateTime<Utc>>,
 }
 
+/// A wait for data that lasts longer does not end by itself, as a rule.
+const LONGEST_WAIT: TimeDelta = TimeDelta::minutes(1);
+
 impl StateFacts {
+    /// When a task that waits for data since this moment becomes [`CurrentState::Blind`].
+    pub fn blind_at(waits_since: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        waits_since.checked_add_signed(LONGEST_WAIT)
+    }
+
     /// The state at the moment `now`. A run counts before data, and data before the last result.
     pub fn at(&self, now: DateTime<Utc>) -> TimedState {
         let (state, since, until) = self.decide(now);
@@ -175,8 +185,13 @@ impl StateFacts {
         if let Some(since) = self.unread_since {
             return (CurrentState::Blind, Some(since), None);
         }
-        if self.incomplete {
-            return (CurrentState::Waiting, None, None);
+        if self.waits {
+            let blind_at = self.waits_since.and_then(Self::blind_at);
+            let state = match blind_at {
+                Some(at) if at <= now => CurrentState::Blind,
+                Some(_) | None => CurrentState::Waiting,
+            };
+            return (state, self.waits_since, None);
         }
         if let Some(until) = self.buffered_until.filter(|until| *until > now) {
             return (CurrentState::Waiting, None, Some(until));
@@ -194,8 +209,6 @@ impl StateFacts {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-
-    use chrono::TimeDelta;
 
     use super::CurrentState::*;
     use super::*;
@@ -217,7 +230,8 @@ mod tests {
         run: None,
         blocked_since: None,
         unread_since: None,
-        incomplete: false,
+        waits: false,
+        waits_since: None,
         buffered_until: None,
     };
 
@@ -250,6 +264,11 @@ mod tests {
             ..facts
         };
         let by = |status| StateFacts { status, ..WELL };
+        let waits = |seconds| StateFacts {
+            waits: true,
+            waits_since: Some(ago(seconds)),
+            ..WELL
+        };
         let cases = [
             (WELL, Successful, None, None),
             (by(TaskStatus::Errored), Errored, None, None),
@@ -284,13 +303,17 @@ mod tests {
             ),
             (
                 StateFacts {
-                    incomplete: true,
+                    waits: true,
                     ..WELL
                 },
                 Waiting,
                 None,
                 None,
             ),
+            (waits(59), Waiting, Some(ago(59)), None),
+            (waits(60), Blind, Some(ago(60)), None),
+            (off(waits(60)), Disabled, None, None),
+            (with(waits(60), running(false)), Running, Some(ago(7)), None),
             (
                 StateFacts {
                     buffered_until: Some(later),

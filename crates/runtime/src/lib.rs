@@ -14,5 +14,5 @@ pub use log::{
     SyslogError, SyslogSettings, TraceOfSpan, Value, init_log, visible,
 };
 pub use process_env::ProcessEnv;
-pub use signals::StopSignals;
+pub use signals::{Order, StopSignals};
 pub use tasks::{TaskFailure, Tasks};

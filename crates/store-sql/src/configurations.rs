@@ -114,7 +114,7 @@ async fn alone(c: &mut dyn Connection) -> Result<i64, StoreError> {
     .await
 }
 
-/// Returns when this incarnation has registered first.
+/// Returns when this incarnation has registered these task blocks first.
 async fn note(
     c: &mut dyn Connection,
     member: &Member,
@@ -129,6 +129,7 @@ async fn note(
         VALUES ($1, $2, $3, $4, $5, $6)
         ON CONFLICT (member_id) DO UPDATE
         SET registered_at = CASE WHEN member_configurations.incarnation = excluded.incarnation
+                                  AND member_configurations.fingerprint = excluded.fingerprint
                             THEN member_configurations.registered_at
                             ELSE excluded.registered_at END,
             incarnation = excluded.incarnation,

@@ -45,7 +45,7 @@ pub struct MemberConfiguration {
     pub fingerprint: ConfigurationFingerprint,
     /// Its other settings.
     pub settings: BTreeMap<String, String>,
-    /// When it has started.
+    /// When it has started, or has read its files again.
     pub registered_at: DateTime<Utc>,
 }
 

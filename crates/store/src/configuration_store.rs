@@ -15,13 +15,13 @@ use crate::error::{LeaderError, StoreError};
 /// [`Store`](crate::Store) are.
 #[async_trait]
 pub trait ConfigurationStore {
-    /// Registers the configuration of a member that has started, and decides by [`cts_core::judge`] whether
+    /// Registers the configuration of a member that has started or has read its files again, and decides by [`cts_core::judge`] whether
     /// it takes effect: if every other member that was seen within `time_to_live` has registered one that
     /// agrees with it. If the configuration is in force already, other members keep what is stored; a member
     /// that is alone refreshes the modules and paths that it has found out.
     ///
     /// While the verdict is [open](cts_core::Verdict::Open), the member calls again, until `time_to_live` has
-    /// passed since the first call; repeating it after that changes nothing.
+    /// passed since the first call with these task blocks; repeating it after that changes nothing.
     async fn register_configuration(
         &self,
         member: &Member,

@@ -20,6 +20,9 @@ const CHANGE_COMMANDS: [&str; 11] = [
     "TF_WORKSPACE",
 ];
 
+/// Variables among them by which people set inputs and options of Terraform.
+const SET_BY_PEOPLE: [&str; 4] = ["TF_CLI_ARGS", "TF_CLI_ARGS_*", "TF_VAR_*", "TF_WORKSPACE"];
+
 /// Settings of cts, among them the URL of its database, and its credentials for Consul, HCP Terraform and
 /// Vault.
 const CREDENTIALS: [&str; 7] = [
@@ -100,6 +103,11 @@ impl fmt::Debug for InheritedEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
+}
+
+/// Whether a variable sets an input or an option of Terraform, and Terraform never gets it.
+pub fn is_ignored_setting(name: &OsStr) -> bool {
+    is_any_of(name, &SET_BY_PEOPLE)
 }
 
 /// Whether a variable is a setting or credential of cts, which Terraform never gets.
@@ -189,6 +197,31 @@ mod tests {
         let own_database = inherited.without(&["PGPASSWORD", "PGPASSFILE"]);
         assert!(!names(&own_database).contains(&"PGPASSWORD"));
         assert_eq!(own_database.withheld().last().unwrap(), "PGPASSWORD");
+    }
+
+    #[test]
+    fn inputs_and_options_of_terraform_are_ignored_settings() {
+        let said = environment(&[
+            "TF_CLI_ARGS",
+            "TF_CLI_ARGS_apply",
+            "TF_DATA_DIR",
+            "TF_IN_AUTOMATION",
+            "TF_VAR_region",
+            "TF_WORKSPACE",
+        ]);
+        let ignored = said.keys().filter(|name| is_ignored_setting(name));
+        let ignored: Vec<_> = ignored.collect();
+        assert_eq!(
+            ignored,
+            [
+                "TF_CLI_ARGS",
+                "TF_CLI_ARGS_apply",
+                "TF_VAR_region",
+                "TF_WORKSPACE"
+            ]
+        );
+        let inherited = InheritedEnvironment::of(&said);
+        assert_eq!(names(&inherited), ["TF_DATA_DIR"]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub use executable::{
     Executable, FindError, SUPPORTED_RANGE, is_supported, is_tested, required_version,
 };
 pub use go_runtime::GoRuntime;
-pub use inherited::{InheritedEnvironment, is_own_credential};
+pub use inherited::{InheritedEnvironment, is_ignored_setting, is_own_credential};
 pub use markers::{TASK_DIRECTORY_MARKER, WORKER_MARKER};
 pub use orphan::{OrphanError, OrphanGroup, stop_orphans};
 pub use output::{Discard, LineChannel, OutputLine, OutputSink, OutputStream};

@@ -3,9 +3,10 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::iter;
+use std::sync::Arc;
 
-use cts_cli::{InvokedAs, Outcome, ServiceCommand, StoreCommand, say};
-use cts_runtime::ProcessEnv;
+use cts_cli::{InvokedAs, LogLines, Outcome, ServiceCommand, StoreCommand, say};
+use cts_runtime::{LogFormat, ProcessEnv};
 use cts_terraform::SUPPORTED_RANGE;
 use tokio::runtime::Runtime;
 
@@ -20,6 +21,8 @@ pub(crate) struct Service {
     pub(crate) process_env: ProcessEnv,
     /// Parts of this process that other processes can read nevertheless, for the log.
     pub(crate) readable: Vec<String>,
+    /// Whether the command line is of a deprecated form, and the log is to say so.
+    pub(crate) is_deprecated: bool,
     pub(crate) runtime: Runtime,
 }
 
@@ -37,18 +40,25 @@ pub(crate) fn enter(
     match cts_cli::run(called, words, SUPPORTED_RANGE, &process_env) {
         Outcome::Ended(code) => Err(code),
         Outcome::Service { command, notice } => {
+            process_env.log_format = log_format(&command);
+            let end = |failure: Failure, process_env: &ProcessEnv| {
+                failure.end(process_env.log_format, Arc::clone(&process_env.clock))
+            };
             // Executes this process again, which would repeat every effect before it.
             let environment = &mut process_env.environment;
-            let readable = withdraw_credentials(inspection, &arguments, environment)
-                .map_err(|error| Failure::Handover(error).report())?;
-            if !notice.is_empty() {
+            let readable = withdraw_credentials(inspection, &arguments, environment);
+            let readable = readable.map_err(|error| end(Failure::Handover(error), &process_env))?;
+            let is_json = process_env.log_format == LogFormat::Json;
+            if !notice.is_empty() && !is_json {
                 say(&notice);
             }
+            let runtime = Runtime::new();
             Ok(Service {
                 command: *command,
-                process_env,
                 readable,
-                runtime: Runtime::new().map_err(surroundings_failed)?,
+                is_deprecated: is_json && !notice.is_empty(),
+                runtime: runtime.map_err(|error| end(Failure::ProcessEnv(error), &process_env))?,
+                process_env,
             })
         }
         Outcome::Scheduler(command) => Err(end(scheduler::run(command, &process_env))),
@@ -70,6 +80,13 @@ fn end(running: impl Future<Output = Result<u8, Failure>>) -> u8 {
         .map_err(Failure::ProcessEnv)
         .and_then(|runtime| runtime.block_on(running));
     result.unwrap_or_else(|failure| failure.report())
+}
+
+fn log_format(command: &ServiceCommand) -> LogFormat {
+    match command.options().log_format {
+        LogLines::Text => LogFormat::Text,
+        LogLines::Json => LogFormat::Json,
+    }
 }
 
 fn surroundings_failed(error: io::Error) -> u8 {

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cts_access::IssuerError;
@@ -11,14 +12,15 @@ use cts_cli::{
 };
 use cts_config::{BackendRefusal, ConfigError, DatabaseUrlError, KeyFileError};
 use cts_consul::{ConsulError, SettingsError};
-use cts_core::{Chain, ErrorCode};
+use cts_core::{Chain, Clock, ErrorCode};
 use cts_rpc::{InvalidAddress, PeersError, PlainTextRefused, TlsError};
-use cts_runtime::{SyslogError, TaskFailure};
+use cts_runtime::{LogFormat, LogSettings, SyslogError, TaskFailure, init_log};
 use cts_scheduler::RunError;
 use cts_store::StoreError;
 use cts_telemetry::TelemetryError;
 
 use crate::commands::migrate::place_error::PlaceError;
+use crate::first_lines::log_problems;
 use crate::private_environment::HandoverError;
 use crate::services::engine::EngineError;
 
@@ -215,8 +217,34 @@ impl Failure {
         }
     }
 
+    /// Says why a service ends and gives its exit code. The reason is the last line of the log, in the configured form
+    /// and places; before there is one, on standard error in `format`, after the problems of the configuration.
+    pub(crate) fn end(&self, format: LogFormat, clock: Arc<dyn Clock>) -> u8 {
+        if !tracing::dispatcher::has_been_set() {
+            let is_usage = matches!(self, Self::Command(CommandError::NoConfiguration));
+            if is_usage && format == LogFormat::Text {
+                return self.report();
+            }
+            let settings = LogSettings {
+                format,
+                ..LogSettings::default()
+            };
+            if init_log(settings, Box::new(io::stderr()), clock).is_err() {
+                return self.report();
+            }
+            if let Self::Command(CommandError::Configuration(
+                ConfigError::Problems(found) | ConfigError::NothingFound(found),
+            )) = self
+            {
+                log_problems(found);
+            }
+        }
+        self.log();
+        self.exit_code()
+    }
+
     /// Logs the reason, with the message of the original's log.
-    pub(crate) fn log(&self) {
+    fn log(&self) {
         let code = self.code().as_str();
         if let Self::Command(CommandError::Configuration(ConfigError::Problems(report))) = self {
             let first = report.first_problem();

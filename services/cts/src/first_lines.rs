@@ -1,9 +1,33 @@
-//! The first lines of a service's log, about its role and its settings.
+//! The first lines of a service's log, about its configuration, its role and its settings.
 
 use std::net::SocketAddr;
 
 use cts_cli::{Gateway, Scheduler, ServiceCommand, Start, Watcher, Worker};
-use cts_config::Config;
+use cts_config::{Config, Report, Severity};
+
+/// Problems of the configuration in the log. A file can be made of nothing else.
+const PROBLEMS: usize = 1000;
+
+/// Logs each problem of the configuration with its place.
+pub(crate) fn log_problems(report: &Report) {
+    let problems = report.problems();
+    for problem in problems.iter().take(PROBLEMS) {
+        let (file, line, column) = (problem.file(), problem.line(), problem.column());
+        let help = problem.help();
+        match problem.severity() {
+            Severity::Error => {
+                tracing::error!(target: "config", file, line, column, help, "{problem}");
+            }
+            Severity::Warning => {
+                tracing::warn!(target: "config", file, line, column, help, "{problem}");
+            }
+        }
+    }
+    let more = problems.len().saturating_sub(PROBLEMS);
+    if more > 0 {
+        tracing::warn!(target: "config", more, "further problems of the configuration are not shown");
+    }
+}
 
 /// Says which service begins.
 pub(crate) fn log_role(command: &ServiceCommand, config: &Config) {

@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cts_cli::{
-    ApiAddress, CommandError, EXIT_SLOW_END, EXIT_USAGE, Gateway, LogLines, Scheduler,
-    ServiceCommand, Start, Watcher, Worker, load, say,
+    ApiAddress, CommandError, EXIT_SLOW_END, EXIT_USAGE, Gateway, InvokedAs, Scheduler,
+    ServiceCommand, Start, Watcher, Worker, read, say,
 };
-use cts_config::Config;
-use cts_core::{Chain, Clock, SystemClock};
-use cts_runtime::{LogError, LogFormat, LogRelay, LogSettings, ProcessEnv, StopSignals, init_log};
+use cts_config::{Config, Loaded};
+use cts_core::{Chain, SystemClock};
+use cts_runtime::{
+    LogError, LogFormat, LogRelay, LogSettings, Order, ProcessEnv, StopSignals, init_log,
+};
 use cts_terraform::guard::GuardSettings;
 use cts_worker::ShutdownTokens;
 use tokio::net::TcpListener;
@@ -22,11 +24,14 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::pass::{self, ProgressLines};
 use crate::entry::{Service, enter};
 use crate::failure::{Failure, GRACEFUL_END};
-use crate::first_lines::{log_role, warn_of_idle_options, warn_of_overridden_buffers};
+use crate::first_lines::{
+    log_problems, log_role, warn_of_idle_options, warn_of_overridden_buffers,
+};
 use crate::guard_lines::GuardLines;
 use crate::private_environment::refuse_inspection;
 use crate::services::connections::{Links, Socket, listen};
 use crate::services::embedded::{Embedded, Sockets, StartMode, StartOptions};
+use crate::services::reload::{Reloads, settings_of};
 use crate::services::telemetry::Observation;
 use crate::services::waiting::Patience;
 use crate::services::wiring::{GUARD_COMMAND, JSON};
@@ -47,21 +52,24 @@ pub fn run_program() -> ExitCode {
         command,
         mut process_env,
         readable,
+        is_deprecated,
         runtime,
     } = match enter(&called, &words, inspection) {
         Ok(service) => service,
         Err(code) => return ExitCode::from(code),
     };
     process_env.raise_descriptors();
-    process_env.log_format = log_format(&command);
     // A worker drains, and takes the time that it needs.
-    let log_format = log_format(&command);
     let has_to_hurry = !matches!(command, ServiceCommand::Worker(_));
     let shutdown = CancellationToken::new();
     let began_to_end = runtime.block_on(async {
         let mut end = None;
         let result = {
-            let run = run(command, &process_env, readable, shutdown.clone());
+            let beginning = Beginning {
+                readable,
+                is_deprecated,
+            };
+            let run = run(command, &process_env, beginning, shutdown.clone());
             tokio::pin!(run);
             loop {
                 tokio::select! {
@@ -73,11 +81,10 @@ pub fn run_program() -> ExitCode {
         (result, end.map(|begun| begun.elapsed()))
     });
     match began_to_end {
-        (Err(failure), _) => ExitCode::from(end_with(
-            &failure,
-            log_format,
-            Arc::clone(&process_env.clock),
-        )),
+        (Err(failure), _) => {
+            let clock = Arc::clone(&process_env.clock);
+            ExitCode::from(failure.end(process_env.log_format, clock))
+        }
         (Ok(()), Some(took)) if has_to_hurry && took > GRACEFUL_END => {
             tracing::warn!(target: "cli", ?took, "graceful shutdown took long");
             ExitCode::from(EXIT_SLOW_END)
@@ -89,32 +96,12 @@ pub fn run_program() -> ExitCode {
     }
 }
 
-/// Says why a service ends and gives its exit code. The reason is the last line of the log, in the configured form
-/// and places; before there is one, on standard error in `format`, after the report of the configuration.
-fn end_with(failure: &Failure, format: LogFormat, clock: Arc<dyn Clock>) -> u8 {
-    if !tracing::dispatcher::has_been_set() {
-        match failure {
-            Failure::Command(CommandError::NoConfiguration) => return failure.report(),
-            Failure::Command(error) => drop(error.report()),
-            _ => {}
-        }
-        let settings = LogSettings {
-            format,
-            ..LogSettings::default()
-        };
-        if init_log(settings, Box::new(std::io::stderr()), clock).is_err() {
-            return failure.report();
-        }
-    }
-    failure.log();
-    failure.exit_code()
-}
-
-fn log_format(command: &ServiceCommand) -> LogFormat {
-    match command.options().log_format {
-        LogLines::Text => LogFormat::Text,
-        LogLines::Json => LogFormat::Json,
-    }
+/// Facts about the process from before its log began.
+struct Beginning {
+    /// Parts of the process that other processes can read.
+    readable: Vec<String>,
+    /// Whether the command line is of a deprecated form.
+    is_deprecated: bool,
 }
 
 /// The guard process: no runtime, no configuration. Its log has the format of its worker's.
@@ -140,7 +127,7 @@ fn guard(worker: Option<&OsString>, format: Option<&OsString>) -> ExitCode {
     match cts_terraform::guard::serve(std::io::stdin(), lines, settings) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("error: {}", Chain(&error)));
+            tracing::error!(target: "guard", error = %Chain(&error), "the guard ends");
             ExitCode::FAILURE
         }
     }
@@ -149,19 +136,25 @@ fn guard(worker: Option<&OsString>, format: Option<&OsString>) -> ExitCode {
 async fn run(
     command: ServiceCommand,
     process_env: &ProcessEnv,
-    readable: Vec<String>,
+    beginning: Beginning,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
     let options = command.options();
     if options.configuration.paths.is_empty() {
         return Err(CommandError::NoConfiguration.into());
     }
-    let mut config = load(&options.configuration, process_env)?;
-    let log = settings::log(&config, log_format(&command));
+    let loaded = read(&options.configuration, process_env);
+    let Loaded {
+        mut config,
+        warnings,
+    } = loaded.map_err(CommandError::Configuration)?;
+    let log = settings::log(&config, process_env.log_format);
     let relay = log.relay.clone();
     let lines = match pass_mode(&command) {
         // Moving lines would wipe out what Terraform prints between them.
-        Some(_) if !config.driver.log => ProgressLines::of_standard_error(),
+        Some(_) if !config.driver.log && process_env.log_format == LogFormat::Text => {
+            ProgressLines::of_standard_error()
+        }
         Some(_) | None => None,
     };
     let console: Box<dyn Write + Send> = match &lines {
@@ -173,35 +166,52 @@ async fn run(
         Ok(()) | Err(LogError::Installed(_)) => {}
         Err(LogError::Syslog(error)) => return Err(Failure::Log(error)),
     }
-    let mut signals = StopSignals::take_over().map_err(Failure::ProcessEnv)?;
+    let reloads_files =
+        pass_mode(&command).is_none() && process_env.program != InvokedAs::Original.name();
+    let mut signals = StopSignals::take_over(reloads_files).map_err(Failure::ProcessEnv)?;
+    let begun_with = settings_of(&mut config);
+    let files = {
+        let (files, process_env) = (options.configuration.clone(), process_env.clone());
+        move || read(&files, &process_env)
+    };
     tracing::info!(target: "cli", "{}", env!("CARGO_PKG_VERSION"));
     tracing::debug!(target: "cli", ?config, "configuration");
+    if beginning.is_deprecated {
+        tracing::warn!(target: "cli", "starting without a command is deprecated: write `start` before the options");
+    }
+    log_problems(&warnings);
     log_role(&command, &config);
     warn_of_idle_options(&command);
     time_zone::warn_of_unknown(process_env);
     if uses_database(&command) {
         config.read_database_url()?;
     }
-    unsafe_settings::check(&command, &config, process_env, readable)?;
+    unsafe_settings::check(&command, &config, process_env, beginning.readable)?;
     warn_of_overridden_buffers(&command, &config);
 
     let stop = CancellationToken::new();
+    let reloads = Reloads::default();
+    let mut reloading = Box::pin(reloads.follow(&begun_with, files));
     let mut work = std::pin::pin!(begin(
         command,
         config,
         process_env,
         (lines, relay),
+        reloads.clone(),
         &shutdown,
         &stop
     ));
     loop {
         tokio::select! {
             result = &mut work => return result,
-            signal = signals.next() => {
-                if shutdown.is_cancelled() {
+            never = &mut reloading => match never {},
+            order = signals.next() => match order {
+                Order::Reload => reloads.request(),
+                Order::Stop(signal) if shutdown.is_cancelled() => {
                     tracing::info!(target: "cli", signal, "second signal received");
                     stop.cancel();
-                } else {
+                }
+                Order::Stop(signal) => {
                     tracing::info!(target: "cli", signal, "signal received to initiate graceful shutdown");
                     shutdown.cancel();
                 }
@@ -238,6 +248,7 @@ async fn begin(
     config: Config,
     process_env: &ProcessEnv,
     (lines, relay): (Option<ProgressLines>, Option<LogRelay>),
+    reloads: Reloads,
     shutdown: &CancellationToken,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
@@ -273,7 +284,8 @@ async fn begin(
                 },
             };
             let links = Links::new(&config.services, &config.security).await?;
-            let observation = Observation::begin(config, process_env, "start", relay).await?;
+            let observation =
+                Observation::begin(config, process_env, "start", relay, reloads).await?;
             let sockets = Sockets {
                 observation,
                 api: Some(listen_for_api(&start.api, config).await?),
@@ -290,7 +302,8 @@ async fn begin(
             prepared.run(end).await
         }
         ServiceCommand::Watcher(Watcher { grpc_address, .. }) => {
-            let observation = Observation::begin(config, process_env, "watcher", relay).await?;
+            let observation =
+                Observation::begin(config, process_env, "watcher", relay, reloads).await?;
             single::run_watcher(config, process_env, grpc_address, observation, end).await
         }
         ServiceCommand::Scheduler(Scheduler {
@@ -298,7 +311,8 @@ async fn begin(
             watchers,
             ..
         }) => {
-            let observation = Observation::begin(config, process_env, "scheduler", relay).await?;
+            let observation =
+                Observation::begin(config, process_env, "scheduler", relay, reloads).await?;
             let running = single::run_scheduler(
                 config,
                 process_env,
@@ -315,7 +329,8 @@ async fn begin(
             working_dir,
             ..
         }) => {
-            let observation = Observation::begin(config, process_env, "worker", relay).await?;
+            let observation =
+                Observation::begin(config, process_env, "worker", relay, reloads).await?;
             single::run_worker(
                 config,
                 process_env,
@@ -338,7 +353,8 @@ async fn begin(
         }) => {
             let api = listen_for_api(&api, config).await?;
             let schedulers = &schedulers.schedulers;
-            let observation = Observation::begin(config, process_env, "gateway", relay).await?;
+            let observation =
+                Observation::begin(config, process_env, "gateway", relay, reloads).await?;
             single::run_gateway(
                 config,
                 process_env,

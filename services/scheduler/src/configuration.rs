@@ -5,6 +5,7 @@
 //! it.
 
 pub(crate) mod compatibility;
+mod file_tasks;
 mod report;
 mod watch;
 
@@ -21,6 +22,7 @@ use tokio::time::sleep;
 
 use crate::tasks::modules::{Modules, NamedBy};
 
+pub use self::file_tasks::FileTasks;
 pub(crate) use self::report::list_differences;
 pub(crate) use self::watch::watch;
 

@@ -37,6 +37,7 @@ mod tasks;
 mod watch;
 
 pub use access::tokens::Tokens;
+pub use configuration::FileTasks;
 pub use identities::{Identities, RandomIdentities};
 pub use leader::mode::Mode;
 pub use options::{Audit, Dependencies, NextTick, Options, RunError, Sharing, Workers};

@@ -26,8 +26,8 @@ use crate::access::refusals::IntoStore;
 use crate::access::tokens::Tokens;
 use crate::access::{audit_file, retention};
 use crate::configuration;
-use crate::configuration::OwnConfiguration;
 use crate::configuration::compatibility;
+use crate::configuration::{FileTasks, OwnConfiguration};
 use crate::explain::Board;
 use crate::grpc::access_service::AccessEndpoint;
 use crate::grpc::bundle_service::BundleEndpoint;
@@ -73,8 +73,7 @@ pub struct Scheduler {
     health: HealthSwitch,
     started: Instant,
     first: Joined,
-    /// Whether the configuration of this member takes effect is not certain yet.
-    is_open: bool,
+    files: FileTasks,
 }
 
 impl Scheduler {
@@ -197,6 +196,7 @@ impl Scheduler {
             let retried = leader.own.retry_failed_now().await;
             retried.map_err(RunError::Prepare)?;
         }
+        let files = FileTasks::new(leader.own.clone(), options.modules.clone(), is_open);
         Ok(Self {
             options,
             leader,
@@ -210,7 +210,7 @@ impl Scheduler {
             health: HealthSwitch::new(),
             started,
             first,
-            is_open,
+            files,
         })
     }
 
@@ -306,6 +306,11 @@ impl Scheduler {
         }
     }
 
+    /// The task blocks of the files of this member, for files that are read again.
+    pub fn file_tasks(&self) -> FileTasks {
+        self.files.clone()
+    }
+
     /// A way to request runs of the stored tasks from within this process.
     pub fn run_requests(&self) -> RunRequests {
         RunRequests {
@@ -340,7 +345,7 @@ impl Scheduler {
             health,
             started,
             first,
-            is_open,
+            files,
             ..
         } = self;
         let LeaderContext {
@@ -364,7 +369,6 @@ impl Scheduler {
         let audit = options.audit;
         let recording = shutdown.clone().cancelled_owned();
         let recorded = refusals.run(IntoStore(Arc::clone(&store)), recording);
-        let own = leader.own.clone();
         let begin = move |term| -> crate::leader::election::LeaderTasks {
             JoinSet::from_iter([leader.clone().serve(term)])
         };
@@ -387,7 +391,7 @@ impl Scheduler {
                 },
                 async {
                     if options.mode == Mode::Daemon {
-                        configuration::watch(own, is_open).await;
+                        configuration::watch(files).await;
                     }
                 },
                 async {

@@ -94,7 +94,7 @@ fn run(arguments: &Arguments, stop: &CancellationToken) -> Result<Vec<Metric>> {
         .build()
         .context("no runtime")?;
     runtime.block_on(async {
-        let mut signals = StopSignals::take_over().context("cannot listen to signals")?;
+        let mut signals = StopSignals::take_over(false).context("cannot listen to signals")?;
         let mut stage = Stage::new(Surroundings::of_this_process()?, &arguments.general)?;
         let result = {
             let work = AssertUnwindSafe(scenario::run(&arguments.scenario, &mut stage));

@@ -3,6 +3,7 @@
 use cts_core::{Backend, DEFAULT_REMOTE_HOSTNAME};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
+use url::Url;
 
 use crate::blocks::client_tls::{ClientTls, EnabledBy, SuppliedTls, decode_client_tls};
 use crate::blocks::consul::ConsulConfig;
@@ -52,7 +53,7 @@ pub(crate) fn decode_terraform_cloud(
     consul: &ConsulConfig,
     environment: Environment<'_>,
 ) -> Option<TerraformCloudDriver> {
-    let hostname = overriding(block.text("hostname"), Setting::CLOUD_HOSTNAME, environment);
+    let hostname = decode_hostname(&mut block, environment);
     let organization = decode_organization(&mut block, environment);
     let token = overriding(block.text("token"), Setting::CLOUD_TOKEN, environment);
     let workspaces = decode_workspaces(&mut block);
@@ -80,6 +81,50 @@ fn overriding(
 ) -> Option<String> {
     let value = environment.text(setting).or(written);
     value.filter(|value| !value.is_empty())
+}
+
+fn decode_hostname(block: &mut Block<'_>, environment: Environment<'_>) -> Option<String> {
+    const SETTING: Setting = Setting::CLOUD_HOSTNAME;
+    let written = block.take("hostname", coerce::text);
+    let place = written.as_ref().map(|written| written.place.clone());
+    let written = written.map(|written| written.value);
+    let value = overriding(written.clone(), SETTING, environment)?;
+    // A template is refused elsewhere.
+    let Some(problem) = hostname_problem(&value).filter(|_| !value.contains("{{")) else {
+        return Some(value);
+    };
+    if let Some(place) = place.filter(|_| written.as_deref() == Some(&*value)) {
+        let message = format!("`hostname` {problem}");
+        block.sink().error(&place, message);
+    } else {
+        let variable = SETTING.variable();
+        let message = format!("the environment variable {variable} {problem}");
+        block.sink().error_outside(message);
+    }
+    None
+}
+
+/// Why a server cannot be reached by this name, which the client refuses by the same rule.
+fn hostname_problem(hostname: &str) -> Option<&'static str> {
+    let hostname = hostname.trim();
+    let address = if hostname.contains("://") {
+        hostname.to_owned()
+    } else {
+        format!("https://{hostname}")
+    };
+    let url = Url::parse(&address).ok();
+    let is_bare = |url: &Url| {
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        let has_rest = url.path() != "/" || url.query().is_some() || url.fragment().is_some();
+        url.host_str().is_some_and(|host| !host.is_empty()) && !has_user && !has_rest
+    };
+    match url.filter(is_bare).as_ref().map(Url::scheme) {
+        Some("https") => None,
+        Some("http") => Some("begins with http://, and the API is only used with https"),
+        _ => Some(
+            "must be a server alone, as in \"tfe.example.net\", with or without https:// and a port",
+        ),
+    }
 }
 
 fn decode_organization(block: &mut Block<'_>, environment: Environment<'_>) -> Option<String> {

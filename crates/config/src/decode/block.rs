@@ -1,6 +1,7 @@
 //! The reader of typed blocks: takes the keys that cts defines out of a block and reports the rest.
 
 mod inner;
+mod list_text;
 mod paths;
 
 use std::borrow::Cow;
@@ -200,7 +201,14 @@ impl<'a> Block<'a> {
                     self.report(wrong);
                     continue;
                 }
-                Some(value) => vec![value],
+                Some(value) => {
+                    if let ValueKind::String(text) = &value.kind
+                        && let Some(message) = list_text::advice(text, name, &self.path_of(name))
+                    {
+                        self.sink.warning(&place, message);
+                    }
+                    vec![value]
+                }
             };
             let mut strings = Vec::new();
             for element in elements {

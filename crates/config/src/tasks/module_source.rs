@@ -15,8 +15,8 @@ use cts_core::{Chain, Digest, ModuleInterface, ProviderId, TaskDefinition};
 use crate::decode::path::clean;
 use crate::report::location::{Located, SourceLocation};
 use crate::report::sink::Sink;
-use crate::tasks::checks;
 use crate::report::suggestion::suggestion;
+use crate::tasks::checks;
 
 /// Only what has to be moved to workers has to be small, which is not known here.
 const UNLIMITED: Limits = Limits {

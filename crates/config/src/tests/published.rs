@@ -192,6 +192,38 @@ fn each_mistake_is_found_where_it_stands() {
 }
 
 #[test]
+fn a_text_that_looks_like_a_list_is_warned_about_at_its_line() {
+    for (text, line) in [
+        (
+            "task {\n  name = \"t\"\n  module = \"./m\"\n  services = \"[nginx-1, nginx-2]\"\n}",
+            4,
+        ),
+        (
+            "task {\n  name = \"t\"\n  module = \"./m\"\n  condition \"services\" {\n    names = \"[nginx-1, nginx-2]\"\n  }\n}",
+            5,
+        ),
+    ] {
+        let sandbox = sandbox();
+        sandbox.write("a.hcl", text);
+        let warnings = sandbox.load(&["a.hcl"]).unwrap().warnings;
+        let mut about = warnings.problems().iter().filter(|problem| {
+            let list = "looks like a list: write `[\"nginx-1\", \"nginx-2\"]`";
+            problem.message().contains(list)
+        });
+        let lines = (
+            about.next().map(crate::Problem::line),
+            about.next().is_some(),
+        );
+        assert_eq!(
+            lines,
+            (Some(Some(line)), false),
+            "{text}\n{}",
+            warnings.render()
+        );
+    }
+}
+
+#[test]
 fn a_watcher_behind_a_path_needs_no_backend() {
     loaded("consul { address = \"http://proxy/consul\" }\nservices { plaintext = true }");
     loaded(

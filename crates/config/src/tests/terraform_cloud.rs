@@ -56,6 +56,39 @@ fn all_but_two_have_defaults() {
 }
 
 #[test]
+fn a_hostname_is_a_server_alone() {
+    for hostname in [
+        "tfe.example",
+        "https://TFE.example:8443/",
+        " https://tfe.example ",
+    ] {
+        let text = format!("hostname = {hostname:?}");
+        assert_eq!(cloud(&text).hostname, hostname);
+    }
+    for (hostname, message) in [
+        ("http://tfe.example", "`hostname` begins with http://"),
+        ("https://tfe.example/app/acme", "must be a server alone"),
+        ("https://tfe.example/api/v2", "must be a server alone"),
+        ("user@tfe.example", "must be a server alone"),
+        ("ftp://tfe.example", "must be a server alone"),
+        ("https://", "must be a server alone"),
+    ] {
+        assert_problem(&driver(&format!("hostname = {hostname:?}")), 2, message);
+    }
+    let mut sandbox = Sandbox::new();
+    sandbox.set("TFC_HOSTNAME", "http://tfe.example");
+    let report = sandbox.refused(&driver("hostname = \"tfe.example\""));
+    let problem = only(&report);
+    assert_eq!(problem.line(), None);
+    assert!(
+        problem
+            .message()
+            .contains("TFC_HOSTNAME begins with http://"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn an_organization_is_required_and_a_token_is_not() {
     let found = problems("driver \"terraform-cloud\" { organization = \"\" }");
     assert_eq!(found.len(), 1, "{found:?}");

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::services::access;
+use crate::services::reload::Parts;
 
 /// Where schedulers are by default.
 const SCHEDULER: &str = "127.0.0.1:8560";
@@ -137,6 +138,16 @@ impl Links {
     /// Recognises the tokens of callers, after [`Links::recognise`] and where tokens count.
     pub(crate) fn authenticator(&self) -> Option<Authenticator> {
         self.access.authenticator.clone()
+    }
+
+    /// The certificates, as parts that are read again.
+    pub(crate) fn parts(&self) -> Parts {
+        let servers = self.server.iter().cloned();
+        Parts {
+            servers: servers.map(|tls| ("services.tls", tls)).collect(),
+            client: self.client.clone(),
+            tasks: None,
+        }
     }
 
     /// Measures the calls of all servers from now on.

@@ -212,9 +212,14 @@ impl Embedded {
             links.recognise(&scheduler, config, process_env)?;
         }
         let schedulers = Peers::fixed(gateway_channel).into();
+        let mut reloaded = links.parts();
+        let api_tls = tls.iter().cloned();
+        reloaded.servers.extend(api_tls.map(|tls| ("tls", tls)));
+        reloaded.tasks = Some((scheduler.file_tasks(), shape));
         let gateway = wiring::gateway(config, process_env, schedulers, tls, signals.clone())?;
         let limiter = services_limiter(config, process_env);
         waiting.end().await?;
+        sockets.observation.reloads.serve(reloaded);
         Ok(Self {
             sockets,
             links,

@@ -18,6 +18,7 @@ use crate::services::connections::{Links, infallible};
 use crate::services::database::Database;
 use crate::services::engine::needed_engine;
 use crate::services::registration::CatalogEntry;
+use crate::services::reload::Parts;
 use crate::services::settings::{self, Shape};
 use crate::services::telemetry::Observation;
 use crate::services::waiting::{Patience, Waiting};
@@ -59,6 +60,7 @@ pub(crate) async fn run_watcher(
         &shutdown,
     );
     parts.spawn("watcher", watcher.run(shutdown.clone()));
+    observation.reloads.serve(links.parts());
     observation.readiness.ready();
     shutdown.cancelled().await;
     wiring::log_watching_end();
@@ -128,6 +130,10 @@ pub(crate) async fn run_scheduler(
         &outside,
         &shutdown,
     );
+    observation.reloads.serve(Parts {
+        tasks: Some((scheduler.file_tasks(), Shape::Cluster)),
+        ..links.parts()
+    });
     outside.spawn("scheduler", scheduler.run(shutdown.clone()));
     observation.readiness.ready();
     tokio::select! {
@@ -207,6 +213,7 @@ pub(crate) async fn run_worker(
     let outside = Tasks::new(shutdown.clone());
     let working = worker.run(shutdown_tokens.clone());
     outside.spawn("worker", working);
+    observation.reloads.serve(links.parts());
     observation.readiness.ready();
     let guard_end = CancellationToken::new();
     let guarding = guard.map(|guard| {
@@ -261,6 +268,10 @@ pub(crate) async fn run_gateway(
     observation.needs_schedulers(&schedulers);
     observation.serve(links.server_tls(), None, &parts, &shutdown);
     let signals = observation.signals.clone();
+    let mut reloaded = links.parts();
+    let api_tls = tls.iter().cloned();
+    reloaded.servers.extend(api_tls.map(|tls| ("tls", tls)));
+    observation.reloads.serve(reloaded);
     let gateway = wiring::gateway(config, process_env, schedulers.into(), tls, signals)?;
     wiring::log_api_start(&api);
     let leaving = CancellationToken::new();

@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::services::access;
 use crate::services::certificates::Certificates;
 use crate::services::connections::{Socket, infallible, listen};
+use crate::services::reload::Reloads;
 
 /// Clients of the listener: a few that scrape and some that check the health.
 const CLIENTS: ClientLimit = ClientLimit {
@@ -39,6 +40,8 @@ pub struct Observation {
     pub(crate) calls: CallMetrics,
     pub(crate) signals: Signals,
     pub(crate) readiness: Readiness,
+    /// The parts of this process that a signal lets it read again.
+    pub(crate) reloads: Reloads,
 }
 
 impl Default for Observation {
@@ -56,6 +59,7 @@ impl Observation {
         process_env: &ProcessEnv,
         role: &'static str,
         relay: Option<LogRelay>,
+        reloads: Reloads,
     ) -> Result<Self, Failure> {
         let block = &config.telemetry;
         let socket = match block.listen {
@@ -84,6 +88,7 @@ impl Observation {
         Ok(Self {
             socket,
             certificates,
+            reloads,
             require_auth: config.security.require_auth,
             browsers: access::browsers(&config.security),
             ..begun
@@ -97,6 +102,7 @@ impl Observation {
             signals,
             certificates: Certificates::default(),
             readiness: Readiness::starting(),
+            reloads: Reloads::default(),
             telemetry,
             socket: None,
             require_auth: false,

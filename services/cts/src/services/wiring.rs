@@ -38,6 +38,7 @@ use crate::failure::Failure;
 use crate::services::access;
 use crate::services::client_limits::gateway_limits;
 use crate::services::database::Database;
+use crate::services::ignored_variables::{INSTEAD, ignored_variables};
 use crate::services::lock::{DirectoryLock, Use};
 use crate::services::settings::{self, Shape};
 use crate::services::terraform_console::StandardError;
@@ -177,6 +178,9 @@ pub(crate) fn worker(
             "settings and credentials of cts in its environment are not handed to terraform; a module that needs one gets it by task_env"
         );
     }
+    if let Some(variables) = ignored_variables(process_env) {
+        tracing::warn!(target: "driver", variables, instead = INSTEAD, "variables of the environment have no effect, terraform does not get them");
+    }
     let (guard, keeper) = match shape {
         Shape::Embedded => (None, None),
         Shape::Cluster => {
@@ -228,7 +232,7 @@ pub(crate) fn worker(
             console: config
                 .driver
                 .log
-                .then(|| Arc::new(StandardError) as Arc<dyn OutputSink>),
+                .then(|| Arc::new(StandardError(process_env.log_format)) as Arc<dyn OutputSink>),
             signals,
         },
     );

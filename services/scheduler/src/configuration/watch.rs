@@ -8,6 +8,7 @@ use cts_core::{Chain, ConfigurationFingerprint, Incarnation, Verdict};
 use cts_store::{ConfigurationInForce, MemberConfiguration, StoreError};
 use tokio::time::{Instant, sleep};
 
+use super::file_tasks::{FileTasks, State};
 use super::{OwnConfiguration, POLL, list_differences};
 
 /// Time between two log lines about a condition that lasts.
@@ -22,38 +23,61 @@ struct LastLogged {
     settings: HashSet<Incarnation>,
 }
 
-/// Watches for ever. While `open` is set, it is not certain yet whether the configuration of this member takes
-/// effect.
-pub(crate) async fn watch(own: OwnConfiguration, mut open: bool) {
+/// Watches for ever. While it is not certain whether the configuration of this member takes effect, the member registers
+/// it again.
+pub(crate) async fn watch(files: FileTasks) {
     let mut logged = LastLogged::default();
     let mut seen: Option<(String, Instant)> = None;
     loop {
-        if open {
-            match own.register().await {
-                Ok(registered) => {
-                    open = registered.verdict == Verdict::Open;
-                    if !open && let Err(error) = own.retry_failed_now().await {
-                        cts_store::log_store_failure!(warn, &error, target: "ctrl", error = %Chain(&error), "failed tasks are not tried again before their time");
-                    }
-                }
-                Err(error) => tracing::debug!(error = %Chain(&error), "cannot register"),
+        let pause = {
+            let mut state = files.state().await;
+            if state.is_open {
+                register(&mut state).await;
+            }
+            compare_if_new(&state, &mut logged, &mut seen).await;
+            if state.is_open {
+                state.own.pause()
+            } else {
+                POLL
+            }
+        };
+        sleep(pause).await;
+    }
+}
+
+async fn register(state: &mut State) {
+    match state.own.register().await {
+        Ok(registered) => {
+            state.is_open = registered.verdict == Verdict::Open;
+            if !state.is_open
+                && state.is_start
+                && let Err(error) = state.own.retry_failed_now().await
+            {
+                cts_store::log_store_failure!(warn, &error, target: "ctrl", error = %Chain(&error), "failed tasks are not tried again before their time");
             }
         }
-        match own.store.configuration_version().await {
-            Ok(version) => {
-                let is_new = seen
-                    .as_ref()
-                    .is_none_or(|(before, at)| *before != version || at.elapsed() >= AGAIN);
-                if is_new && !open {
-                    match compare(&own, &mut logged).await {
-                        Ok(()) => seen = Some((version, Instant::now())),
-                        Err(error) => not_compared(&error),
-                    }
-                }
-            }
-            Err(error) => not_compared(&error),
-        }
-        sleep(if open { own.pause() } else { POLL }).await;
+        Err(error) => tracing::debug!(error = %Chain(&error), "cannot register"),
+    }
+}
+
+async fn compare_if_new(
+    state: &State,
+    logged: &mut LastLogged,
+    seen: &mut Option<(String, Instant)>,
+) {
+    let version = match state.own.store.configuration_version().await {
+        Ok(version) => version,
+        Err(error) => return not_compared(&error),
+    };
+    let is_new = seen
+        .as_ref()
+        .is_none_or(|(before, at)| *before != version || at.elapsed() >= AGAIN);
+    if !is_new || state.is_open {
+        return;
+    }
+    match compare(&state.own, logged).await {
+        Ok(()) => *seen = Some((version, Instant::now())),
+        Err(error) => not_compared(&error),
     }
 }
 

@@ -198,6 +198,7 @@ impl Facts<'_> {
                     buffered_until,
                     next_tick,
                     decision,
+                    waits_since: _,
                 }) => (views, buffered_until, next_tick, decision),
                 None => (Vec::new(), None, None, None),
             };

@@ -59,7 +59,8 @@ impl Facts<'_> {
             run: self.run.map(open_run),
             blocked_since: self.blocked_since(),
             unread_since: self.problem().map(|(_, problem)| problem.since),
-            incomplete: self.unread_views().next().is_some(),
+            waits: self.awaited_views().is_some(),
+            waits_since: self.known.and_then(|known| known.waits_since),
             buffered_until: self.known.and_then(|known| known.buffered_until),
         };
         let timed = facts.at(now);
@@ -103,6 +104,23 @@ impl Facts<'_> {
             .map(|view| view.name.as_str())
     }
 
+    /// The views that the next run waits for, and what helps; `None` if it waits for none.
+    fn awaited_views(&self) -> Option<String> {
+        let mut views = self.known?.views.iter();
+        let unreadable = views.find_map(|view| {
+            let unreadable = view.unreadable.as_ref().filter(|keys| keys.waits)?;
+            let keys = &unreadable.keys;
+            Some(format!(
+                "the first run waits for {}: put text in UTF-8 into {keys}, or delete such keys",
+                view.name
+            ))
+        });
+        let unread: Vec<&str> = self.unread_views().collect();
+        let unread = (!unread.is_empty())
+            .then(|| format!("not read from Consul yet: {}", unread.join(", ")));
+        unreadable.or(unread)
+    }
+
     fn text(&self, state: CurrentState) -> String {
         match state {
             CurrentState::Running => self
@@ -119,6 +137,7 @@ impl Facts<'_> {
             CurrentState::Blind => self
                 .problem()
                 .map(|(view, problem)| format!("{view}: {}", problem.text))
+                .or_else(|| self.awaited_views())
                 .unwrap_or_default(),
             CurrentState::Disabled => {
                 let error = self.state.check_error.as_deref();
@@ -170,12 +189,8 @@ impl Facts<'_> {
                 None => reason.clone(),
             };
         }
-        let unread: Vec<&str> = self.unread_views().collect();
-        if unread.is_empty() {
-            "the end of its buffer period".to_owned()
-        } else {
-            format!("not read from Consul yet: {}", unread.join(", "))
-        }
+        let awaited = self.awaited_views();
+        awaited.unwrap_or_else(|| "the end of its buffer period".to_owned())
     }
 }
 

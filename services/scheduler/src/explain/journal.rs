@@ -35,6 +35,8 @@ pub(crate) struct Journal {
     base: DateTime<Utc>,
     /// Hashes of the notes that are written of each task.
     written: HashMap<TaskName, u64>,
+    /// Since when the next run of a task waits for a view.
+    waiting: HashMap<TaskName, DateTime<Utc>>,
     /// Number of the planner's changes that all is written of.
     complete: Option<u64>,
     next: Instant,
@@ -63,6 +65,7 @@ impl Journal {
             store,
             base,
             written: HashMap::new(),
+            waiting: HashMap::new(),
             complete: None,
             next: now + PAUSE,
             writing: JoinSet::new(),
@@ -101,7 +104,10 @@ impl Journal {
         let mut present = HashSet::new();
         for snapshot in task_snapshots {
             present.insert(snapshot.task);
-            let known = self.known(&snapshot);
+            let known = Known {
+                waits_since: self.waits_since(&snapshot, now),
+                ..self.known(&snapshot)
+            };
             let hash = hash_of(&known);
             if self.written.get(snapshot.task) == Some(&hash) {
                 continue;
@@ -119,6 +125,7 @@ impl Journal {
         }
         // A task that comes back is a different task.
         self.written.retain(|task, _| present.contains(task));
+        self.waiting.retain(|task, _| present.contains(task));
         self.complete = complete.then_some(changes);
         if part.is_empty() {
             return;
@@ -126,6 +133,19 @@ impl Journal {
         let store = Arc::clone(&self.store);
         self.writing
             .spawn(async move { store.explain(epoch, &part).await });
+    }
+
+    fn waits_since(
+        &mut self,
+        snapshot: &TaskSnapshot<'_>,
+        now: DateTime<Utc>,
+    ) -> Option<DateTime<Utc>> {
+        if !snapshot.waits_for_views() {
+            self.waiting.remove(snapshot.task);
+            return None;
+        }
+        let since = self.waiting.entry(snapshot.task.clone()).or_insert(now);
+        Some(*since)
     }
 
     fn known(&self, snapshot: &TaskSnapshot<'_>) -> Known {
@@ -150,6 +170,7 @@ impl Journal {
         });
         Known {
             views: views.collect(),
+            waits_since: None,
             buffered_until: snapshot.buffered_until.map(|at| self.moment(at)),
             next_tick: snapshot.next_tick,
             decision: snapshot.decided.map(|decided| self.decision(decided)),

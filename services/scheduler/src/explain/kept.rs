@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use chrono::{DateTime, Utc};
 use cts_core::runs::RunStatus;
-use cts_core::{CurrentState, Incarnation, TaskName, WorkerId};
+use cts_core::{CurrentState, Incarnation, StateFacts, TaskName, WorkerId};
 use cts_proto::task::v1 as proto;
 use cts_rpc::convert;
 use cts_store::{ShownRun, TaskFacts, TaskState};
@@ -284,7 +284,10 @@ impl KeptStates {
         let due = kept.run.as_ref();
         let due = due.filter(|run| run.status == RunStatus::Queued);
         let buffered = facts.known.and_then(|known| known.buffered_until);
-        let wakes = due.map(|run| run.due_at).into_iter().chain(buffered);
+        let waits_since = facts.known.and_then(|known| known.waits_since);
+        let blind = waits_since.and_then(StateFacts::blind_at);
+        let wakes = due.map(|run| run.due_at).into_iter();
+        let wakes = wakes.chain(buffered).chain(blind);
         let wakes = wakes.filter(|at| *at > self.at).min();
         if let Some(at) = kept.wakes {
             self.wakes.remove(&(at, name.clone()));

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) views: Vec<KnownView>,
+    /// Since when the next run waits for one of them, as this leader has seen it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) waits_since: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) buffered_until: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

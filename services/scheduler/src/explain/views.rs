@@ -15,7 +15,9 @@ pub(super) fn unreadable_text(view: &str, unreadable: &KnownUnreadable) -> Strin
     } = unreadable;
     let text = format!("values of {view} are not text in UTF-8, or longer than 2 MiB: {keys}");
     match left_out {
-        _ if *waits => format!("{text}; the task was never applied, and waits for them"),
+        _ if *waits => format!(
+            "{text}; the task was never applied, and waits for them: put texts there, or delete these keys"
+        ),
         None => format!("{text}; the values that were applied last are used"),
         Some(left_out) => format!(
             "{text}; the values that were applied last are used, and keys without one are left out: {left_out}"

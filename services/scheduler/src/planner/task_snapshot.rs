@@ -14,6 +14,8 @@ use super::view_problem::ViewProblem;
 #[derive(Debug)]
 pub(crate) struct TaskSnapshot<'a> {
     pub(crate) task: &'a TaskName,
+    /// Whether changes run the task.
+    pub(crate) is_active: bool,
     pub(crate) views: Vec<ViewStatus<'a>>,
     /// End of the time in which changes gather.
     pub(crate) buffered_until: Option<Duration>,
@@ -34,6 +36,16 @@ pub(crate) struct ViewStatus<'a> {
     pub(crate) problem: Option<&'a ViewProblem>,
     /// Its keys that cannot be read, if any.
     pub(crate) unreadable: Option<UnreadableStatus>,
+}
+
+impl TaskSnapshot<'_> {
+    /// Whether the next run waits for a view: for its first snapshot, or for a value that the first run needs.
+    pub(crate) fn waits_for_views(&self) -> bool {
+        let waits = |view: &ViewStatus<'_>| {
+            view.seen.is_none() || view.unreadable.as_ref().is_some_and(|keys| keys.waits)
+        };
+        self.is_active && self.views.iter().any(waits)
+    }
 }
 
 impl Planner {
@@ -57,6 +69,7 @@ impl Planner {
             });
             TaskSnapshot {
                 task,
+                is_active: entry.is_active(),
                 views: views.collect(),
                 buffered_until: entry.due_at(),
                 next_tick: entry.next_tick(),

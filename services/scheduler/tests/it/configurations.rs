@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cts_core::TaskSpec;
+use cts_core::{TaskSpec, Verdict};
 use cts_scheduler::{Options, Sharing};
 use cts_store::{Member, Store as _, Unchanged};
 use cts_store_sqlite::SqliteStore;
@@ -103,6 +103,28 @@ async fn a_single_process_runs_its_new_file_after_a_restart() {
     drop(start(&store, "one", &["a", "b"]).await);
     let next = start(&store, "one", &["b", "c"]).await;
     become_these(&next, &["b", "c"]).await;
+}
+
+#[tokio::test]
+async fn files_that_are_read_again_take_effect_with_the_last_member() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = file(directory.path()).await;
+    let one = start(&store, "one", &["a"]).await;
+    let two = start(&store, "two", &["a"]).await;
+    let next = [task("a"), task("b")];
+    let early = one.files.register(&next).await.unwrap().unwrap();
+    assert_eq!(early.verdict, Verdict::StaysOut);
+    two.nothing_runs().await;
+    assert_eq!(two.names().await, ["a"]);
+    let last = two.files.register(&next).await.unwrap().unwrap();
+    assert_eq!((last.verdict, last.number), (Verdict::TakesEffect, 2));
+    become_these(&one, &["a", "b"]).await;
+    assert_eq!(one.files.register(&next).await.unwrap(), None);
+    // Members that are gone are waited for and do not count.
+    drop(two);
+    let alone = one.files.register(&[task("b")]).await.unwrap().unwrap();
+    assert_eq!((alone.verdict, alone.number), (Verdict::TakesEffect, 3));
+    become_these(&one, &["b"]).await;
 }
 
 #[tokio::test]

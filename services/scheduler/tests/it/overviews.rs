@@ -1,15 +1,20 @@
 //! States of tasks at a moment, alone and in the overview.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use cts_core::{Clock, SystemClock};
 use cts_proto::cluster::v1::{GetOverviewRequest, GetOverviewResponse};
 use cts_proto::run::v1::RunKind;
 use cts_proto::task::v1 as proto;
 use cts_proto::task::v1::{CurrentStateName, RunMode};
+use cts_scheduler::Options;
+use cts_testkit::ManualClock;
 use tokio_stream::StreamExt as _;
 
 use crate::calls::{applied, failed};
-use crate::setup::{Setup, WORKER, instance, task};
+use crate::setup::{Setup, WORKER, instance, member, store_in, task};
+use crate::unreadable_keys::on_keys;
 
 const LONG: Duration = Duration::from_mins(1);
 
@@ -148,6 +153,37 @@ async fn a_consul_that_stands_still_is_a_problem_and_no_outage() {
     setup
         .until(async |setup| overview(setup).await.problems.is_empty().then_some(()))
         .await;
+}
+
+#[tokio::test]
+async fn a_first_run_that_waits_for_a_key_for_a_minute_is_a_problem() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::at(SystemClock.now()));
+    let options = Options::alone(vec![on_keys("t")], member());
+    let store = store_in(directory.path()).await;
+    let setup = Setup::prepared_by(Arc::clone(&clock) as Arc<dyn Clock>, store, options);
+    let setup = setup.await.unwrap();
+    setup.shows(&[("a/1", Some("1")), ("a/odd", None)]);
+    let waiting = reaches(&setup, CurrentStateName::Waiting).await;
+    setup
+        .until(async |setup| listed(setup).await.text.contains("a/odd").then_some(()))
+        .await;
+    assert_eq!(overview(&setup).await.problems, []);
+    clock.advance(Duration::from_secs(61));
+    let blind = reaches(&setup, CurrentStateName::Blind).await;
+    for text in ["the first run waits for kv.list(a/)", "\"a/odd\"", "UTF-8"] {
+        assert!(blind.text.contains(text), "{}", blind.text);
+    }
+    assert!(waiting.since.is_some() && blind.since.is_some());
+    let problems = overview(&setup).await.problems;
+    let [problem] = problems.as_slice() else {
+        panic!("{problems:?}");
+    };
+    assert_eq!((&*problem.task_name, &*problem.text), ("t", &*blind.text));
+    assert_eq!(explained(&setup).await, blind);
+    setup.shows(&[("a/1", Some("1")), ("a/odd", Some("x"))]);
+    setup.applied(&setup.acquired().await).await;
+    reaches(&setup, CurrentStateName::Successful).await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cts_core::{
-    Capabilities, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput, ServiceInstance,
+    Capabilities, Clock, DEFAULT_DRIVER, Digest, Engine, InvalidDraft, RunInput, ServiceInstance,
     SystemClock, TaskDraft, TaskSpec,
 };
 use cts_proto::access::v1::access_service_client::AccessServiceClient;
@@ -22,8 +22,8 @@ use cts_proto::worker::v1::worker_service_client::WorkerServiceClient;
 use cts_rpc::Peers;
 use cts_rpc::{Endpoints, convert, memory_transport};
 use cts_scheduler::{
-    Dependencies, DisabledChecks, Identities as _, NextTick, Options, RandomIdentities, RunError,
-    RunRequests, Scheduler, TaskReader,
+    Dependencies, DisabledChecks, FileTasks, Identities as _, NextTick, Options, RandomIdentities,
+    RunError, RunRequests, Scheduler, TaskReader,
 };
 use cts_store::{Member, Store};
 use cts_store_sqlite::SqliteStore;
@@ -51,6 +51,7 @@ pub(crate) struct Setup {
     pub(crate) watcher: PlayedWatcher,
     pub(crate) requests: RunRequests,
     pub(crate) checks: DisabledChecks,
+    pub(crate) files: FileTasks,
     /// The services of the scheduler, for further listeners.
     pub(crate) endpoints: Endpoints,
     /// Changes of runs, from before the scheduler has begun.
@@ -87,6 +88,15 @@ impl Setup {
         store: Arc<impl Store + 'static>,
         options: Options,
     ) -> Result<Self, RunError> {
+        Self::prepared_by(Arc::new(SystemClock), store, options).await
+    }
+
+    /// Like `prepared`, by this wall clock.
+    pub(crate) async fn prepared_by(
+        clock: Arc<dyn Clock>,
+        store: Arc<impl Store + 'static>,
+        options: Options,
+    ) -> Result<Self, RunError> {
         let watcher = PlayedWatcher::silent();
         let (watch_listener, watch_channel) = memory_transport();
         let (listener, channel) = memory_transport();
@@ -96,7 +106,7 @@ impl Setup {
             Dependencies {
                 store,
                 watchers: Peers::fixed(watch_channel),
-                clock: Arc::new(SystemClock),
+                clock,
                 next_tick: NextTick::of(chrono::Utc),
                 identities: Arc::new(RandomIdentities),
                 task_reader: TaskReader::new(read).with_modules(read_module),
@@ -120,6 +130,7 @@ impl Setup {
         };
         let requests = scheduler.run_requests();
         let checks = scheduler.disabled_checks();
+        let files = scheduler.file_tasks();
         let changes = runs.clone().follow_runs(all).await.unwrap().into_inner();
         let work = scheduler.run(stop.clone());
         parts.spawn(async { work.await.unwrap() });
@@ -136,6 +147,7 @@ impl Setup {
             watcher,
             requests,
             checks,
+            files,
             endpoints,
             _parts: parts,
             stop: stop.drop_guard(),

@@ -24,7 +24,7 @@ fn prefix() -> KvQuery {
     }
 }
 
-fn on_keys(name: &str) -> TaskSpec {
+pub(crate) fn on_keys(name: &str) -> TaskSpec {
     let mut spec = task(name);
     spec.definition.condition = Condition::ConsulKv(ConsulKvCondition {
         query: prefix(),
@@ -44,7 +44,7 @@ async fn over(store: Arc<impl Store + 'static>, mode: Mode) -> Setup {
 
 impl Setup {
     /// Consul has these keys, with their values where they have one.
-    fn shows(&self, keys: &[(&str, Option<&str>)]) {
+    pub(crate) fn shows(&self, keys: &[(&str, Option<&str>)]) {
         let keys = keys.iter().map(|&(key, value)| match value {
             Some(value) => Item::from(KeyValue {
                 key: key.to_owned(),

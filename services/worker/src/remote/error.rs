@@ -35,6 +35,16 @@ pub(crate) enum RemoteError {
         version: UnsupportedVersion,
     },
     #[error(
+        "{place}: the server refuses settings, among them Terraform {version}; `terraform_version` in `terraform_cloud_workspace` names another version"
+    )]
+    RefusedVersion {
+        place: String,
+        /// The version, and the version that it was to replace.
+        version: String,
+        #[source]
+        error: Box<ApiError>,
+    },
+    #[error(
         "the organization {organization:?} does not exist, or the token has no right to manage its workspaces"
     )]
     Organization { organization: String },

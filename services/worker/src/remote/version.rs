@@ -6,19 +6,23 @@ use semver::Version;
 
 const ENGINE: EngineKind = EngineKind::Terraform;
 
-/// A workspace has a version that cts does not support, and is to keep it.
+/// A workspace has a version that cts does not support, and keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the workspace has Terraform {version}, and cts supports {} to {}: set `terraform_version`, or `auto_upgrade_tf_version = true`, in `terraform_cloud_workspace`",
+    "the workspace has Terraform {version}, and cts supports {} to {}: set `terraform_version`{} in `terraform_cloud_workspace`",
     plain(ENGINE.oldest()),
-    plain(ENGINE.newest_tested())
+    plain(ENGINE.newest_tested()),
+    .raised_to.as_ref().map(|raised| format!(", or `auto_upgrade_tf_version = true`, which sets {raised},")).unwrap_or_default()
 )]
 pub(crate) struct UnsupportedVersion {
     version: Version,
+    /// The nearest supported version, unless it is older.
+    raised_to: Option<Version>,
 }
 
-/// The version that a workspace has to be changed to; `None` if it keeps its own. `configured` is one that the
-/// task names, and `may_change` whether a version that is not supported is replaced by the nearest that is.
+/// The version that a workspace has to be changed to; `None` if the workspace keeps its own. `configured` is the version
+/// that the task names, and `may_change` whether a version that is not supported is replaced by the nearest one that is.
+/// A pre-release of a version that is not supported yet is never replaced: its state may be readable by no older one.
 ///
 /// A workspace may have a constraint, or `latest`, in place of a version. Its server decides then, and each run
 /// checks the version itself.
@@ -33,18 +37,19 @@ pub(crate) fn version_to_set(
     let Ok(version) = current.parse::<Version>() else {
         return Ok(None);
     };
-    let nearest = if !is_supported(ENGINE, &version) {
-        ENGINE.oldest()
-    } else if !is_tested(ENGINE, &version) {
-        ENGINE.newest_tested()
-    } else {
+    if is_supported(ENGINE, &version) && is_tested(ENGINE, &version) {
         return Ok(None);
-    };
-    if may_change {
-        Ok(Some(plain(nearest).to_string()))
-    } else {
-        Err(UnsupportedVersion { version })
     }
+    let release = Version::new(version.major, version.minor, version.patch);
+    let nearest = release.clamp(plain(ENGINE.oldest()), plain(ENGINE.newest_tested()));
+    let is_older = nearest < version;
+    if may_change && (version.pre.is_empty() || !is_older) {
+        return Ok(Some(nearest.to_string()));
+    }
+    Err(UnsupportedVersion {
+        version,
+        raised_to: (!is_older).then_some(nearest),
+    })
 }
 
 /// The version that the files of a root module are written for.
@@ -77,6 +82,11 @@ mod tests {
             (None, "0.12.31", Some("0.13.0")),
             (None, "1.14.4", Some("1.14.3")),
             (None, "2.0.0", Some("1.14.3")),
+            (None, "0.12.0-beta1", Some("0.13.0")),
+            (None, "0.13.0-rc1", Some("0.13.0")),
+            (None, "1.14.0-rc1", Some("1.14.0")),
+            (None, "1.14.3-alpha20260101", Some("1.14.3")),
+            (Some("1.15.0-beta2"), "1.14.3", Some("1.15.0-beta2")),
             (None, "latest", None),
             (None, "~> 1.9.0", None),
         ] {
@@ -93,6 +103,35 @@ mod tests {
             "{text}"
         );
         assert_eq!(version_to_set(None, false, "1.9.8"), Ok(None));
+    }
+
+    #[test]
+    fn no_pre_release_is_replaced_by_an_older_version() {
+        for (may_change, current) in [
+            (true, "1.14.4-rc1"),
+            (true, "1.15.0-beta2"),
+            (false, "2.0.0-alpha1"),
+        ] {
+            let refused = version_to_set(None, may_change, current).unwrap_err();
+            let text = refused.to_string();
+            assert!(
+                text.contains(current) && text.contains("0.13.0 to 1.14.3"),
+                "{text}"
+            );
+            assert!(!text.contains("auto_upgrade_tf_version"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_advice_to_change_a_version_is_given_only_where_that_raises_it() {
+        let text = |current| {
+            let refused = version_to_set(None, false, current).unwrap_err();
+            refused.to_string()
+        };
+        for (current, raised) in [("0.12.31", "sets 0.13.0"), ("1.14.0-rc1", "sets 1.14.0")] {
+            assert!(text(current).contains(raised), "{}", text(current));
+        }
+        assert!(!text("2.0.0").contains("auto_upgrade_tf_version"));
     }
 
     #[test]

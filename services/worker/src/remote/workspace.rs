@@ -63,7 +63,7 @@ impl RemoteDriver {
         let mut notes = Vec::new();
         let workspace = match difference {
             Some(draft) if reach.changes() || is_disposable => {
-                server.update_workspace(&workspace.id, &draft).await?
+                self.update(server, &workspace, &draft, &wanted).await?
             }
             difference => {
                 notes.extend(difference.as_ref().map(note));
@@ -183,8 +183,44 @@ impl RemoteDriver {
             Err(ApiError::Invalid(refusal)) if says_taken(&refusal) => Err(RemoteError::Hidden {
                 place: self.named(server, name),
             }),
+            Err(error @ ApiError::Invalid(_)) if draft.terraform_version.is_some() => {
+                Err(RemoteError::RefusedVersion {
+                    place: self.named(server, name),
+                    version: draft.terraform_version.clone().unwrap_or_default(),
+                    error: Box::new(error),
+                })
+            }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Changes the settings of a workspace, with a warning if nobody has chosen its version of Terraform.
+    async fn update(
+        &self,
+        server: &Server,
+        workspace: &Workspace,
+        draft: &WorkspaceDraft,
+        wanted: &CloudWorkspace,
+    ) -> Result<Workspace, RemoteError> {
+        let before = workspace.terraform_version.as_deref().unwrap_or_default();
+        let updated = server.update_workspace(&workspace.id, draft).await;
+        let updated = updated.map_err(|error| match (error, &draft.terraform_version) {
+            (error @ ApiError::Invalid(_), Some(version)) => RemoteError::RefusedVersion {
+                place: self.named(server, &workspace.name),
+                version: format!("{version} in place of {before}"),
+                error: Box::new(error),
+            },
+            (error, _) => error.into(),
+        })?;
+        if let (None, Some(version)) = (&wanted.terraform_version, &draft.terraform_version) {
+            tracing::warn!(
+                workspace = workspace.name,
+                before,
+                version,
+                "cts does not support the workspace's version of Terraform, and has set the nearest one that it does"
+            );
+        }
+        Ok(updated)
     }
 
     /// The settings of a task that the workspace has otherwise.

@@ -68,7 +68,7 @@ fn serve_until_signal(arguments: &[String]) -> Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let mut signals = StopSignals::take_over()?;
+        let mut signals = StopSignals::take_over(false)?;
         let second: Address = second.parse()?;
         let tls = ClientTls::load(client_files).await?;
         let app = app(size, HealthClient::new(cts_rpc::connect_tls(&second, &tls)));

@@ -271,6 +271,22 @@ async fn terraform_is_looked_for_and_not_installed() {
 }
 
 #[tokio::test]
+async fn variables_of_the_environment_without_effect_are_warned_about() {
+    let mut place = place("");
+    let findings = Findings::of(&place, &["-role=worker"]).await;
+    assert_eq!(findings.results("environment"), []);
+    for name in ["TF_CLI_ARGS_apply", "TF_VAR_region", "TF_WORKSPACE"] {
+        place.set(name, "x");
+    }
+    let findings = Findings::of(&place, &["-role=worker"]).await;
+    let names = "TF_CLI_ARGS_apply, TF_VAR_region, TF_WORKSPACE:";
+    let parts = [names, "`variables`", "`parallelism`", "`task_env`"];
+    findings.expect("environment", "warning", &parts);
+    let findings = Findings::of(&place, &["-role=gateway"]).await;
+    assert_eq!(findings.results("environment"), []);
+}
+
+#[tokio::test]
 async fn the_state_of_postgres_is_shown() {
     let url = Postgres::shared().await.create_database().await;
     let mut place = place("");

@@ -166,30 +166,6 @@ async fn what_cannot_be_used_outside_ends_the_start() {
 }
 
 #[tokio::test]
-async fn a_hangup_ends_it_well() {
-    let consul = ConsulAgent::start().await;
-    let site = site(&consul, "");
-    let port = free_port();
-    site.write("port.hcl", &format!("port = {port}\n"));
-    let program = executable("cts").into_os_string().into_string().unwrap();
-    let words = [
-        // The tests may run where it is ignored, as `nohup` leaves it.
-        "--default-signal=HUP",
-        &program,
-        "start",
-        "-config-file=cts.hcl",
-        "-config-file=port.hcl",
-        "-bind-address=127.0.0.1",
-    ];
-    let cts: Process = site.run("/usr/bin/env", &words, "cts.log");
-    until_healthy(port).await;
-    cts.signal(Signal::SIGHUP);
-    let exit = cts.wait().await;
-    exit.assert_code(0).says(["signal=hangup"]);
-    assert_eq!(consul.get("/v1/agent/services").await, json!({}));
-}
-
-#[tokio::test]
 async fn an_ignored_hangup_stays_ignored() {
     let consul = ConsulAgent::start().await;
     let site = site(&consul, "");
@@ -212,33 +188,4 @@ async fn an_ignored_hangup_stays_ignored() {
     let exit = cts.terminate().await;
     exit.assert_code(0).says(["signal=terminated"]);
     assert!(!exit.output.contains("hangup"), "{}", exit.output);
-}
-
-#[tokio::test]
-async fn every_line_of_a_json_log_is_an_object() {
-    let consul = ConsulAgent::start().await;
-    let site = site(&consul, "");
-    // Terraform's output cannot be shaped as JSON here.
-    site.write("quiet.hcl", "driver \"terraform\" { log = false }\n");
-    let port = free_port();
-    let arguments = ["-log-format", "json", "-config-file", "quiet.hcl"];
-    let cts = site.run_cts(port, &arguments);
-    until_healthy(port).await;
-    let exit = cts.terminate().await;
-    exit.assert_code(0);
-    let mut lines = 0;
-    for line in exit.output.lines() {
-        let line: Value =
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        for key in ["time", "level", "module", "message"] {
-            assert!(line[key].is_string(), "no {key} in {line}");
-        }
-        let known = ["time", "level", "module", "message", "fields"];
-        let keys = line.as_object().unwrap().keys();
-        for key in keys {
-            assert!(known.contains(&key.as_str()), "{key} in {line}");
-        }
-        lines += 1;
-    }
-    assert!(lines > 5, "{}", exit.output);
 }

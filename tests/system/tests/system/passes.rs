@@ -129,7 +129,6 @@ async fn a_log_for_programs_ends_with_a_line_for_programs() {
     break_service(&consul).await;
     let exit = pass(&site, &["-once", "-log-format=json"]).await;
     exit.assert_code(11);
-    // Terraform's output is passed on as it is.
     let last = exit.output.lines().last().unwrap_or_default();
     let last: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}"));
     assert_eq!(last["level"], "ERROR", "{last}");

@@ -121,8 +121,18 @@ async fn environment_of_module(worker: &str) -> Vec<String> {
     let cts = Instance::start(&site).await;
     let events = cts.api.wait_for_events("probe", 1).await;
     assert_eq!(events[0]["success"], true, "{events:?}");
+    let output = cts.output();
+    let warned = output.lines().filter(|line| line.contains("[WARN]"));
+    let warned = warned.filter(|line| line.contains("variables=TF_VAR_services"));
+    let warned: Vec<&str> = warned.collect();
+    let [warned] = warned.as_slice() else {
+        panic!("{output}");
+    };
+    for instead in ["`variables`", "`parallelism`", "`task_env`"] {
+        assert!(warned.contains(instead), "{warned}");
+    }
     assert_contains(
-        cts.output(),
+        output,
         ["settings and credentials of cts in its environment are not handed to terraform"],
     );
     cts.stop().await;

@@ -29,28 +29,31 @@ async fn bad_configuration_is_shown_at_its_place() {
     refused_configuration(
         &format!("working_dir = \"work\"\nprot = 1\n{valid}"),
         &[
-            "unknown key `prot`",
-            "cts.hcl:2:1",
-            "prot = 1",
-            "did you mean `port`?",
+            "[ERROR] config: unknown key `prot`: file=cts.hcl line=2 column=1 help=\"did you mean `port`?\"",
         ],
     )
     .await;
     refused_configuration(
         &format!("working_dir = \"work\"\nport = \"eight\"\n{valid}"),
         &[
-            "`port` must be a whole number",
-            "cts.hcl:2:8",
-            "port = \"eight\"",
+            "[ERROR] config: `port` must be a whole number",
+            "file=cts.hcl line=2 column=8",
         ],
     )
     .await;
     refused_configuration(
         "working_dir = \"work\"\ntask {\n  name = \"pool\"\n  condition \"services\" { names = [\"web\"] }\n}\n",
-        &["module for the task is required", "cts.hcl:2:1", "task {"],
+        &[
+            "module for the task is required",
+            "file=cts.hcl line=2 column=1",
+        ],
     )
     .await;
-    refused_configuration("task {\n  name = \"pool\n}\n", &["cts.hcl:2:"]).await;
+    refused_configuration(
+        "task {\n  name = \"pool\n}\n",
+        &["file=cts.hcl line=2 column="],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -58,10 +61,9 @@ async fn all_problems_are_in_one_report() {
     refused_configuration(
         "working_dir = \"work\"\nprot = 1\nport = \"eight\"\ntask { name = \"pool\" }\n",
         &[
-            "cts.hcl:2:1",
-            "cts.hcl:3:8",
-            "cts.hcl:4:1",
-            "problems in the configuration",
+            "file=cts.hcl line=2 column=1",
+            "file=cts.hcl line=3 column=8",
+            "file=cts.hcl line=4 column=1",
         ],
     )
     .await;
@@ -235,7 +237,7 @@ async fn strict_mode_lists_everything_that_is_not_safe() {
         &pool("acme/web/any"),
         &[
             "the module of task \"pool\" has no exact version: write `version = \"1.2.3\"`",
-            "cts.hcl:10:12",
+            "file=cts.hcl line=10 column=12",
         ],
     )
     .await;

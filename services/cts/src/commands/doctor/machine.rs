@@ -1,4 +1,4 @@
-//! This machine: descriptors, disk and the working directory.
+//! This machine: descriptors, disk, the working directory and the environment.
 
 use std::path::Path;
 
@@ -8,11 +8,13 @@ use tokio::task::spawn_blocking;
 
 use super::Subject;
 use super::finding::Finding;
+use crate::services::ignored_variables::{INSTEAD, ignored_variables};
 use crate::services::settings::worker_directory;
 
 const DESCRIPTORS: &str = "descriptors";
 const DIRECTORY: &str = "working directory";
 const DISK: &str = "disk";
+const ENVIRONMENT: &str = "environment";
 const USER: &str = "user";
 
 /// Descriptors for everything besides connections: files, pipes of Terraform, the log.
@@ -35,6 +37,12 @@ pub(super) async fn check(subject: Subject<'_>) -> Vec<Finding> {
             Ok(found) => findings.extend(found),
             Err(error) => findings.push(Finding::skipped(DIRECTORY, error.to_string())),
         }
+    }
+    if subject.needs.runs
+        && let Some(variables) = ignored_variables(subject.process_env)
+    {
+        let found = format!("{variables}: without effect, terraform does not get them");
+        findings.push(Finding::warning(ENVIRONMENT, found, INSTEAD));
     }
     if subject.process_env.is_root {
         findings.push(subject.not_safe(

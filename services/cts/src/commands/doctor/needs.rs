@@ -16,6 +16,8 @@ pub(super) struct Needs {
     pub(super) database: bool,
     /// The database must be Postgres.
     pub(super) postgres: bool,
+    /// Runs are made here, by Terraform or on a server.
+    pub(super) runs: bool,
     /// Terraform runs here.
     pub(super) engine: bool,
     /// Local modules are packed or run here.
@@ -46,6 +48,7 @@ impl Needs {
             states: worker && cloud.is_none() && config.driver.keeps_states_in_own_consul(),
             database: scheduler,
             postgres: alone || config.high_availability.is_some(),
+            runs: worker,
             engine: worker && runs_here,
             modules: scheduler,
             api: gateway,

@@ -1,0 +1,71 @@
+//! The task blocks of this member's files, which can be registered again while it runs.
+
+use std::sync::Arc;
+
+use cts_core::{TaskSpec, Verdict};
+use cts_store::{Registered, StoreError};
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::OwnConfiguration;
+use crate::tasks::modules::Modules;
+
+/// The task blocks of a member. Cheap to clone; clones share them.
+#[derive(Debug, Clone)]
+pub struct FileTasks {
+    state: Arc<Mutex<State>>,
+    modules: Modules,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) own: OwnConfiguration,
+    /// Whether the configuration takes effect is not certain yet.
+    pub(super) is_open: bool,
+    /// The blocks were registered by the start, after which failed tasks are tried again.
+    pub(super) is_start: bool,
+}
+
+impl FileTasks {
+    pub(crate) fn new(own: OwnConfiguration, modules: Modules, is_open: bool) -> Self {
+        let state = State {
+            own,
+            is_open,
+            is_start: true,
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            modules,
+        }
+    }
+
+    pub(super) async fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().await
+    }
+
+    /// Registers the task blocks of files that were read again, and waits until it is certain whether they take effect,
+    /// by the rule of a start. `None` if the blocks are those of before and in force.
+    ///
+    /// # Errors
+    /// The blocks may be registered nevertheless. A repetition does no harm.
+    pub async fn register(&self, tasks: &[TaskSpec]) -> Result<Option<Registered>, StoreError> {
+        let mut state = self.state.lock().await;
+        let before = &state.own;
+        let own = OwnConfiguration::read(
+            Arc::clone(&before.store),
+            before.member.clone(),
+            before.time_to_live,
+            &self.modules,
+            tasks,
+            before.configuration.settings.clone(),
+        );
+        let own = own.await?;
+        let registered = own.register_for_good().await?;
+        let is_same = own.configuration == before.configuration;
+        *state = State {
+            own,
+            is_open: false,
+            is_start: false,
+        };
+        Ok(Some(registered).filter(|it| !is_same || it.verdict != Verdict::TakesEffect))
+    }
+}
