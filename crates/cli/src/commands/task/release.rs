@@ -38,6 +38,7 @@ pub(super) async fn run(session: &mut Session<'_>, task: &OneTask) -> Result<(),
             let text = table(
                 ["SERVICE", "INSTANCES", "APPLIED"],
                 hold.losses.iter().map(row),
+                query.wide.width(),
             );
             session.ui.result(&text);
         }

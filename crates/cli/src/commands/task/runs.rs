@@ -9,11 +9,11 @@ use cts_proto::run::v1::{Diagnostic, RemoteRun, ResourceCounts, RunDetails, RunO
 use serde_json::json;
 
 use super::attempts;
-use super::run_id::find;
+use super::run_id::{ShownIds, find};
 use super::session::{ExitStatus, Session};
 use super::table::{sheet, table};
 use super::time_text::{duration, local, moment, steps};
-use crate::arguments::{ListRuns, Output, QueryOptions};
+use crate::arguments::{ListRuns, Output, QueryOptions, TableWidth};
 
 /// Runs `cts runs list`.
 pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result<(), ExitStatus> {
@@ -33,7 +33,9 @@ pub(super) async fn list(session: &mut Session<'_>, options: ListRuns) -> Result
         }
         Output::Table if runs.runs.is_empty() => session.ui.note("There are no such runs."),
         Output::Table => {
-            session.ui.result(&listing(&runs.runs));
+            let width = options.query.wide.width();
+            let ids = ShownIds::fetch(&client, width).await;
+            session.ui.result(&listing(&runs.runs, &ids, width));
         }
     }
     Ok(())
@@ -67,7 +69,8 @@ pub(super) fn failed(session: &mut Session<'_>, what: &str, error: &CallError) -
 }
 
 /// A table of runs; with remote runs if there are any.
-fn listing(runs: &[Run]) -> String {
+fn listing(runs: &[Run], ids: &ShownIds, width: TableWidth) -> String {
+    let row = |run: &Run| row(run, ids);
     let header = [
         "ID",
         "TASK",
@@ -78,7 +81,7 @@ fn listing(runs: &[Run]) -> String {
         "RESOURCES",
     ];
     if runs.iter().all(|run| run.remote_run.is_none()) {
-        return table(header, runs.iter().map(row));
+        return table(header, runs.iter().map(row), width);
     }
     let [id, task, kind, status, queued, took, resources] = header;
     let header = [
@@ -101,13 +104,13 @@ fn listing(runs: &[Run]) -> String {
         } = run.remote_run.clone().unwrap_or_default();
         [id, task, kind, status, queued, took, resources, remote, url]
     };
-    table(header, runs.iter().map(row))
+    table(header, runs.iter().map(row), width)
 }
 
-fn row(run: &Run) -> [String; 7] {
+fn row(run: &Run, ids: &ShownIds) -> [String; 7] {
     let resources = run.details.as_ref().and_then(|details| details.resources);
     [
-        run.id.clone(),
+        ids.short(&run.id).to_owned(),
         run.task_name.clone(),
         run.kind().word(),
         run.status().word(),
