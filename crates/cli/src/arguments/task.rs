@@ -67,7 +67,7 @@ pub(crate) enum TaskCommand {
     Events(OneTask),
     /// Print what Terraform said in the newest run of a task.
     Logs(TaskLogs),
-    /// Let a task go on that a guard holds back, because services have lost most of their instances.
+    /// Release a task that is blocked because services have lost most of their instances.
     #[command(after_help = "Example:\n\n    \
         $ cts task release web\n    \
         'web' is released and runs with what is left:\n    \
@@ -165,7 +165,7 @@ pub(crate) struct Replace {
     /// Show what differs, and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Run the task also if it is blocked: its shrink limit and a cancelled input do not hold the run.
+    /// Run the task also if it is blocked: its shrink limit and a cancelled input do not block the run.
     #[arg(long)]
     pub(crate) release: bool,
 }

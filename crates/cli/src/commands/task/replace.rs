@@ -62,7 +62,7 @@ pub(super) async fn run(session: &mut Session<'_>, options: &Replace) -> Result<
 /// The note about a run that does not follow yet.
 pub(super) fn pending(name: &str, held: &str) -> String {
     format!(
-        "Its run is held: {}. The next run of '{name}' that may applies the declaration, and `cts task release {name}` \
+        "Its run is blocked: {}. The next run of '{name}' that may applies the declaration, and `cts task release {name}` \
          lets it go on",
         on_one_line(held)
     )

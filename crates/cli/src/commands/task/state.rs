@@ -48,7 +48,7 @@ async fn one(
             if let Some(hold) = &status.hold {
                 show_hold(session, name, hold);
                 session.ui.output(
-                    "The decision is stored, and a run that the block does not hold carries it out.",
+                    "The decision is stored, and a run that is not blocked carries it out.",
                 );
             }
             if !is_approved(session, &state, decision).await? {
