@@ -2,7 +2,7 @@
 
 use clap::ValueEnum as _;
 use cts_api_client::{CallError, Run, RunQuery};
-use cts_core::runs::folded_error;
+use cts_core::runs::{first_sentence, folded_error};
 use cts_proto::json::Word as _;
 use cts_proto::run::v1::run_output::Value;
 use cts_proto::run::v1::{Diagnostic, RemoteRun, ResourceCounts, RunDetails, RunOutput};
@@ -242,9 +242,10 @@ fn did(details: &RunDetails) -> Vec<(&'static str, String)> {
     entries.filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Diagnostics in one line each; equal ones, as of the instances of one resource, are counted.
+/// Diagnostics in one line each, with the first sentence of the detail; equal ones, as of the instances of one resource,
+/// are counted.
 fn counted(diagnostics: &[Diagnostic]) -> Vec<String> {
-    let mut lines: Vec<(String, usize)> = Vec::new();
+    let mut lines: Vec<(String, usize, String)> = Vec::new();
     for it in diagnostics {
         let place = match (it.file.as_str(), it.line) {
             ("", _) => String::new(),
@@ -252,16 +253,20 @@ fn counted(diagnostics: &[Diagnostic]) -> Vec<String> {
             (file, line) => format!(" ({file}:{line})"),
         };
         let line = format!("{}: {}{place}", it.severity().word(), it.summary);
-        match lines.iter_mut().find(|(other, _)| *other == line) {
-            Some((_, number)) => *number += 1,
-            None => lines.push((line, 1)),
+        match lines.iter_mut().find(|(other, ..)| *other == line) {
+            Some((_, number, _)) => *number += 1,
+            None => lines.push((line, 1, first_sentence(&it.detail))),
         }
     }
     let lines = lines.into_iter();
     lines
-        .map(|(line, number)| match number {
-            1 => line,
-            number => format!("{line} ({number} times)"),
+        .map(|(line, number, detail)| {
+            let times = match number {
+                1 => String::new(),
+                number => format!(" ({number} times)"),
+            };
+            let colon = if detail.is_empty() { "" } else { ": " };
+            format!("{line}{times}{colon}{detail}")
         })
         .collect()
 }
