@@ -161,7 +161,10 @@ fn documents() -> Vec<String> {
                 .to_str()
                 .unwrap()
                 .to_owned();
-            let is_document = path.ends_with(".md") && (folder != root() || path == "README.md");
+            let is_document = Path::new(&path)
+                .extension()
+                .is_some_and(|kind| kind == "md")
+                && (folder != root() || path == "README.md");
             documents.extend(is_document.then_some(path));
         }
     }

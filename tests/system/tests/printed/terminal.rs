@@ -165,7 +165,8 @@ impl Machine {
             "{}:/usr/local/bin:/usr/bin:/bin",
             self.path().join("bin").display()
         );
-        let postgres = std::env::var("CTS_TEST_POSTGRES_BIN").ok();
+        let postgres = std::env::var_os("CTS_TEST_POSTGRES_BIN")
+            .map(|path| path.to_string_lossy().into_owned());
         let mut child = shell
             .arg("--noprofile")
             .current_dir(self.path().join(directory))

@@ -38,9 +38,8 @@ pub(super) fn fit<const COLUMNS: usize>(cells: &mut [[String; COLUMNS]], columns
         (false, false) => headers[column],
     };
     shrink(&mut widths, room, least);
-    shrink(&mut widths, room, |column| match ids[column] {
-        true => usize::MAX,
-        false => CUT.width(),
+    shrink(&mut widths, room, |column| {
+        if ids[column] { usize::MAX } else { CUT.width() }
     });
     for row in cells {
         for (cell, width) in row.iter_mut().zip(widths) {
